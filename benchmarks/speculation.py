@@ -192,9 +192,9 @@ def curve(share: float, batch: int, large: StepCosts, draft: StepCosts) -> float
     def seconds_of_token(length: int) -> float:
         num_rows = length + 1
         num_several = batch if length else 0
-        step_s = large.of_step(batch * num_rows, num_several, num_several * num_rows)
-        step_s += batch * context * large.attention.of(num_rows)
-        draft_s = length * draft.of(batch, batch * context * draft.attention.of(1))
+        step_s = large.estimate_step(batch * num_rows, num_several, num_several * num_rows)
+        step_s += batch * context * large.attention.estimate(num_rows)
+        draft_s = length * draft.estimate(batch, batch * context * draft.attention.estimate(1))
         return (step_s + draft_s) / sum(share**depth for depth in range(num_rows))
 
     return seconds_of_token(0) / min(map(seconds_of_token, range(DEFAULT_NUM_DRAFTED + 1)))

@@ -147,7 +147,7 @@ def test_an_unknown_adapter_refuses_the_request_and_names_the_field(files: Path)
 @pytest.mark.parametrize(
     ("name", "file", "message"),
     [
-        ("a", "b", "adapter 'a' is loaded already: unload it first"),
+        ("a", "b", "adapter 'a' is already loaded: unload it first"),
         ("", "b", "an adapter must have a name"),
         ("c", "missing", "missing: No such file or directory"),
     ],
@@ -166,7 +166,9 @@ def test_a_load_that_fails_leaves_all_as_it_was(
     assert events_of(engine) == [AdapterLoaded("b")]
     engine.adapters.load("d", str(files / "d"))
     assert events_of(engine) == [
-        AdapterFailed("d", "there is no room: max_loras is 2, and so many are loaded")
+        AdapterFailed(
+            "d", "there is no room for another adapter: max_loras is 2, and as many are loaded"
+        )
     ]
 
 
@@ -175,7 +177,7 @@ def test_an_engine_without_room_says_so() -> None:
     engine.adapters.load("a", "a")
     [event] = events_of(engine)
     assert isinstance(event, AdapterFailed)
-    assert "takes no adapters" in event.message
+    assert "loads no adapters" in event.message
 
 
 def test_requests_of_an_unloaded_adapter_go_on_to_their_ends(files: Path) -> None:
@@ -210,7 +212,7 @@ def test_what_is_unloaded_while_it_is_loaded_never_comes(files: Path) -> None:
     engine.adapters.unload("nobody")
     assert engine.adapters.take_events() == [AdapterUnloaded("nobody")]
     assert events_of(engine) == [
-        AdapterFailed("a", "it was unloaded while it was loaded"),
+        AdapterFailed("a", "it was unloaded during its loading"),
         AdapterUnloaded("a"),
     ]
     assert not engine.info.adapters
@@ -325,11 +327,13 @@ FAULTS = {"nan": np.nan, "inf": np.inf, "error": -np.inf}
     [
         (
             "nan",
-            "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)",
+            "makes the model overflow: in a trial of 4 tokens the logits of 4 tokens were "
+            "infinite or not a number (NaN)",
         ),
         (
             "inf",
-            "makes the model overflow: in a trial of 4 tokens the logits of 4 were infinite or no numbers (NaN)",
+            "makes the model overflow: in a trial of 4 tokens the logits of 4 tokens were "
+            "infinite or not a number (NaN)",
         ),
         ("error", "a trial with it failed: the device has failed"),
     ],

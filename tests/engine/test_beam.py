@@ -288,10 +288,13 @@ def test_a_fault_ends_all_choices_of_the_search_and_gives_its_blocks_back(
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"width": 9}, "from n, 2, to max_num_seqs, 8; given 9"),
-        ({"width": 1}, "from n, 2, to max_num_seqs, 8; given 1"),
-        ({"width": 4, "num_groups": 3}, "4, must be a multiple of the number of groups, 3"),
-        ({"width": 8}, "8 beams of 60 tokens need 106 KV blocks of 64"),
+        ({"width": 9}, r"from n \(2\) to max_num_seqs \(8\), given 9"),
+        ({"width": 1}, r"from n \(2\) to max_num_seqs \(8\), given 1"),
+        (
+            {"width": 4, "num_groups": 3},
+            r"must be a multiple of the number of groups \(3\), given 4",
+        ),
+        ({"width": 8}, "8 beams of 60 tokens need 106 KV blocks, the cache has 64"),
     ],
 )
 def test_searches_that_cannot_run_are_refused(params: dict[str, Any], message: str) -> None:

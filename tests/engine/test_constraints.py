@@ -90,7 +90,7 @@ def test_when_too_many_grammars_take_long_the_next_is_put_off_and_others_are_ser
         ]
     engine.close()
 
-    put_off = "too many grammars that take long are being compiled; try again later"
+    put_off = "too many slow grammars are being compiled; try again later"
     assert set(ends) == {(FinishReason.OVERLOADED, put_off), (FinishReason.STOP, None)}
 
 
@@ -103,7 +103,7 @@ def test_a_banned_token_is_not_forced(compiler: GrammarCompiler, num_logprobs: i
     assert result.finish_reason is FinishReason.REFUSED
     assert (
         result.final.error
-        == "no token is left to choose: bad_words, the grammar rule out every one"
+        == "no token is left to choose: bad_words, the grammar exclude every token"
     )
 
 
@@ -189,7 +189,7 @@ def test_an_engine_without_grammars_refuses_them() -> None:
     final = run_alone(make_engine(None), constrained(ANSWER))[0].final
     assert (final.finish_reason, final.error) == (
         FinishReason.REFUSED,
-        "response_format: this engine does not know grammars",
+        "response_format: this engine does not support grammars",
     )
 
 

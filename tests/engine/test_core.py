@@ -232,7 +232,7 @@ def test_a_request_that_bans_every_token_ends_with_an_error_of_its_own(
     ended = results[bad.request_id, 0]
     assert len(ended.token_ids) == num_tokens
     assert ended.finish_reason is FinishReason.REFUSED
-    assert ended.final.error == f"no token is left to choose: {named} rule out every one"
+    assert ended.final.error == f"no token is left to choose: {named} exclude every token"
 
 
 def test_mixed_parameters_in_one_batch_give_the_same_tokens_as_alone() -> None:

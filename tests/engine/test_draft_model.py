@@ -50,7 +50,7 @@ def engine_with(
 def draft_runner(engine: EngineCore) -> FakeRunner:
     assert engine._proposals is not None
     assert engine._proposals._drafts is not None
-    guesser = engine._proposals._drafts._guesser
+    guesser = engine._proposals._drafts._source
     assert guesser is not None
     assert isinstance(guesser.runner, FakeRunner)
     return guesser.runner
@@ -175,7 +175,7 @@ def test_a_draft_model_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) 
         result.token_ids
         == run_alone(EngineCore(FakeRunner()), make_request(PROMPT, max_tokens=20))[0].token_ids
     )
-    assert "what drafts has failed, and drafts no more" in caplog.text
+    assert "the draft source failed and has been disabled" in caplog.text
 
 
 @pytest.mark.parametrize(("draft_s", "is_tried"), [(1e-9, True), (1e3, False)])

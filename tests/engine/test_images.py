@@ -265,8 +265,8 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
 @pytest.mark.parametrize(
     ("images", "fault"),
     [
-        ((picture("cat", (3, 400)),), "the images' tokens end at 403, the prompt has 40"),
-        ((CAT, CAT), "the tokens of image 1 must follow those before it"),
+        ((picture("cat", (3, 400)),), "the tokens of the images end at 403, the prompt has 40"),
+        ((CAT, CAT), "the tokens of image 1 must follow the tokens before it"),
         ((picture("cat"),), "image 0 has no tokens"),
         (
             (picture("cat", (3, 12), grid=(1, 3, 5)),),
@@ -274,13 +274,13 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
         ),
         (
             (picture("cat", (3, 12), grid=(1, 3, 4)), DOG),
-            "all images must have a grid of positions, or none",
+            "either all images must have a grid of positions, or none",
         ),
         (
             (picture("a", (2, 4), grid=(1, 2, 2)), later("b", (7, 4))),
-            "image 1 must follow the frames before it at once",
+            "image 1, a frame of a video, must directly follow a frame",
         ),
-        ((later("b", (7, 4)),), "image 0 must follow the frames before it at once"),
+        ((later("b", (7, 4)),), "image 0, a frame of a video, must directly follow a frame"),
         ((msgspec.structs.replace(CAT, pixels=b"\0"),), "image 0 must have 3 bytes for each pixel"),
     ],
 )

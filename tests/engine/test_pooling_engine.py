@@ -130,7 +130,7 @@ def test_a_fault_ends_its_batch_only() -> None:
         (request("a", 3, 0), "a text is empty"),
         (request("a", 1, token_id=260), r"the texts must be token ids in \[0, 260\)"),
         (request("a", 1, token_ids=(3,)), "this model makes no tokens"),
-        (request("a", 1, 1, second_begins=(1,)), "there must be 2 begins of second texts, given 1"),
+        (request("a", 1, 1, second_begins=(1,)), "second_begins must have 2 values, given 1"),
         (
             EngineRequest(
                 request_id="a", prompt_token_ids=[1], params=SamplingParams(max_tokens=1)

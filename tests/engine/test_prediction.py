@@ -182,7 +182,7 @@ def test_a_layer_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) -> Non
     runner.prediction._slots = runner.prediction._slots[:1]  # a device that has lost its memory
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=20))[0]
     assert result.token_ids == run_alone(plain(), make_request(PROMPT, max_tokens=20))[0].token_ids
-    assert "what drafts has failed, and drafts no more" in caplog.text
+    assert "the draft source failed and has been disabled" in caplog.text
 
 
 def test_hidden_rows_that_lack_are_waited_for() -> None:

@@ -197,7 +197,7 @@ def test_an_end_that_is_banned_ends_the_request() -> None:
         0
     ]
     assert result.finish_reason is FinishReason.REFUSED
-    why = "no token is left to choose: allowed_token_ids, thinking_token_budget rule out every one"
+    why = "no token is left to choose: allowed_token_ids, thinking_token_budget exclude every token"
     assert result.final.error == why
 
 
@@ -212,11 +212,11 @@ def test_the_end_may_be_what_stops_the_output() -> None:
         (limited(budget(3, [97])), "the end of the reasoning must be token ids in [0, 97)"),
         (
             limited(msgspec.structs.replace(budget(3, [9]), end_token_ids=())),
-            "the mark that ends the reasoning must have at least one token",
+            "the end mark of the reasoning must have at least one token",
         ),
         (
             limited(budget(3, [9]), beam_search=BeamSearchParams(width=2)),
-            "a beam search has no reasoning budget",
+            "a beam search cannot have a reasoning budget",
         ),
     ],
 )

@@ -1,11 +1,12 @@
-"""An adapter is tried once when it is read, before any request can name it.
+"""Tries each adapter once after it has been read, before any request can name it.
 
 Rules
-1. The trial is one forward pass of a few random tokens, between two steps. It takes one KV block, and one state slot
-   where the model has states, and gives both back. No request, no seed and no statistic notices it.
-2. A trial takes an unused block first, then one that only the prefix cache has. Where running sequences hold every
-   block, the trial waits: a sequence that ends gives blocks back.
-3. The trial looks at each row as sampling does: the largest logit must be a finite number.
+1. The trial is one forward pass of a few random tokens between two steps. It takes one KV block,
+   and one state slot if the model has states, and frees both. It changes no request, no seed and no
+   statistic.
+2. A trial takes an unused block first, then a block that only the prefix cache holds. If running
+   sequences hold every block, the trial waits until a sequence ends.
+3. The trial checks each row as sampling does: the largest logit must be a finite number.
 """
 
 import logging
@@ -27,15 +28,15 @@ logger = logging.getLogger(__name__)
 _MAX_TRIED_TOKENS = 16
 
 
-def tried_adapters(runner: ModelRunner, blocks: BlockManager) -> Adapters:
-    """Returns the adapters of an engine, each of which is tried on the engine's runner when it is read."""
+def make_adapters(runner: ModelRunner, blocks: BlockManager) -> Adapters:
+    """Makes the adapters of an engine; the engine's runner tries each adapter after it was read."""
     if not isinstance(runner, AdapterRunner):
         return Adapters(None, 0)
     return Adapters(runner, runner.info.max_loras, AdapterTrial(runner, blocks))
 
 
 class AdapterTrial:
-    """Implements `Trial`."""
+    """Implements `Trial`: one forward pass with a new adapter."""
 
     def __init__(self, runner: ModelRunner, blocks: BlockManager) -> None:
         self._runner = runner
@@ -65,8 +66,9 @@ class AdapterTrial:
             self._blocks.release(sequence)
         if num_failed:
             raise ModelLoadError(
-                f"adapter {adapter.name!r} makes the model overflow: in a trial of {num_tokens} tokens the logits of "
-                f"{num_failed} were infinite or no numbers (NaN). Its weights are too large for this model"
+                f"adapter {adapter.name!r} makes the model overflow: in a trial of {num_tokens} "
+                f"tokens the logits of {num_failed} tokens were infinite or not a number (NaN). "
+                f"The weights of the adapter are too large for this model"
             )
 
     def _num_failed_rows(self, sequence: Sequence) -> int:
@@ -83,7 +85,7 @@ class AdapterTrial:
 
 
 def _sequence(adapter: Adapter, num_tokens: int, vocab_size: int) -> Sequence:
-    """Makes a sequence that no scheduler knows."""
+    """Makes a sequence of random tokens outside of the scheduler."""
     token_ids = np.random.default_rng(0).integers(0, vocab_size, num_tokens).tolist()
     request = EngineRequest(
         request_id="trial",

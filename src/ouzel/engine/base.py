@@ -1,13 +1,13 @@
-"""The rest of Ouzel knows this much of an engine, and an engine knows this much of a device."""
+"""Declares the interfaces of engines (to the server) and of runners (to the device)."""
 
-from __future__ import annotations  # so that numpy, of which these are types, is not imported
+from __future__ import annotations  # so that the annotations do not import numpy
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 if TYPE_CHECKING:
-    # `ouzel serve` starts the engine's process before it needs numpy itself, which takes a tenth of a second.
+    # `ouzel serve` starts the engine's process before it needs numpy, whose import takes 0.1 s.
     import numpy as np
     from numpy.typing import NDArray
 
@@ -18,23 +18,29 @@ from ouzel.types.step_output import StepOutput
 
 
 class AdapterNames(Protocol):
-    """It takes commands about adapters; what becomes of them, steps find out."""
+    """Takes commands to load and unload adapters; the steps of the engine carry them out."""
 
     def load(self, name: str, path: str) -> None:
-        """Begins to load one beside the steps."""
+        """Starts to load an adapter beside the steps."""
         ...
 
     def unload(self, name: str) -> None:
-        """Lets no new request use it; it goes when the last one that does has ended. Unknown names are no error."""
+        """Refuses new requests for the adapter and removes it after its last open request.
+
+        Unknown names are no error.
+        """
         ...
 
     def take_events(self) -> list[AdapterEvent]:
-        """Returns what has become of adapters since it was asked last."""
+        """Returns the results of adapter commands since the last call."""
         ...
 
 
 class Engine(Protocol):
-    """One thread drives it. Every added request ends with exactly one final output per choice."""
+    """Turns requests into outputs, a step at a time. One thread calls it.
+
+    Every added request ends with exactly one final output per choice.
+    """
 
     @property
     def info(self) -> EngineInfo: ...
@@ -43,29 +49,34 @@ class Engine(Protocol):
     def adapters(self) -> AdapterNames: ...
 
     def add(self, request: EngineRequest) -> None:
-        """Queues a request. One that cannot run gets an output with finish_reason `refused` from the next step.
+        """Queues a request. A request that cannot run gets an output with finish_reason `refused`
+        in the next step.
 
-        Raises ValueError when the request_id is in use.
+        Raises ValueError if the request_id is in use.
         """
         ...
 
     def abort(self, request_id: str, index: int | None = None) -> None:
-        """Ends a choice (all with None) with finish_reason `abort` at the next step, which frees its blocks.
+        """Ends a choice (None: all choices) with finish_reason `abort` and frees its blocks; the
+        next step outputs that.
 
         Unknown ids are no error.
         """
         ...
 
     def step(self) -> list[StepOutput]:
-        """Schedules, runs one forward pass, and returns what it gives."""
+        """Schedules, runs one forward pass, and returns its outputs."""
         ...
 
     def has_unfinished(self) -> bool:
-        """Tells whether there is to be another step, for a request or to load or clear an adapter."""
+        """Tells whether another step is needed: for a request, or to load or clear an adapter."""
         ...
 
     def use_idle_time(self) -> bool:
-        """Is called while nothing is unfinished: does something short that helps later; tells whether there is more."""
+        """Does a short piece of optional work; returns whether more remains.
+
+        The loop calls it while no request is unfinished.
+        """
         ...
 
     def stats(self) -> EngineStats: ...
@@ -75,41 +86,44 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ForwardBatch:
-    """It holds all tokens of one step, sequence after sequence (T tokens, B sequences, S sampled rows)."""
+    """Holds the input of one forward pass: all tokens of a step, sequence after sequence.
+
+    Shapes: T tokens, B sequences, S sampled rows, N image tokens.
+    """
 
     token_ids: NDArray[np.int64]  # [T]
-    positions: NDArray[np.int64]  # [T], or [3, T] where those of an image are a grid
+    positions: NDArray[np.int64]  # [T]; [3, T] if the tokens of an image have a grid of positions
     past_lens: NDArray[np.int32]  # [B] tokens already in the cache
     subsequence_begins: NDArray[np.int32]  # [B+1] prefix sums of new tokens
     block_indices: NDArray[np.int32]  # [sum of block table lengths]
     block_indices_begins: NDArray[np.int32]  # [B+1]
     max_context_len: int  # largest past plus new
-    sampled_rows: NDArray[np.int64]  # [S] rows of token_ids whose logits are wanted, in any order
-    # [B, 2] that are read and written; None: the model has no states
+    # [S] indices into token_ids, in any order: logits are computed for these rows
+    sampled_rows: NDArray[np.int64]
+    # [B, 2]: the slot that a sequence reads, and the slot that it writes; None: no states
     state_slots: NDArray[np.int32] | None = None
-    # [N] of token_ids that stand for images; None: no image is among them
+    # [N] indices into token_ids of tokens that stand for images; None: no images in the batch
     image_rows: NDArray[np.int64] | None = None
-    # [1 + what enters further layers, N, hidden size]
+    # [1 + number of further layers that read features, N, hidden size]
     image_features: NDArray[np.float32] | None = None
-    # [T] of each row's adapter, -1: none; None: none at all
+    # [T] adapter slot of each token, -1: no adapter; None: no adapter in the batch
     adapter_slots: NDArray[np.int32] | None = None
-    # [T, hidden size] that a layer for further tokens takes, no other
+    # [T, hidden size]: input of a prediction layer; None for every other model
     hidden_rows: NDArray[np.float32] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class PoolingBatch:
-    """It holds all texts of one step, one after the other (T tokens, B texts)."""
+    """Holds the input of one step of an encoder: B whole texts with T tokens in all."""
 
     token_ids: NDArray[np.int64]  # [T]
     begins: NDArray[np.int32]  # [B+1] prefix sums of tokens
-    second_begins: NDArray[
-        np.int32
-    ]  # [B] tokens of a text before the second one of a pair; all of them without one
+    # [B] number of tokens before the second text of a pair; the length of the text if it is no pair
+    second_begins: NDArray[np.int32]
 
 
 class PoolingRunner(Protocol):
-    """Makes a vector of each text, or scores; nothing of a text outlives the step."""
+    """Computes a vector or scores of each text; stores nothing between steps."""
 
     @property
     def info(self) -> EngineInfo: ...
@@ -122,17 +136,19 @@ class PoolingRunner(Protocol):
 
 
 class ModelRunner(Protocol):
-    """Executes batches on a device and owns the KV cache tensors."""
+    """Executes batches on a device; owns the tensors of the KV cache."""
 
     @property
     def info(self) -> EngineInfo: ...
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
-        """Returns logits [S, vocab_size], a view of the device's output: valid, and writable, until the next run."""
+        """Computes logits [S, vocab_size]: a writable view of the device's output, valid until the
+        next run.
+        """
         ...
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
-        """Copies whole KV blocks in every layer; sources and destinations do not overlap."""
+        """Copies whole KV blocks in every layer. `sources` and `destinations` do not overlap."""
         ...
 
     def close(self) -> None: ...
@@ -140,57 +156,74 @@ class ModelRunner(Protocol):
 
 @runtime_checkable
 class HiddenRunner(ModelRunner, Protocol):
-    """It shows the rows of which its head makes logits."""
+    """Also exposes the hidden states of the last run: the rows from which the model's head makes
+    logits.
+    """
 
     @property
     def hidden_rows(self) -> NDArray[np.float32]:
-        """Returns those of the last run, valid until the next: a model's of all tokens, [T, hidden size], a layer's for
-        further tokens of the sampled ones, [S, hidden size]."""
+        """Returns the hidden states of the last run, valid until the next run.
+
+        A model returns the rows of all tokens, [T, hidden size]; a prediction layer only the
+        sampled rows, [S, hidden size].
+        """
         ...
 
 
 @runtime_checkable
 class PredictingRunner(HiddenRunner, Protocol):
-    """Its model has a layer for further tokens, whose cache is in the blocks of the model's."""
+    """Also runs the model's prediction layer (MTP).
+
+    The layer's cache shares the model's blocks.
+    """
 
     @property
     def prediction(self) -> HiddenRunner | None:
-        """Its batches have entries: position t, the token behind it, and the hidden row of the one there."""
+        """Returns the runner of the prediction layer; None if the model has none.
+
+        Entry t of its batches: position t, the token at t + 1, and the model's hidden row at t.
+        """
         ...
 
 
 @runtime_checkable
 class ImageRunner(Protocol):
-    """A runner is this, too, where its model sees."""
+    """Also encodes images; implemented by runners whose model reads images."""
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
-        """Computes an image's features [1 + what enters further layers, rows, hidden size], a part at each `next`."""
+        """Computes the features of an image, a part at each `next`.
+
+        The result has the shape [1 + number of further layers that read features, rows, hidden
+        size].
+        """
         ...
 
 
 @runtime_checkable
 class AdapterRunner(Protocol):
-    """A runner is this, too, where it has slots for adapters: `info.max_loras` of them, where that is not 0.
+    """Also has slots for LoRA adapters; implemented by runners with `info.max_loras` > 0.
 
-    A slot that a batch names is left alone until that has run.
+    The caller does not change a slot that a batch names before the batch has run.
     """
 
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:
-        """Reads an adapter and returns a digest of what it is: equal ones do the same. Any thread may call it.
+        """Reads an adapter into a slot; returns a digest of the adapter's content. Thread-safe.
 
-        Raises ModelLoadError where it is none for this model; the slot is to be cleared then.
+        Raises ModelLoadError if the files are no adapter of this model; the caller then clears the
+        slot.
         """
         ...
 
     def clear_adapter_slot(self, slot: int) -> None:
-        """Gives the slot's memory back."""
+        """Frees the memory of the slot."""
         ...
 
 
 class CacheRows(Protocol):
-    """The rows of one of a runner's caches, blocks or slots for states, are bytes; any thread may ask for them.
+    """Reads and writes rows of one cache (KV blocks or state slots) as bytes. Thread-safe.
 
-    Whoever asks sees to it that nobody else writes the row, or reads one that is written.
+    The caller makes sure that no other thread writes the row, and that nobody reads a row during a
+    write.
     """
 
     @property
@@ -205,12 +238,15 @@ class CacheRows(Protocol):
 
 @runtime_checkable
 class StorableRunner(Protocol):
-    """A runner is this, too, where its caches' content can outlive it; `info.cache_identity` says for whom."""
+    """Also gives access to the caches' content, which may be stored and loaded again.
+
+    Only a runner with an equal `info.cache_identity` can use the content.
+    """
 
     @property
     def info(self) -> EngineInfo: ...
 
     @property
     def cache_rows(self) -> Mapping[str, CacheRows]:
-        """Has `block` and, where the model has states, `state`."""
+        """Returns the rows by kind: `block`, and `state` if the model has states."""
         ...

@@ -1,19 +1,25 @@
-"""A beam search explores the most likely outputs of one request with several sequences, its beams.
+"""Explores the most likely outputs of one request with several sequences, the beams.
 
 Rules
-1. What is found is what `transformers.generate(num_beams=...)` finds. Each step ranks all continuations of all beams by
-   the sum of their log probabilities. Those that end (end or stop token, length limit) finish when they are among the
-   first `width`; the first `width` that do not end are the next beams. `width` finished beams are kept, by score.
-2. Adjustments (logit_bias, penalties, min_tokens and so on) act on log probabilities, as there: the repetition penalty
-   multiplies them, and nothing is normalised again afterwards.
-3. Groups search one after the other in each step, `width / num_groups` beams each. A token costs `diversity_penalty`
-   per beam of an earlier group that takes it in the same step, and the beam's score keeps that cost. A group that is
-   done takes no further tokens. The winners are the best of all groups.
-4. Beams share their full blocks. Of a beam's continuations one takes over its blocks, the others fork from it.
-5. The beams of a search are scheduled, and preempted, as one. A preempted search starts again from the prompt: it draws
-   nothing, so it finds the same. It is admitted only when all its beams fit into the KV cache at their full length.
-6. A grammar's mask comes after the adjustments, and each beam has a session of its own. One whose grammar is complete
-   takes an end token as every other that ends, and pays for it. No token is appended without a step of the model.
+1. The search finds the same outputs as `transformers.generate(num_beams=...)`. Each step ranks all
+   continuations of all beams by the sum of their log probabilities. A continuation that ends (end
+   token, stop token, length limit) finishes if it is among the first `width`; the first `width`
+   continuations that do not end are the next beams. The `width` finished beams with the best scores
+   are kept.
+2. Adjustments (logit_bias, penalties, min_tokens and so on) change log probabilities, as in
+   transformers: the repetition penalty multiplies them, and nothing is normalised afterwards.
+3. Groups of `width / num_groups` beams search one after the other in each step. A token costs
+   `diversity_penalty` for each beam of an earlier group that takes it in the same step; the beam's
+   score keeps that cost. A group that is done takes no further tokens. The winners are the best
+   beams of all groups.
+4. Beams share their full blocks. One continuation of a beam takes over its blocks; the others fork
+   from it.
+5. The beams of a search are scheduled, and preempted, together. A preempted search starts again
+   from the prompt; it uses no random numbers, so it finds the same outputs. It is admitted only
+   when all its beams fit into the KV cache at their full length.
+6. The mask of a grammar is applied after the adjustments; each beam has a session of its own. A
+   beam whose grammar is complete takes an end token like any other beam, at the cost of its log
+   probability. No token is appended without a model step.
 """
 
 import math
@@ -37,46 +43,52 @@ from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTimin
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
+    """Describes a beam with one more token, a candidate for the next step."""
+
     beam: Sequence
     token_id: int
-    score: float  # with this token
-    logprobs: list[PositionLogprobs]  # of the whole output, when asked for
+    score: float  # score with this token
+    logprobs: list[PositionLogprobs]  # logprobs of the whole output, if requested
 
 
 @dataclass(frozen=True, slots=True)
 class FinishedBeam:
+    """Holds an output that the search has found."""
+
     token_ids: list[int]
     logprobs: list[PositionLogprobs]
-    score: float  # length-penalised
+    score: float  # length-penalised score
     reason: FinishReason
 
 
 class BeamSearch:
-    """It finds one request's winners, step by step."""
+    """Searches the best outputs of one request; each call of `advance` is one step."""
 
     def __init__(
         self, choice: Sequence, max_model_len: int, session: Session | None = None
     ) -> None:
-        """`choice` awaits what is found; a request with a grammar has a `session`, which has taken no token yet."""
+        """Starts from the prompt of `choice`.
+
+        `session` belongs to the request's grammar and has accepted no token yet.
+        """
         request = choice.request
         assert request.params.beam_search is not None
         self.request = request
         self.num_cached_tokens = 0
         self._session = session
-        self._timing: RequestTiming | None = None  # of the first step
+        self._timing: RequestTiming | None = None  # timing of the first step
         self._params = request.params.beam_search
         self._max_len = min(
             request.params.max_tokens, max_model_len - len(request.prompt_token_ids)
         )
         self._groups: list[_Group] = []
-        first = choice.anew()
-        self.beams = first.beams = [
-            first
-        ]  # alive, most likely first within each group; the list that they share
+        first = choice.make_beam()
+        # Running beams, most likely first within each group. Every beam holds this same list.
+        self.beams = first.beams = [first]
 
     @property
     def timing(self) -> RequestTiming:
-        """Holds for a search that has taken a step."""
+        """Returns the times of a search that has taken a step."""
         assert self._timing is not None
         return self._timing
 
@@ -94,8 +106,8 @@ class BeamSearch:
     ) -> list[tuple[int, int]]:
         """Takes one step on the logits of each beam, which are overwritten.
 
-        Returns the blocks to copy, as (source, destination), before the next forward pass. Raises ValueError for logits
-        that are not numbers, and GrammarBroken.
+        Returns the blocks to copy, as (source, destination), before the next forward pass. Raises
+        ValueError for logits that are not numbers, and GrammarBroken.
         """
         if self.beams[0].num_output_tokens == 0:
             self._begin()
@@ -120,10 +132,12 @@ class BeamSearch:
     def _branch(
         self, chosen: list[list[Continuation]], scheduler: Scheduler
     ) -> list[tuple[int, int]]:
-        """Makes the chosen continuations the beams. Nothing is to copy when the search had to be preempted for it."""
-        heirs = {
-            each.beam: each for continuations in chosen for each in continuations
-        }  # each keeps its beam's blocks
+        """Turns the chosen continuations into the beams; returns the blocks to copy.
+
+        Returns no blocks if the search had to be preempted for lack of room.
+        """
+        # Each heir takes over the blocks of its beam.
+        heirs = {each.beam: each for continuations in chosen for each in continuations}
         for beam in tuple(self.beams):
             if beam not in heirs:
                 self.beams.remove(beam)
@@ -141,14 +155,14 @@ class BeamSearch:
                     copies += [] if copy is None else [copy]
                     self.beams.append(beam)
                 branches[-1].append(beam)
-        for beam, each in heirs.items():  # only now: the forks began with the tokens from before
+        for beam, each in heirs.items():  # after the forks, which start with the tokens before
             beam.token_ids.append(each.token_id)
             beam.score, beam.logprobs = each.score, each.logprobs
         self._regroup(branches)
         return copies
 
     def _regroup(self, branches: list[list[Sequence]]) -> None:
-        """Gives each group its beams, and their new tokens to the grammar."""
+        """Assigns the beams to their groups, and passes the new tokens to the grammar sessions."""
         for group, group_beams in zip(self._groups, branches, strict=True):
             group.beams = group_beams
         self.beams[:] = [beam for group in self._groups for beam in group.beams]
@@ -160,9 +174,9 @@ class BeamSearch:
 def _fork(
     continuation: Continuation, scheduler: Scheduler
 ) -> tuple[Sequence, tuple[int, int] | None]:
-    """Returns the beam that a continuation becomes when another takes over its blocks, and the block to copy for it."""
+    """Forks a beam for a continuation; returns the new beam and the block to copy."""
     parent = continuation.beam
-    beam = parent.anew()
+    beam = parent.make_beam()
     beam.token_ids = [*parent.token_ids, continuation.token_id]
     beam.score, beam.logprobs = continuation.score, continuation.logprobs
     beam.session = None if parent.session is None else parent.session.fork()
@@ -170,11 +184,11 @@ def _fork(
 
 
 class _Group:
-    """A group searches for itself, but pays for tokens that earlier groups take."""
+    """Ranks a part of the beams by itself, and pays for tokens that earlier groups take."""
 
     def __init__(self, params: BeamSearchParams, max_len: int, first: Sequence) -> None:
-        self.beams = [first]  # alive, most likely first
-        self.finished: list[FinishedBeam] = []  # best first, `width` at most
+        self.beams = [first]  # running beams, most likely first
+        self.finished: list[FinishedBeam] = []  # best first, at most `width`
         self.is_done = False
         self._params = params
         self._width = params.width // params.num_groups
@@ -186,9 +200,10 @@ class _Group:
         logprobs: Mapping[Sequence, OwnLogprobs | None],
         earlier_token_ids: list[int],
     ) -> list[Continuation]:
-        """Returns the next beams, most likely first, or none when the group is done. `rows` are adjusted logprobs.
+        """Returns the next beams, most likely first, or none when the group is done.
 
-        `earlier_token_ids` has the tokens of the groups before, and gets those of this one that do not stop it.
+        `rows` has adjusted log probabilities. `earlier_token_ids` has the tokens of the groups
+        before; the group adds its own tokens, except stop tokens.
         """
         beam_numbers, token_ids, scores = self._rank(rows, earlier_token_ids)
         len_now = self.beams[0].num_output_tokens + 1
@@ -213,16 +228,17 @@ class _Group:
     def _rank(
         self, rows: Mapping[Sequence, Row], earlier_token_ids: list[int]
     ) -> tuple[list[int], list[int], list[float]]:
-        """Returns beam number, token id and score of the best continuations, best first: enough to fill `width`.
+        """Returns beam number, token id and score of the best continuations, best first.
 
-        Of each beam it takes `width`, and one more for every token that may end it.
+        Takes from each beam `width` continuations and one more for every token that may end it:
+        enough to find `width` that do not end.
         """
         token_ids: list[NDArray[np.int64]] = []
         scores: list[NDArray[np.float64]] = []
         for beam in self.beams:
             row = rows[beam]
             if earlier_token_ids:
-                row = row.copy()  # the groups still share the prompt's
+                row = row.copy()  # the groups still share the row of the prompt
                 np.subtract.at(row, earlier_token_ids, np.float32(self._params.diversity_penalty))
             best = largest(row, min(self._width + len(beam.stop_token_ids), row.size))
             best = best[np.isfinite(row[best])]
@@ -245,7 +261,7 @@ class _Group:
         del self.finished[self._width :]
 
     def _is_decided(self, best_running_score: float, len_now: int) -> bool:
-        """Tells whether no beam that still runs is expected to beat the worst finished one."""
+        """Tells whether no running beam can be expected to beat the worst finished beam."""
         if len(self.finished) < self._width:
             return False
         if self._params.early_stopping is True:
@@ -260,7 +276,10 @@ class _Group:
 
 
 def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
-    """Turns logits into adjusted log probabilities in place; returns the model's own where they are wanted."""
+    """Turns logits into adjusted log probabilities in place.
+
+    Returns the model's own log probabilities if the request wants to see them.
+    """
     normaliser = log_sum_exp(row, float(row.max()))
     if math.isnan(normaliser):
         raise ValueError("the model's logits are not numbers")
@@ -276,7 +295,7 @@ def _normalise(row: Row, beam: Sequence) -> OwnLogprobs | None:
 def _continuation(
     beam: Sequence, token_id: int, score: float, own: OwnLogprobs | None
 ) -> Continuation:
-    """`own` has the model's own log probabilities, None where none are shown."""
+    """Makes a continuation. `own` is the model's log probabilities; None if they are not shown."""
     path = [] if own is None else [*beam.logprobs, own.at(token_id)]
     return Continuation(beam, token_id, score, path)
 

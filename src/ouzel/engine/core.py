@@ -1,11 +1,12 @@
-"""An engine takes requests and gives outputs, one `step()` of its runner after the other.
+"""Runs one model: takes requests, computes them step by step and returns outputs.
 
 Rules
-1. A fault of the forward pass ends the sequences in the batch. The engine goes on.
-2. Logprobs of the prompt belong to choice 0, and go out as they are computed, each once whatever is preempted.
-3. A request with a grammar is scheduled when that is compiled. An output without tokens says so, before the forward
-   pass. Tokens that the grammar forces are appended without a model step, and so is the end of a reasoning whose budget
-   is used up.
+1. A fault in the forward pass ends the sequences of the batch. The engine continues.
+2. The logprobs of the prompt belong to choice 0. They are given out as they are computed, each
+   once, even after a preemption.
+3. A request with a grammar is scheduled when its grammar is compiled. An output without tokens
+   announces this before the forward pass. Tokens that the grammar forces are appended without a
+   model step; so is the end mark of a reasoning whose budget is used up.
 """
 
 import logging
@@ -19,7 +20,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.engine.adapter_trial import tried_adapters
+from ouzel.engine.adapter_trial import make_adapters
 from ouzel.engine.base import ForwardBatch, ImageRunner, ModelRunner
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.cache.block_manager import BlockManager
@@ -30,8 +31,8 @@ from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.grammars.matcher import GrammarRefused
 from ouzel.engine.grammars.session import Session
 from ouzel.engine.open_requests import OpenRequests
-from ouzel.engine.outputs import output_of, vector_of
-from ouzel.engine.request_faults import faults_of
+from ouzel.engine.outputs import encode_vector, make_output
+from ouzel.engine.request_faults import find_faults
 from ouzel.engine.sampling.constraints import Constraints, Refusal
 from ouzel.engine.sampling.own_logprobs import score
 from ouzel.engine.scheduling.batch import build_batch, split_logits
@@ -42,7 +43,7 @@ from ouzel.engine.searches import advance_searches
 from ouzel.engine.speculation.proposals import Proposals, Speculation
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.sequence import Sequence
-from ouzel.engine.stats import stats_of
+from ouzel.engine.stats import collect_stats
 from ouzel.engine.token_taker import TokenTaker
 from ouzel.errors import STOPS
 from ouzel.types.engine_info import EngineInfo, EngineStats
@@ -53,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 
 class EngineCore:
-    """Implements `Engine` over any `ModelRunner`."""
+    """Implements `Engine` on any `ModelRunner`: a continuous batch of generating sequences."""
 
     def __init__(
         self,
@@ -96,7 +97,7 @@ class EngineCore:
             self._requests, self._constraints, self._blocks, info.max_model_len
         )
         self._arrivals = count()
-        self.adapters = tried_adapters(runner, self._blocks)
+        self.adapters = make_adapters(runner, self._blocks)
 
     @property
     def info(self) -> EngineInfo:
@@ -106,7 +107,7 @@ class EngineCore:
         if request.request_id in self._requests:
             raise ValueError(f"request_id {request.request_id!r} is in use")
         adapter = self.adapters.find(request.adapter)
-        fault = next(faults_of(request, adapter, self._info, self._blocks), None)
+        fault = next(find_faults(request, adapter, self._info, self._blocks), None)
         arrival = next(self._arrivals)
         images = (
             PromptImages(request.images, len(request.prompt_token_ids))
@@ -139,7 +140,7 @@ class EngineCore:
         return bool(self._requests) or self.adapters.is_busy
 
     def stats(self) -> EngineStats:
-        return stats_of(self._scheduler, self._blocks, self._images, self._proposals)
+        return collect_stats(self._scheduler, self._blocks, self._images, self._proposals)
 
     def use_idle_time(self) -> bool:
         return self._proposals is not None and self._proposals.measure()
@@ -155,9 +156,8 @@ class EngineCore:
 
     def step(self) -> list[StepOutput]:
         if self._start_constrained():
-            return (
-                self._requests.take_outputs()
-            )  # the forward pass may take long: clients wait for these
+            # The forward pass may take long: clients get the outputs of started requests first.
+            return self._requests.take_outputs()
         if self._images is not None:
             self._encode(self._images)
         scheduled = self._scheduler.schedule()
@@ -168,11 +168,10 @@ class EngineCore:
                 self._compute(scheduled)
             except STOPS:
                 raise
-            except (
-                BaseException
-            ) as error:  # a fault of the device or of ours: this batch is lost, the engine is not
+            # A fault of the device or of our code: the batch is lost, the engine is not.
+            except BaseException as error:
                 logger.exception("step failed with %d sequences", len(scheduled))
-                for sequence in self._touched(scheduled):
+                for sequence in self._list_affected(scheduled):
                     self._requests.end_with_forks(
                         sequence, FinishReason.ERROR, f"the model step failed: {error}"
                     )
@@ -183,7 +182,7 @@ class EngineCore:
         return self._requests.take_outputs()
 
     def _encode(self, images: ImageEncoder) -> None:
-        """Lets the vision encoder work, for a moment where somebody decodes."""
+        """Advances the vision encoder; by a short part only, while a sequence decodes."""
         running, waiting = self._scheduler.running, self._scheduler.waiting
         someone_decodes = any(sequence.num_uncomputed_tokens == 1 for sequence in running)
         try:
@@ -212,7 +211,7 @@ class EngineCore:
         self._scheduler.add(first)
 
     def _start_constrained(self) -> bool:
-        """Schedules the requests whose grammars are compiled by now; returns whether there are any."""
+        """Schedules the requests whose grammars have been compiled; returns whether any started."""
         num_outputs = len(self._requests.outputs)
         is_idle = not (self._scheduler.running or self._scheduler.waiting or self._requests.outputs)
         for request, session in self._constraints.compiled(is_idle=is_idle):
@@ -223,13 +222,15 @@ class EngineCore:
             ]
             if isinstance(session, Refusal):
                 self._requests.refuse_unstarted(choices, session)
-            elif choices:  # else aborted meanwhile
+            elif choices:  # empty if the request was aborted during compilation
                 self._start(choices, session)
-                self._requests.outputs.append(output_of(choices[0]))
+                self._requests.outputs.append(make_output(choices[0]))
         return len(self._requests.outputs) > num_outputs
 
-    def _touched(self, scheduled: list[Scheduled]) -> list[Sequence]:
-        """Returns the sequences of a failed step: those in its batch, and forks that it started but gave no token."""
+    def _list_affected(self, scheduled: list[Scheduled]) -> list[Sequence]:
+        """Returns the sequences of a failed step: its batch, and the forks it started without a
+        token.
+        """
         forks = [
             sequence for sequence in self._scheduler.running if sequence.num_uncomputed_tokens == 0
         ]
@@ -279,15 +280,21 @@ class EngineCore:
                 self._blocks.states.go_back(entry.sequence)
 
     def _end_without_tokens(self, sampled: Iterable[tuple[Sequence, NDArray[np.float32]]]) -> None:
-        """Ends those whose prompt is all that was to be computed, with a vector of it where that was asked for."""
+        """Ends the sequences with `max_tokens` 0, with a vector of the prompt if one was
+        requested.
+        """
         for sequence, rows in sampled:
             if sequence.params.max_tokens == 0:
                 sequence.first_token_at = time.monotonic()
-                sequence.vector = vector_of(sequence.request.pooling, rows[0])
+                sequence.vector = encode_vector(sequence.request.pooling, rows[0])
                 self._requests.end_with_forks(sequence, FinishReason.LENGTH)
 
     def _score_prompts(self, scheduled: list[Scheduled], logits: NDArray[np.float32]) -> None:
-        """Gives the logprobs of the prompt tokens after the scored rows; `logits` has those rows, entry by entry."""
+        """Adds the logprobs of prompt tokens to the outputs.
+
+        `logits` has the scored rows of all entries, in the order of the entries; row i scores token
+        i + 1.
+        """
         rows = iter(logits)
         for sequence, scored_rows in (
             (entry.sequence, entry.scored_rows) for entry in scheduled if entry.scored_rows
@@ -309,18 +316,22 @@ class EngineCore:
                 )
                 continue
             sequence.num_unscored_tokens -= len(scored_rows)
-            if self._requests.awaits(
-                sequence.request.request_id, 0
-            ):  # else aborted, and its search goes on
-                self._requests.outputs.append(output_of(sequence, prompt_logprobs=prompt_logprobs))
+            # A beam search goes on after choice 0 was aborted; the logprobs then have no reader.
+            if self._requests.awaits(sequence.request.request_id, 0):
+                self._requests.outputs.append(
+                    make_output(sequence, prompt_logprobs=prompt_logprobs)
+                )
 
     def _start_forks(self, parent: Sequence) -> list[Sequence]:
-        """Starts further choices of a request whose prompt is now computed; those without room wait for their turn."""
+        """Starts the further choices of a request whose prompt has been computed.
+
+        Choices for which there is no room join the waiting sequences.
+        """
         started = []
         copies = []
         for child in parent.forks:
             if child.is_finished:
-                continue  # aborted before it began
+                continue  # aborted before it started
             if self._scheduler.can_fork():
                 copies.append(self._scheduler.start_fork(parent, child))
                 started.append(child)

@@ -1,4 +1,4 @@
-"""The heart beats in a thread of its own while the engine is ready, and says for how long it has been at one turn."""
+"""Emits heartbeats while the engine is ready, with the age of the engine's present turn."""
 
 import threading
 import time
@@ -7,17 +7,19 @@ from collections.abc import Callable
 from ouzel.types.engine_messages import Heartbeat
 
 
-class Heart:
-    """A turn is what the engine does between two looks at its inbox: commands, and a step.
+class HeartbeatSender:
+    """Sends heartbeats from a thread of its own.
 
-    Between two beats it grows older by two intervals at most: time in which the whole machine slept is nobody's turn.
+    A turn is the engine's work between two looks at its inbox: commands and a step. Between two
+    heartbeats the age of a turn grows by at most two intervals, so that a suspended machine does
+    not count.
     """
 
     def __init__(self, emit: Callable[[Heartbeat], None], *, every_s: float) -> None:
         self._emit = emit
         self._every_s = every_s
         self._num_turns = 0
-        # the number of the present one; None while the engine waits for commands
+        # number of the present turn; None while the engine waits for commands
         self._turn: int | None = None
         self._is_over = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heart", daemon=True)
@@ -26,7 +28,7 @@ class Heart:
         self._thread.start()
 
     def stop(self) -> None:
-        """Returns when nothing more will be emitted."""
+        """Stops the thread. Nothing is emitted after the return."""
         self._is_over.set()
         self._thread.join()
 

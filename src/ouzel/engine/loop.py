@@ -1,4 +1,4 @@
-"""The engine's own thread takes commands, steps while there is work, and tells what happened."""
+"""Runs an engine in a thread: reads commands, steps while there is work, emits events."""
 
 import logging
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 import msgspec
 
 from ouzel.engine.base import Engine
-from ouzel.engine.heart import Heart
+from ouzel.engine.heart import HeartbeatSender
 from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import LogFormat
 from ouzel.observability.progress import progress_told_to
@@ -32,16 +32,16 @@ Inbox = SimpleQueue[list[EngineCommand]]
 
 
 class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """It says how to make an engine in another process: an import path, and plain data for it."""
+    """Describes how to make an engine in another process: an import path and plain options."""
 
     factory: str  # "package.module:function"; called with `options`, returns an Engine
     options: dict[str, object]
-    python: str = ""  # the interpreter of its process; the server's own where it is empty
+    python: str = ""  # path of the interpreter of the engine's process; empty: the server's own
     log_level: str = "info"
     heartbeat_every_s: float = 1.0
     log_format: LogFormat = "text"
-    processors: tuple[int, ...] = ()  # that its process may use; none: all
-    label: str = ""  # by which people tell it from others in the log
+    processors: tuple[int, ...] = ()  # processors that the engine's process may use; none: all
+    label: str = ""  # name of the engine in the log, where there are several
 
 
 def load_engine(spec: EngineSpec) -> Engine:
@@ -51,8 +51,7 @@ def load_engine(spec: EngineSpec) -> Engine:
 
 
 def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
-    """Runs one engine from loading to Shutdown. Whatever goes wrong leaves as `EngineDown`, never as an exception."""
-
+    """Runs one engine from loading to `Shutdown`; reports failures as `EngineDown`."""
     try:
         with progress_told_to(lambda progress: emit(EngineLoading(progress))):
             engine = load_engine(spec)
@@ -61,15 +60,16 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
         return
     except STOPS:
         raise
-    except BaseException as error:  # the engine loop's one broad except: loading and stepping
+    # with the one below, the only broad except of the loop: loading and stepping
+    except BaseException as error:
         logger.exception("the engine could not start")
         emit(EngineDown(f"the engine could not start: {error}"))
         return
     emit(EngineReady(engine.info))
-    heart = Heart(emit, every_s=spec.heartbeat_every_s)
-    heart.start()
+    heartbeats = HeartbeatSender(emit, every_s=spec.heartbeat_every_s)
+    heartbeats.start()
     try:
-        _step_until_shutdown(engine, heart, inbox, emit)
+        _step_until_shutdown(engine, heartbeats, inbox, emit)
     except STOPS:
         raise
     except BaseException as error:
@@ -77,16 +77,16 @@ def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], N
         emit(EngineDown(f"the engine failed: {error}"))
     finally:
         engine.close()
-        heart.stop()
+        heartbeats.stop()
 
 
 def _step_until_shutdown(
-    engine: Engine, heart: Heart, inbox: Inbox, emit: Callable[[EngineEvent], None]
+    engine: Engine, heartbeats: HeartbeatSender, inbox: Inbox, emit: Callable[[EngineEvent], None]
 ) -> None:
     while True:
         is_idle = not engine.has_unfinished() and not (inbox.empty() and engine.use_idle_time())
         commands = _receive(inbox, wait=is_idle)
-        heart.begin_turn()
+        heartbeats.begin_turn()
         for command in commands:
             match command:
                 case AddRequest(request):
@@ -104,11 +104,11 @@ def _step_until_shutdown(
             emit(StepResult(outputs, engine.stats()))
         for event in engine.adapters.take_events():
             emit(event)
-        heart.end_turn()
+        heartbeats.end_turn()
 
 
 def _receive(inbox: Inbox, *, wait: bool) -> list[EngineCommand]:
-    """Returns everything that has arrived; with `wait` at least one message."""
+    """Returns all commands that have arrived; with `wait`, waits for the first one."""
     commands = inbox.get() if wait else []
     while True:
         try:

@@ -1,4 +1,4 @@
-"""An output is what one step gives one choice; it is read off the engine's state."""
+"""Makes the outputs of one step from the state of the engine."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,13 +10,14 @@ from ouzel.pooling import Pooling
 from ouzel.types.step_output import PositionLogprobs, RequestTiming, StepOutput
 
 
-def output_of(
+def make_output(
     sequence: Sequence,
     sampled: Sampled | None = None,
-    token_ids: list[int] | None = None,  # the sampled one, and what the grammar forces after it
+    # the sampled token and the tokens that the grammar forces after it
+    token_ids: list[int] | None = None,
     prompt_logprobs: list[PositionLogprobs] | None = None,
 ) -> StepOutput:
-    """Makes the output of a choice that samples its tokens, or gets none."""
+    """Makes the output of a choice that samples its own tokens, or has no new tokens."""
     return StepOutput(
         request_id=sequence.request.request_id,
         index=sequence.index,
@@ -41,16 +42,19 @@ def _is_first_result(sequence: Sequence, num_new_tokens: int) -> bool:
     return 0 < sequence.num_output_tokens == num_new_tokens
 
 
-def vector_of(pooling: Pooling | None, row: NDArray[np.float32]) -> bytes | None:
-    """Returns what is sent of the row behind a prompt: all of it, or some tokens' logits."""
+def encode_vector(pooling: Pooling | None, row: NDArray[np.float32]) -> bytes | None:
+    """Encodes the row of a pooling request as little-endian float32.
+
+    The row is a hidden state, or logits; `pooling.token_ids` selects some logits.
+    """
     if pooling is None:
         return None
     values = row[list(pooling.token_ids)] if pooling.token_ids else row
     return values.astype("<f4").tobytes()
 
 
-def winner_output_of(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:
-    """Makes the output of a choice that gets what a beam search found."""
+def make_winner_output(choice: Sequence, winner: FinishedBeam, timing: RequestTiming) -> StepOutput:
+    """Makes the output of a choice that receives a finished beam."""
     return StepOutput(
         request_id=choice.request.request_id,
         index=choice.index,

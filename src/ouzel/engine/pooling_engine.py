@@ -1,11 +1,11 @@
-"""An engine of an encoder makes vectors of texts, whole texts in each step.
+"""Computes vectors of texts with an encoder, whole texts in each step.
 
 Rules
-1. Each text of a request is a choice of it, and ends by itself, in the step that computes it.
-2. A step takes the text that goes first (by priority, then arrival), and besides it those of the same priority that are
-   nearest to it in length, within `max_num_batched_tokens` and `max_num_seqs`: texts of one length are padded by
-   nothing. One that is longer than a step runs alone.
-3. A fault of the forward pass ends the texts in the batch. The engine goes on.
+1. Each text of a request is a choice. It ends by itself, in the step that computes it.
+2. A step takes the first text by priority, then arrival. It adds texts of the same priority whose
+   lengths are nearest, within `max_num_batched_tokens` and `max_num_seqs`: texts of one length need
+   no padding. A text longer than a step runs alone.
+3. A fault in the forward pass ends the texts of the batch. The engine continues.
 """
 
 import logging
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class PoolingEngine:
-    """Implements `Engine` over any `PoolingRunner`."""
+    """Implements `Engine` on any `PoolingRunner`."""
 
     def __init__(self, runner: PoolingRunner) -> None:
         self._runner = runner
@@ -35,7 +35,7 @@ class PoolingEngine:
         self._waiting = WaitingTexts()
         self._outputs: list[StepOutput] = []
         self._arrivals = count()
-        self._num_running = 0  # in the last step
+        self._num_running = 0  # number of texts in the last step
 
     @property
     def info(self) -> EngineInfo:
@@ -44,19 +44,21 @@ class PoolingEngine:
     def add(self, request: EngineRequest) -> None:
         if request.request_id in self._waiting:
             raise ValueError(f"request_id {request.request_id!r} is in use")
-        fault = next(_faults_of(request, self.info), None)
+        fault = next(_find_faults(request, self.info), None)
         if fault is not None:
             self._outputs += [
-                _ended(request.request_id, index, FinishReason.REFUSED, fault)
+                _make_final_output(request.request_id, index, FinishReason.REFUSED, fault)
                 for index in range(request.n)
             ]
             return
-        for text in _texts_of(request, next(self._arrivals)):
+        for text in _split_texts(request, next(self._arrivals)):
             self._waiting.add(text)
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         gone = self._waiting.take_request(request_id, index)
-        self._outputs += [_ended(request_id, text.index, FinishReason.ABORT) for text in gone]
+        self._outputs += [
+            _make_final_output(request_id, text.index, FinishReason.ABORT) for text in gone
+        ]
 
     def step(self) -> list[StepOutput]:
         info = self.info
@@ -69,13 +71,12 @@ class PoolingEngine:
                 self._compute(batch)
             except STOPS:
                 raise
-            except (
-                BaseException
-            ) as error:  # a fault of the device or of ours: this batch is lost, the engine is not
+            # A fault of the device or of our code: the batch is lost, the engine is not.
+            except BaseException as error:
                 logger.exception("step failed with %d texts", len(batch))
                 reason = f"the model step failed: {error}"
                 self._outputs += [
-                    _ended(each.request_id, each.index, FinishReason.ERROR, reason)
+                    _make_final_output(each.request_id, each.index, FinishReason.ERROR, reason)
                     for each in batch
                 ]
         outputs, self._outputs = self._outputs, []
@@ -128,7 +129,7 @@ class PoolingEngine:
             )
 
 
-def _texts_of(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
+def _split_texts(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
     assert request.pooling is not None
     added_at = time.monotonic()
     lens = request.pooling.text_lens or (len(request.prompt_token_ids),)
@@ -140,17 +141,23 @@ def _texts_of(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
         yield WaitingText(request.request_id, index, order, token_ids, second_begin, added_at)
 
 
-def _faults_of(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
-    """Says why the request cannot run; the server checks all of this earlier, embedders may not."""
+def _find_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
+    """Yields the reasons why the request cannot run.
+
+    The server checks all of them earlier; programs that embed the engine may not.
+    """
     pooling = request.pooling
     if pooling is None or pooling.token_ids:
         yield "this model makes no tokens"
         return
     lens = pooling.text_lens or (len(request.prompt_token_ids),)
     if len(lens) != request.n or sum(lens) != len(request.prompt_token_ids):
-        yield f"the texts' lengths must be {request.n} that come to {len(request.prompt_token_ids)} tokens"
+        yield (
+            f"text_lens must be {request.n} lengths with a sum of "
+            f"{len(request.prompt_token_ids)}, given {len(lens)} with a sum of {sum(lens)}"
+        )
     if pooling.second_begins and len(pooling.second_begins) != request.n:
-        yield f"there must be {request.n} begins of second texts, given {len(pooling.second_begins)}"
+        yield (f"second_begins must have {request.n} values, given {len(pooling.second_begins)}")
     if min(lens, default=0) < 1:
         yield "a text is empty"
     if max(lens, default=0) > info.max_model_len:
@@ -159,7 +166,7 @@ def _faults_of(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         yield f"the texts must be token ids in [0, {info.vocab_size})"
 
 
-def _ended(
+def _make_final_output(
     request_id: str, index: int, reason: FinishReason, error: str | None = None
 ) -> StepOutput:
     return StepOutput(

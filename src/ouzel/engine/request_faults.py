@@ -1,4 +1,4 @@
-"""A request may have faults for this engine."""
+"""Finds the reasons why an engine cannot run a request."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -18,17 +18,23 @@ class Fault:
     param: str | None = None  # the request field at fault, where a client may have caused it
 
 
-def faults_of(
+def find_faults(
     request: EngineRequest, adapter: Adapter | None, info: EngineInfo, blocks: BlockManager
 ) -> Iterator[Fault]:
-    """Says why the request cannot run. `adapter` is what is loaded under its name for one."""
+    """Yields the reasons why the request cannot run.
+
+    `adapter` is the loaded adapter of that name.
+    """
     if request.adapter and adapter is None:
         yield Fault(f"adapter {request.adapter!r} is not loaded", "model")
     yield from map(Fault, _faults(request, info, blocks))
 
 
 def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> Iterator[str]:
-    """The server checks all of this earlier, embedders may not."""
+    """Checks the request itself.
+
+    The server does so earlier; programs that embed the engine may not.
+    """
     token_ids = request.prompt_token_ids
     yield from _pooling_faults(request, info)
     if request.n < 1:
@@ -45,9 +51,9 @@ def _faults(request: EngineRequest, info: EngineInfo, blocks: BlockManager) -> I
     if not all(request.params.bad_words):
         yield "bad_words must have at least one token each"
     if request.reasoning_budget is not None and not request.reasoning_budget.end_token_ids:
-        yield "the mark that ends the reasoning must have at least one token"
+        yield "the end mark of the reasoning must have at least one token"
     if request.reasoning_budget is not None and request.params.beam_search is not None:
-        yield "a beam search has no reasoning budget"
+        yield "a beam search cannot have a reasoning budget"
     if request.params.beam_search is not None:
         yield from _beam_search_faults(request, request.params.beam_search, info, blocks)
 
@@ -56,14 +62,14 @@ def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
     pooling = request.pooling
     if pooling is None:
         if info.vector_size:
-            yield "this model makes vectors, and no tokens"
+            yield "this model computes vectors and generates no tokens"
         return
     if not (info.vector_size or pooling.token_ids):
-        yield "this model makes tokens, and no vectors"
+        yield "this model generates tokens and computes no vectors"
     if request.n != 1 or len(pooling.text_lens) > 1 or request.params.max_tokens != 0:
-        yield "a pooling request has one text, and no tokens"
+        yield "a pooling request must have one text, n 1 and max_tokens 0"
     if any(not 0 <= token_id < info.vocab_size for token_id in pooling.token_ids):
-        yield f"the tokens whose logits are asked for must be token ids in [0, {info.vocab_size})"
+        yield f"the tokens of a score must be token ids in [0, {info.vocab_size})"
 
 
 def _image_faults(
@@ -76,23 +82,28 @@ def _image_faults(
         yield from _place_faults(image, number, end)
         end = max((begin + length for begin, length in image.runs), default=end)
         if len(image.pixels) != 3 * prod(image.shape):
-            yield f"image {number} must have 3 bytes for each pixel of {image.shape}, given {len(image.pixels)}"
+            yield (
+                f"image {number} must have 3 bytes for each pixel of {image.shape}, "
+                f"given {len(image.pixels)}"
+            )
     if len({image.position_grid is None for image in images}) > 1:
-        yield "all images must have a grid of positions, or none"
+        yield "either all images must have a grid of positions, or none"
     for number, (before, image) in enumerate(zip((None, *images), images, strict=False)):
         if image.time_shift is not None and not _goes_on(before, image):
-            yield f"image {number} must follow the frames before it at once, and have their size"
+            yield (
+                f"image {number}, a frame of a video, must directly follow a frame of its own size"
+            )
     if end > num_prompt_tokens:
-        yield f"the images' tokens end at {end}, the prompt has {num_prompt_tokens}"
+        yield f"the tokens of the images end at {end}, the prompt has {num_prompt_tokens} tokens"
 
 
 def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
-    """`first` is the token behind the image before."""
+    """Checks the places of one image's tokens. `first` is the token after the image before."""
     if not image.runs or any(length < 1 for _, length in image.runs):
         yield f"image {number} has no tokens"
     for begin, length in image.runs:
         if begin < first:
-            yield f"the tokens of image {number} must follow those before it"
+            yield f"the tokens of image {number} must follow the tokens before it"
         first = begin + length
     grid = image.position_grid
     if grid is not None and (
@@ -102,7 +113,7 @@ def _place_faults(image: ImageInput, number: int, first: int) -> Iterator[str]:
 
 
 def _goes_on(before: ImageInput | None, image: ImageInput) -> bool:
-    """Tells whether both can be frames of one video, whose positions begin in one place."""
+    """Tells whether two images can be successive frames of a video: adjacent and of one size."""
     if before is None or not before.runs or not image.runs:
         return False
     begin, length = before.runs[-1]
@@ -128,11 +139,20 @@ def _beam_search_faults(
 ) -> Iterator[str]:
     width, max_num_seqs = params.width, info.max_num_seqs
     if not request.n <= width <= max_num_seqs:
-        yield f"the number of beams must be from n, {request.n}, to max_num_seqs, {max_num_seqs}; given {width}"
+        yield (
+            f"the number of beams must be from n ({request.n}) to max_num_seqs ({max_num_seqs}), "
+            f"given {width}"
+        )
     if params.num_groups < 1 or width % params.num_groups:
-        yield f"the number of beams, {width}, must be a multiple of the number of groups, {params.num_groups}"
+        yield (
+            f"the number of beams must be a multiple of the number of groups "
+            f"({params.num_groups}), given {width}"
+        )
     num_prompt_tokens = len(request.prompt_token_ids)
     num_tokens = min(num_prompt_tokens + request.params.max_tokens, info.max_model_len)
     num_blocks = blocks.num_forked_blocks(num_prompt_tokens, num_tokens, width)
     if num_blocks > blocks.num_blocks:
-        yield f"{width} beams of {num_tokens} tokens need {num_blocks} KV blocks of {blocks.num_blocks}"
+        yield (
+            f"{width} beams of {num_tokens} tokens need {num_blocks} KV blocks, "
+            f"the cache has {blocks.num_blocks}"
+        )

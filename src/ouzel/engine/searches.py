@@ -1,4 +1,4 @@
-"""In each step of the engine a beam search takes one of its own; it gives its winners when it is over."""
+"""Advances each beam search by one step of its own in every engine step."""
 
 import logging
 from collections.abc import Mapping
@@ -7,7 +7,7 @@ from operator import attrgetter
 from ouzel.engine.beam import BeamSearch
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.open_requests import OpenRequests
-from ouzel.engine.outputs import winner_output_of
+from ouzel.engine.outputs import make_winner_output
 from ouzel.engine.sampling.constraints import Constraints
 from ouzel.engine.scheduling.scheduler import Scheduler
 from ouzel.engine.state.columns import Row
@@ -24,9 +24,10 @@ def advance_searches(
     scheduler: Scheduler,
     constraints: Constraints,
 ) -> list[tuple[int, int]]:
-    """Returns the blocks to copy, as (source, destination). `rows` are the logits of each beam, and overwritten.
+    """Advances the searches on the logits of their beams (`rows`, overwritten).
 
-    Searches go in `Sequence.order`, so that a search which needs another one's blocks comes before it.
+    Returns the blocks to copy, as (source, destination). Searches advance in `Sequence.order`: a
+    search that needs blocks of another search comes before that search.
     """
     copies: list[tuple[int, int]] = []
     for request_id in dict.fromkeys(
@@ -34,7 +35,7 @@ def advance_searches(
     ):
         search = requests.searches[request_id]
         if search.beams[0] not in rows:
-            continue  # preempted a moment ago
+            continue  # preempted earlier in this step
         try:
             copies += search.advance(rows, scheduler, constraints)
         except GrammarBroken as error:
@@ -53,7 +54,7 @@ def advance_searches(
 
 
 def _give_winners(search: BeamSearch, requests: OpenRequests) -> None:
-    """Gives each choice its own: index 0 gets the best."""
+    """Ends each choice with one finished beam, the best for index 0."""
     winners = search.winners()
     for choice in requests.choices(search.request.request_id):
         if choice.index >= len(winners):
@@ -66,5 +67,5 @@ def _give_winners(search: BeamSearch, requests: OpenRequests) -> None:
         choice.num_cached_tokens = search.num_cached_tokens
         choice.stop_token_id = winner.token_ids[-1] if winner.reason is FinishReason.STOP else None
         choice.finish(winner.reason)
-        requests.outputs.append(winner_output_of(choice, winner, search.timing))
+        requests.outputs.append(make_winner_output(choice, winner, search.timing))
         requests.retire(choice)

@@ -1,4 +1,4 @@
-"""What an engine counts, read from where it is counted."""
+"""Collects the counters of an engine."""
 
 from collections.abc import Iterable
 
@@ -10,7 +10,7 @@ from ouzel.engine.state.sequence import Sequence
 from ouzel.types.engine_info import EngineStats
 
 
-def stats_of(
+def collect_stats(
     scheduler: Scheduler,
     blocks: BlockManager,
     images: ImageEncoder | None,
@@ -37,12 +37,12 @@ def stats_of(
         num_store_loaded=0 if store is None else store.num_loaded,
         num_store_damaged=0 if store is None else store.num_damaged,
         num_store_skipped=0 if store is None else store.num_skipped,
-        running_adapters=_adapters_of(scheduler.running),
-        waiting_adapters=_adapters_of(scheduler.waiting),
+        running_adapters=_list_adapters(scheduler.running),
+        waiting_adapters=_list_adapters(scheduler.waiting),
     )
 
 
-def _adapters_of(sequences: Iterable[Sequence]) -> tuple[str, ...]:
+def _list_adapters(sequences: Iterable[Sequence]) -> tuple[str, ...]:
     return tuple(
         sorted({sequence.request.adapter for sequence in sequences if sequence.request.adapter})
     )

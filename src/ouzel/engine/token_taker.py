@@ -1,10 +1,11 @@
-"""Tokens are sampled from the logits of a step, and given to their sequences.
+"""Samples tokens from the logits of a step and appends them to their sequences.
 
 Rules
-1. A fault of one sequence ends that one, whatever its neighbours do.
-2. Rows of tokens that were only proposed (`speculation`) are sampled one after the other, by the same way as any: with
-   the seed, the counts, the bans and the grammar as they are behind the tokens before. So a sequence gets what it would
-   get without proposals, and as many rows count as what comes is what was proposed.
+1. A fault of one sequence ends only this sequence.
+2. The rows of proposed tokens are sampled one after the other, each like any other row: with the
+   seed, the counts, the bans and the grammar after the tokens before it. So a sequence gets the
+   same tokens as without proposals. A row counts only while every sampled token before it equals
+   its proposed token.
 """
 
 import logging
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.grammars.session import GrammarBroken
 from ouzel.engine.open_requests import OpenRequests
-from ouzel.engine.outputs import output_of
+from ouzel.engine.outputs import make_output
 from ouzel.engine.sampling.constraints import Constraints
-from ouzel.engine.sampling.sampler import Sampled, draw, prepare, why_none
+from ouzel.engine.sampling.sampler import Sampled, draw, explain_no_token, prepare
 from ouzel.engine.state.columns import Row
 from ouzel.engine.state.sequence import Sequence
 from ouzel.errors import STOPS
@@ -30,6 +31,8 @@ Rows = NDArray[np.float32]  # [rows, vocab_size] logits
 
 
 class TokenTaker:
+    """Appends the sampled tokens of a step to their sequences and makes the outputs."""
+
     def __init__(
         self,
         requests: OpenRequests,
@@ -43,7 +46,11 @@ class TokenTaker:
         self._max_model_len = max_model_len
 
     def take(self, rows_by_sequence: Iterable[tuple[Sequence, Rows]]) -> None:
-        """Takes, of each sequence, the row behind its last token, and those behind each token that it proposed."""
+        """Samples tokens for each sequence from its rows.
+
+        The first row follows the sequence's last token; each further row follows one proposed
+        token.
+        """
         pending = list(rows_by_sequence)
         while pending:
             num_accepted = self._sample([(rows[0], sequence) for sequence, rows in pending])
@@ -54,7 +61,10 @@ class TokenTaker:
             ]
 
     def _sample(self, rows: list[tuple[Row, Sequence]]) -> dict[Sequence, int]:
-        """Returns how many tokens came of those sequences whose tokens were all proposed."""
+        """Samples one row of each sequence.
+
+        Returns the number of new tokens for the sequences whose new tokens all equal the proposal.
+        """
         prepared = []
         for row, sequence in rows:
             try:
@@ -72,13 +82,16 @@ class TokenTaker:
         num_accepted = {}
         for each, sampled in zip(prepared, draw(prepared), strict=True):
             if sampled is None:
-                self._requests.end(each.sequence, *why_none(each))
+                self._requests.end(each.sequence, *explain_no_token(each))
             elif (num := self._give(each.sequence, sampled)) and not each.sequence.is_finished:
                 num_accepted[each.sequence] = num
         return num_accepted
 
     def _give(self, sequence: Sequence, sampled: Sampled) -> int:
-        """Returns how many tokens came, if all of them were proposed; else 0."""
+        """Appends the sampled token.
+
+        Returns the number of new tokens if all equal the proposal, else 0.
+        """
         num_tokens = sequence.num_tokens
         sequence.append(sampled.token_id, self._max_model_len)
         is_followed = sequence.session is not None or sequence.reasoning_limit is not None
@@ -90,15 +103,19 @@ class TokenTaker:
                 return 0
         num_new_tokens = sequence.num_tokens - num_tokens
         num_accepted = self._accept(sequence, num_tokens) if sequence.proposal else 0
-        self._requests.outputs.append(output_of(sequence, sampled, sequence.token_ids[num_tokens:]))
+        self._requests.outputs.append(
+            make_output(sequence, sampled, sequence.token_ids[num_tokens:])
+        )
         if sequence.is_finished:
             self._requests.retire(sequence)
         return num_accepted if num_accepted == num_new_tokens else 0
 
     def _accept(self, sequence: Sequence, begin: int) -> int:
-        """Notes which of the new tokens, those from `begin` on, are computed, as they were proposed; returns how many.
+        """Marks the new tokens from `begin` on that equal the proposal as computed; returns their
+        number.
 
-        States are those behind the last proposed token, so they hold only if all came.
+        Recurrent states are at the end of the proposal, so for them the tokens count only if all
+        are equal.
         """
         num_left = len(sequence.proposal)
         num_accepted = sequence.compare_with_proposal(begin)

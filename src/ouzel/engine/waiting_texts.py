@@ -1,16 +1,16 @@
-"""Texts wait here to be computed whole; what a step takes is found without looking at all of them.
+"""Holds the texts that wait to be computed, and finds the texts of a step without a look at all of
+them.
 
-Many thousands may wait, since a request brings up to 64. Each is known by its request, so that an abort finds it, by
-its order, and by its length among those of the same priority.
+Many thousands may wait, since a request brings up to 64. An index by request serves aborts, a heap
+by order and an index by priority and length serve the steps.
 """
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
-Order = tuple[
-    int, int, int
-]  # priority, arrival, index: smaller goes first; no two texts have the same
+# priority, arrival, index: smaller goes first; no two texts have the same order
+Order = tuple[int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,41 +24,42 @@ class WaitingText:
 
 
 class WaitingTexts:
+    """Holds the waiting texts, by request, by order and by length."""
+
     def __init__(self) -> None:
-        self._of_requests: dict[str, dict[int, WaitingText]] = {}
-        self._of_lengths: dict[
-            int, dict[int, dict[Order, WaitingText]]
-        ] = {}  # priority -> length -> oldest first
-        self._orders: list[
-            tuple[Order, WaitingText]
-        ] = []  # a heap; those of texts that are gone go when they come up
+        self._by_request: dict[str, dict[int, WaitingText]] = {}
+        # priority -> length -> texts, oldest first
+        self._by_length: dict[int, dict[int, dict[Order, WaitingText]]] = {}
+        # A heap. Entries of removed texts stay until they come to the top.
+        self._orders: list[tuple[Order, WaitingText]] = []
         self._num_texts = 0
 
     def __len__(self) -> int:
         return self._num_texts
 
     def __contains__(self, request_id: str) -> bool:
-        return request_id in self._of_requests
+        return request_id in self._by_request
 
     def add(self, text: WaitingText) -> None:
-        self._of_requests.setdefault(text.request_id, {})[text.index] = text
-        of_priority = self._of_lengths.setdefault(text.order[0], {})
-        of_priority.setdefault(len(text.token_ids), {})[text.order] = text
+        self._by_request.setdefault(text.request_id, {})[text.index] = text
+        lengths = self._by_length.setdefault(text.order[0], {})
+        lengths.setdefault(len(text.token_ids), {})[text.order] = text
         heappush(self._orders, (text.order, text))
         self._num_texts += 1
 
     def take_request(self, request_id: str, index: int | None) -> list[WaitingText]:
-        """Takes out the request's texts, or the one of that index, where there are any."""
-        texts = self._of_requests.get(request_id, {})
-        gone = [text for text in texts.values() if index in (None, text.index)]
-        for text in gone:
+        """Removes and returns the waiting texts of a request; with `index`, only this text."""
+        texts = self._by_request.get(request_id, {})
+        removed = [text for text in texts.values() if index in (None, text.index)]
+        for text in removed:
             self._remove(text)
-        return gone
+        return removed
 
     def take_batch(self, *, max_tokens: int, max_texts: int) -> list[WaitingText]:
-        """Takes out the text that goes first, and besides it those of its priority that are nearest to it in length.
+        """Removes and returns the first text and the texts of its priority with the nearest
+        lengths.
 
-        The first one may have more tokens than that.
+        The first text alone may exceed `max_tokens`.
         """
         if not self._num_texts:
             return []
@@ -77,26 +78,26 @@ class WaitingTexts:
     def _first(self) -> WaitingText:
         while True:
             text = self._orders[0][1]
-            if self._of_requests.get(text.request_id, {}).get(text.index) is text:
+            if self._by_request.get(text.request_id, {}).get(text.index) is text:
                 return text
             heappop(self._orders)
 
     def _nearest(self, first: WaitingText) -> Iterator[WaitingText]:
         num_tokens = len(first.token_ids)
-        of_priority = self._of_lengths.get(first.order[0], {})
-        for length in sorted(of_priority, key=lambda length: abs(length - num_tokens)):
-            yield from of_priority[length].values()
+        lengths = self._by_length.get(first.order[0], {})
+        for length in sorted(lengths, key=lambda length: abs(length - num_tokens)):
+            yield from lengths[length].values()
 
     def _remove(self, text: WaitingText) -> None:
-        of_request = self._of_requests[text.request_id]
-        del of_request[text.index]
-        if not of_request:
-            del self._of_requests[text.request_id]
-        of_priority = self._of_lengths[text.order[0]]
-        of_length = of_priority[len(text.token_ids)]
-        del of_length[text.order]
-        if not of_length:
-            del of_priority[len(text.token_ids)]
-        if not of_priority:
-            del self._of_lengths[text.order[0]]
+        texts_of_request = self._by_request[text.request_id]
+        del texts_of_request[text.index]
+        if not texts_of_request:
+            del self._by_request[text.request_id]
+        lengths = self._by_length[text.order[0]]
+        texts_of_length = lengths[len(text.token_ids)]
+        del texts_of_length[text.order]
+        if not texts_of_length:
+            del lengths[len(text.token_ids)]
+        if not lengths:
+            del self._by_length[text.order[0]]
         self._num_texts -= 1

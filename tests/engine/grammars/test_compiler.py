@@ -94,7 +94,7 @@ def test_marks_are_single_tokens_and_no_text(compiler: GrammarCompiler) -> None:
         ),
         (
             'start: %json {"oneOf": [{"type": "integer"}, {"type": "number"}]}',
-            "^the schemas of oneOf must be such that",
+            "^the schemas of oneOf must exclude each other",
         ),
         ("", "."),
         ("x" * (MAX_GRAMMAR_CHARS + 1), "<= 524288 characters long, given 524289"),

@@ -2,7 +2,7 @@ import pytest
 
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.past_texts import BETWEEN, PastTexts
-from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
+from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, LookupProposal, PromptLookup
 
 
 def lookup_for(predicted: list[int] | None = None, num_prompt_tokens: int = 3) -> PromptLookup:
@@ -12,7 +12,9 @@ def lookup_for(predicted: list[int] | None = None, num_prompt_tokens: int = 3) -
 def guessed(
     lookup: PromptLookup, token_ids: list[int], past: PastTexts | None = None, salt: str = ""
 ) -> list[int]:
-    found = lookup.guess(token_ids, (past or PastTexts()).of(salt), max_length=4, max_ngram=None)
+    found = lookup.propose(
+        token_ids, (past or PastTexts()).find(salt), max_length=4, max_ngram=None
+    )
     return [] if found is None else list(found.token_ids)
 
 
@@ -47,7 +49,7 @@ def test_what_is_followed_counts_more_than_where_the_last_token_stood_if_that_pr
 ) -> None:
     lookup = lookup_for()
     for _ in range(times_right):
-        lookup.note(Guesses((15,), 0), 1, 1)
+        lookup.note(LookupProposal((15,), 0), 1, 1)
     text = [50, 60, *range(10, 20), 1, 10, 11, 12]
     assert guessed(lookup, text) == [13, 14, 15, 16]
     assert guessed(lookup, [*text, 50]) == expected
@@ -70,16 +72,16 @@ def test_old_answers_go() -> None:
     past.add("", [1, 2, 3])
     for number in range(40):
         past.add("", [100 + number] * 5000)
-    assert sum(len(text.token_ids) for text in past.of("")) < 160_000
+    assert sum(len(text.token_ids) for text in past.find("")) < 160_000
     assert guessed(lookup_for(), [9, 9, 9, 1, 2], past) == []
     for number in range(100):
         past.add(f"{number}", [1, 2, 3])
-    assert past.of("") == []
+    assert past.find("") == []
 
 
 def test_chances_are_learned_by_the_length_of_the_match() -> None:
     lookup = lookup_for()
-    guesses = Guesses((4, 5, 6), match_length=2)
+    guesses = LookupProposal((4, 5, 6), match_length=2)
     first = lookup.chances(guesses)
     assert first == sorted(first, reverse=True)
     for _ in range(30):
@@ -89,13 +91,13 @@ def test_chances_are_learned_by_the_length_of_the_match() -> None:
     chances = lookup.chances(guesses)
     assert chances[0] > 0.8
     assert sum(chances[1:]) < 0.1
-    long = Guesses((4, 5, 6), match_length=20)
+    long = LookupProposal((4, 5, 6), match_length=20)
     assert lookup.chances(long) == lookup_for().chances(long)
 
 
 def test_what_one_sequence_learns_others_begin_with() -> None:
     common = AcceptanceRates(FIRST_CHANCES)
-    guesses = Guesses((4, 5, 6), match_length=2)
+    guesses = LookupProposal((4, 5, 6), match_length=2)
     before = PromptLookup(common, [], 1).chances(guesses)[0]
     PromptLookup(common, [], 1).note(guesses, 1, 1)
     assert PromptLookup(common, [], 1).chances(guesses)[0] > before

@@ -1,4 +1,4 @@
-"""A full block has a key, by which it is found, and a content, which is compared."""
+"""Computes the keys and contents of full blocks: the key finds a block, the content is compared."""
 
 from array import array
 
@@ -7,7 +7,7 @@ from ouzel.engine.state.sequence import Sequence
 
 
 def block_content(sequence: Sequence, position: int, block_size: int) -> tuple[bytes, bytes]:
-    """Returns key and content of one of a sequence's full blocks; keys are computed once per sequence."""
+    """Returns key and content of a full block of a sequence; each key is computed once."""
     keys = sequence.block_keys
     while len(keys) <= position:
         parent_key = keys[-1] if keys else _root_key(sequence)
@@ -21,7 +21,7 @@ def _root_key(sequence: Sequence) -> bytes:
 
 
 def _tokens(sequence: Sequence, position: int, block_size: int) -> bytes:
-    """Returns the token ids, 8 bytes each, and what pictures some of them stand for."""
+    """Returns the token ids, 8 bytes each, followed by the content of the images among them."""
     begin, end = position * block_size, (position + 1) * block_size
     token_ids = array("q", sequence.token_ids[begin:end]).tobytes()
     return (

@@ -1,14 +1,17 @@
-"""The KV cache is handed out in blocks; full ones can be shared.
+"""Hands out the KV cache in blocks; full blocks can be shared.
 
 Rules
-1. A block is free, referenced (by one or more block tables), or cached: unreferenced but still findable by its key.
-2. Only full, computed blocks get a key (of a prompt, where rows have kinds), and one that has it is not written again.
-3. A key is a digest chained over the tokens before it, what pictures they stand for, the request's cache salt and its
-   adapter. On a hit tokens and pictures are compared.
-4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so that of one chain
-   the end is evicted before the beginning.
-5. Where a model has states (`state_slots`), what is shared ends where one is kept.
-6. What a `store` has of earlier runs is as good as cached: it is loaded behind the blocks that are.
+1. A block is free, referenced (by one or more block tables), or cached: unreferenced but still
+   findable by its key.
+2. Only full, computed blocks get a key (where rows have kinds, only blocks of prompts). A block
+   with a key is never written again.
+3. A key is a digest chained over the tokens before it, their images, the request's cache salt and
+   its adapter. A hit also compares tokens and images.
+4. Cached blocks are evicted least recently used first. A sequence releases its last block first, so
+   the end of a chain is evicted before its beginning.
+5. If the model has states (`state_slots`), a shared prefix ends where a state is kept.
+6. Blocks in the `store` of earlier runs count as cached; they are loaded after the cached blocks of
+   a prefix.
 """
 
 from collections import Counter
@@ -24,7 +27,7 @@ from ouzel.engine.state.sequence import Sequence
 
 
 class BlockManager:
-    """Gives blocks to sequences and takes them back."""
+    """Allocates blocks to sequences, shares them and takes them back."""
 
     def __init__(
         self,
@@ -58,7 +61,7 @@ class BlockManager:
         return self.num_blocks - self.num_free_blocks
 
     def num_releasable(self, sequences: Iterable[Sequence]) -> int:
-        """Counts the blocks that nobody but these refers to."""
+        """Counts the blocks that only the given sequences refer to."""
         num_references = Counter(
             chain.from_iterable(sequence.block_table for sequence in sequences)
         )
@@ -69,12 +72,17 @@ class BlockManager:
         return max(0, -(-num_tokens // self.block_size) - len(sequence.block_table))
 
     def num_forked_blocks(self, num_shared_tokens: int, num_tokens: int, width: int) -> int:
-        """Returns how many blocks `width` sequences of `num_tokens` tokens need that have the first ones in common."""
+        """Returns the number of blocks of `width` sequences of `num_tokens` tokens with a common
+        prompt.
+        """
         num_shared_blocks = num_shared_tokens // self.block_size
         return num_shared_blocks + width * (-(-num_tokens // self.block_size) - num_shared_blocks)
 
     def allocate(self, sequence: Sequence, num_tokens: int) -> bool:
-        """Extends the block table to hold `num_tokens`; returns False, with nothing changed, for want of blocks."""
+        """Extends the block table to hold `num_tokens`.
+
+        Returns False without a change if blocks are lacking.
+        """
         num_missing = self.num_missing_blocks(sequence, num_tokens)
         if num_missing > self.num_free_blocks:
             return False
@@ -83,7 +91,10 @@ class BlockManager:
         return True
 
     def release(self, sequence: Sequence) -> None:
-        """Gives up all blocks; full ones stay in the prefix cache, and the state behind the last of them."""
+        """Releases all blocks.
+
+        Full blocks stay in the prefix cache, with the state after the last of them.
+        """
         if self.states is not None:
             self._keep_boundary(sequence, self.states)
             self.states.release(sequence)
@@ -92,13 +103,14 @@ class BlockManager:
         for block in reversed(sequence.block_table):
             self._unreference(block)
         sequence.block_table.clear()
-        sequence.drafting = None  # it was in these blocks
+        sequence.drafting = None  # its cache lay in these blocks
 
     def share_prefix(self, sequence: Sequence) -> bool:
-        """Fills an empty block table with cached blocks of the sequence's own tokens, `num_shareable_tokens` at most.
+        """Fills an empty block table with cached blocks of the sequence's first
+        `num_shareable_tokens`.
 
-        Returns False when the next block is just being computed for another sequence, or the store has more than is
-        loaded in one step: wait one step and share it.
+        Returns False if the sequence should wait a step: its next block is being computed for
+        another sequence, or the store has more blocks than one step loads.
         """
         assert not sequence.block_table
         if not self._prefix_caching:
@@ -116,11 +128,11 @@ class BlockManager:
         return True
 
     def num_cached_tokens(self, sequence: Sequence) -> int:
-        """Counts the tokens that `share_prefix` would find now, though it may take more than one step."""
+        """Counts the tokens that `share_prefix` would find now, perhaps over several steps."""
         return self._num_resumable(sequence, self._num_found(sequence)) * self.block_size
 
     def count_lookup(self, sequence: Sequence) -> None:
-        """Counts what `share_prefix` found for a sequence that starts on it."""
+        """Counts the tokens that `share_prefix` found for a sequence that starts."""
         self.num_query_tokens += sequence.num_tokens
         self.num_hit_tokens += sequence.num_computed_tokens
 
@@ -130,7 +142,7 @@ class BlockManager:
             self._cache.expect(block_content(sequence, position, self.block_size)[0])
 
     def mark_computed(self, sequence: Sequence, num_new_tokens: int) -> None:
-        """Notes what a step computed: blocks that it filled are findable, and the state is one further."""
+        """Records the computed tokens: makes full blocks findable and advances the state."""
         for position in self._blocks_filled(sequence, num_new_tokens):
             self._cache.insert(
                 sequence.block_table[position], *block_content(sequence, position, self.block_size)
@@ -146,7 +158,7 @@ class BlockManager:
                 self._keep_boundary(sequence, self.states)
 
     def chunk_limit(self, sequence: Sequence) -> int:
-        """Returns how many tokens a chunk has at most: it ends where a state is kept."""
+        """Returns the maximum length of a chunk: it ends where a state is to be kept."""
         return self._num_tokens_to_keep(sequence) or sequence.num_uncomputed_tokens
 
     def step_done(self) -> None:
@@ -155,10 +167,10 @@ class BlockManager:
             self.store.step_done()
 
     def fork(self, parent: Sequence, child: Sequence) -> tuple[int, int] | None:
-        """Gives the child the parent's computed tokens, and shares full blocks.
+        """Gives the child the parent's computed tokens and shares the full blocks.
 
-        Returns the partial one as (source, destination), which the caller copies; None when everything was shared. Ask
-        `can_fork` first: a partial block needs a free one.
+        Returns the partial block as (source, destination) for the caller to copy; None if all
+        blocks are shared. A partial block needs a free block: the caller asks `can_fork` first.
         """
         num_full, num_partial = divmod(parent.num_computed_tokens, self.block_size)
         for block in parent.block_table[:num_full]:
@@ -166,7 +178,8 @@ class BlockManager:
             child.block_table.append(block)
         child.block_keys = parent.block_keys[:num_full]
         child.num_computed_tokens = parent.num_computed_tokens
-        child.num_offered_tokens = parent.num_prompt_tokens  # the same, by the parent
+        # the parent offers the prompt, which is the same
+        child.num_offered_tokens = parent.num_prompt_tokens
         if self.states is not None:
             self.states.fork(parent, child)
         if num_partial == 0:
@@ -175,14 +188,17 @@ class BlockManager:
         return parent.block_table[num_full], child.block_table[num_full]
 
     def unused_blocks(self, number: int) -> list[int] | None:
-        """Returns blocks that hold nothing, and go on holding nothing: something may be tried on them; or too few."""
+        """Returns free blocks for a trial, without allocating them; None if there are too few."""
         return self._free[-number:] if number <= len(self._free) else None
 
     def can_fork(self) -> bool:
         return self.num_free_blocks >= 1
 
     def _share_cached(self, sequence: Sequence, end: int) -> bool:
-        """Appends the cached ones of the first `end` blocks; returns False where the next one is being computed."""
+        """Appends cached blocks up to position `end`.
+
+        Returns False if the next block is being computed.
+        """
         for position in range(len(sequence.block_table), end):
             key, token_ids = block_content(sequence, position, self.block_size)
             block = self._cache.find(key, token_ids)
@@ -193,7 +209,10 @@ class BlockManager:
         return True
 
     def _share_stored(self, sequence: Sequence, store: PrefixStore) -> bool:
-        """Appends blocks that are stored, and cached ones between them; returns False where this step loads no more."""
+        """Appends stored blocks and the cached blocks between them.
+
+        Returns False if this step cannot load the next stored block, or it is being computed.
+        """
         num_wanted = self._num_resumable(sequence, self._num_found(sequence))
         while len(sequence.block_table) < num_wanted and self.num_free_blocks:
             if not store.num_loadable:
@@ -206,7 +225,10 @@ class BlockManager:
         return True
 
     def _load(self, sequence: Sequence, end: int, store: PrefixStore) -> bool:
-        """Appends some of the first `end` blocks, out of the store; returns False where the next one cannot be had."""
+        """Appends stored blocks up to position `end`.
+
+        Returns False if the next block cannot be loaded.
+        """
         begin = len(sequence.block_table)
         rows = []
         for position in range(
@@ -225,7 +247,7 @@ class BlockManager:
         return 0 < num_loaded == len(rows)
 
     def _offer(self, sequence: Sequence, num_tokens: int) -> None:
-        """Lets the store keep the first so many tokens, if they are of the prompt, once."""
+        """Offers the blocks of the first `num_tokens` prompt tokens to the store, once."""
         if (
             self.store is not None
             and sequence.num_offered_tokens < num_tokens <= sequence.num_prompt_tokens
@@ -256,7 +278,7 @@ class BlockManager:
                 self._offer(sequence, sequence.num_boundary_tokens)
 
     def _num_tokens_to_keep(self, sequence: Sequence) -> int:
-        """Counts a prompt's tokens up to where its state will be kept; 0 for none."""
+        """Returns the number of prompt tokens up to the next state to keep; 0 if there is none."""
         if self.states is None or not self._prefix_caching or sequence.is_past_prompt:
             return 0
         last_full = (sequence.num_tokens - 1) // self.block_size * self.block_size
@@ -271,7 +293,7 @@ class BlockManager:
         )
 
     def _num_resumable(self, sequence: Sequence, num_blocks: int) -> int:
-        """Returns how many of the cached blocks can be used: those up to where a state is kept."""
+        """Returns how many of the found blocks are usable: the blocks up to the last kept state."""
         if self.states is None:
             return num_blocks
         keys = sequence.block_keys
@@ -281,7 +303,10 @@ class BlockManager:
         )
 
     def _resume(self, sequence: Sequence, states: StateSlots) -> None:
-        """Gives back the blocks behind the last kept state, and remembers how far they went."""
+        """Releases the blocks after the last kept state.
+
+        Sets `num_diverged_tokens` to their end.
+        """
         num_found = self._num_found(sequence)
         num_used = self._num_resumable(sequence, len(sequence.block_table))
         while num_used and not states.fetch(sequence.block_keys[num_used - 1]):
@@ -316,7 +341,7 @@ class BlockManager:
             self._free.append(block)
 
     def _blocks_filled(self, sequence: Sequence, num_new_tokens: int) -> range:
-        """Returns the positions in the block table that become full by computing `num_new_tokens` more."""
+        """Returns the block table positions that become full by computing `num_new_tokens` more."""
         if not self._prefix_caching:
             return range(0)
         end = min(sequence.num_computed_tokens + num_new_tokens, sequence.num_findable_tokens)

@@ -1,26 +1,31 @@
-"""Full blocks of the KV cache are found again by what they hold."""
+"""Finds full blocks of the KV cache by their content."""
 
 from collections import OrderedDict
 from hashlib import blake2b
 
 
 def chain_key(parent_key: bytes, token_ids: bytes) -> bytes:
-    """Returns the key, 128 bits of BLAKE2b, of a block whose predecessor has `parent_key`."""
+    """Returns the key of a block, 128 bits of BLAKE2b, from its tokens and its predecessor's
+    key.
+    """
     return blake2b(token_ids, digest_size=16, key=parent_key).digest()
 
 
 def root_key(cache_salt: str, adapter: bytes = b"") -> bytes:
-    """Returns the key before the first block; different salts never share, nor do adapters of different digests."""
+    """Returns the key before the first block.
+
+    Different salts or adapter digests never share blocks.
+    """
     return blake2b(cache_salt.encode(), digest_size=16, key=adapter).digest()
 
 
 class PrefixCache:
-    """Finds full blocks by content and remembers in which order unreferenced ones were released."""
+    """Finds full blocks by key, and evicts unreferenced blocks in the order of their release."""
 
     def __init__(self) -> None:
         self._block_by_key: dict[bytes, int] = {}
         self._content: dict[int, tuple[bytes, bytes]] = {}  # block -> (key, token ids)
-        self._released: OrderedDict[int, None] = OrderedDict()  # unreferenced, oldest first
+        self._released: OrderedDict[int, None] = OrderedDict()  # unreferenced blocks, oldest first
         self._pending: set[bytes] = set()  # keys of blocks that the current step computes
 
     def __len__(self) -> int:
@@ -33,24 +38,24 @@ class PrefixCache:
         return block
 
     def insert(self, block: int, key: bytes, token_ids: bytes) -> None:
-        """Makes a computed block findable, unless an equal one already is so."""
+        """Makes a computed block findable, unless an equal block already is."""
         if key not in self._block_by_key:
             self._block_by_key[key] = block
             self._content[block] = (key, token_ids)
 
     def release(self, block: int) -> bool:
-        """Keeps an unreferenced block for later; returns False when it has no key and is simply free."""
+        """Keeps an unreferenced block for later hits; returns False if the block has no key."""
         if block not in self._content:
             return False
         self._released[block] = None
         return True
 
     def revive(self, block: int) -> None:
-        """Notes that an unreferenced block is referenced again."""
+        """Marks a released block as referenced again."""
         self._released.pop(block, None)
 
     def evict(self) -> tuple[int, bytes]:
-        """Returns a block that nobody refers to, and the key that it had."""
+        """Removes the block that was released first; returns it with its key."""
         block, _ = self._released.popitem(last=False)
         key, _ = self._content.pop(block)
         del self._block_by_key[key]

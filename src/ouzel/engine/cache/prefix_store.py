@@ -1,14 +1,16 @@
-"""Full blocks, and states of recurrent layers, are kept in files, so that the next start finds them.
+"""Keeps full blocks and states of recurrent layers in files for the next start of the server.
 
 Rules
-1. Of a prompt all full blocks are offered when its sequence ends, computed ones and found ones; where the model has
-   states, as soon as one is kept, with the blocks before it. Of an answer nothing is, until it comes back in a prompt.
-2. A thread of its own copies offered rows out of the runner's caches and writes them; the engine's copies nothing. A
-   row is copied under the lock and only while it is `_offered`; the engine withdraws it, under the lock, before the row
-   is given to somebody else. So no torn copy is written, and the engine waits for one row at most.
-3. Rows are loaded by the engine's thread, MAX_LOADED_BYTES in a step, so that others' tokens are not long in coming; a
-   prompt with more than that takes its place in the cache over several steps.
-4. What cannot be kept or loaded costs time and nothing else: no request fails by it.
+1. All full blocks of a prompt are offered to the store when its sequence ends, whether computed or
+   found. If the model has states, blocks are offered as soon as a state is kept, with that state.
+   Blocks of an answer are not offered until they come back in a prompt.
+2. A thread copies offered rows out of the runner's caches and writes them; the engine's thread
+   copies nothing. A row is copied under the lock, and only while it is in `_offered`; the engine
+   withdraws the row, under the lock, before the row is used for other content. So no torn copy is
+   written, and the engine waits for one row at most.
+3. The engine's thread loads at most MAX_LOADED_BYTES in a step, to bound the delay of other
+   requests' tokens. A longer prompt is loaded over several steps.
+4. A row that cannot be stored or loaded costs only time: no request fails.
 """
 
 import logging
@@ -29,9 +31,9 @@ from ouzel.engine.base import CacheRows, StorableRunner
 from ouzel.engine.cache.record_files import DIGEST_BYTES, RecordDamaged, RecordFiles
 from ouzel.errors import ModelLoadError
 
-MAX_LOADED_BYTES = 32 * 2**20  # in a step: 30 ms on two cores
-MAX_OFFERS = 256  # prompts that wait to be written; one more is not
-FLUSH_TIMEOUT_S = 8.0  # for what is still to be written at the end; the engine has ten seconds
+MAX_LOADED_BYTES = 32 * 2**20  # limit of one step: 30 ms on two cores
+MAX_OFFERS = 256  # prompts that wait to be written; further prompts are skipped
+FLUSH_TIMEOUT_S = 8.0  # time to write the rest at the end; the engine has ten seconds
 NUM_LOADING_THREADS = 4
 
 logger = logging.getLogger(__name__)
@@ -39,11 +41,11 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """It says what lies in a row of the caches."""
+    """Describes a row of the caches and its record."""
 
-    name: str  # of its record
-    content: bytes  # what a block's key stands for, which is compared; empty for a state
-    row: int  # block or slot
+    name: str  # name of the record
+    content: bytes  # content of a block's key, which is compared; empty for a state
+    row: int  # number of the block or slot
 
 
 def block_name(key: bytes) -> str:
@@ -55,7 +57,7 @@ def state_name(key: bytes) -> str:
 
 
 class PrefixStore:
-    """Takes rows of a runner's caches to files, and back."""
+    """Copies rows of a runner's caches to files, and back."""
 
     def __init__(
         self,
@@ -64,7 +66,9 @@ class PrefixStore:
         *,
         max_loaded_bytes: int = MAX_LOADED_BYTES,
     ) -> None:
-        """`rows` has the blocks and, where the model has some, the states, by the endings of their records' names."""
+        """`rows` has the caches by the endings of record names: `block`, and `state` if the model
+        has states.
+        """
         self._files = files
         self._rows = rows
         self._buffers = threading.local()
@@ -72,16 +76,16 @@ class PrefixStore:
             min(NUM_LOADING_THREADS, os.cpu_count() or 1), "load-prefix"
         )
         self._lock = threading.Lock()
-        self._offered: dict[str, int] = {}  # name -> row; until it is copied, or withdrawn
+        self._offered: dict[str, int] = {}  # name -> row; until the row is copied or withdrawn
         self._offers: Queue[list[StoredRow] | None] = Queue(MAX_OFFERS)
         self._is_closing = threading.Event()
-        self._has_failed = False  # to write; said once
+        self._has_failed = False  # a write has failed and was logged
         self._num_loaded_in_step = 0
         self._max_loaded_in_step = max(1, max_loaded_bytes // rows["block"].row_bytes)
-        self.num_written = 0  # records, blocks and states alike
+        self.num_written = 0  # records, of blocks and states
         self.num_loaded = 0
         self.num_damaged = 0
-        self.num_skipped = 0  # offered, but gone or too late
+        self.num_skipped = 0  # rows that were offered and then withdrawn, or offered too late
         self._writer = threading.Thread(
             target=self._write_offers, name="write-prefixes", daemon=True
         )
@@ -93,10 +97,9 @@ class PrefixStore:
 
     @property
     def num_loadable(self) -> int:
-        """Counts the blocks that the step in progress may still load."""
-        return max(
-            0, self._max_loaded_in_step - self._num_loaded_in_step
-        )  # states are loaded beyond it
+        """Counts the blocks that this step may still load."""
+        # States are loaded in addition.
+        return max(0, self._max_loaded_in_step - self._num_loaded_in_step)
 
     def step_done(self) -> None:
         self._num_loaded_in_step = 0
@@ -105,7 +108,10 @@ class PrefixStore:
         return name in self._files
 
     def load(self, rows: Sequence[StoredRow]) -> int:
-        """Fills rows of the caches; returns how many, from the first on, now hold what was stored."""
+        """Fills rows of the caches from their records.
+
+        Returns the number of rows before the first fault.
+        """
         self._num_loaded_in_step += len(rows)
         faults = list(self._loaders.map(self._load, rows))
         for each, fault in zip(rows, faults, strict=True):
@@ -119,19 +125,20 @@ class PrefixStore:
 
     def _drop(self, name: str, fault: RecordDamaged | OSError) -> None:
         self._files.delete(name)
-        if isinstance(fault, FileNotFoundError):  # another server, which writes here, has made room
+        if isinstance(fault, FileNotFoundError):  # another server that writes here has deleted it
             logger.debug("the record %s of the prefix cache directory is gone", name)
             return
         self.num_damaged += 1
         log = logger.warning if self.num_damaged == 1 else logger.debug
         log(
-            "the record %s of the prefix cache directory is dropped, as others may be: %s",
+            "prefix cache directory: record %s is damaged and was deleted, "
+            "further ones are logged at DEBUG: %s",
             name,
             fault,
         )
 
     def offer(self, rows: list[StoredRow]) -> None:
-        """Lets a prompt's rows be written, the first one first."""
+        """Queues the rows of a prompt for the writing thread, the first row first."""
         missing = {each.name: each.row for each in rows if each.name not in self._files}
         with self._lock:
             self._offered |= missing
@@ -141,13 +148,16 @@ class PrefixStore:
             self.num_skipped += len(missing)
 
     def withdraw(self, name: str) -> None:
-        """Returns when nobody reads the row of this record any more: it may be written."""
+        """Waits until the writing thread has released the row of this record.
+
+        It may then be overwritten.
+        """
         if name in self._offered:
             with self._lock:
                 self._offered.pop(name, None)
 
     def close(self) -> None:
-        """Writes what is offered, for a few seconds at most."""
+        """Writes the offered rows, for FLUSH_TIMEOUT_S at most."""
         deadline = time.monotonic() + FLUSH_TIMEOUT_S
         with suppress(Full):
             self._offers.put(None, timeout=FLUSH_TIMEOUT_S)
@@ -166,7 +176,7 @@ class PrefixStore:
 
     def _load(self, each: StoredRow) -> RecordDamaged | OSError | None:
         try:
-            self._rows_of(each).write(
+            self._get_cache(each).write(
                 each.row, self._files.read(each.name, each.content, self._buffer())
             )
         except (RecordDamaged, OSError) as error:
@@ -176,8 +186,8 @@ class PrefixStore:
     # On the thread that writes
 
     def _write_offers(self) -> None:
-        be_nice()
-        rows: list[StoredRow] | None = []  # at first nothing but what is too much goes
+        lower_priority()
+        rows: list[StoredRow] | None = []  # the first round only deletes records beyond `max_bytes`
         while rows is not None and not self._is_closing.is_set():
             try:
                 self._write(rows)
@@ -188,13 +198,13 @@ class PrefixStore:
             rows = self._offers.get()
 
     def _write(self, rows: list[StoredRow]) -> None:
-        """Stops at the first row that is gone: without it the later ones are of no use."""
+        """Writes the rows up to the first withdrawn row: later rows are useless without it."""
         if not self._files.claim():
             return
         self._files.trim()
         names = [each.name for each in rows]
         spared = set(names)
-        self._files.note_use(reversed(names))  # of one prompt the end goes before the beginning
+        self._files.note_use(reversed(names))  # the end of a prompt is dropped before its beginning
         for each in rows:
             if self._is_closing.is_set() or not (
                 each.name in self._files or self._write_row(each, spared)
@@ -203,10 +213,11 @@ class PrefixStore:
         self._files.note_use(reversed(names))
 
     def _write_row(self, each: StoredRow, spared: set[str]) -> bool:
-        rows = self._rows_of(each)
+        rows = self._get_cache(each)
         record = np.frombuffer(self._buffer(), np.uint8)[: rows.row_bytes]
         with self._lock:
-            row = self._offered.get(each.name)  # it may have been withdrawn and lie elsewhere since
+            # the row may have been withdrawn, and offered again from another row
+            row = self._offered.get(each.name)
             if row is None:
                 self.num_skipped += 1
                 return False
@@ -216,11 +227,11 @@ class PrefixStore:
         self.num_written += is_kept
         return is_kept
 
-    def _rows_of(self, each: StoredRow) -> CacheRows:
+    def _get_cache(self, each: StoredRow) -> CacheRows:
         return self._rows[each.name.rpartition(".")[2]]
 
     def _buffer(self) -> bytearray:
-        """Returns one that belongs to the thread and holds any record."""
+        """Returns the thread's own buffer, large enough for any record."""
         if not hasattr(self._buffers, "own"):
             self._buffers.own = bytearray(
                 DIGEST_BYTES + max(rows.row_bytes for rows in self._rows.values())
@@ -229,10 +240,10 @@ class PrefixStore:
         return buffer
 
 
-def be_nice() -> None:
-    """Gives the calling thread a tenth of others' share of a core, where threads have priorities of their own.
+def lower_priority() -> None:
+    """Lowers the calling thread's share of a core to a tenth, where threads have own priorities.
 
-    Not less: while it has the lock, or the interpreter's, the engine may wait for it.
+    Not lower: the engine may wait for this thread while it holds the lock or the GIL.
     """
     if sys.platform == "linux":
         with suppress(OSError):
@@ -240,7 +251,7 @@ def be_nice() -> None:
 
 
 def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int) -> PrefixStore:
-    """Raises ModelLoadError where the directory cannot be used."""
+    """Opens the prefix store of a runner. Raises ModelLoadError if the directory is not usable."""
     root = Path(directory).expanduser()
     rows = runner.cache_rows
     sizes = {ending: each.row_bytes for ending, each in rows.items()}
@@ -250,7 +261,9 @@ def open_prefix_store(runner: StorableRunner, directory: str, *, max_bytes: int)
         raise ModelLoadError(f"prefix_cache_dir: {root} cannot be used: {error}") from error
     if not files.is_writable:
         logger.warning(
-            "another engine with this model writes to %s: until it ends this one adds nothing", root
+            "prefix cache directory %s: another engine with this model writes here; "
+            "this engine only reads until it ends",
+            root,
         )
     logger.info(
         "prefix cache directory %s: %d records, %.2f GiB", root, len(files), files.num_bytes / 2**30

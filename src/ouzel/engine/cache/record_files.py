@@ -1,17 +1,20 @@
-"""Records of bytes outlive the process in a directory, and are found again by name.
+"""Stores named records of bytes in a directory, beyond the life of the process.
 
-    <root>/<identity>/<name>    32 bytes of BLAKE2b, keyed by the identity, over name, content and the bytes; the bytes
-    <root>/<identity>.lock      who holds its lock may write; others only read
+ <root>/<identity>/<name>    32 bytes of BLAKE2b, keyed by the identity, over name, content
+ and record; then the record
+ <root>/<identity>.lock      the process that holds this lock may write; others only read
 
 Rules
-1. A record is written under a temporary name and renamed: it is complete or absent. None is ever written again.
-2. The digest is checked whenever a record is read, and what is not as it was written is deleted. Nothing is read at the
-   start: a file's name and length say what it is.
-3. The files of all identities have `max_bytes` together. What was used least recently goes first: others' records, a
-   directory at a time, then own ones. Times of change say when a record was last used. Others that write at the same
-   time are looked at now and then, so that all together exceed `max_bytes` by a few hundredths at most, and not for
-   long.
-4. One thread reads, one writes; `_index` and `num_bytes` are changed under the lock.
+1. A record is written under a temporary name and renamed: it is complete or absent. No record is
+   written a second time.
+2. Each read checks the digest; a damaged record is deleted. The start reads no record: the name and
+   length of a file describe it.
+3. The files of all identities together have at most `max_bytes`. The least recently used records
+   are deleted first: records of other identities, a directory at a time, then own records. The
+   modification time of a file is the time of its last use. The sizes of other identities are read
+   again from time to time, so the total exceeds `max_bytes` by a few hundredths at most, and not
+   for long.
+4. One thread reads and one writes; `_index` and `num_bytes` are changed under the lock.
 """
 
 import hashlib
@@ -36,7 +39,7 @@ else:
 
 DIGEST_BYTES = 32
 UNFINISHED = ".unfinished"
-_LOOKS = 64  # at what others hold, while `max_bytes` are written
+_LOOKS = 64  # times that other directories are measured while `max_bytes` are written
 
 Bytes = NDArray[np.uint8]
 
@@ -44,17 +47,22 @@ logger = logging.getLogger(__name__)
 
 
 class RecordDamaged(Exception):
+    """Tells that the digest of a record is wrong."""
+
     def __init__(self) -> None:
-        super().__init__("it is not as it was written")
+        super().__init__("its digest is wrong")
 
 
 class RecordFiles:
+    """Reads and writes the records of one identity within the limit of all identities."""
+
     def __init__(
         self, root: Path, identity: str, row_bytes: Mapping[str, int], *, max_bytes: int
     ) -> None:
-        """Opens the directory of an identity, a name for a file; `row_bytes` has the length for each ending of a name.
+        """Opens the directory of an identity; `row_bytes` has the record length by ending of the
+        name.
 
-        Raises OSError where it cannot be made or read.
+        Raises OSError if the directory cannot be made or read.
         """
         self._root, self._identity = root, identity
         self._directory = root / identity
@@ -65,34 +73,32 @@ class RecordFiles:
         self._directory.mkdir(mode=0o700, exist_ok=True)
         self._sizes = {ending: DIGEST_BYTES + num for ending, num in row_bytes.items()}
         self._lock = threading.Lock()
-        self._index: OrderedDict[str, int] = (
-            OrderedDict()
-        )  # name -> bytes of the file; least recently used first
-        # (identity, bytes); None: not yet looked at
+        # name -> bytes of the file; least recently used first
+        self._index: OrderedDict[str, int] = OrderedDict()
+        # (identity, bytes) of the other directories; None: not yet measured
         self._others: list[tuple[str, int]] | None = None
-        # written since others were looked at: they may have grown by as much
+        # written since the other directories were measured: they may have grown by as much
         self._num_bytes_since_look = 0
-        self._last_use_ns = 0  # of any own record, in the files' times
-        self.num_bytes = 0  # of own records
+        self._last_use_ns = 0  # time of the last use of any own record, as in the files' times
+        self.num_bytes = 0  # bytes of own records
         self._read_index()
 
     @property
     def is_writable(self) -> bool:
-        """Tells whether no other process writes here."""
+        """Tells whether this process holds the lock, so that it may write."""
         return self._lock_file is not None
 
     def claim(self) -> bool:
-        """Becomes the one who writes, and finds what the one before has written; returns False while there is one.
+        """Takes the lock if it is free, and reads the records of its former holder.
 
-        Raises OSError.
+        Returns whether this process holds the lock. Raises OSError.
         """
         if self._lock_file is None:
             self._lock_file = take_lock(self._root / f"{self._identity}.lock")
             if self._lock_file is not None:
-                logger.info("%s: this server writes here from now on", self._root)
-                self._directory.mkdir(
-                    mode=0o700, exist_ok=True
-                )  # it may have made room for another's
+                logger.info("prefix cache directory %s: this engine now writes here", self._root)
+                # The former holder may have deleted the directory to make room.
+                self._directory.mkdir(mode=0o700, exist_ok=True)
                 self._read_index()
         return self.is_writable
 
@@ -103,7 +109,7 @@ class RecordFiles:
         return len(self._index)
 
     def read(self, name: str, content: bytes, buffer: bytearray) -> Bytes:
-        """Returns a record's bytes, which lie in the buffer. Raises RecordDamaged, and OSError where it is gone."""
+        """Reads a record into the buffer. Raises RecordDamaged, and OSError if the file is gone."""
         view = memoryview(buffer)[: self._index.get(name, 0)]
         with (self._directory / name).open("rb", buffering=0) as file:
             num_read = file.readinto(view)
@@ -114,7 +120,10 @@ class RecordFiles:
         return np.frombuffer(view, np.uint8)[DIGEST_BYTES:]
 
     def write(self, name: str, content: bytes, record: Bytes, *, spared: Collection[str]) -> bool:
-        """Returns False where there is no room unless one of the spared goes. Raises OSError."""
+        """Writes a record.
+
+        Returns False if it fits only by deleting a spared one. Raises OSError.
+        """
         size = DIGEST_BYTES + record.nbytes
         if not self._make_room(size, spared=spared):
             return False
@@ -124,7 +133,7 @@ class RecordFiles:
             with os.fdopen(file, "wb", buffering=0) as out:
                 for part in (self._digest(name, content, record.data), record.data):
                     if out.write(part) != len(part):
-                        raise OSError("the file system took a part only")
+                        raise OSError("the file system wrote only a part of the record")
             temporary.rename(self._directory / name)
         except OSError:
             with suppress(OSError):
@@ -137,11 +146,11 @@ class RecordFiles:
         return True
 
     def trim(self) -> None:
-        """Comes within `max_bytes`, which may have been more at an earlier start."""
+        """Deletes records beyond `max_bytes`, which may have been larger at an earlier start."""
         self._make_room(0, spared=())
 
     def note_use(self, names: Iterable[str]) -> None:
-        """Makes them the last to go, the last of them last of all."""
+        """Marks records as used, the last name as the most recent."""
         now = max(time.time_ns(), self._last_use_ns)  # the clock may have been set back
         for number, name in enumerate(names, start=1):
             self._last_use_ns = now + number
@@ -149,9 +158,8 @@ class RecordFiles:
                 if name not in self._index:
                     continue
                 self._index.move_to_end(name)
-            with suppress(
-                OSError
-            ):  # it may be gone, or not ours: then it is in the order of before at the next start
+            # The file may be gone or not ours: its old order then returns at the next start.
+            with suppress(OSError):
                 os.utime(self._directory / name, ns=(self._last_use_ns, self._last_use_ns))
 
     def delete(self, name: str) -> None:
@@ -173,7 +181,7 @@ class RecordFiles:
         return digest.digest()
 
     def _read_index(self) -> None:
-        """Finds what there is, deletes what was cut off, and leaves alone what is not of its making."""
+        """Reads the names of the records; deletes truncated records and ignores other files."""
         found, num_cut, num_alien = list[tuple[int, str, int]](), 0, 0
         for name, status in files_in(self._directory):
             size = self._sizes.get(name.rpartition(".")[2])
@@ -190,10 +198,16 @@ class RecordFiles:
             self._index = OrderedDict((name, size) for _, name, size in found)
             self.num_bytes = sum(self._index.values())
         if num_cut:
-            logger.warning("%s: %d records of another length are dropped", self._directory, num_cut)
+            logger.warning(
+                "prefix cache directory %s: deleted %d records of a wrong length",
+                self._directory,
+                num_cut,
+            )
         if num_alien:
             logger.warning(
-                "%s: %d files that are no records are left alone", self._directory, num_alien
+                "prefix cache directory %s: ignored %d files that are not records",
+                self._directory,
+                num_alien,
             )
 
     def _make_room(self, size: int, *, spared: Collection[str]) -> bool:
@@ -214,14 +228,15 @@ class RecordFiles:
 
 
 def take_lock(path: Path) -> int | None:
-    """Returns the open file, or None where another process holds it. Raises OSError."""
-    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # no process that is started inherits it
+    """Locks a file and returns it open; None if another process holds the lock. Raises OSError."""
+    file = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)  # not inherited by child processes
     try:
         if sys.platform == "win32":
             msvcrt.locking(file, msvcrt.LK_NBLCK, 1)
         else:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (BlockingIOError, PermissionError):  # as the one and the other say that it is held
+    # the lock is held: POSIX raises the first, Windows the second
+    except (BlockingIOError, PermissionError):
         os.close(file)
         return None
     except OSError:
@@ -241,14 +256,16 @@ def locked(path: Path) -> Iterator[bool]:
 
 
 def sorted_others(root: Path, identity: str) -> list[tuple[str, int]]:
-    """Returns the other identities that have records here, with their bytes; the one used least recently first."""
+    """Returns name and bytes of the other identities in the directory, least recently used
+    first.
+    """
     found = []
     for lock in root.glob("*.lock"):
         directory = lock.with_suffix("")
         if lock.stem != identity and directory.is_dir():
             try:
                 statuses = [status for _, status in files_in(directory)]
-            except FileNotFoundError:  # a third server has just removed the directory
+            except FileNotFoundError:  # another server has just removed the directory
                 continue
             last_used = max((status.st_mtime_ns for status in statuses), default=0)
             found.append((last_used, lock.stem, sum(status.st_size for status in statuses)))
@@ -256,7 +273,10 @@ def sorted_others(root: Path, identity: str) -> list[tuple[str, int]]:
 
 
 def files_in(directory: Path) -> Iterator[tuple[str, os.stat_result]]:
-    """Leaves out files that another server removes meanwhile. Raises OSError where the directory cannot be read."""
+    """Yields the files of a directory, without files that another server removes meanwhile.
+
+    Raises OSError if the directory cannot be read.
+    """
     with os.scandir(directory) as entries:
         for entry in entries:
             try:
@@ -267,9 +287,9 @@ def files_in(directory: Path) -> Iterator[tuple[str, os.stat_result]]:
 
 
 def remove_unless_used(root: Path, identity: str) -> bool:
-    """Returns False where another process holds the lock."""
+    """Deletes the records of an identity; returns False if another process holds its lock."""
     with locked(root / f"{identity}.lock") as is_free:
         if is_free:
-            logger.info("%s: records of %s make room", root, identity)
+            logger.info("prefix cache directory %s: deleting %s to make room", root, identity)
             shutil.rmtree(root / identity, ignore_errors=True)
         return is_free

@@ -1,4 +1,4 @@
-"""Of a prompt is stored what a later request can start on."""
+"""Collects the rows of a prompt that a later request can start on."""
 
 from ouzel.engine.cache.block_content import block_content
 from ouzel.engine.cache.prefix_cache import PrefixCache
@@ -14,9 +14,10 @@ def stored_rows(
     cache: PrefixCache,
     states: StateSlots | None,
 ) -> list[StoredRow]:
-    """Returns the blocks that hold its first `num_tokens`, and the state behind them if the model has states.
+    """Returns the blocks of the first `num_tokens` tokens, and the state after them if the model
+    has states.
 
-    None where that state is no longer kept.
+    Returns no rows if that state is no longer kept.
     """
     rows = []
     key = b""

@@ -1,1 +1,1 @@
-"""This package turns grammar texts into token masks with llguidance, in the engine's process only."""
+"""Compiles grammar texts and makes token masks with llguidance, in the engine's process only."""

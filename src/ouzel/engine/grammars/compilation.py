@@ -1,4 +1,4 @@
-"""One grammar is being compiled, for any number of requests."""
+"""Represents the compilation of one grammar, which all waiting requests share."""
 
 import time
 from concurrent.futures import Future, wait
@@ -14,23 +14,28 @@ class CompilerOverloaded(Exception):
 
 
 class Compilation:
-    """It waits for a turn, perhaps twice, and ends with a prototype or with why there is none.
+    """Waits for a thread, perhaps twice, and ends with a prototype or with a reason why there is
+    none.
 
-    That is not raised where it is kept: an exception holds on to the frames that it has come through.
+    The reason is stored as a value; `session` raises a new exception each time. A stored exception
+    would keep the frames alive through which it came.
     """
 
     def __init__(self, grammar: str, timeout_s: float) -> None:
         self.grammar = grammar
         self.future: Future[Prototype | GrammarRefused | CompilerOverloaded] = Future()
-        self._timeout_s = timeout_s  # of a wait
-        self._due: float | None = None  # None: somebody works at it
+        self._timeout_s = timeout_s  # limit of one wait for a thread
+        self._due: float | None = None  # end of the present wait; None: a thread works on it
         self.wait_for_turn()
 
     def wait_for_turn(self) -> None:
         self._due = time.monotonic() + self._timeout_s
 
     def take_turn(self) -> bool:
-        """Tells whether it still may; else it is over."""
+        """Starts the work of a thread.
+
+        Returns False, and ends the compilation, if the wait was too long.
+        """
         if self.is_late:
             self.future.set_result(CompilerOverloaded(PUT_OFF))
             return False
@@ -39,7 +44,7 @@ class Compilation:
 
     @property
     def is_done(self) -> bool:
-        """Whether a result is there, or its turn did not come in time."""
+        """Tells whether there is a result, or the wait for a thread was too long."""
         return self.future.done() or self.is_late
 
     @property
@@ -48,7 +53,7 @@ class Compilation:
         return due is not None and time.monotonic() > due
 
     def wait(self, timeout_s: float) -> None:
-        """Waits up to `timeout_s` for the result, while it is not late."""
+        """Waits up to `timeout_s` for the result, or until the compilation is late."""
         until = time.monotonic() + timeout_s
         while not self.is_done and (left_s := until - time.monotonic()) > 0:
             due = self._due
@@ -58,7 +63,10 @@ class Compilation:
             )
 
     def session(self) -> Session:
-        """Returns a session, once `is_done`. Raises GrammarRefused, or CompilerOverloaded if its turn never came."""
+        """Returns a new session; callable once `is_done`.
+
+        Raises GrammarRefused, or CompilerOverloaded if no thread was free in time.
+        """
         result = self.future.result() if self.future.done() else CompilerOverloaded(PUT_OFF)
         if not isinstance(result, Prototype):
             raise type(result)(str(result))

@@ -1,14 +1,15 @@
-"""Grammar texts are compiled to prototypes of sessions, beside the engine's thread and with limits.
+"""Compiles grammar texts to prototypes of sessions, beside the engine's thread and with limits.
 
 Rules
-1. Native compilation cannot be stopped. So a grammar is compiled in a limited process first, and only what kept to the
-   limits there is compiled in this one: the same work, of which it is now known what it takes.
-2. There are two lanes, each with threads of its own. A grammar begins in the quick one; one that takes too long there
-   goes to the slow one, where few may wait: however many of these come, ordinary ones get their turn.
-3. Who waits for its turn twice as long as a grammar may take is put off.
-4. One grammar is compiled once, however many ask for it at a time, and kept (`prototypes.py`). How a trial ended is
-   remembered, without the text: what is compiled anew is not tried anew, and a refusal is given again. A fault of the
-   machine is no refusal: it puts off, and nothing of it is kept.
+1. Native compilation cannot be stopped. So a grammar is first compiled in a limited process. Only a
+   grammar that keeps the limits there is compiled in this process: the same work, at a known cost.
+2. There are two lanes with threads of their own. A grammar begins in the quick lane; if it takes
+   too long there, it goes to the slow lane, where few may wait. So many slow grammars do not delay
+   ordinary ones.
+3. A grammar that waits for a thread longer than twice the time limit of a compilation is put off.
+4. Equal grammars are compiled once and kept (`prototypes.py`). The result of a trial is kept
+   without the text: a later compilation needs no second trial, and a refusal is repeated. A fault
+   of the machine is no refusal: the compilation is put off, and nothing of it is kept.
 """
 
 import hashlib
@@ -30,7 +31,7 @@ from ouzel.grammar.caps import MAX_GRAMMAR_CHARS
 _NUM_QUICK_THREADS = 3
 _MAX_SLOW_WAITING = 6
 _MAX_REMEMBERED = 4096  # trials, of up to 4 KiB
-# compilations: each thread has a heap of its own, with holes where forgotten ones were
+# Number of compilations between two trims: freed prototypes leave holes in the heap of each thread.
 _TRIM_EVERY = 50
 
 Queue = SimpleQueue[Compilation | None]
@@ -47,16 +48,17 @@ class GrammarCompiler:
         quick_s: float = 0.5,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """`timeout_s` is of CPU time, for one grammar; `quick_s` of it may pass in the quick lane."""
+        """`timeout_s` limits the CPU time of one grammar, `quick_s` its share in the quick lane."""
         self._tokenizer = tokenizer
         self._timeout_s = timeout_s
         self._quick_s = min(quick_s, timeout_s)
         self._trials = Trials(tokenizer.source, max_bytes)
         self._quick: Queue = SimpleQueue()
         self._slow: Queue = SimpleQueue()
-        self._lock = threading.Lock()  # of all that follows
+        self._lock = threading.Lock()  # guards all attributes below
         self._prototypes = Prototypes()
-        self._remembered: OrderedDict[bytes, Trial] = OrderedDict()  # by digest of the grammar
+        # results of trials by digest of the grammar
+        self._remembered: OrderedDict[bytes, Trial] = OrderedDict()
         self._numbers = itertools.count()
         self._threads: list[threading.Thread] = []
         self._is_closed = False
@@ -66,7 +68,10 @@ class GrammarCompiler:
         return self._tokenizer.vocab_size
 
     def compile(self, grammar: str) -> Compilation:
-        """Raises GrammarRefused for one that is too long."""
+        """Returns the running or finished compilation of a grammar.
+
+        Raises GrammarRefused if it is too long.
+        """
         if len(grammar) > MAX_GRAMMAR_CHARS:
             raise GrammarRefused(
                 f"the grammar must be <= {MAX_GRAMMAR_CHARS} characters long, given {len(grammar)}"
@@ -81,14 +86,17 @@ class GrammarCompiler:
             return compilation
 
     def forget(self, grammar: str) -> None:
-        """Forgets a grammar whose session broke: a limit that one copy meets is met by all that share its lexer."""
+        """Drops a grammar whose session broke.
+
+        All sessions share the lexer, so they would break at the same limit.
+        """
         with self._lock:
             self._prototypes.forget(grammar)
 
     def close(self) -> None:
-        """Ends trials, and waits for what is being compiled here: a thread may not leave native code as Python ends.
+        """Ends trials, drops waiting compilations and waits for running ones.
 
-        What has not been begun never will be.
+        A thread may not be in native code when Python ends.
         """
         self._trials.close()
         for queue in (self._quick, self._slow):
@@ -128,7 +136,7 @@ class GrammarCompiler:
     def _advance(self, compilation: Compilation, *, is_quick: bool) -> None:
         """Ends a compilation, or sends it to the slow lane."""
         try:
-            prototype = self._compiled(
+            prototype = self._compile(
                 compilation.grammar, self._quick_s if is_quick else self._timeout_s
             )
         except TrialTooLong:
@@ -140,24 +148,27 @@ class GrammarCompiler:
                 compilation.wait_for_turn()
                 self._slow.put(compilation)
             else:
-                why = "too many grammars that take long are being compiled; try again later"
+                why = "too many slow grammars are being compiled; try again later"
                 self._end(compilation, CompilerOverloaded(why))
         except (GrammarRefused, CompilerOverloaded) as error:
-            self._end(compilation, type(error)(str(error)))  # not itself, see `Compilation`
+            self._end(compilation, type(error)(str(error)))  # a copy, see `Compilation`
         except (TrialPutOff, OSError, MemoryError):
             self._end(compilation, CompilerOverloaded(PUT_OFF))
-        except BaseException as error:  # who waits must hear of it
+        except BaseException as error:  # waiting requests need an end
             self._end(compilation, GrammarRefused(f"the grammar cannot be compiled: {error}"))
         else:
             compilation.future.set_result(prototype)
 
     def _end(self, compilation: Compilation, why: GrammarRefused | CompilerOverloaded) -> None:
-        """Ends one without a prototype. Only these are worth keeping with their texts."""
+        """Ends a compilation without a prototype.
+
+        Only prototypes are worth keeping with their texts.
+        """
         self.forget(compilation.grammar)
         compilation.future.set_result(why)
 
-    def _compiled(self, grammar: str, cpu_s: float) -> Prototype:
-        trial = self._tried(grammar, cpu_s)
+    def _compile(self, grammar: str, cpu_s: float) -> Prototype:
+        trial = self._try_grammar(grammar, cpu_s)
         if trial.refusal is not None:
             raise GrammarRefused(trial.refusal)
         with self._lock:
@@ -173,7 +184,7 @@ class GrammarCompiler:
             self._prototypes.add(prototype)
         return prototype
 
-    def _tried(self, grammar: str, cpu_s: float) -> Trial:
+    def _try_grammar(self, grammar: str, cpu_s: float) -> Trial:
         digest = _digest(grammar)
         with self._lock:
             trial = self._remembered.get(digest)

@@ -1,7 +1,9 @@
-"""A grammar text becomes a matcher of llguidance, and its first mask is made: some limits are met only there.
+"""Compiles a grammar text to a matcher of llguidance and makes its first mask, where some limits
+are checked.
 
-Native compilation recurses: a long chain of references overflows an ordinary stack and takes the process along. So it
-may run only in threads with a stack of `STACK_BYTES` (address space, not memory), and sizes are capped before.
+Native compilation recurses: a long chain of references overflows an ordinary stack and kills the
+process. So it may run only in threads with a stack of `STACK_BYTES` (address space, not memory),
+and sizes are limited before.
 """
 
 import re
@@ -12,10 +14,11 @@ from llguidance.numpy import allocate_token_bitmask, fill_next_token_bitmask
 STACK_BYTES = 256 * 2**20
 
 LIMITS = LLParserLimits(
-    max_items_in_row=5_000,  # an object with as many optional properties as we allow has 4,000
-    step_max_items=20_000,  # a mask takes up to a third of a second then, for which all others wait
-    max_lexer_states=50_000,  # of 1 KiB each; a text of bounded length needs one for each character
-    max_grammar_size=60_000,  # symbols; as many properties as we allow have 50,000
+    max_items_in_row=5_000,  # an object with the maximum number of optional properties has 4,000
+    # a mask then takes up to a third of a second, for which all sequences wait
+    step_max_items=20_000,
+    max_lexer_states=50_000,  # 1 KiB each; a text of bounded length needs one for each character
+    max_grammar_size=60_000,  # symbols; the maximum number of properties has 50,000
     verbose_errors=False,
 )
 
@@ -37,19 +40,23 @@ def compile_matcher(tokenizer: LLTokenizer, grammar: str) -> LLMatcher:
             fill_next_token_bitmask(matcher, allocate_token_bitmask(1, tokenizer.vocab_size))
     except (MemoryError, KeyboardInterrupt, SystemExit):
         raise
-    except BaseException as error:  # the library's panics are no Exceptions
+    except BaseException as error:  # the library's panics are not subclasses of Exception
         raise GrammarRefused(
             f"the grammar cannot be compiled: {error}"[:MAX_MESSAGE_CHARS]
         ) from error
     if matcher.is_error():
-        raise GrammarRefused(_for_client(matcher.get_error()))
+        raise GrammarRefused(_rewrite_for_client(matcher.get_error()))
     return matcher
 
 
-def _for_client(message: str) -> str:
-    """Drops the place in the grammar text and its lines, which the client did not write, and the engine's options."""
+def _rewrite_for_client(message: str) -> str:
+    """Rewrites an error of llguidance for the client.
+
+    Drops positions and lines of the grammar text, which the client did not write, and the engine's
+    options.
+    """
     if "coerce_one_of" in message:
-        return "the schemas of oneOf must be such that one value cannot be valid by two of them"
+        return "the schemas of oneOf must exclude each other: no value may be valid by two of them"
     if "NoExtensionBias" in message:
         return "no text fits the grammar"
     lines = [line for line in message.splitlines() if line.strip() and not _SOURCE_LINE.match(line)]

@@ -1,11 +1,11 @@
-"""The C library tells how much memory native code holds, and gives back what it does not. GNU's only."""
+"""Reads and trims the memory of native code through the C library (glibc only)."""
 
 import ctypes
 from contextlib import suppress
 
 
 class _Mallinfo(ctypes.Structure):
-    """It is glibc's `struct mallinfo2`."""
+    """Has the layout of glibc's `struct mallinfo2`."""
 
     _fields_ = tuple(
         (name, ctypes.c_size_t)
@@ -14,7 +14,10 @@ class _Mallinfo(ctypes.Structure):
 
 
 def allocated_bytes() -> int:
-    """Returns what native code holds, 0 where the C library does not say: what it gave back it may take again."""
+    """Returns the bytes that native code holds, without freed ones.
+
+    0 if the C library does not tell.
+    """
     function = getattr(ctypes.CDLL(None), "mallinfo2", None)
     if function is None:
         return 0
@@ -24,6 +27,6 @@ def allocated_bytes() -> int:
 
 
 def give_back_memory() -> None:
-    """Gives the system what was freed: a few milliseconds."""
+    """Returns freed memory to the system; takes a few milliseconds."""
     with suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)

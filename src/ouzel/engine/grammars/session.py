@@ -1,4 +1,4 @@
-"""A session follows one sequence through its grammar; the masks of a whole batch are made in one call."""
+"""Follows sequences through their grammars; one call makes the masks of a whole batch."""
 
 import re
 from collections.abc import Sequence
@@ -13,18 +13,18 @@ _LIMIT = re.compile(r"max is|too (?:many|large|big)|limit|fuel exhausted")
 Row = NDArray[np.float32]  # [vocab_size] logits
 
 
-# By byte of a mask, its eight tokens, lowest bit first: 0 where one is allowed, else minus infinity. Adding them is
-# four times as fast as unpacking the bits and writing where they are 0.
+# For each byte of a mask, the terms of its eight tokens, lowest bit first: 0 if allowed, else -inf.
+# Adding them is four times as fast as unpacking the bits and writing where they are 0.
 _BITS = np.unpackbits(np.arange(256, dtype=np.uint8)[:, None], axis=1, bitorder="little")
-_PENALTIES = np.where(_BITS == 1, np.float32(0), np.float32(-np.inf)).astype(np.float32)  # [256, 8]
+_PENALTIES = np.where(_BITS == 1, np.float32(0), np.float32(-np.inf)).astype(np.float32)
 
 
 class GrammarBroken(Exception):
-    """The grammar engine gave up on a sequence, at a limit of its own or a token that it does not expect."""
+    """llguidance gave up on a sequence, at one of its limits or at an unexpected token."""
 
     @property
     def is_too_complex(self) -> bool:
-        """Whether it met a limit, of which the library's stop reason says nothing."""
+        """Tells whether a limit was exceeded; the library's stop reason does not tell."""
         return bool(_LIMIT.search(str(self)))
 
     @property
@@ -34,12 +34,15 @@ class GrammarBroken(Exception):
 
 
 class Prototype:
-    """A compiled grammar. It is never stepped: sessions are copies, which share its lexer, and that grows with use."""
+    """Holds a compiled grammar.
+
+    Sessions copy its matcher and share its lexer, which grows with use.
+    """
 
     def __init__(self, matcher: LLMatcher, *, num_bytes: int, cpu_s: float) -> None:
-        self.num_bytes = num_bytes  # when it was compiled
-        self.cpu_s = cpu_s  # that this took
-        self.num_tokens = 0  # that sessions have taken
+        self.num_bytes = num_bytes  # size after the compilation
+        self.cpu_s = cpu_s  # CPU time of the compilation
+        self.num_tokens = 0  # tokens that its sessions have accepted
         self._matcher = matcher
 
     def session(self) -> "Session":
@@ -47,7 +50,7 @@ class Prototype:
 
 
 class Session:
-    """Takes the tokens of one sequence and gives masks; the engine's thread owns it."""
+    """Takes the tokens of one sequence and makes masks. Only the engine's thread uses it."""
 
     def __init__(self, matcher: LLMatcher, prototype: Prototype) -> None:
         self._matcher = matcher
@@ -55,11 +58,11 @@ class Session:
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing but an end token can follow."""
+        """Tells whether only an end token can follow."""
         return self._matcher.is_stopped() and not self._matcher.is_error()
 
     def accept(self, token_id: int) -> None:
-        """Takes note of a token. Raises GrammarBroken, after which the session is of no use."""
+        """Takes the next token. Raises GrammarBroken, which makes the session useless."""
         self._prototype.num_tokens += 1
         if not self._matcher.consume_token(token_id):
             raise GrammarBroken(
@@ -67,15 +70,18 @@ class Session:
             )
 
     def allows(self, token_id: int) -> bool:
-        """Says whether this token may come next."""
+        """Tells whether this token may come next."""
         return self._matcher.validate_tokens([token_id]) == 1
 
     def num_allowed(self, token_ids: Sequence[int]) -> int:
-        """Counts how many of these tokens may come next, one after the other, until one may not."""
+        """Counts how many of the tokens may come next, one after the other."""
         return self._matcher.validate_tokens(list(token_ids))
 
     def forced(self) -> list[int]:
-        """Returns the tokens that must follow, in the tokenizer's spelling, and accepts none. Raises GrammarBroken."""
+        """Returns the tokens that must follow, in the tokenizer's spelling, without accepting them.
+
+        Raises GrammarBroken.
+        """
         token_ids = self._matcher.compute_ff_tokens()
         if self._matcher.is_error():
             raise GrammarBroken(self._matcher.get_error())
@@ -85,23 +91,27 @@ class Session:
         return Session(self._matcher.deep_copy(), self._prototype)
 
     def error(self) -> str:
-        """Returns why the last mask is not to be trusted, or "" when it is."""
+        """Returns the reason why the last mask is invalid; "" if it is valid."""
         return self._matcher.get_error() if self._matcher.is_error() else ""
 
 
 class Masks:
-    """Forbids what may not follow in the sequences of a step, in one native call: each call gives up the GIL."""
+    """Applies the grammar masks of a step in one native call, because each call releases the
+    GIL.
+    """
 
     def __init__(self, vocab_size: int, num_threads: int = 1) -> None:
-        """`vocab_size` is that of the grammar tokenizer, at least the width of the rows."""
+        """`vocab_size` is the grammar tokenizer's, at least the width of the rows."""
         self._num_words = -(-vocab_size // 32)
-        self._penalties = np.empty(
-            (4 * self._num_words, 8), dtype=np.float32
-        )  # kept: of the row in hand
+        # working memory for the mask of one row
+        self._penalties = np.empty((4 * self._num_words, 8), dtype=np.float32)
         self._executor = LLExecutor(num_threads=num_threads)
 
     def apply(self, rows: Sequence[Row], sessions: Sequence[Session]) -> list[str]:
-        """Forbids in place, and returns each session's error: "" is none, any other leaves its row untouched."""
+        """Sets forbidden tokens to -inf in place; returns the error of each session.
+
+        The error is "" if there is none; a row with an error is unchanged.
+        """
         if not rows:
             return []
         bits = np.empty((len(rows), self._num_words), dtype=np.int32)
@@ -110,8 +120,7 @@ class Masks:
         errors = [session.error() for session in sessions]
         for row, allowed, error in zip(rows, bits.view(np.uint8), errors, strict=True):
             if not error:
-                np.take(
-                    _PENALTIES, allowed, axis=0, out=self._penalties, mode="clip"
-                )  # "raise" would copy
+                # mode="raise" would copy
+                np.take(_PENALTIES, allowed, axis=0, out=self._penalties, mode="clip")
                 np.add(row, self._penalties.reshape(-1)[: row.size], out=row)
         return errors

@@ -1,8 +1,9 @@
-"""The grammar engine has its own view of a model's tokenizer.
+"""Builds llguidance's version of a model's tokenizer.
 
-llguidance tokenizes forced text with the model's tokenizer and then expects exactly these bytes back. Whatever makes
-that encoding inexact is taken out of a private copy: special tokens that text could spell (they are reached by number),
-normalisation, and a space put before the text. Token ids and the encoding of ordinary text stay as they are.
+llguidance tokenizes forced text with the model's tokenizer and expects the same bytes back.
+Settings that change bytes are removed from a private copy: special tokens that text could spell
+(llguidance names them by number), normalisation, and the space before a text. Token ids and the
+encoding of ordinary text stay.
 """
 
 import json
@@ -18,18 +19,20 @@ from ouzel.grammar.vocabulary import JsonObject, marks_of
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSource:
-    """All that another process needs to build the same tokenizer."""
+    """Holds the data from which another process builds the same tokenizer."""
 
-    path: Path  # of tokenizer.json
+    path: Path  # path of tokenizer.json
     vocab_size: int
     eos_token_ids: tuple[int, ...]
 
 
 class GrammarTokenizer:
-    """A tokenizer, and where it comes from."""
+    """Holds a tokenizer of llguidance and its source."""
 
     def __init__(self, source: TokenizerSource) -> None:
-        """Raises OSError, ValueError, and ModelLoadError where it cannot be used for grammars."""
+        """Raises OSError, ValueError, and ModelLoadError if the tokenizer cannot be used for
+        grammars.
+        """
         text = source.path.read_text(encoding="utf-8")
         self.source = source
         self.native = build_tokenizer(
@@ -44,10 +47,11 @@ class GrammarTokenizer:
 def build_tokenizer(
     tokenizer_json: str, *, vocab_size: int, eos_token_ids: tuple[int, ...]
 ) -> LLTokenizer:
-    """Builds a tokenizer whose `vocab_size` is the width of the logits, or the tokens known where these are more.
+    """Builds a tokenizer. `vocab_size` is the width of the logits; a larger number of known
+    tokens replaces it.
 
-    This holds the GIL, up to a second for 150,000 tokens. Raises ModelLoadError when the tokenizer cannot be used for
-    grammars.
+    Holds the GIL for up to a second at 150,000 tokens. Raises ModelLoadError if the tokenizer
+    cannot be used for grammars.
     """
     content = json.loads(tokenizer_json)
     num_known = 1 + max(
@@ -55,22 +59,21 @@ def build_tokenizer(
     )
     eos = [token_id for token_id in eos_token_ids if token_id < num_known]
     if not eos:
-        raise ModelLoadError("this model has no end token, so that grammars could never end")
+        raise ModelLoadError("this model has no end token, so a grammar could never end")
     try:
         return LLTokenizer(
-            msgspec.json.encode(_sanitised(content)).decode(),
+            msgspec.json.encode(_sanitise(content)).decode(),
             n_vocab=max(vocab_size, num_known),
             eos_token=eos,
         )
-    except (
-        BaseException
-    ) as error:  # the library panics, which is no Exception, e.g. at tokens of over 1,024 bytes
+    # The library panics, for example at tokens of over 1,024 bytes; a panic is no Exception.
+    except BaseException as error:
         if isinstance(error, KeyboardInterrupt | SystemExit | MemoryError):
             raise
         raise ModelLoadError(f"the tokenizer cannot be used for grammars: {error}") from error
 
 
-def _sanitised(content: JsonObject) -> JsonObject:
+def _sanitise(content: JsonObject) -> JsonObject:
     new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in marks_of(content)}
     for token in marks_of(content):
         plain = {

@@ -1,6 +1,6 @@
-"""A grammar is first compiled in a limited process, which tells what that takes: here it can be stopped.
+"""Compiles a grammar in a limited process first, where it can be stopped, and measures the cost.
 
-A matcher cannot leave its process, so the engine then compiles the grammar again, which is the same work.
+A matcher cannot leave its process, so the engine then repeats the compilation.
 """
 
 import time
@@ -27,21 +27,21 @@ from ouzel.limited_process import (
     TimeLimitExceeded,
 )
 
-MAX_BYTES = 128 * 2**20  # the largest formats that our caps let through take 30 MiB
+MAX_BYTES = 128 * 2**20  # the largest formats within our caps take 30 MiB
 
-_MIN_BYTES = 256 * 2**10  # of a matcher
+_MIN_BYTES = 256 * 2**10  # smallest size to charge for a matcher
 
 
 class TrialTooLong(Exception):
-    """A trial took more than its CPU time."""
+    """Tells that a trial exceeded its CPU time."""
 
 
 class TrialPutOff(Exception):
-    """A trial came to no end, for want of a processor or of a process."""
+    """A trial did not end, for lack of a processor or of a process."""
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """What compiling a grammar took, or why it is refused, whoever asks and whenever."""
+    """Holds the cost of compiling a grammar, or the reason why it is refused, for all requests."""
 
     cpu_s: float
     num_bytes: int
@@ -53,7 +53,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Trials:
-    """They may be asked for from any thread."""
+    """Runs trials in a limited process; thread-safe."""
 
     def __init__(self, source: TokenizerSource, max_bytes: int) -> None:
         options = {
@@ -67,7 +67,7 @@ class Trials:
         self._max_bytes = max_bytes
 
     def run(self, grammar: str, *, cpu_s: float) -> Trial:
-        """Compiles a grammar elsewhere. Raises TrialTooLong and TrialPutOff."""
+        """Compiles a grammar in the limited process. Raises TrialTooLong and TrialPutOff."""
         try:
             return msgspec.msgpack.decode(
                 self._process.run(grammar.encode(), _limits(cpu_s, self._max_bytes)), type=Trial
@@ -86,12 +86,15 @@ class Trials:
             return Trial.refused(f"the grammar cannot be compiled: {error}")
 
     def close(self) -> None:
-        """Ends those that run, with TrialPutOff."""
+        """Ends running trials, which raise TrialPutOff."""
         self._process.close()
 
 
 def _limits(cpu_s: float, max_bytes: int) -> Limits:
-    """It may wait for a processor: long ones have a low priority."""
+    """Returns the limits of a trial.
+
+    Long trials have a low priority and may wait for a processor.
+    """
     return Limits(
         wall_s=10 + 4 * cpu_s, cpu_s=cpu_s, memory_bytes=max_bytes, stack_bytes=STACK_BYTES
     )

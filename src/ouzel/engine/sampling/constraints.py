@@ -1,6 +1,7 @@
-"""What must come next in a sequence is said by its grammar, and by the limit of its reasoning.
+"""Limits the next tokens of sequences by their grammars and their reasoning budgets.
 
-The grammars of requests are compiled before these are scheduled, and then followed token by token.
+The grammar of a request is compiled before the request is scheduled, and then followed token by
+token.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -17,24 +18,29 @@ from ouzel.types.step_output import FinishReason
 
 Refusal = GrammarRefused | CompilerOverloaded
 
-_WAIT_S = 0.005  # while nothing else is to do
+_WAIT_S = 0.005  # wait for a compilation, while the engine is idle
 
 
 class Constraints:
+    """Holds the grammars and masks of the engine's requests."""
+
     def __init__(self, compiler: GrammarCompiler | None) -> None:
         self._compiler = compiler
         self._masks = Masks(compiler.vocab_size if compiler else 0)
         self._compiling: list[tuple[EngineRequest, Compilation]] = []
 
     def submit(self, request: EngineRequest) -> None:
-        """Raises GrammarRefused and CompilerOverloaded."""
+        """Starts the compilation of the request's grammar.
+
+        Raises GrammarRefused and CompilerOverloaded.
+        """
         assert request.grammar is not None
         if self._compiler is None:
-            raise GrammarRefused("this engine does not know grammars")
+            raise GrammarRefused("this engine does not support grammars")
         self._compiling.append((request, self._compiler.compile(request.grammar.text)))
 
     def compiled(self, *, is_idle: bool) -> Iterator[tuple[EngineRequest, Session | Refusal]]:
-        """Gives the requests whose compilation is over, each with its session or with why it has none."""
+        """Yields each request whose compilation has ended, with its session or the refusal."""
         if not self._compiling or self._compiler is None:
             return
         if is_idle:
@@ -48,7 +54,7 @@ class Constraints:
                 yield request, error
 
     def mask(self, prepared: list[PreparedRow]) -> dict[Sequence, GrammarBroken]:
-        """Forbids what does not fit, in place; returns why the grammars of some can go no further."""
+        """Sets forbidden tokens to -inf in place; returns the sequences whose grammars broke."""
         constrained = [
             (each, each.sequence.session) for each in prepared if each.sequence.session is not None
         ]
@@ -64,7 +70,7 @@ class Constraints:
         return broken
 
     def mask_beams(self, rows: Mapping[Sequence, Row]) -> None:
-        """Does the same for the beams of one search. Raises GrammarBroken."""
+        """Masks the rows of a search's beams in place. Raises GrammarBroken."""
         sessions = [beam.session for beam in rows if beam.session is not None]
         if not sessions:
             return
@@ -73,10 +79,11 @@ class Constraints:
             raise GrammarBroken(error)
 
     def follow(self, sequence: Sequence, max_model_len: int) -> None:
-        """Takes note of the last token, and appends those that must come next. Raises GrammarBroken.
+        """Passes the last token to the grammar, and appends the tokens that must come next. Raises
+        GrammarBroken.
 
-        They are what sampling would give, so no model step is spent on them; logprobs would need one, and where tokens
-        are banned the sampler has to see whether they are among them.
+        Sampling would choose the same tokens, so no model step is spent on them. Logprobs need a
+        step, and with bans the sampler must check whether a forced token is banned.
         """
         session, params, limit = sequence.session, sequence.params, sequence.reasoning_limit
         needs_steps = params.num_logprobs is not None or params.bans_tokens
@@ -94,7 +101,7 @@ class Constraints:
                     if session is not None:
                         _put_off_end(sequence, session)
                     if limit is not None and limit.due:
-                        break  # what comes next may be something else now
+                        break  # the next tokens may be others now
         except GrammarBroken:
             self.forget(sequence.request)
             raise
@@ -102,7 +109,9 @@ class Constraints:
             sequence.finish(FinishReason.STOP)
 
     def forget(self, request: EngineRequest) -> None:
-        """Is called after the request's grammar broke: it is compiled anew for the next one."""
+        """Drops the compiled grammar of a request whose session broke, so that it is compiled
+        again.
+        """
         assert self._compiler is not None
         assert request.grammar is not None
         self._compiler.forget(request.grammar.text)
@@ -113,14 +122,14 @@ class Constraints:
 
 
 def _put_off_end(sequence: Sequence, session: Session) -> None:
-    """Notes whether the grammar takes the end of a reasoning that is due: what it forces may be something else."""
+    """Puts the due end of a reasoning off while the grammar does not allow its first token."""
     limit = sequence.reasoning_limit
     if limit is not None:
         limit.is_put_off = bool(limit.due) and not session.allows(limit.due[0])
 
 
 def _next_token_ids(sequence: Sequence) -> Iterable[int]:
-    """Returns what must come next, as far as that is known. Raises GrammarBroken."""
+    """Returns the tokens that must come next, as far as they are known. Raises GrammarBroken."""
     session = sequence.session
     if sequence.due_token_ids:
         return sequence.due_token_ids

@@ -1,7 +1,7 @@
-"""Drafted tokens are drawn as the model's.
+"""Draws drafted tokens by the rules for the model's own tokens.
 
-With the same parameters and the same random numbers, so that where both agree, so do the draws. Penalties, bans and
-grammars are left to the model.
+The parameters and random numbers are the same, so equal distributions give equal draws. Penalties,
+bans and grammars apply only to the model's tokens.
 """
 
 import msgspec
@@ -13,36 +13,44 @@ from ouzel.engine.state.columns import Row
 from ouzel.engine.state.sequence import Sequence
 from ouzel.sampling import SamplingParams
 
-Drafted = dict[Sequence, list[int]]  # what was drafted for each so far
+DraftTokens = dict[Sequence, list[int]]  # drafted tokens by sequence
 
 
-class Want(msgspec.Struct, frozen=True):
-    """A sequence, which has blocks for it, wants so many tokens drafted."""
+class DraftRequest(msgspec.Struct, frozen=True):
+    """Asks for up to `num_tokens` drafted tokens; the sequence has blocks for them."""
 
     sequence: Sequence
     num_tokens: int
 
 
 class _Draw(msgspec.Struct, frozen=True):
+    """Holds the parameters, choice and position of a draw."""
+
     params: SamplingParams
     index: int
     num_output_tokens: int
 
 
-def draw_drafts(wants: list[Want], rows: list[Row], drafts: Drafted) -> list[Want]:
-    """Adds a token of each row to the drafts, if that is as sure as is asked for; returns those that want more."""
+def draw_drafts(
+    requests: list[DraftRequest], rows: list[Row], drafts: DraftTokens
+) -> list[DraftRequest]:
+    """Draws a token from each row and appends it to the drafts; returns the requests that want
+    more.
+
+    A token below the request's confidence threshold is dropped and ends the draft.
+    """
     draws: list[Draw] = [
         _Draw(each.params, each.index, each.num_output_tokens + len(drafts[each]))
-        for each in (want.sequence for want in wants)
+        for each in (request.sequence for request in requests)
     ]
-    going_on = []
-    for want, row, token_id in zip(wants, rows, choose_tokens(rows, draws), strict=True):
-        if token_id is None or not _is_sure(want.sequence, row, token_id):
+    continuing = []
+    for request, row, token_id in zip(requests, rows, choose_tokens(rows, draws), strict=True):
+        if token_id is None or not _is_sure(request.sequence, row, token_id):
             continue
-        drafts[want.sequence].append(token_id)
-        if len(drafts[want.sequence]) < want.num_tokens:
-            going_on.append(want)
-    return going_on
+        drafts[request.sequence].append(token_id)
+        if len(drafts[request.sequence]) < request.num_tokens:
+            continuing.append(request)
+    return continuing
 
 
 def _is_sure(sequence: Sequence, row: Row, token_id: int) -> bool:

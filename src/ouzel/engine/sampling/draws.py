@@ -1,11 +1,11 @@
-"""The next token of a sequence is drawn from weights, in one of two ways.
+"""Draws the next token of a sequence from weights, in one of two ways.
 
-- The client gave the seed, so it may ask for the same draws again: by a race (`token_race`), which hardly depends on
-  how the weights were rounded.
-- The seed is random: a random number is looked up among the summed weights. This takes less time, but a change of the
-  sum by a thousandth makes another token of an unlikely token.
+* The client gave the seed and may repeat the request: a race (`token_race`), whose result hardly
+depends on how the weights were rounded.
+- The seed is random: the cumulative weights are searched for a random number. This takes less time,
+  but a change of the sum by a thousandth can select another token.
 
-Either depends on the seed, the choice and the position, and on the weights; never on the batch.
+Both depend on the seed, the choice, the position and the weights; never on the batch.
 """
 
 from collections.abc import Callable, Iterator
@@ -20,11 +20,11 @@ from ouzel.engine.sampling.token_race import Keys
 from ouzel.engine.state.columns import ColumnSums
 from ouzel.sampling import SamplingParams
 
-_MANY_ROWS = 16  # from here on numpy makes their random numbers faster than a loop
+_MANY_ROWS = 16  # least number of rows for which numpy is faster than a loop
 
 
 class Draw(Protocol):
-    """A sequence is one, for its next token."""
+    """Describes a draw of the next token; a sequence implements it."""
 
     @property
     def params(self) -> SamplingParams: ...
@@ -36,18 +36,19 @@ class Draw(Protocol):
     def num_output_tokens(self) -> int: ...
 
 
-# Draws a token of one sequence. The token's weight is not 0. A second call draws again, among fewer tokens.
+# Draws a token of one sequence, whose weight is not 0. A second call draws again, among fewer
+# tokens.
 Picker = Callable[[ColumnSums], int]
 
 
 def lookup_picker(sequence: Draw, first_uniform: float) -> Picker:
-    """Returns a picker for a random seed: each pick takes the next random number."""
+    """Makes a picker for a random seed: each pick uses the next random number."""
     numbers = chain([first_uniform], _further_uniforms(sequence))
     return lambda mass: mass.find(next(numbers))
 
 
 def race_key(sequence: Draw) -> int:
-    """Returns 64 random bits."""
+    """Returns the 64 random bits of the sequence's next race."""
     return random_bits(sequence.params.seed, sequence.index, sequence.num_output_tokens)
 
 

@@ -1,7 +1,7 @@
-"""Penalties lower the logits of tokens that a sequence has seen already.
+"""Lowers the logits of tokens that a sequence has already seen.
 
-The repetition penalty counts prompt and output, the other two the output alone. With `repeat_last_n` they look at that
-many of the last tokens, else at all tokens, which are counted as they come.
+The repetition penalty counts prompt and output, the other two count the output. With
+`repeat_last_n`, only so many of the last tokens count.
 """
 
 import numpy as np
@@ -28,7 +28,7 @@ def penalise(row: Row, sequence: Sequence) -> None:
 
 
 def _seen_tokens(sequence: Sequence) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """Returns the distinct tokens that count, and how often the output has each of them."""
+    """Returns the distinct tokens that count, and their numbers in the output."""
     window = sequence.params.repeat_last_n
     if 0 < window < len(sequence.token_ids):
         return _seen_in_window(sequence, window)

@@ -1,7 +1,7 @@
-"""Random numbers depend on nothing but a key and a counter: they are those of Philox4x32-10.
+"""Makes random numbers with Philox4x32-10, as functions of a key and a counter only.
 
-Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011.
-A draw for (seed, choice, position) is the same alone and in any batch, before and after a preemption.
+Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC 2011. A draw
+for (seed, choice, position) is the same alone and in any batch, before and after a preemption.
 """
 
 import numpy as np
@@ -39,7 +39,10 @@ def uniforms(
     positions: NDArray[np.int64],
     draws: NDArray[np.int64],
 ) -> NDArray[np.float64]:
-    """Returns a number in [0, 1) per row, of 53 random bits; `draws` counts the numbers a row needs at one position."""
+    """Returns a number in [0, 1) per row, of 53 random bits.
+
+    `draws` numbers the draws at one position.
+    """
     key = seeds.astype(np.uint64)
     counters = np.stack(
         [
@@ -56,12 +59,14 @@ def uniforms(
 
 
 def uniform(seed: int, index: int, position: int, draw: int) -> float:
-    """Does what `uniforms` does for one row, in plain integers: for so little numpy takes ten times as long."""
+    """Computes one number of `uniforms` in plain integers: numpy takes ten times as long for one
+    row.
+    """
     return (_first_64_bits((position, index, draw, 0), seed) >> 11) * 2.0**-53
 
 
 def random_bits(seed: int, index: int, position: int) -> int:
-    """Returns 64 random bits that no number of `uniform` has anything to do with."""
+    """Returns 64 random bits that are independent of the numbers of `uniform`."""
     return _first_64_bits((position, index, 0, 1), seed)
 
 

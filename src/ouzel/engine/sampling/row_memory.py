@@ -1,4 +1,4 @@
-"""Working memory, in rows, is kept for the next use: fresh memory costs as much as the exps that go into it."""
+"""Reuses working memory of rows: fresh memory costs as much time as the exps written into it."""
 
 import numpy as np
 
@@ -10,17 +10,16 @@ _free_rows: list[Row] = []
 
 
 def take(size: int) -> Row:
-    """Returns a row to be overwritten, whatever it holds."""
+    """Returns a row with arbitrary content, to be overwritten."""
     try:
         while (row := _free_rows.pop()).size != size:
             pass
-    except (
-        IndexError
-    ):  # none is left; not asked before, as another engine's thread may take the last one
+    # The list is empty. A check before would race with the thread of another engine.
+    except IndexError:
         return np.empty(size, dtype=np.float32)
     return row
 
 
 def give_back(rows: list[Row]) -> None:
-    """Gives back what `take` gave, when nobody reads it any more."""
+    """Returns rows of `take` that nobody reads any more."""
     _free_rows.extend(rows[: max(_MAX_FREE_ROWS - len(_free_rows), 0)])

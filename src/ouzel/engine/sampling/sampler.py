@@ -1,20 +1,23 @@
-"""The sampler turns logits into tokens.
+"""Turns logits into tokens.
 
-Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words, no_repeat_ngram_size, min_tokens), the
-end of a reasoning that is due, the grammar's mask, temperature, top_k, min_p, top_p, typical_p, draw. Logprobs are
-those of the model's own distribution, before all of this. `tests/engine/reference_sampling.py` has the same as plain
-reference functions.
+Order of operations: logit_bias, penalties, bans (allowed_token_ids, bad_words,
+no_repeat_ngram_size, min_tokens), the due end of a reasoning, the grammar's mask, temperature,
+top_k, min_p, top_p, typical_p, draw. Logprobs are of the model's own distribution, before all of
+this. `tests/engine/reference_sampling.py` has plain reference functions.
 
-Three ways to a token, chosen by a row's own parameters alone, so that batch neighbours never matter:
+The row's own parameters alone choose one of three ways to a token, so batch neighbours never
+matter:
 - greedy: argmax.
-- a small top_k: the row is cut down to its candidates; the rest is vectorised over the batch on that small matrix.
-- else: a token is drawn from the whole row and then checked against top_p. When the tokens more likely than it
-  already reach top_p, it is ruled out and the next draw is among those only. This is rejection sampling: exactly the
-  distribution that sorting gives, in about 1 / top_p tries at most, without the sort. It costs one exp per logit.
-  typical_p goes the same way, with "more typical" for "more likely"; top_p before it needs the sort.
+- a small top_k: the row is cut down to its candidates; the rest is vectorised over the batch on
+  that small matrix.
+- else: a token is drawn from the whole row and then checked against top_p. If the more likely
+  tokens already reach top_p, the token is rejected and the next draw is among the more likely
+  tokens. This rejection sampling has exactly the distribution of sorting, in about 1 / top_p tries
+  at most, without the sort. It costs one exp per logit. typical_p works in the same way, with "more
+  typical" for "more likely"; top_p before it needs the sort.
 
-A draw itself goes by a race or by looking a number up (`draws`). The tokens of a race are the same for all of these
-ways, so that filters only take tokens out of it.
+A draw is a race or a search in cumulative weights (`draws`). The times of a race are the same in
+all three ways: filters only remove tokens from it.
 """
 
 import msgspec
@@ -39,28 +42,33 @@ from ouzel.engine.state.token_bans import TokenBans
 from ouzel.sampling import SamplingParams
 from ouzel.types.step_output import FinishReason, PositionLogprobs
 
-# beyond, the row as a whole is cheaper than a matrix as wide as the largest top_k
+# Above this top_k, the whole row is cheaper than a matrix as wide as the largest top_k.
 _MAX_CANDIDATES = 1024
-_NO_WEIGHT = np.float32(-1e9)  # stands for -inf where 0 times it must be 0
+_NO_WEIGHT = np.float32(-1e9)  # stands for -inf where a product with 0 must be 0
 _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
 
 class Sampled(msgspec.Struct, frozen=True):
+    """Holds a drawn token and its logprobs."""
+
     token_id: int
     logprobs: PositionLogprobs | None
 
 
 class PreparedRow(msgspec.Struct, frozen=True):
-    """A token only has to be drawn from such a row."""
+    """Holds a row after all adjustments, ready for the draw."""
 
     row: Row
     sequence: Sequence
     own_logprobs: OwnLogprobs | None
-    is_copy: bool  # in `row_memory`
+    is_copy: bool  # the row is a copy in `row_memory`
 
 
 def prepare(row: Row, sequence: Sequence) -> PreparedRow:
-    """Notes the model's own logprobs where they are wanted, and adjusts the row: in place, unless they need it."""
+    """Adjusts the row and computes the model's own logprobs if they are requested.
+
+    The row is adjusted in place, or in a copy if the logprobs still need it.
+    """
     params = sequence.params
     own_logprobs = (
         None
@@ -82,7 +90,7 @@ def prepare(row: Row, sequence: Sequence) -> PreparedRow:
 
 
 def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
-    """Draws the next token of each row; None where there is none, see `why_none`."""
+    """Draws the next token of each row; None if no token is left, see `explain_no_token`."""
     token_ids = choose_tokens([each.row for each in prepared], [each.sequence for each in prepared])
     drawn = [
         None
@@ -90,7 +98,7 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
         else Sampled(token_id, each.own_logprobs.at(token_id) if each.own_logprobs else None)
         for each, token_id in zip(prepared, token_ids, strict=True)
     ]
-    # A row without a token is kept for `why_none` to read.
+    # `explain_no_token` reads a row without a token, so that row is not given back.
     row_memory.give_back(
         [
             each.row
@@ -101,15 +109,15 @@ def draw(prepared: list[PreparedRow]) -> list[Sampled | None]:
     return drawn
 
 
-def why_none(prepared: PreparedRow) -> tuple[FinishReason, str]:
-    """Says why `draw` gave None."""
+def explain_no_token(prepared: PreparedRow) -> tuple[FinishReason, str]:
+    """Returns finish reason and error for a row without a token."""
     bans = [name for name in _BANS if getattr(prepared.sequence.params, name)]
     bans += ["thinking_token_budget"] if prepared.sequence.due_token_ids else []
     bans += ["the grammar"] if prepared.sequence.session is not None else []
     if bans and np.isneginf(prepared.row.max()):
         return (
             FinishReason.REFUSED,
-            f"no token is left to choose: {', '.join(bans)} rule out every one",
+            f"no token is left to choose: {', '.join(bans)} exclude every token",
         )
     return FinishReason.ERROR, "the model's logits are not numbers"
 
@@ -146,7 +154,7 @@ def _leave_only(row: Row, token_id: int) -> None:
 
 
 def choose_tokens(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
-    """Returns one token id per row, None for a row without a finite largest logit."""
+    """Returns one token id per row; None for a row whose largest logit is not finite."""
     token_ids: list[int | None] = [None] * len(rows)
     with_top_k: list[int] = []
     without: list[int] = []
@@ -165,17 +173,16 @@ def choose_tokens(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
 
 
 def _has_candidates(params: SamplingParams, row: Row) -> bool:
-    """Tells whether top_k leaves few tokens, so that the others are best forgotten."""
+    """Tells whether top_k leaves so few tokens that a small matrix of candidates pays."""
     return 0 < params.top_k < min(row.size, _MAX_CANDIDATES)
 
 
 def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
-    """Does everything from temperature on with the candidates of each row, most likely first."""
+    """Draws from rows with a small top_k: applies temperature and filters to their candidates."""
     params = [sequence.params for sequence in sequences]
     candidates = [largest(row, each.top_k) for row, each in zip(rows, params, strict=True)]
-    width = max(
-        *(each.size for each in candidates), *(each.top_k for each in params)
-    )  # none where a row is NaN
+    # A row of NaN has no candidates, so top_k bounds the width from below.
+    width = max(*(each.size for each in candidates), *(each.top_k for each in params))
     token_ids = np.zeros((len(candidates), width), dtype=np.int64)
     values = np.full((len(candidates), width), -np.inf)
     for i, ids in enumerate(candidates):
@@ -191,9 +198,8 @@ def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
     weights[values < np.take_along_axis(values, kth, axis=1)] = 0.0
     weights[weights < _column(params, "min_p")] = 0.0
     cumulative = np.cumsum(weights, axis=1)
-    last_kept = (cumulative >= _column(params, "top_p") * cumulative[:, -1:]).argmax(axis=1)[
-        :, None
-    ]
+    reaches_top_p = cumulative >= _column(params, "top_p") * cumulative[:, -1:]
+    last_kept = reaches_top_p.argmax(axis=1)[:, None]
     weights[weights < np.take_along_axis(weights, last_kept, axis=1)] = 0.0
     typical = [i for i, each in enumerate(params) if each.typical_p < 1.0]
     if typical:
@@ -210,7 +216,7 @@ def draw_from_top_k(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
 def _places_drawn(
     weights: NDArray[np.float64], token_ids: NDArray[np.int64], sequences: list[Draw]
 ) -> NDArray[np.int64]:
-    """Returns the column of each row's token, as [rows, 1]."""
+    """Returns the column of each row's token, [rows, 1]."""
     places = np.zeros((len(sequences), 1), dtype=np.int64)
     racing = [i for i, each in enumerate(sequences) if not each.params.is_seed_random]
     if racing:
@@ -227,12 +233,14 @@ def _places_drawn(
 def keep_typical(
     weights: NDArray[np.float64], log_weights: NDArray[np.float64], typical_p: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Sets to 0 what typical_p [rows, 1] drops of each row.
+    """Sets the weights to 0 that typical_p [rows, 1] excludes.
 
-    How far a token's information is from the entropy (Meister et al. 2022) is how far its logit is from the mean one.
+    The distance of a token's information from the entropy (Meister et al. 2022) equals the distance
+    of its logit from the mean logit.
     """
     log_weights = np.maximum(log_weights, _NO_WEIGHT)
-    # Summed in sequence: the zeros at a row's end, whose number depends on its neighbours, then change nothing.
+    # cumsum adds in order, so the zeros at a row's end, whose number depends on other rows, change
+    # nothing.
     totals = np.cumsum(weights, axis=1)[:, -1:]
     deviation = np.abs(log_weights - np.cumsum(weights * log_weights, axis=1)[:, -1:] / totals)
     order = np.argsort(deviation, axis=1, kind="stable")
@@ -243,7 +251,10 @@ def keep_typical(
 
 
 def draw_from_all(rows: list[Row], sequences: list[Draw]) -> list[int | None]:
-    """Takes row by row, while it is in the CPU's cache; only the numbers to look up are made for all at once."""
+    """Draws from whole rows, one by one while a row is in the CPU's cache.
+
+    Only the random numbers of lookups are made for all rows at once.
+    """
     firsts = iter(
         first_uniforms([each for each in sequences if each.params.is_seed_random]).tolist()
     )
@@ -268,7 +279,7 @@ def _draw_by_race(row: Row, sequence: Draw) -> int | None:
 
 
 def _draw_from_row(row: Row, params: SamplingParams, pick: Picker) -> int | None:
-    """Does everything from temperature on with a whole row."""
+    """Applies temperature and filters to a whole row and draws; None without a finite logit."""
     largest_logit = row.max()
     if not np.isfinite(largest_logit):
         return None
@@ -282,7 +293,10 @@ def _draw_from_row(row: Row, params: SamplingParams, pick: Picker) -> int | None
 def _draw_by_weight(
     log_weights: Row, weights: Row, ahead: Row, params: SamplingParams, pick: Picker
 ) -> int:
-    """Overwrites all three rows; `log_weights` holds the logits, of which the largest is 0."""
+    """Draws a token and overwrites all three rows.
+
+    `log_weights` has the logits, of which the largest is 0.
+    """
     if 0 < params.top_k < log_weights.size:
         log_weights[log_weights < np.partition(log_weights, -params.top_k)[-params.top_k]] = -np.inf
     log_weights *= np.float32(1.0 / params.temperature)
@@ -299,9 +313,8 @@ def _draw_by_weight(
     needed = share * mass.total
     token_id = pick(mass)
     while share < 1.0:
-        is_ahead(
-            rank, rank[token_id], out=ahead
-        )  # 1 for the tokens that are kept before this one is
+        # `ahead` is 1 for the tokens that are kept before this token is.
+        is_ahead(rank, rank[token_id], out=ahead)
         mass_ahead = float(np.dot(weights, ahead))
         if mass_ahead < needed or mass_ahead == 0.0:
             break
@@ -311,11 +324,12 @@ def _draw_by_weight(
 
 
 def _keep_top_p(weights: Row, top_p: float) -> None:
-    """Sets to 0 what top_p drops."""
+    """Sets the weights to 0 that top_p excludes."""
     if top_p == 1.0:
         return
     total = float(weights.sum())
-    # Tokens with less than this have less together than what top_p drops, so the last one kept is not among them.
+    # All tokens below this bound together weigh less than the excluded share, so the last kept
+    # token is not among them.
     candidates = weights[weights >= np.float32((1.0 - top_p) * total / weights.size)]
     descending = np.sort(candidates)[::-1]
     last_kept = int(np.searchsorted(np.cumsum(descending, dtype=np.float64), top_p * total))
@@ -323,7 +337,7 @@ def _keep_top_p(weights: Row, top_p: float) -> None:
 
 
 def _to_deviation(log_weights: Row, weights: Row) -> Row:
-    """Replaces each token's log weight by how far it is from typical, see `keep_typical`."""
+    """Replaces each log weight by its distance from the mean, see `keep_typical`."""
     np.maximum(log_weights, _NO_WEIGHT, out=log_weights)
     log_weights -= np.float32(np.dot(weights, log_weights) / weights.sum())
     return np.abs(log_weights, out=log_weights)

@@ -1,13 +1,14 @@
-"""A token is drawn by a race: each token takes an exponential random time over its weight, and the first token wins.
+"""Draws a token by a race: each token takes an exponential random time over its weight, the first
+one wins.
 
-A token wins with a probability in proportion to its weight. (This is the same draw as the largest sum of log weight and
-Gumbel noise.) A token's random time depends on the key of the race and on the token's id, on nothing else: rounding
-changes the winner only where two tokens come in at nearly the same time, and a token that is removed changes nothing
-unless it was the winner.
+A token wins with a probability in proportion to its weight. (The largest sum of log weight and
+Gumbel noise is the same draw.) A token's random time depends only on the key of the race and the
+token's id. So rounding changes the winner only if two tokens finish at nearly the same time, and
+the removal of a token changes nothing unless it was the winner.
 
-The random bits are those of SplitMix64 (Steele, Lea, Flood, "Fast splittable pseudorandom number generators", OOPSLA
-2014), the key being its seed and the token's id the place in its stream. Of the 64 bits of a place the upper 32 count,
-before the last step, which would change only the lowest of these.
+The random bits are SplitMix64's (Steele, Lea, Flood, "Fast splittable pseudorandom number
+generators", OOPSLA 2014): the key is the seed, and the token's id is the place in the stream. The
+upper 32 of the 64 bits count, before the last step, which would change only the lowest of them.
 """
 
 import numpy as np
@@ -37,7 +38,7 @@ def exponentials(keys: Keys, token_ids: NDArray[np.int64]) -> NDArray[np.float64
 
 
 class TokenRace:
-    """The race of a whole row, which may be run again with some of its tokens."""
+    """Runs the race of a whole row, which can be repeated with some of its tokens."""
 
     def __init__(self, key: int, bounds: Row, rates: Row) -> None:
         """Overwrites both rows and keeps them."""
@@ -47,10 +48,10 @@ class TokenRace:
         fill_bounds(key, bounds)
 
     def pick(self, weights: Row) -> int:
-        """Returns the winner of the tokens with a weight above 0.
+        """Returns the winner among the tokens with a weight above 0.
 
-        No token is faster than its bound. So the exact times are computed only of tokens whose bound reaches the
-        exact time of one token: one or a few.
+        No token is faster than its bound. So exact times are computed only for tokens whose bound
+        reaches the exact time of one token: one or a few.
         """
         np.divide(weights, self._bounds, out=self._rates)
         first = int(self._rates.argmax())
@@ -68,7 +69,7 @@ class TokenRace:
 
 
 def fill_bounds(key: int, bounds: Row) -> None:
-    """Writes the uniform random number u of each token: the token's time is -log(1 - u), which is u or more."""
+    """Writes the uniform random number u of each token. The token's time is -log(1 - u) >= u."""
     bits = np.empty(_CHUNK, dtype=np.uint64)
     shifted = np.empty(_CHUNK, dtype=np.uint64)
     for begin in range(0, bounds.size, _CHUNK):

@@ -1,4 +1,4 @@
-"""A runner takes what is scheduled as flat arrays."""
+"""Builds the input of a forward pass from the scheduled sequences."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -15,11 +15,11 @@ from ouzel.engine.state.row_kinds import goes_apart
 from ouzel.engine.state.sequence import Sequence
 
 Span = tuple[list[int], int, list[int]]
-"""Block table, number of tokens in the cache, new tokens of a subsequence."""
+"""A subsequence: block table, number of tokens in the cache, new tokens."""
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Tokens of a sequence that follow one another, and see the ones before them in the cache."""
+    """Holds successive tokens of a sequence; each sees the tokens before it in the cache."""
 
     sequence: Sequence
     begin: int
@@ -37,19 +37,20 @@ def build_batch(
     *,
     has_states: bool = False,
 ) -> ForwardBatch:
-    """Puts all scheduled tokens one after the other, and behind those of a sequence what it proposes.
+    """Joins the scheduled tokens of all sequences; the proposed tokens of a sequence follow its
+    own.
 
-    The rows whose logits it asks for are first those of the sequences whose last token is computed, to sample from,
-    and of the tokens that they propose; then the scored ones.
+    The first sampled rows belong to the sequences that compute their last token: this row and the
+    rows of their proposed tokens. The rows that score prompts come after them.
 
-    A proposed token can be a subsequence of its own over the same blocks, as attention writes all keys and values
-    before it reads. Which costs less, that or one subsequence for all, the sequence knows (`proposals`); where rows
-    have kinds, the kind decides (`row_kinds`).
+    A proposed token can be a subsequence of its own over the same blocks, because attention writes
+    all keys and values before it reads. The sequence says which form costs less (`proposals`);
+    where rows have kinds, the kind decides (`row_kinds`).
     """
     pieces = list(chain.from_iterable(_pieces(entry) for entry in scheduled))
     begins = prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
     image_rows, image_features = _image_rows(scheduled, begins, images)
-    batch = batch_of(
+    batch = make_batch(
         [(piece.sequence.block_table, piece.begin, piece.token_ids) for piece in pieces],
         np.concatenate([_sampled_rows(scheduled, begins), *_scored_rows(scheduled, begins)]),
         block_size,
@@ -64,8 +65,8 @@ def build_batch(
     )
 
 
-def batch_of(spans: list[Span], sampled_rows: NDArray[np.int64], block_size: int) -> ForwardBatch:
-    """Puts the new tokens of all one after the other; positions count on."""
+def make_batch(spans: list[Span], sampled_rows: NDArray[np.int64], block_size: int) -> ForwardBatch:
+    """Joins the new tokens of all subsequences. Positions continue after the cached tokens."""
     new_lens = np.array([len(token_ids) for _, _, token_ids in spans], dtype=np.int32)
     past_lens = np.array([past for _, past, _ in spans], dtype=np.int32)
     context_lens = past_lens + new_lens
@@ -90,7 +91,9 @@ def batch_of(spans: list[Span], sampled_rows: NDArray[np.int64], block_size: int
 def split_logits(
     scheduled: list[Scheduled], logits: NDArray[np.float32]
 ) -> tuple[list[tuple[Sequence, NDArray[np.float32]]], NDArray[np.float32]]:
-    """Returns the rows to sample from of each sequence, and the scored ones, of a batch made by `build_batch`."""
+    """Splits the logits of a batch of `build_batch`: the sampled rows by sequence, and the scored
+    rows.
+    """
     sampled, begin = [], 0
     for entry in scheduled:
         if entry.completes_prompt:
@@ -105,7 +108,10 @@ def _num_rows(entry: Scheduled) -> int:
 
 
 def _pieces(entry: Scheduled) -> Iterator[_Piece]:
-    """Gives all tokens together, or each by itself: a piece of several and others behind it would come out wrong."""
+    """Yields all tokens as one piece, or each as its own piece.
+
+    A mixture would be wrong: the pieces after a longer piece would not see its rows in the cache.
+    """
     sequence, begin = entry.sequence, entry.sequence.num_computed_tokens
     token_ids = [*sequence.token_ids[begin : begin + entry.num_new_tokens], *sequence.proposal]
     if goes_apart(sequence) or (
@@ -118,7 +124,10 @@ def _pieces(entry: Scheduled) -> Iterator[_Piece]:
 
 
 def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
-    """Returns the slot of each row's adapter, proposed tokens' rows included; None where no sequence has one."""
+    """Returns the adapter slot of each row, with the rows of proposals.
+
+    None without any adapter.
+    """
     adapters = [entry.sequence.adapter for entry in scheduled]
     if not any(adapters):
         return None
@@ -133,7 +142,7 @@ def _slots(entry: Scheduled) -> tuple[int, int]:
 
 
 def _sampled_rows(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Returns the last row of those that complete their prompts, and the rows of what they propose."""
+    """Returns the last row and the proposed rows of each sequence that completes its prompt."""
     ends = begins[1:].tolist()
     rows = (
         range(end - 1 - len(entry.sequence.proposal), end)
@@ -158,7 +167,7 @@ def _scored_rows(
 def _image_rows(
     scheduled: list[Scheduled], begins: NDArray[np.int32], images: ImageEncoder | None
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
-    """Returns the rows that stand for images, and the features for them."""
+    """Returns the rows that stand for images, and their features."""
     rows, features = list[NDArray[np.int64]](), list[NDArray[np.float32]]()
     for entry, begin in zip(scheduled, begins.tolist(), strict=False):
         own = entry.sequence.images
@@ -176,7 +185,7 @@ def _image_rows(
 def _grid_positions(
     pieces: list[_Piece], positions: NDArray[np.int64], begins: NDArray[np.int32]
 ) -> NDArray[np.int64]:
-    """Gives each token three positions where an image has a grid of them."""
+    """Gives each token three positions if any image of the batch has a grid of positions."""
     grids = positions
     for piece, begin in zip(pieces, begins.tolist(), strict=False):
         images = piece.sequence.images
@@ -195,7 +204,7 @@ def prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def _positions(past_lens: NDArray[np.int32], new_lens: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Counts on from each sequence's past: 0, 1, 2, ... where it has none."""
+    """Numbers the new tokens of each sequence, from the number of its cached tokens on."""
     if new_lens.max() == 1:
         return past_lens.astype(np.int64)
     starts = np.repeat(past_lens - prefix_sums(new_lens)[:-1], new_lens)

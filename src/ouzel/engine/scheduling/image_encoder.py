@@ -1,12 +1,14 @@
-"""The vision encoder's work is done between steps, and what it gives is kept for the next prompt with the picture.
+"""Encodes images between steps and keeps their features for later prompts with the same image.
 
 Rules
-1. A chunk with tokens of an image is computed only once the image's features are there.
-2. While somebody decodes, a step has one part of the encoder's work at most (a few layers on a tile), so that streams
-   wait no longer than that; else the encoder goes on until something can be computed.
-3. Sequences are served in `Sequence.order`. Images whose tokens the prefix cache has are not encoded.
-4. Features are kept, least recently used first to go, up to `max_bytes`. Those that an open sequence still needs stay:
-   where they fill it, only the first sequence gets more.
+1. A chunk with tokens of an image is computed only after the features of the image.
+2. While a sequence decodes, at most one part of the encoder's work (a few layers on a tile) runs
+   between two steps, which bounds the wait of the streams. Otherwise the encoder works until a
+   prompt can be computed.
+3. Sequences are served in `Sequence.order`. Images whose tokens are in the prefix cache are not
+   encoded.
+4. Features are kept up to `max_bytes`; the least recently used are dropped first. Features that an
+   open sequence needs stay: if they fill the memory, only the first sequence gets more.
 """
 
 import time
@@ -20,16 +22,15 @@ from ouzel.engine.base import ImageRunner
 from ouzel.engine.state.sequence import Sequence, SequenceStatus
 from ouzel.types.engine_request import ImageInput
 
-MAX_BYTES = 256 * 2**20  # of features that are kept: 100 images of 576 rows of 1024 numbers
+MAX_BYTES = 256 * 2**20  # kept features: 100 images of 576 rows of 1024 numbers
 
-Key = tuple[
-    str, bytes
-]  # the request's cache salt, and the digest: as in the prefix cache, only the same salt finds it
-Features = NDArray[np.float32]  # [1 + what enters further layers, rows, hidden size]
+# The request's cache salt and the digest. As in the prefix cache, salts do not share features.
+Key = tuple[str, bytes]
+Features = NDArray[np.float32]  # [1 + number of further layers, rows, hidden size]
 
 
 class EncodingFailed(Exception):
-    """Has the digest of the image that could not be encoded."""
+    """Tells that the encoder failed on the image with this digest."""
 
     def __init__(self, digest: bytes, error: BaseException) -> None:
         super().__init__(str(error))
@@ -37,7 +38,7 @@ class EncodingFailed(Exception):
 
 
 class ImageEncoder:
-    """Runs the model's vision encoder."""
+    """Runs the model's vision encoder and caches its results."""
 
     def __init__(
         self,
@@ -46,7 +47,7 @@ class ImageEncoder:
         *,
         max_bytes: int = MAX_BYTES,
     ) -> None:
-        """`num_cached` counts the tokens that the prefix cache has of a waiting sequence."""
+        """`num_cached` counts the tokens of a waiting sequence that the prefix cache holds."""
         self._runner = runner
         self._max_bytes = max_bytes
         self._num_cached = num_cached
@@ -58,7 +59,7 @@ class ImageEncoder:
         self.encoding_s = 0.0
 
     def count_hits(self, sequence: Sequence) -> None:
-        """Counts the images of a new sequence that need not be encoded."""
+        """Counts the images of a new sequence that need no encoding."""
         if sequence.images is not None:
             missing = {
                 _key(sequence, image) for image in self._needed(sequence)
@@ -68,12 +69,12 @@ class ImageEncoder:
             )
 
     def features(self, sequence: Sequence, image: ImageInput) -> Features:
-        """Returns those of an image within `limit`."""
+        """Returns the features of an image whose tokens are within `limit`."""
         self._features.move_to_end(_key(sequence, image))
         return self._features[_key(sequence, image)]
 
     def limit(self, sequence: Sequence) -> int:
-        """Returns how many of its next tokens have all features that they need."""
+        """Returns how many of the next tokens have all the features that they need."""
         begin, images = sequence.num_computed_tokens, sequence.images
         if images is None or sequence.is_past_prompt:
             return sequence.num_uncomputed_tokens
@@ -82,9 +83,10 @@ class ImageEncoder:
         return sequence.num_uncomputed_tokens if missing is None else missing - begin
 
     def advance(self, sequences: Iterable[Sequence], *, someone_decodes: bool) -> bool:
-        """Works for one of the sequences, which are in order; returns whether there was something to do.
+        """Continues the encoding for the first sequence that needs it; returns whether there was
+        any work.
 
-        Raises EncodingFailed.
+        `sequences` are in order. Raises EncodingFailed.
         """
         if self._work is None and not self._begin(
             [each for each in sequences if self._needed(each)]
@@ -140,7 +142,10 @@ class ImageEncoder:
         ]
 
     def _make_room(self, needed: set[Key]) -> bool:
-        """Gives up features that nobody needs; returns False where those that are needed fill it."""
+        """Drops features that no sequence needs.
+
+        Returns False if the needed features exceed the memory.
+        """
         for key in [each for each in self._features if each not in needed]:
             if self._num_bytes <= self._max_bytes:
                 break

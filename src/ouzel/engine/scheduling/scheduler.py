@@ -1,28 +1,35 @@
-"""The scheduler decides what one step computes.
+"""Decides which tokens each step computes.
 
 Rules
 1. Decodes first: every running sequence with one token to compute gets it, in `Sequence.order`.
-2. What is left of `max_num_batched_tokens` goes to prompts, of running and waiting sequences alike. A better priority
-   goes first. Among equals a quarter is kept for the oldest prompt, and they are served in the order of what they lack
-   (`Sequence.num_missing_tokens`), the shortest first: a short one waits for no long one, and every prompt is the
-   oldest after four times as many steps as all before it would take, one after the other, at most. Who is past its
-   prompt (a grammar forced several tokens) is no prompt: it lacks nothing, and goes first.
-3. A sequence starts only when blocks for all of its present tokens are free. Prefill therefore never runs out of
-   blocks; decode can. The oldest prompt is tried first. While it waits for blocks or places, another starts only if
-   all that run after it in `Sequence.order` leave it, together with that one, what it needs. Those may grow: as soon
-   as only newcomers among them keep it from starting, these are preempted, the last first. So it waits for those that
-   came or go before it, and for no newcomers. What already prefills goes on.
-4. A decode without a free block preempts the running sequence that comes last in order (possibly itself): its blocks
-   are released, it waits, and later computes everything again, its own tokens included.
-5. A waiting sequence whose next block is computed for another one in this very step waits for it, and then shares it.
-6. A chunk ends where it may (see `chunks`): a prompt that cannot have a block waits, unless it is the oldest.
-7. A prompt whose logprobs are asked for is computed in chunks that score MAX_SCORED_ROWS of its tokens at most, over
-   all such prompts of a step: so much logits memory and sampling time it costs its neighbours. Half is kept for the
-   oldest prompt. What it does not score it leaves to the other prompts, and it takes no unscored token from the
-   prefix cache.
-8. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one of them.
-9. The beams of a search run together or not at all. One that must go takes the others with it, and the search starts
-   again from its prompt, as soon as there are as many free blocks as it had (see `beam`).
+2. The rest of `max_num_batched_tokens` goes to prompts, of running and waiting sequences alike. A
+   better priority goes first. Among equal priorities a quarter is reserved for the oldest prompt,
+   and the prompts are served by their number of missing tokens (`Sequence.num_missing_tokens`), the
+   fewest first: a short prompt waits for no long prompt, and every prompt is the oldest after at
+   most four times the steps that all prompts before it take one after the other. A sequence past
+   its prompt (a grammar forced several tokens) misses no tokens, so it goes first.
+3. A sequence starts only when blocks for all of its present tokens are free. So prefill never runs
+   out of blocks; decode can. The oldest prompt is tried first. While it waits for blocks or places,
+   another sequence starts only if all sequences after the oldest in `Sequence.order`, together with
+   the new one, leave the oldest its share. Those sequences may grow: as soon as only newcomers
+   among them prevent the oldest from starting, they are preempted, the last first. So the oldest
+   waits for earlier arrivals and for better priorities, never for newcomers. Sequences that already
+   prefill continue.
+4. A decode without a free block preempts the running sequence that is last in order (possibly
+   itself): its blocks are released, it waits, and later computes everything again, with its own
+   output.
+5. A waiting sequence whose next block is computed for another sequence in this step waits one step
+   and then shares the block.
+6. A chunk ends where `chunks` allows: a prompt that cannot get a whole block waits, unless it is
+   the oldest.
+7. A prompt with requested logprobs is computed in chunks that score at most MAX_SCORED_ROWS tokens,
+   over all such prompts of a step: this bounds the memory of logits and the time of scoring. Half
+   of the rows are reserved for the oldest prompt. Tokens beyond the limit are left to the other
+   prompts, and an unscored token is never taken from the prefix cache.
+8. `running` and `waiting` are sorted by `Sequence.order`; an unfinished sequence is in exactly one
+   of them.
+9. The beams of a search run together or not at all. If one beam is preempted, all are, and the
+   search starts again from its prompt as soon as as many blocks are free as it had (see `beam`).
 """
 
 from bisect import bisect_right, insort
@@ -44,28 +51,36 @@ _by_missing = attrgetter("num_missing_tokens")
 
 
 class Scheduled(msgspec.Struct, frozen=True):
+    """Holds a sequence of the coming step and the number of its tokens to compute."""
+
     sequence: Sequence
     num_new_tokens: int
-    scored_rows: range = range(0)  # positions whose logits score the prompt token after each
+    scored_rows: range = range(0)  # positions whose logits score the prompt token after them
 
     @property
     def completes_prompt(self) -> bool:
-        """Tells whether the step computes the last known token, so that the next one can be sampled."""
+        """Tells whether the step computes the last known token, so that the next token can be
+        sampled.
+        """
         return self.num_new_tokens == self.sequence.num_uncomputed_tokens
 
 
 class _Room:
-    """What the prompts of one step share."""
+    """Counts the tokens, scored rows and places that the prompts of one step share."""
 
     def __init__(self, num_tokens: int, *, num_free_places: int) -> None:
         self.num_tokens = num_tokens
         self.num_rows = MAX_SCORED_ROWS
         self.num_free_places = num_free_places
-        self.held_up: Sequence | None = None  # an oldest prompt that waits for blocks or places
-        self.may_start = True  # whether more of those that wait
+        self.held_up: Sequence | None = None  # the oldest prompt that waits for blocks or places
+        self.may_start = True  # whether another waiting sequence may start in this step
 
     def hold_up(self, sequence: Sequence) -> None:
-        """Notes that there is too little for it: one more is tried beside it, and its like after that."""
+        """Notes that a sequence lacks room.
+
+        One more sequence is tried beside the first such sequence; the second ends the starts of
+        this step.
+        """
         if self.held_up is None:
             self.held_up = sequence
         else:
@@ -73,7 +88,7 @@ class _Room:
 
 
 class Scheduler:
-    """Holds the waiting and the running sequences."""
+    """Holds the waiting and the running sequences, and schedules each step."""
 
     def __init__(
         self,
@@ -98,7 +113,7 @@ class Scheduler:
         insort(self.waiting, sequence, key=_by_order)
 
     def remove(self, sequence: Sequence) -> None:
-        """Forgets a finished sequence, or a beam that goes no further, and releases its blocks."""
+        """Removes a finished sequence or a discarded beam, and releases its blocks."""
         sequence.status = SequenceStatus.FINISHED
         for queue in (self.waiting, self.running):
             if sequence in queue:
@@ -106,7 +121,10 @@ class Scheduler:
         self._blocks.release(sequence)
 
     def start_fork(self, parent: Sequence, child: Sequence) -> tuple[int, int] | None:
-        """Lets a further choice run on the parent's computed prompt; returns a (source, destination) block to copy."""
+        """Starts a further choice on the parent's computed prompt.
+
+        Returns the (source, destination) block to copy.
+        """
         copy = self._blocks.fork(parent, child)
         child.num_cached_tokens = parent.num_cached_tokens
         child.scheduled_at = parent.scheduled_at
@@ -117,7 +135,10 @@ class Scheduler:
         return _num_places(self.running) < self._max_num_seqs and self._blocks.can_fork()
 
     def make_room_to_fork(self, beam: Sequence) -> bool:
-        """Frees a block, preempting from the end; returns False when the beam itself had to go."""
+        """Frees a block by preemption from the end.
+
+        Returns False if the beam itself was preempted.
+        """
         while not self._blocks.can_fork():
             self._preempt(self.running[-1])
             if beam.status is not SequenceStatus.RUNNING:
@@ -125,22 +146,20 @@ class Scheduler:
         return True
 
     def schedule(self) -> list[Scheduled]:
-        """Returns the next step's work, empty when nothing can run."""
+        """Returns the work of the next step; empty if no sequence can run."""
         scheduled = self._schedule_decodes()
         self._schedule_prefills(scheduled, self._max_num_batched_tokens - len(scheduled))
-        return [
-            entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING
-        ]  # rule 3 preempts, too
+        # Starting a prompt may have preempted a sequence that was scheduled before (rule 3).
+        return [entry for entry in scheduled if entry.sequence.status is SequenceStatus.RUNNING]
 
     def _schedule_decodes(self) -> list[Scheduled]:
         scheduled = []
         for sequence in tuple(self.running):
             if sequence.status is not SequenceStatus.RUNNING:
-                continue  # preempted a moment ago
+                continue  # preempted earlier in this step
             if sequence.num_uncomputed_tokens > 1:
-                self._make_room(
-                    sequence
-                )  # tokens that a grammar forced may need more blocks than it started with
+                # Forced tokens of a grammar may need more blocks than the sequence started with.
+                self._make_room(sequence)
                 continue
             together = sequence.beams
             if not together:
@@ -155,7 +174,10 @@ class Scheduler:
         return Scheduled(sequence, 1)
 
     def _make_room(self, sequence: Sequence) -> bool:
-        """Allocates the next token's block, preempting from the end; returns False when `sequence` itself had to go."""
+        """Allocates the block of the next token, by preemption from the end if necessary.
+
+        Returns False if `sequence` itself was preempted.
+        """
         while not self._blocks.allocate(sequence, sequence.num_tokens):
             self._preempt(self.running[-1])
             if sequence.status is not SequenceStatus.RUNNING:
@@ -176,14 +198,13 @@ class Scheduler:
             self._share(list(equals), room, scheduled)
 
     def _share(self, prompts: list[Sequence], room: "_Room", scheduled: list[Scheduled]) -> None:
-        """Gives what there is to prompts of one priority (rule 2)."""
+        """Shares the room among the prompts of one priority (rule 2)."""
         oldest = next((sequence for sequence in prompts if not sequence.is_past_prompt), prompts[0])
         at_least = min(room.num_tokens, max(room.num_tokens // 4, self._blocks.block_size))
         num_kept_tokens = self._portion(oldest, at_least, room.num_rows // 2, room, is_oldest=True)
         num_kept_rows = len(oldest.scored_rows(num_kept_tokens))
-        self._blocks.expect_blocks(
-            oldest, num_kept_tokens
-        )  # who has the same prompt waits for it (rule 5)
+        # Prompts with the same beginning wait for these blocks (rule 5).
+        self._blocks.expect_blocks(oldest, num_kept_tokens)
         for sequence in sorted(prompts, key=_by_missing):
             if sequence is not oldest:
                 limit, num_rows = room.num_tokens - num_kept_tokens, room.num_rows - num_kept_rows
@@ -211,9 +232,12 @@ class Scheduler:
         *,
         is_oldest: bool = False,
     ) -> int:
-        """Returns how many of the sequence's tokens are computed out of so many, having started it where it waits."""
+        """Returns the number of tokens to compute, at most `num_tokens`.
+
+        Starts a waiting sequence.
+        """
         if sequence.is_finished or (sequence.num_unscored_tokens and num_rows <= 0):
-            return 0  # the beam of a search that rule 3 preempted a moment ago; rule 7
+            return 0  # rule 7, or a beam of a search that rule 3 has just preempted
         if sequence.status is SequenceStatus.RUNNING:
             return self._chunks.length(sequence, num_tokens, num_rows, is_oldest=is_oldest)
         if not is_oldest and num_tokens < min(self._blocks.block_size, sequence.num_missing_tokens):
@@ -242,7 +266,7 @@ class Scheduler:
         return True
 
     def _leaves_room(self, sequence: Sequence, held_up: Sequence | None) -> bool:
-        """Tells whether one that is held up finds what it needs beside all that run after it (rule 3)."""
+        """Tells whether the held-up sequence keeps its share beside all later ones (rule 3)."""
         if held_up is None:
             return True
         later = self._running_after(held_up)
@@ -256,11 +280,11 @@ class Scheduler:
         return self.running[bisect_right(self.running, sequence.order, key=_by_order) :]
 
     def _overtakers(self, sequence: Sequence) -> list[Sequence]:
-        """Returns those that run, but came and go after it."""
+        """Returns the running sequences that arrived later and are later in order."""
         return [each for each in self._running_after(sequence) if each.arrival > sequence.arrival]
 
     def _fits(self, sequence: Sequence, others: list[Sequence], room: "_Room") -> bool:
-        """Tells whether it finds places and blocks once the others have given up theirs."""
+        """Tells whether the sequence finds places and blocks once `others` have released theirs."""
         if sequence.num_places > room.num_free_places + _num_places(others):
             return False
         num_missing = self._blocks.num_missing_blocks(sequence, sequence.num_tokens)
@@ -275,9 +299,8 @@ class Scheduler:
         for each in reversed(overtakers):
             if self._fits(sequence, [], room):
                 return
-            if (
-                each.status is SequenceStatus.RUNNING
-            ):  # else it went with another beam of its search
+            # Another beam of its search may have taken it along.
+            if each.status is SequenceStatus.RUNNING:
                 self._preempt(each)
                 room.num_free_places = self._max_num_seqs - _num_places(self.running)
 
@@ -292,7 +315,8 @@ class Scheduler:
         ):
             return False
         room.num_free_places -= sequence.num_places
-        if sequence.scheduled_at is None:  # else it was preempted, and its own tokens are no prompt
+        # Tokens of a preempted sequence's own output do not count as looked-up prompt.
+        if sequence.scheduled_at is None:
             sequence.mark_scheduled()
             self._blocks.count_lookup(sequence)
         self.waiting.remove(sequence)
@@ -315,7 +339,7 @@ class Scheduler:
 
     def _preempt_search(self, beams: list[Sequence]) -> None:
         num_blocks = len({block for beam in beams for block in beam.block_table})
-        first = beams[0].anew()
+        first = beams[0].make_beam()
         first.num_blocks_wanted = num_blocks
         for beam in beams:
             self.remove(beam)

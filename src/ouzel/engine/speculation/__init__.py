@@ -1,1 +1,1 @@
-"""What may come next is guessed, and how many guesses pay: token ids and numbers only, nothing of engines."""
+"""Proposes tokens that may come next; `rules` decides how many pay, without engines."""

@@ -1,10 +1,11 @@
-"""A smaller model guesses what the large one will say.
+"""Makes drafts with a smaller model (draft model).
 
 Rules
-1. It has a KV cache of as many blocks, and a sequence's tokens lie in the blocks of the same numbers: the block table
-   is that of the large model.
-2. It computes a sequence's tokens when that drafts, not before: those that lack are caught up with, a bounded number in
-   each step. A block that it has computed whole is known by its key, so that who shares the block finds it done.
+1. The draft model's KV cache has as many blocks as the large model's. A sequence uses blocks of the
+   same numbers in both: there is one block table.
+2. The draft model computes a sequence's tokens when the sequence drafts, not before. Missing tokens
+   are caught up with, a limited number in each step. A block that it has computed completely is
+   known by its key, so another sequence that shares the block finds it computed.
 """
 
 from collections.abc import Iterable
@@ -13,26 +14,31 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ModelRunner
-from ouzel.engine.sampling.draft_draws import Drafted, Want, draw_drafts
-from ouzel.engine.scheduling.batch import Span, batch_of, prefix_sums
+from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens, draw_drafts
+from ouzel.engine.scheduling.batch import Span, make_batch, prefix_sums
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import FIRST_CHANCES, Drafting
 from ouzel.engine.state.sequence import Sequence
 
-_MAX_LAG = 32  # tokens that are caught up with together with the first draft
+_MAX_LAG = 32  # missing tokens that are computed together with the first draft
 
 
 class DraftModel:
+    """Makes drafts with a smaller model, which has a KV cache of its own."""
+
     def __init__(self, runner: ModelRunner, vocab_size: int) -> None:
-        """`vocab_size` is the large model's: tokens beyond it are not drafted, nor behind those it does not know."""
+        """`vocab_size` is the large model's.
+
+        Tokens beyond either vocabulary are not drafted or read.
+        """
         self.runner = runner
         self._vocab_size = min(vocab_size, runner.info.vocab_size)
         self._rates = AcceptanceRates(FIRST_CHANCES)
-        self._keys: dict[int, bytes] = {}  # of blocks that are computed whole, by number
+        self._keys: dict[int, bytes] = {}  # keys of completely computed blocks, by block number
 
     def begin(self, sequence: Sequence) -> Drafting | None:
-        """Returns what is known of a sequence's drafts; None: this model cannot draft for it."""
+        """Returns the sequence's drafting state; None if this model cannot draft for it."""
         if sequence.num_tokens >= self.runner.info.max_model_len or sequence.images is not None:
             return None
         if sequence.drafting is None:
@@ -42,7 +48,7 @@ class DraftModel:
         return drafting if max(uncached) < self.runner.info.vocab_size else None
 
     def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
-        """Computes tokens of those that lack many, so many in all at most."""
+        """Computes missing tokens of sequences that lack many, at most `num_tokens` in all."""
         spans = []
         for sequence in sequences:
             drafting = sequence.drafting
@@ -62,12 +68,15 @@ class DraftModel:
             or sequence.drafting.num_missing_tokens(sequence.num_tokens) > _MAX_LAG
         )
 
-    def draft(self, wants: list[Want]) -> Drafted:
-        """Returns the tokens drafted for each; fewer than wanted where the model is not as sure as is asked for."""
-        drafts: Drafted = {want.sequence: [] for want in wants}
-        while wants:
+    def draft(self, requests: list[DraftRequest]) -> DraftTokens:
+        """Returns the drafted tokens of each sequence.
+
+        A draft ends early below the confidence threshold.
+        """
+        drafts: DraftTokens = {request.sequence: [] for request in requests}
+        while requests:
             spans, ends = [], []
-            for sequence in (want.sequence for want in wants):
+            for sequence in (request.sequence for request in requests):
                 drafting = sequence.drafting
                 assert drafting is not None
                 known = sequence.token_ids[drafting.num_cached_tokens :]
@@ -79,23 +88,23 @@ class DraftModel:
                 drafting.num_cached_tokens += len(known + drafted)
             last_rows = prefix_sums(np.array(ends, dtype=np.int32))[1:].astype(np.int64) - 1
             logits = self._run(spans, last_rows)
-            wants = draw_drafts(wants, [row[: self._vocab_size] for row in logits], drafts)
+            requests = draw_drafts(requests, [row[: self._vocab_size] for row in logits], drafts)
         return drafts
 
-    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
-        """Takes note of what came of a draft behind so many tokens."""
+    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_accepted: int) -> None:
+        """Records the result of a draft that followed `num_tokens` tokens."""
         drafting = sequence.drafting
         if drafting is None:
             return
-        drafting.note(num_tried, num_came)
-        drafting.num_cached_tokens = min(drafting.num_cached_tokens, num_tokens + num_came)
+        drafting.note(num_tried, num_accepted)
+        drafting.num_cached_tokens = min(drafting.num_cached_tokens, num_tokens + num_accepted)
         self._note_blocks(sequence, drafting)
 
     def record(self, scheduled: Iterable[Scheduled]) -> None:
-        """Needs nothing of a step."""
+        """Does nothing: this source needs no data of a step."""
 
     def settle(self, scheduled: Iterable[Scheduled]) -> None:
-        """Computes tokens once they are needed."""
+        """Does nothing: this source computes tokens when it drafts."""
 
     def close(self) -> None:
         self.runner.close()
@@ -105,7 +114,7 @@ class DraftModel:
         for table, begin, token_ids in spans:
             for block in table[begin // block_size : -(-(begin + len(token_ids)) // block_size)]:
                 self._keys.pop(block, None)
-        return self.runner.run(batch_of(spans, rows, block_size))
+        return self.runner.run(make_batch(spans, rows, block_size))
 
     def _num_cached_tokens(self, sequence: Sequence) -> int:
         num_blocks = 0
@@ -116,7 +125,7 @@ class DraftModel:
         return min(num_blocks * self.runner.info.block_size, sequence.num_tokens - 1)
 
     def _note_blocks(self, sequence: Sequence, drafting: Drafting) -> None:
-        """Notes the keys of whole blocks, as far as the large model has computed and named them."""
+        """Records the keys of whole blocks, as far as the large model has computed them."""
         num_tokens = min(drafting.num_cached_tokens, sequence.num_computed_tokens)
         end = min(
             num_tokens // self.runner.info.block_size,

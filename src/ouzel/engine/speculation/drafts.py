@@ -1,4 +1,7 @@
-"""What guesses a sequence's tokens, and what is spent on it. A fault of it ends it, and nothing else."""
+"""Runs a source of drafts with its costs and trials.
+
+A fault disables the source; the model goes on.
+"""
 
 import logging
 import time
@@ -7,7 +10,7 @@ from contextlib import contextmanager
 from typing import Protocol
 
 from ouzel.engine.base import ModelRunner, PredictingRunner
-from ouzel.engine.sampling.draft_draws import Drafted, Want
+from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.draft_model import DraftModel
 from ouzel.engine.speculation.prediction import PredictionLayer
@@ -21,42 +24,44 @@ from ouzel.errors import STOPS
 logger = logging.getLogger(__name__)
 
 
-class Guesser(Protocol):
-    """A smaller model, or a layer behind the model's."""
+class DraftSource(Protocol):
+    """Makes drafts: a smaller model, or a prediction layer of the model itself."""
 
     @property
     def runner(self) -> ModelRunner: ...
 
     def begin(self, sequence: Sequence) -> Drafting | None:
-        """Returns what is known of a sequence's drafts; None: there are none for it now."""
+        """Returns the sequence's drafting state; None if no draft is possible now."""
         ...
 
     def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
-        """Computes tokens of those that lack many, so many in all at most."""
+        """Computes missing tokens of sequences that lack many, at most `num_tokens` in all."""
         ...
 
     def lags(self, sequence: Sequence) -> bool:
-        """Tells whether a sequence lacks so many tokens that it has to wait."""
+        """Tells whether a sequence lacks too many tokens to draft in this step."""
         ...
 
-    def draft(self, wants: list[Want]) -> Drafted: ...
+    def draft(self, requests: list[DraftRequest]) -> DraftTokens: ...
 
     def record(self, scheduled: Iterable[Scheduled]) -> None:
-        """Is called when a step has run, before its tokens are known."""
+        """Reads a step that has run, before its tokens are known."""
         ...
 
-    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
-        """Is called when it is known what came of a draft behind so many tokens."""
+    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_accepted: int) -> None:
+        """Records the result of a draft that followed `num_tokens` tokens."""
         ...
 
     def settle(self, scheduled: Iterable[Scheduled]) -> None:
-        """Is called when a step is done."""
+        """Reads a step after its tokens are known."""
         ...
 
     def close(self) -> None: ...
 
 
-def guesser_of(runner: ModelRunner, draft: ModelRunner | None, *, predicts: bool) -> Guesser | None:
+def make_draft_source(
+    runner: ModelRunner, draft: ModelRunner | None, *, predicts: bool
+) -> DraftSource | None:
     if predicts:
         assert isinstance(runner, PredictingRunner) and runner.prediction is not None
         return PredictionLayer(runner, runner.prediction)
@@ -64,11 +69,11 @@ def guesser_of(runner: ModelRunner, draft: ModelRunner | None, *, predicts: bool
 
 
 class Drafts:
-    """Guesses of a sequence's tokens, and what they cost."""
+    """Drafts tokens, measures the costs of drafts and disables a source that fails."""
 
-    def __init__(self, guesser: Guesser, costs: MeasuredCosts) -> None:
-        self._guesser: Guesser | None = guesser
-        self._closed_at_the_end = guesser
+    def __init__(self, source: DraftSource, costs: MeasuredCosts) -> None:
+        self._source: DraftSource | None = source
+        self._source_to_close = source
         self._measured = costs
         self._trials = Trials()
 
@@ -78,92 +83,106 @@ class Drafts:
 
     @property
     def awaits_costs(self) -> bool:
-        return self._guesser is not None and self._measured.known is None
+        return self._source is not None and self._measured.known is None
 
     def measure(self) -> bool:
-        """Takes one of the steps that tell what the guesser's cost; returns whether there are more."""
+        """Measures one step of the source; returns whether more measurements remain."""
         has_more = False
-        with self._at_its_own_risk():
-            has_more = self._guesser is not None and self._measured.advance()
+        with self._disabling_on_failure():
+            has_more = self._source is not None and self._measured.advance()
         return has_more
 
     def begin(self, sequence: Sequence) -> Drafting | None:
         drafting = None
-        with self._at_its_own_risk():
-            drafting = None if self._guesser is None else self._guesser.begin(sequence)
+        with self._disabling_on_failure():
+            drafting = None if self._source is None else self._source.begin(sequence)
         return drafting
 
     def is_trial(self, sequence: Sequence) -> bool:
-        """Tells whether for a sequence whose draft does not pay one is made, to see whether it would have come true.
+        """Tells whether to draft a token only to learn whether it would be accepted.
 
-        It is charged for what lacks of the sequence's tokens.
+        The draft does not pay for this sequence. The trial's time includes the sequence's missing
+        tokens.
         """
         drafting, costs = sequence.drafting, self.costs
         if drafting is None or costs is None:
             return False
-        trial_s = costs.change_s + costs.of_unsampled(
+        trial_s = costs.change_s + costs.estimate_unsampled(
             drafting.num_missing_tokens(sequence.num_tokens)
         )
-        return self._trials.is_due(trial_s, is_promising=drafting.came_true)
+        return self._trials.is_due(trial_s, is_promising=drafting.was_accepted)
 
     def catch_up_s(self, sequence: Sequence) -> float:
-        """Returns what a first draft needs before, spread over the steps that gain by it."""
+        """Returns the seconds to compute a sequence's missing tokens, divided by the steps that
+        profit.
+        """
         drafting, costs = sequence.drafting, self.costs
         if drafting is None or costs is None:
             return 0.0
         num_left = sequence.params.max_tokens - sequence.num_output_tokens
         return drafting.catch_up_s(sequence.num_tokens, num_left, costs)
 
-    def draft(self, wants: list[Want], max_tokens: int) -> Drafted:
-        """Returns what is drafted; what a sequence lacks is computed before, so many tokens at most."""
-        drafted: Drafted = {}
-        with self._at_its_own_risk():
-            if self._guesser is not None:
-                self._guesser.catch_up([want.sequence for want in wants], max_tokens)
-                wants = [want for want in wants if not self._guesser.lags(want.sequence)]
+    def draft(self, requests: list[DraftRequest], max_tokens: int) -> DraftTokens:
+        """Makes drafts, after computing at most `max_tokens` missing tokens."""
+        drafted: DraftTokens = {}
+        with self._disabling_on_failure():
+            if self._source is not None:
+                self._source.catch_up([request.sequence for request in requests], max_tokens)
+                requests = [
+                    request for request in requests if not self._source.lags(request.sequence)
+                ]
                 begin = time.perf_counter()
-                drafted = self._guesser.draft(wants)
-                self._note_costs(wants, drafted, time.perf_counter() - begin)
+                drafted = self._source.draft(requests)
+                self._note_costs(requests, drafted, time.perf_counter() - begin)
         return drafted
 
-    def _note_costs(self, wants: list[Want], drafted: Drafted, seconds: float) -> None:
-        """Corrects what a step costs where all sequences had as many, several, so that what lacked before is little."""
-        costs, numbers = (
-            self.costs,
-            {num for want in wants for num in (want.num_tokens, len(drafted[want.sequence]))},
-        )
+    def _note_costs(
+        self, requests: list[DraftRequest], drafted: DraftTokens, seconds: float
+    ) -> None:
+        """Updates the costs from a draft with several tokens, the same number for all sequences.
+
+        With several tokens, the time for missing tokens is a small part.
+        """
+        costs = self.costs
+        numbers = {
+            num
+            for request in requests
+            for num in (request.num_tokens, len(drafted[request.sequence]))
+        }
         if costs is None or len(numbers) != 1 or numbers == {1}:
             return
-        attention_s = costs.attention.of(1) * sum(want.sequence.num_tokens for want in wants)
-        self._measured.note(len(wants), attention_s, seconds / wants[0].num_tokens)
+        attention_s = costs.attention.estimate(1) * sum(
+            request.sequence.num_tokens for request in requests
+        )
+        self._measured.note(len(requests), attention_s, seconds / requests[0].num_tokens)
 
     def record(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Takes note of a step that has just run, and of how long it took."""
+        """Reads a step that has just run and took `seconds`."""
         self._trials.save(seconds)
-        with self._at_its_own_risk():
-            if self._guesser is not None:
-                self._guesser.record(scheduled)
+        with self._disabling_on_failure():
+            if self._source is not None:
+                self._source.record(scheduled)
 
-    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
-        with self._at_its_own_risk():
-            if self._guesser is not None:
-                self._guesser.note(sequence, num_tokens, num_tried, num_came)
+    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_accepted: int) -> None:
+        with self._disabling_on_failure():
+            if self._source is not None:
+                self._source.note(sequence, num_tokens, num_tried, num_accepted)
 
     def settle(self, scheduled: list[Scheduled]) -> None:
-        with self._at_its_own_risk():
-            if self._guesser is not None:
-                self._guesser.settle(scheduled)
+        with self._disabling_on_failure():
+            if self._source is not None:
+                self._source.settle(scheduled)
 
     def close(self) -> None:
-        self._closed_at_the_end.close()
+        self._source_to_close.close()
 
     @contextmanager
-    def _at_its_own_risk(self) -> Iterator[None]:
-        """Ends the guesser where it fails: what answers is the model."""
+    def _disabling_on_failure(self) -> Iterator[None]:
+        """Disables the source if it fails; the model still computes every token."""
         try:
             yield
         except STOPS:
             raise
         except BaseException:
-            logger.exception("what drafts has failed, and drafts no more")
-            self._guesser = None
+            logger.exception("the draft source failed and has been disabled")
+            self._source = None

@@ -1,15 +1,18 @@
-"""A layer behind the model's guesses tokens after the next one (multi-token prediction).
+"""Makes drafts with a prediction layer of the model itself (multi-token prediction).
 
 Rules
-1. Its entry for token t takes the model's hidden row of t and token t+1, and says what token t+2 may be. So it has one
-   entry less than the model has tokens, and its keys and values lie in the blocks of the model's.
-2. Those of a prompt are made as it is computed: whether drafts pay or not, its blocks hold what others attend to. The
-   hidden rows of further tokens are kept until a sequence drafts, or until they are many. The last one stays, which a
-   draft begins with. Those of tokens that were rejected are dropped.
-3. Entries behind a sequence's last token are guesses like their tokens: the next step's hidden rows replace them.
-4. What the model did not compute for a sequence (a prefix from the cache, the tokens before a fork) is taken as it is
-   in the blocks. The last entry of a shared block may be of another next token, and the last ones of an answer may
-   lack: at worst a guess is poor.
+1. The layer's entry for token t reads the model's hidden row of t and token t+1, and predicts token
+   t+2. So it has one entry less than the model has tokens. Its keys and values lie in the model's
+   blocks.
+2. The entries of a prompt are made while it is computed, whether drafts pay or not, because others
+   may share its blocks. The hidden rows of further tokens are kept until the sequence drafts, or
+   until there are many. The last row stays: a draft begins with it. The rows of rejected tokens are
+   dropped.
+3. Entries after a sequence's last token are as uncertain as their tokens: the hidden rows of the
+   next step replace them.
+4. For tokens that the model did not compute for a sequence (a cached prefix, the tokens before a
+   fork), the entries in the blocks are used. The last entry of a shared block may belong to another
+   next token, and the last entries of an answer may be missing: at worst a proposal is poor.
 """
 
 from collections.abc import Iterable
@@ -19,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import HiddenRunner
-from ouzel.engine.sampling.draft_draws import Drafted, Want, draw_drafts
-from ouzel.engine.scheduling.batch import Span, batch_of, prefix_sums
+from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens, draw_drafts
+from ouzel.engine.scheduling.batch import Span, make_batch, prefix_sums
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import Drafting
@@ -28,23 +31,25 @@ from ouzel.engine.state.sequence import Sequence
 
 Rows = NDArray[np.float32]  # [some, hidden size]
 
-# Of the first guess, which the layer is trained for, and of each further one if that before it came. A few steps tell
-# better.
+# The chance of the first token, for which the layer is trained, and the factor for each further
+# token after an accepted one. A few steps give better values.
 _FIRST_CHANCE, _INHERITED, _NUM_DEPTHS = 0.8, 0.95, 5
-_MOST_WAITING = 256  # hidden rows of a sequence
-_MAX_LAG = 32  # that are made entries of together with the first draft
+_MOST_WAITING = 256  # hidden rows of a sequence that may be kept
+_MAX_LAG = 32  # hidden rows that become entries together with the first draft
 
 
 class Entries(Drafting):
-    """A sequence's tokens up to `num_cached_tokens` are in entries, and hidden rows wait for further ones."""
+    """The drafting state of a sequence: `num_cached_tokens` tokens are in entries, hidden rows
+    wait.
+    """
 
     def __init__(self, common_rates: AcceptanceRates, begin: int) -> None:
         super().__init__(common_rates, begin + 1)
         self._rows: list[Rows] = []
         self.num_waiting = 0
-        # tokens that were known when they were last computed, before proposed ones,
+        # tokens that were known, not proposed, when they were last computed
         self.num_sure = begin
-        self.num_accepted = 0  # and how many of those the sequence had taken over
+        self.num_accepted = 0  # accepted tokens of the sequence at that time
 
     @property
     def begin(self) -> int:
@@ -52,11 +57,11 @@ class Entries(Drafting):
         return self.num_cached_tokens - 1
 
     def is_ready(self, num_tokens: int) -> bool:
-        """Tells whether the last of so many tokens is all that lacks a hidden row, and a row waits."""
+        """Tells whether hidden rows wait for all tokens but the last of `num_tokens`."""
         return self.num_waiting > 0 and self.begin + self.num_waiting == num_tokens - 1
 
     def add(self, begin: int, rows: Rows) -> None:
-        """Takes rows from position `begin` on. Those that are known already are the same."""
+        """Adds the rows from position `begin` on, except rows that it already has."""
         num_known = self.begin + self.num_waiting - begin
         if num_known < 0:
             self._keep(rows[:0])
@@ -65,9 +70,10 @@ class Entries(Drafting):
         self.num_waiting += len(self._rows[-1])
 
     def cut(self, num_tokens: int, num_accepted: int) -> None:
-        """Drops rows of tokens that did not come, where a sequence has so many, and has taken over so many in all.
+        """Drops the rows of rejected tokens.
 
-        Others may have been appended without being computed.
+        The sequence now has `num_tokens` tokens and has accepted `num_accepted` in all. A grammar
+        may have appended tokens that were not computed.
         """
         num_computed = self.num_sure + num_accepted - self.num_accepted
         most = max(0, min(num_tokens, num_computed + 1) - self.num_cached_tokens)
@@ -75,7 +81,7 @@ class Entries(Drafting):
             self._keep(self._joined()[:most])
 
     def take(self, number: int) -> Rows:
-        """Returns the first so many rows, which become entries."""
+        """Removes and returns the first `number` rows, which become entries."""
         rows = self._joined()
         self._keep(rows[number:])
         self.num_cached_tokens += number
@@ -85,18 +91,20 @@ class Entries(Drafting):
         return np.concatenate(self._rows) if self._rows else np.zeros((0, 0), np.float32)
 
     def _keep(self, rows: Rows) -> None:
-        """Copies them: a few rows of many would keep all of these in memory."""
+        """Keeps a copy: a view of a few rows would keep the whole array in memory."""
         self._rows, self.num_waiting = ([rows.copy()] if len(rows) else []), len(rows)
 
 
 class PredictionLayer:
+    """Makes drafts with the prediction layer of the model."""
+
     def __init__(self, model: HiddenRunner, layer: HiddenRunner) -> None:
         self.runner = layer
         self._model = model
         self._rates = AcceptanceRates((_FIRST_CHANCE,) * _NUM_DEPTHS, inherits=_INHERITED)
 
     def begin(self, sequence: Sequence) -> Drafting | None:
-        """Returns what is known of a sequence's drafts; None: a hidden row lacks."""
+        """Returns the sequence's drafting state; None if a hidden row is missing."""
         entries = sequence.drafting
         return (
             entries
@@ -105,7 +113,7 @@ class PredictionLayer:
         )
 
     def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
-        """Makes entries for those that lack many, of so many rows in all at most."""
+        """Makes entries for sequences that lack many, from at most `num_tokens` rows in all."""
         numbers: dict[Sequence, int] = {}
         for sequence in sequences:
             if self.lags(sequence):
@@ -121,8 +129,8 @@ class PredictionLayer:
     def record(self, scheduled: Iterable[Scheduled]) -> None:
         """Keeps the hidden rows of a step that has just run.
 
-        Those of a prompt become entries at once, before others find its blocks. No logits are asked for: those of the
-        step are still to be looked at.
+        The rows of a prompt become entries at once, before other sequences find its blocks. No
+        logits are computed, because the logits of the step have not been read yet.
         """
         begin, numbers = 0, {}
         for entry in scheduled:
@@ -145,7 +153,7 @@ class PredictionLayer:
         self._make(numbers)
 
     def settle(self, scheduled: Iterable[Scheduled]) -> None:
-        """Drops the hidden rows of what did not come, and makes entries of those that are many."""
+        """Drops the hidden rows of rejected tokens; makes entries where many rows wait."""
         numbers = {}
         for sequence in (entry.sequence for entry in scheduled):
             entries = sequence.drafting
@@ -156,61 +164,67 @@ class PredictionLayer:
                 numbers[sequence] = entries.num_waiting - 1
         self._make(numbers)
 
-    def draft(self, wants: list[Want]) -> Drafted:
-        """Returns the tokens drafted for each; fewer than wanted where the layer is not as sure as is asked for."""
-        drafts: Drafted = {want.sequence: [] for want in wants}
+    def draft(self, requests: list[DraftRequest]) -> DraftTokens:
+        """Returns the drafted tokens of each sequence.
+
+        A draft ends early below the confidence threshold.
+        """
+        drafts: DraftTokens = {request.sequence: [] for request in requests}
         spans, rows = [], []
         for sequence in drafts:
             entries = sequence.drafting
             assert isinstance(entries, Entries) and entries.num_waiting
-            span, own_rows = _taken(sequence, entries, entries.num_waiting)
+            span, own_rows = _take_entries(sequence, entries, entries.num_waiting)
             spans.append(span)
             rows.append(own_rows)
-        while wants:
+        while requests:
             ends = prefix_sums(np.array([len(own) for own in rows], np.int32))[1:].astype(np.int64)
             logits = self._run(spans, rows, ends - 1)
-            places = {want.sequence: place for place, want in enumerate(wants)}
-            wants = draw_drafts(wants, list(logits), drafts)
-            rows = [self.runner.hidden_rows[[places[want.sequence]]] for want in wants]
-            spans = [_guessed_span(want.sequence, drafts[want.sequence]) for want in wants]
+            places = {request.sequence: place for place, request in enumerate(requests)}
+            requests = draw_drafts(requests, list(logits), drafts)
+            rows = [self.runner.hidden_rows[[places[request.sequence]]] for request in requests]
+            spans = [
+                _make_draft_span(request.sequence, drafts[request.sequence]) for request in requests
+            ]
         return drafts
 
-    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_came: int) -> None:
-        """Takes note of what came of a draft behind so many tokens."""
+    def note(self, sequence: Sequence, num_tokens: int, num_tried: int, num_accepted: int) -> None:
+        """Records the result of a draft that followed `num_tokens` tokens."""
         if sequence.drafting is not None:
-            sequence.drafting.note(num_tried, num_came)
+            sequence.drafting.note(num_tried, num_accepted)
 
     def close(self) -> None:
-        """Leaves the layer to the model's runner, of which it is a part."""
+        """Does nothing: the layer belongs to the model's runner."""
 
     def _make(self, numbers: dict[Sequence, int]) -> None:
-        """Makes so many entries of each."""
-        taken = []
+        """Makes entries from the given number of rows of each sequence."""
+        batches = []
         for sequence, number in numbers.items():
             if number > 0 and isinstance(sequence.drafting, Entries):
-                taken.append(_taken(sequence, sequence.drafting, number))
-        if taken:
+                batches.append(_take_entries(sequence, sequence.drafting, number))
+        if batches:
             self._run(
-                [span for span, _ in taken], [rows for _, rows in taken], np.zeros(0, np.int64)
+                [span for span, _ in batches], [rows for _, rows in batches], np.zeros(0, np.int64)
             )
 
     def _run(self, spans: list[Span], rows: list[Rows], sampled_rows: NDArray[np.int64]) -> Rows:
-        batch = batch_of(spans, sampled_rows, self.runner.info.block_size)
+        batch = make_batch(spans, sampled_rows, self.runner.info.block_size)
         return self.runner.run(replace(batch, hidden_rows=np.concatenate(rows)))
 
 
 def _may_draft(sequence: Sequence) -> bool:
-    """Those too that want no guesses: others may find their prompt."""
+    """Tells whether to make entries, even if this sequence wants no drafts: others may share its
+    prompt.
+    """
     return sequence.images is None and not sequence.beams
 
 
-def _taken(sequence: Sequence, entries: Entries, number: int) -> tuple[Span, Rows]:
-    """Returns what the next so many entries are made of."""
+def _take_entries(sequence: Sequence, entries: Entries, number: int) -> tuple[Span, Rows]:
+    """Returns the tokens and hidden rows of the next `number` entries."""
     begin, first = entries.begin, entries.num_cached_tokens
-    return (sequence.block_table, begin, sequence.token_ids[first : first + number]), entries.take(
-        number
-    )
+    span = (sequence.block_table, begin, sequence.token_ids[first : first + number])
+    return span, entries.take(number)
 
 
-def _guessed_span(sequence: Sequence, drafted: list[int]) -> Span:
+def _make_draft_span(sequence: Sequence, drafted: list[int]) -> Span:
     return sequence.block_table, sequence.num_tokens - 2 + len(drafted), drafted[-1:]

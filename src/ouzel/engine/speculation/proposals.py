@@ -1,15 +1,17 @@
-"""Sequences propose tokens that may come next; a step computes them beside the last known one.
+"""Proposes tokens for sequences; a step computes them together with the last known token.
 
 Rules
-1. What is proposed changes no output (`token_taker`), only how many steps it takes.
-2. A grammar's tokens that must come are proposed where they are not appended without a step (`constraints`); what a
-   grammar forbids is not.
-3. How many are computed is planned for the whole step (`speculation.row_plan`), from what the machine's steps cost and
-   from how often guesses came true. Whether those that are not computed would have, the next token tells: of those that
-   are looked up at no cost; drafts that do not pay are made now and then for that (`speculation.trials`).
-4. A sequence has its tokens from where the text stood before, or drafted (`drafts`): whichever is likelier right.
-5. Proposed tokens take blocks and slots that nobody waits for: none is preempted for them.
-6. An answer that ended is remembered for those to come, under its request's cache salt.
+1. A proposal changes no output (`token_taker`), only the number of steps.
+2. Tokens forced by a grammar are proposed if they are not appended without a step (`constraints`).
+   Tokens that a grammar forbids are not proposed.
+3. The number of computed tokens is planned for the whole step (`row_plan`), by the measured costs
+   of steps and the rates of acceptance. The next token shows whether a proposal that was not
+   computed would have been accepted: for look-ups this costs nothing; drafts that do not pay are
+   made from time to time as trials (`trials`).
+4. The source of a sequence's proposal is the text look-up or the drafts (`drafts`): the one more
+   likely to be accepted.
+5. Proposed tokens take only free blocks and slots: no sequence is preempted for them.
+6. Finished answers are kept for look-ups by later requests with the same cache salt.
 """
 
 from collections.abc import Iterable
@@ -19,31 +21,32 @@ import msgspec
 
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.cache.block_manager import BlockManager
-from ouzel.engine.sampling.draft_draws import Want
+from ouzel.engine.sampling.draft_draws import DraftRequest
 from ouzel.engine.scheduling.scheduler import Scheduled
-from ouzel.engine.speculation.drafts import Drafts, guesser_of
+from ouzel.engine.speculation.drafts import Drafts, make_draft_source
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import DEFAULT_NUM_DRAFTED
 from ouzel.engine.speculation.rules.past_texts import PastTexts
-from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, Guesses, PromptLookup
-from ouzel.engine.speculation.rules.row_plan import MAX_ROWS, Offer, Step, row_plan
+from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, LookupProposal, PromptLookup
+from ouzel.engine.speculation.rules.row_plan import MAX_ROWS, RowCandidate, Step, plan_rows
 from ouzel.engine.speculation.rules.step_costs import AttentionCosts, StepCosts
 from ouzel.engine.speculation.step_measurement import MeasuredCosts
 from ouzel.engine.state.sequence import Sequence
 
-_MAX_KNOWN = 16  # tokens before the guesses, which a grammar may have appended
-_MIN_LONGEST = 4  # guesses of a sequence, however many there are
-_NUM_REMEMBERED_PROMPT_TOKENS = 16  # before an answer: by them its beginning is found
+_MAX_KNOWN = 16  # uncomputed tokens that a sequence may have, for example appended by a grammar
+_MIN_LONGEST = 4  # longest proposal of a sequence, however many sequences there are
+# prompt tokens kept before an answer, to find the answer's beginning
+_NUM_REMEMBERED_PROMPT_TOKENS = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Speculation:
-    """It says what an engine does to propose tokens."""
+    """Holds the options of an engine for proposals."""
 
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
-    predicts: bool = False  # by the layer that the model has for it, instead of a draft model
-    costs: StepCosts | None = None  # None: they are measured
+    predicts: bool = False  # the model's prediction layer makes drafts, instead of a draft model
+    costs: StepCosts | None = None  # None: measured
     draft_costs: StepCosts | None = None
 
     @property
@@ -51,100 +54,114 @@ class Speculation:
         return self.predicts or self.draft is not None
 
 
-class _Idea(msgspec.Struct, frozen=True):
+class _Candidate(msgspec.Struct, frozen=True):
+    """Describes tokens that may be proposed for a sequence in the present step."""
+
     sequence: Sequence
-    token_ids: tuple[int, ...]  # of a draft: none yet
-    chances: tuple[float, ...]  # of each, that it and all before it come true
-    lookup: Guesses | None = None
+    token_ids: tuple[int, ...]  # empty for a draft, which is made later
+    chances: tuple[float, ...]  # chance of each token that it and all before it are accepted
+    lookup: LookupProposal | None = None
     is_drafted: bool = False
 
 
-class _Given(msgspec.Struct, frozen=True):
-    """In the step in progress a sequence has proposed tokens, or could have."""
+class _OpenProposal(msgspec.Struct, frozen=True):
+    """Holds a candidate of the present step, to be compared with the sequence's next tokens."""
 
-    idea: _Idea
-    num_proposed: int
-    num_tokens: int  # that it had
-    num_accepted: int  # before the step
+    candidate: _Candidate
+    num_proposed: int  # 0: only watched
+    num_tokens: int  # tokens of the sequence before the step
+    num_accepted: int  # accepted tokens of the sequence before the step
 
     @property
-    def came_true(self) -> bool:
-        """Tells of a guess that was not proposed whether it was right."""
-        return self.idea.sequence.token_ids[self.num_tokens] == self.idea.token_ids[0]
+    def would_be_accepted(self) -> bool:
+        """Tells whether the first token of a candidate that was only watched came next."""
+        return self.candidate.sequence.token_ids[self.num_tokens] == self.candidate.token_ids[0]
 
 
 class Proposals:
+    """Chooses and counts the proposals of an engine's sequences."""
+
     def __init__(self, runner: ModelRunner, blocks: BlockManager, speculation: Speculation) -> None:
         self._blocks = blocks
         self._info = runner.info
         self._looks_up = speculation.prompt_lookup
         self._rates = AcceptanceRates(FIRST_CHANCES)
         self._past = PastTexts()
-        self._given: list[_Given] = []
+        self._open: list[_OpenProposal] = []
         self._costs = MeasuredCosts(runner, blocks, speculation.costs)
-        guesser = guesser_of(runner, speculation.draft, predicts=speculation.predicts)
+        source = make_draft_source(runner, speculation.draft, predicts=speculation.predicts)
         self._drafts = None
-        if guesser is not None:
+        if source is not None:
             self._drafts = Drafts(
-                guesser, MeasuredCosts(guesser.runner, blocks, speculation.draft_costs)
+                source, MeasuredCosts(source.runner, blocks, speculation.draft_costs)
             )
-        self._last_num_rows: int | None = None  # of the step before,
-        self._has_drafted = False  # for which drafts were made that should pay
-        self.num_drafts = 0  # counters: sequences of steps with proposals,
-        self.num_draft_tokens = 0  # what they proposed,
-        self.num_accepted_tokens = 0  # and what of it came
+        self._last_num_rows: int | None = None  # number of rows in the step before
+        self._has_drafted = False  # whether the step before had drafts that should pay
+        self.num_drafts = 0  # counter of proposals, one for each sequence and step
+        self.num_draft_tokens = 0  # counter of proposed tokens
+        self.num_accepted_tokens = 0  # counter of accepted tokens
 
     def measure(self) -> bool:
-        """Takes one of the steps that tell what steps cost; returns whether there are more."""
+        """Measures one step; returns whether more measurements remain."""
         return self._costs.advance() or (self._drafts is not None and self._drafts.measure())
 
     def add_to(self, scheduled: list[Scheduled]) -> None:
-        """Lets the sequences of a step propose tokens, as many as pay."""
+        """Sets the proposals of the scheduled sequences, as many tokens as pay."""
         proposing = [entry.sequence for entry in scheduled if _may_propose(entry)]
         longest = max(_MIN_LONGEST, MAX_ROWS // max(len(proposing), 1))
-        ideas = [idea for sequence in proposing if (idea := self._idea(sequence, longest))]
-        self._has_drafted = bool(ideas) and self._has_drafted
-        if not ideas:
+        candidates = [
+            candidate
+            for sequence in proposing
+            if (candidate := self._find_candidate(sequence, longest))
+        ]
+        self._has_drafted = bool(candidates) and self._has_drafted
+        if not candidates:
             return
         costs = self._costs.known
         if costs is None or (self._drafts is not None and self._drafts.awaits_costs):
             self.measure()
             return
-        offers = [self._offer_of(idea) for idea in ideas]
+        row_candidates = [self._describe_rows(candidate) for candidate in candidates]
         draft_costs = None if self._drafts is None else self._drafts.costs
-        numbers = row_plan(offers, self._step_of(scheduled, costs), costs, draft_costs)
-        plan = list(zip(ideas, numbers, strict=True))
+        numbers = plan_rows(
+            row_candidates, self._describe_step(scheduled, costs), costs, draft_costs
+        )
+        plan = list(zip(candidates, numbers, strict=True))
         drafting = []
-        for idea, number in self._affordable(plan, len(scheduled)):
-            if idea.is_drafted:
-                drafting.append((idea, number))
+        for candidate, number in self._fit_candidates(plan, len(scheduled)):
+            if candidate.is_drafted:
+                drafting.append((candidate, number))
             else:
-                self._propose(idea, idea.token_ids[:number], costs.attention)
+                self._propose(candidate, candidate.token_ids[:number], costs.attention)
         self._has_drafted = bool(drafting)
-        self._watch(ideas)
-        self._draft(drafting, [idea for idea, number in plan if not number], costs.attention)
+        self._watch(candidates)
+        self._draft(
+            drafting, [candidate for candidate, number in plan if not number], costs.attention
+        )
 
-    def _affordable(
-        self, plan: list[tuple[_Idea, int]], num_sequences: int
-    ) -> Iterable[tuple[_Idea, int]]:
-        """Gives those that have blocks and slots, with the number of tokens for which they have."""
+    def _fit_candidates(
+        self, plan: list[tuple[_Candidate, int]], num_sequences: int
+    ) -> Iterable[tuple[_Candidate, int]]:
+        """Yields the candidates that get blocks and slots, with the number of tokens that fit."""
         num_spare = (
             num_sequences
             if self._blocks.states is None
             else self._blocks.states.num_spare(num_sequences)
         )
-        for idea, number in plan:
+        for candidate, number in plan:
             fitting = (
-                self._fitting(idea.sequence, number, num_sequences) if number and num_spare else 0
+                self._allocate(candidate.sequence, number, num_sequences)
+                if number and num_spare
+                else 0
             )
             if fitting:
                 num_spare -= 1
-                yield idea, fitting
+                yield candidate, fitting
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Takes note of a step that has just run, and of how long it took.
+        """Reads the time of a step that has just run.
 
-        Costs are learned of those that only decode, as many rows as before.
+        Steps that only decode, with the same number of rows as the step before, update the costs.
         """
         if self._drafts is not None:
             self._drafts.record(scheduled, seconds)
@@ -158,28 +175,28 @@ class Proposals:
                 (1 + len(entry.sequence.proposal), entry.sequence.num_tokens) for entry in scheduled
             )
             attention_s = sum(
-                costs.attention.of(own_rows) * num_tokens for own_rows, num_tokens in pairs
+                costs.attention.estimate(own_rows) * num_tokens for own_rows, num_tokens in pairs
             )
             self._costs.note(num_rows, attention_s, seconds)
 
     def note(self, scheduled: list[Scheduled]) -> None:
-        """Takes note of what came in a step."""
-        for given in self._given:
-            sequence = given.idea.sequence
-            num_came = sequence.num_accepted_tokens - given.num_accepted
-            self.num_drafts += given.num_proposed > 0
-            self.num_draft_tokens += given.num_proposed
-            self.num_accepted_tokens += num_came
-            if sequence.num_tokens == given.num_tokens:  # the step has failed
+        """Compares the proposals of a step with its tokens, and updates the rates of acceptance."""
+        for proposal in self._open:
+            sequence = proposal.candidate.sequence
+            num_accepted = sequence.num_accepted_tokens - proposal.num_accepted
+            self.num_drafts += proposal.num_proposed > 0
+            self.num_draft_tokens += proposal.num_proposed
+            self.num_accepted_tokens += num_accepted
+            if sequence.num_tokens == proposal.num_tokens:  # the step has failed
                 continue
-            num_tried, num_right = given.num_proposed, num_came
-            if not num_tried and given.idea.token_ids:
-                num_tried, num_right = 1, int(given.came_true)
-            if given.idea.lookup is not None and sequence.lookup is not None and num_tried:
-                sequence.lookup.note(given.idea.lookup, num_tried, num_right)
-            if given.idea.is_drafted and self._drafts is not None:
-                self._drafts.note(sequence, given.num_tokens, num_tried, num_right)
-        self._given.clear()
+            num_tried, num_right = proposal.num_proposed, num_accepted
+            if not num_tried and proposal.candidate.token_ids:
+                num_tried, num_right = 1, int(proposal.would_be_accepted)
+            if proposal.candidate.lookup is not None and sequence.lookup is not None and num_tried:
+                sequence.lookup.note(proposal.candidate.lookup, num_tried, num_right)
+            if proposal.candidate.is_drafted and self._drafts is not None:
+                self._drafts.note(sequence, proposal.num_tokens, num_tried, num_right)
+        self._open.clear()
         if self._drafts is not None:
             self._drafts.settle(scheduled)
         for sequence in (entry.sequence for entry in scheduled):
@@ -192,115 +209,145 @@ class Proposals:
         if self._drafts is not None:
             self._drafts.close()
 
-    def _idea(self, sequence: Sequence, longest: int) -> _Idea | None:
+    def _find_candidate(self, sequence: Sequence, longest: int) -> _Candidate | None:
         num_left = min(
             sequence.params.max_tokens - sequence.num_output_tokens,
             self._info.max_model_len - sequence.num_tokens,
         )
-        longest = min(longest, num_left - 1)  # the last token is not computed
-        asked = sequence.request.speculation.max_proposed_tokens
-        if longest < 1 or asked == 0:
+        longest = min(longest, num_left - 1)  # the last token is never computed
+        max_proposed = sequence.request.speculation.max_proposed_tokens
+        if longest < 1 or max_proposed == 0:
             return None
-        if forced := _forced(sequence)[:longest]:
-            return _Idea(sequence, forced, (1.0,) * len(forced))
-        looked_up = self._looked_up(sequence, longest) if self._looks_up else None
-        drafted = self._drafted(sequence, longest)
+        if forced := _find_forced(sequence)[:longest]:
+            return _Candidate(sequence, forced, (1.0,) * len(forced))
+        looked_up = self._look_up(sequence, longest) if self._looks_up else None
+        drafted = self._plan_draft(sequence, longest)
         if looked_up is None or drafted is None:
             return looked_up or drafted
         return looked_up if looked_up.chances[0] >= drafted.chances[0] else drafted
 
-    def _looked_up(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
+    def _look_up(self, sequence: Sequence, max_tokens: int) -> _Candidate | None:
         settings = sequence.request.speculation
-        asked = settings.max_proposed_tokens
+        max_proposed = settings.max_proposed_tokens
         if sequence.lookup is None:
             sequence.lookup = PromptLookup(
                 self._rates, settings.predicted_token_ids, sequence.num_prompt_tokens
             )
-        guesses = sequence.lookup.guess(
+        proposal = sequence.lookup.propose(
             sequence.token_ids,
-            self._past.of(sequence.request.cache_salt),
-            max_length=max_tokens if asked is None else min(max_tokens, asked),
+            self._past.find(sequence.request.cache_salt),
+            max_length=max_tokens if max_proposed is None else min(max_tokens, max_proposed),
             max_ngram=settings.max_ngram_size,
         )
-        if guesses is None:
+        if proposal is None:
             return None
-        token_ids = _allowed(sequence, guesses.token_ids)
-        chances = sequence.lookup.chances(guesses)[: len(token_ids)]
+        token_ids = _allowed_prefix(sequence, proposal.token_ids)
+        chances = sequence.lookup.chances(proposal)[: len(token_ids)]
         return (
-            _Idea(sequence, token_ids[: len(chances)], tuple(chances), lookup=guesses)
+            _Candidate(sequence, token_ids[: len(chances)], tuple(chances), lookup=proposal)
             if token_ids
             else None
         )
 
-    def _drafted(self, sequence: Sequence, max_tokens: int) -> _Idea | None:
-        asked = sequence.request.speculation.max_proposed_tokens
-        number = min(max_tokens, DEFAULT_NUM_DRAFTED if asked is None else asked)
+    def _plan_draft(self, sequence: Sequence, max_tokens: int) -> _Candidate | None:
+        max_proposed = sequence.request.speculation.max_proposed_tokens
+        number = min(max_tokens, DEFAULT_NUM_DRAFTED if max_proposed is None else max_proposed)
         if self._drafts is None or (drafting := self._drafts.begin(sequence)) is None:
             return None
-        return _Idea(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
+        return _Candidate(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
 
-    def _watch(self, ideas: list[_Idea]) -> None:
-        """Remembers what was looked up and is not proposed, to see whether it comes."""
-        for idea in ideas:
-            if idea.lookup is not None and not idea.sequence.proposal:
-                self._given.append(
-                    _Given(idea, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens)
+    def _watch(self, candidates: list[_Candidate]) -> None:
+        """Notes the look-ups that are not proposed, to compare them with the next token."""
+        for candidate in candidates:
+            if candidate.lookup is not None and not candidate.sequence.proposal:
+                self._open.append(
+                    _OpenProposal(
+                        candidate,
+                        0,
+                        candidate.sequence.num_tokens,
+                        candidate.sequence.num_accepted_tokens,
+                    )
                 )
 
     def _draft(
-        self, proposing: list[tuple[_Idea, int]], others: list[_Idea], attention: AttentionCosts
+        self,
+        proposing: list[tuple[_Candidate, int]],
+        others: list[_Candidate],
+        attention: AttentionCosts,
     ) -> None:
-        """Proposes what is drafted for some; of the others some try, and their token is compared with what comes."""
+        """Drafts: proposes the tokens of some candidates, and only watches a trial token of
+        others.
+        """
         if self._drafts is None:
             return
         trying = [
-            idea for idea in others if idea.is_drafted and self._drafts.is_trial(idea.sequence)
+            candidate
+            for candidate in others
+            if candidate.is_drafted and self._drafts.is_trial(candidate.sequence)
         ]
-        wants = [Want(idea.sequence, number) for idea, number in proposing] + [
-            Want(idea.sequence, 1) for idea in trying
+        requests = [DraftRequest(candidate.sequence, number) for candidate, number in proposing] + [
+            DraftRequest(candidate.sequence, 1) for candidate in trying
         ]
-        drafted = self._drafts.draft(wants, self._info.max_num_batched_tokens)
-        for idea in (idea for idea, _ in proposing if idea.sequence in drafted):
-            self._propose(idea, _allowed(idea.sequence, tuple(drafted[idea.sequence])), attention)
-        for idea in trying:
-            token_ids = _allowed(idea.sequence, tuple(drafted.get(idea.sequence, ())))
-            guess = msgspec.structs.replace(idea, token_ids=token_ids)
-            self._given.append(
-                _Given(guess, 0, idea.sequence.num_tokens, idea.sequence.num_accepted_tokens)
+        drafted = self._drafts.draft(requests, self._info.max_num_batched_tokens)
+        for candidate in (candidate for candidate, _ in proposing if candidate.sequence in drafted):
+            self._propose(
+                candidate,
+                _allowed_prefix(candidate.sequence, tuple(drafted[candidate.sequence])),
+                attention,
+            )
+        for candidate in trying:
+            token_ids = _allowed_prefix(
+                candidate.sequence, tuple(drafted.get(candidate.sequence, ()))
+            )
+            watched = msgspec.structs.replace(candidate, token_ids=token_ids)
+            self._open.append(
+                _OpenProposal(
+                    watched,
+                    0,
+                    candidate.sequence.num_tokens,
+                    candidate.sequence.num_accepted_tokens,
+                )
             )
 
-    def _propose(self, idea: _Idea, token_ids: tuple[int, ...], attention: AttentionCosts) -> None:
-        """Lets the rows go as costs least; those of recurrent layers, which follow one another, as a whole."""
-        sequence = idea.sequence
-        self._given.append(
-            _Given(idea, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens)
+    def _propose(
+        self, candidate: _Candidate, token_ids: tuple[int, ...], attention: AttentionCosts
+    ) -> None:
+        """Sets a proposal, with its rows apart or together, at the lower cost.
+
+        With recurrent layers the rows stay together, because each depends on the row before.
+        """
+        sequence = candidate.sequence
+        self._open.append(
+            _OpenProposal(
+                candidate, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens
+            )
         )
         num_rows = sequence.num_uncomputed_tokens + len(token_ids)
         sequence.propose(
             token_ids, is_apart=self._blocks.states is None and attention.is_apart(num_rows)
         )
 
-    def _offer_of(self, idea: _Idea) -> Offer:
-        sequence = idea.sequence
+    def _describe_rows(self, candidate: _Candidate) -> RowCandidate:
+        sequence = candidate.sequence
         catch_up_s = (
             self._drafts.catch_up_s(sequence)
-            if idea.is_drafted and self._drafts is not None
+            if candidate.is_drafted and self._drafts is not None
             else 0.0
         )
-        return Offer(
-            idea.chances,
+        return RowCandidate(
+            candidate.chances,
             sequence.num_tokens,
             sequence.num_uncomputed_tokens,
-            idea.is_drafted,
+            candidate.is_drafted,
             catch_up_s,
         )
 
-    def _step_of(self, scheduled: list[Scheduled], costs: StepCosts) -> Step:
+    def _describe_step(self, scheduled: list[Scheduled], costs: StepCosts) -> Step:
         return Step(
             num_rows=sum(entry.num_new_tokens for entry in scheduled),
             num_tokens=sum(entry.completes_prompt for entry in scheduled),
             attention_s=sum(
-                costs.attention.of(entry.num_new_tokens) * entry.sequence.num_tokens
+                costs.attention.estimate(entry.num_new_tokens) * entry.sequence.num_tokens
                 for entry in scheduled
                 if entry.sequence.is_past_prompt
             ),
@@ -312,8 +359,11 @@ class Proposals:
             ),
         )
 
-    def _fitting(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:
-        """Allocates blocks for the tokens wanted, but for those that would take one somebody may need next."""
+    def _allocate(self, sequence: Sequence, wanted: int, num_sequences: int) -> int:
+        """Allocates blocks for proposed tokens; returns the number of tokens that fit.
+
+        Each sequence of the step must still find a free block for its next token.
+        """
         num_tokens = sequence.num_tokens + wanted
         missing = self._blocks.num_missing_blocks(sequence, num_tokens)
         if missing and self._blocks.num_free_blocks - missing < num_sequences:
@@ -335,8 +385,8 @@ def _may_propose(entry: Scheduled) -> bool:
     )
 
 
-def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:
-    """Returns the first ones, which the grammar takes."""
+def _allowed_prefix(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:
+    """Returns the first tokens that the grammar allows."""
     return (
         token_ids
         if sequence.session is None
@@ -344,8 +394,8 @@ def _allowed(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:
     )
 
 
-def _forced(sequence: Sequence) -> tuple[int, ...]:
-    """Returns what must come next, where `constraints` leaves it to the steps."""
+def _find_forced(sequence: Sequence) -> tuple[int, ...]:
+    """Returns the tokens that must come next but that `constraints` does not append."""
     params, session = sequence.params, sequence.session
     if params.num_logprobs is None and not params.bans_tokens:
         return ()

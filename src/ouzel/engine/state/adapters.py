@@ -1,13 +1,14 @@
-"""Adapters are loaded under names, each into a slot of the runner's; requests come with a name.
+"""Holds the loaded adapters by name, each in a slot of the runner.
 
 Rules
-1. Files are read by a thread of their own, into a slot that no batch names: steps go on meanwhile.
-2. A name that is unloaded is unknown at once. Requests that came with it before go on to their ends, and only then the
-   slot is cleared, and free.
-3. What an adapter is called says nothing about what it is: what is cached goes by its digest.
-4. Every load is answered by one AdapterLoaded or AdapterFailed, every unload by one AdapterUnloaded.
-5. An adapter that is read is tried between two steps (`adapter_trial`), where there is room for that: an adapter that
-   makes the model overflow is refused, and no request ever uses it.
+1. A thread reads the files of an adapter into a slot that no batch names; steps continue meanwhile.
+2. An unloaded name is unknown at once. Requests that use the adapter already run to their ends;
+   only then the slot is cleared and free.
+3. The name of an adapter does not identify its weights: caches use its digest.
+4. Every load is answered by one AdapterLoaded or AdapterFailed, every unload by one
+   AdapterUnloaded.
+5. A new adapter is tried between two steps (`adapter_trial`) when there is room. An adapter that
+   makes the model overflow is refused, so no request ever uses it.
 """
 
 import logging
@@ -22,11 +23,13 @@ from ouzel.types.engine_messages import AdapterEvent, AdapterFailed, AdapterLoad
 
 logger = logging.getLogger(__name__)
 
-_WAIT_S = 0.005  # while nothing else is to do
+_WAIT_S = 0.005  # wait for a file, while the engine is idle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adapter:
+    """Describes an adapter that requests can name."""
+
     name: str
     slot: int
     digest: bytes
@@ -34,7 +37,7 @@ class Adapter:
 
 @dataclass(slots=True, eq=False)
 class _Load:
-    """A slot is being filled."""
+    """Describes an adapter whose slot is being filled."""
 
     name: str
     slot: int
@@ -54,10 +57,12 @@ class Trial(Protocol):
 
 
 class Adapters:
+    """Loads, tries and unloads adapters."""
+
     def __init__(
         self, runner: AdapterRunner | None, max_loras: int, trial: Trial | None = None
     ) -> None:
-        """Without a runner none can be loaded."""
+        """Without a `runner` no adapter can be loaded."""
         self._runner = runner
         self._trial = trial
         self._max_loras = max_loras
@@ -80,7 +85,7 @@ class Adapters:
         return self._by_name.get(name)
 
     def load(self, name: str, path: str) -> None:
-        fault = self._fault_of(name)
+        fault = self._find_fault(name)
         if fault is not None:
             self._events.append(AdapterFailed(name, fault))
             return
@@ -90,23 +95,22 @@ class Adapters:
             _Load(name, slot, self._threads.submit(self._runner.fill_adapter_slot, slot, path))
         )
 
-    def _fault_of(self, name: str) -> str | None:
+    def _find_fault(self, name: str) -> str | None:
         if self._runner is None or not self._max_loras:
-            return "this engine takes no adapters: it was started without --lora and --max-loras"
+            return "this engine loads no adapters: start it with --lora or --max-loras"
         if not name:
             return "an adapter must have a name"
         if name in self._by_name or any(
             load.name == name and not load.is_unwanted for load in self._loads
         ):
-            return f"adapter {name!r} is loaded already: unload it first"
+            return f"adapter {name!r} is already loaded: unload it first"
         if not self._free:
-            leaving = (
-                f" ({len(self._leaving)} of them unloaded, but still in use)"
-                if self._leaving
-                else ""
-            )
+            leaving = ""
+            if self._leaving:
+                leaving = f" ({len(self._leaving)} of them unloaded, but still in use)"
             return (
-                f"there is no room: max_loras is {self._max_loras}, and so many are loaded{leaving}"
+                f"there is no room for another adapter: max_loras is {self._max_loras}, "
+                f"and as many are loaded{leaving}"
             )
         return None
 
@@ -121,7 +125,9 @@ class Adapters:
             self._events.append(AdapterUnloaded(name))
 
     def settle(self, in_use: Callable[[], Collection[Adapter | None]], *, is_idle: bool) -> None:
-        """Clears what nobody uses any more, and takes what is loaded by now."""
+        """Clears adapters that no request uses any more, and accepts adapters that have been
+        read.
+        """
         if self._leaving:
             used = in_use()
             for adapter in [adapter for adapter in self._leaving if adapter not in used]:
@@ -139,20 +145,20 @@ class Adapters:
         error = load.reading.exception()
         if error is None and not load.is_unwanted:
             adapter = Adapter(load.name, load.slot, load.reading.result())
-            error = self._fault_in_trial(adapter)
+            error = self._try_adapter(adapter)
             if error is None:
                 self._by_name[load.name] = adapter
                 self._events.append(AdapterLoaded(load.name))
                 return
         self._clear(load.slot)
-        message = "it was unloaded while it was loaded" if error is None else str(error)
+        message = "it was unloaded during its loading" if error is None else str(error)
         if error is not None and not isinstance(error, OuzelError):
             logger.error("adapter %s could not be loaded", load.name, exc_info=error)
         self._events.append(AdapterFailed(load.name, message))
         if load.is_unwanted:
             self._events.append(AdapterUnloaded(load.name))
 
-    def _fault_in_trial(self, adapter: Adapter) -> ModelLoadError | None:
+    def _try_adapter(self, adapter: Adapter) -> ModelLoadError | None:
         try:
             if self._trial is not None:
                 self._trial.run(adapter)

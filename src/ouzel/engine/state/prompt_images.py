@@ -1,9 +1,11 @@
-"""The images of one prompt are spans of its tokens.
+"""Maps the images of a prompt to spans of its tokens.
 
 Rules
-1. An image's features belong to certain tokens, in order; these are its rows. Nothing else of a prompt changes by it,
-   but for positions where the family gives an image a grid of them.
-2. What a cached block says of images is part of its key: equal token ids do not mean equal pictures.
+1. An image's features belong to certain tokens, in order; the index of a token among them is its
+   row. An image changes nothing else of a prompt, except the positions in families that give an
+   image a grid of them.
+2. The key of a cached block contains the images of its tokens: equal token ids do not mean equal
+   images.
 """
 
 from collections.abc import Sequence
@@ -16,18 +18,18 @@ from ouzel.types.engine_request import ImageInput
 
 
 class PromptImages:
-    """Is made once for a request; its choices share it."""
+    """Holds the images of one request and their tokens; all choices of the request share it."""
 
     def __init__(self, images: Sequence[ImageInput], num_prompt_tokens: int) -> None:
-        tokens = [_tokens_of(image) for image in images]
+        tokens = [_list_tokens(image) for image in images]
         self.images = images
-        self.ends = [int(each[-1]) + 1 for each in tokens]  # of each image: behind its last token
+        # end of each image: the position after its last token
+        self.ends = [int(each[-1]) + 1 for each in tokens]
         self._begins = [int(each[0]) for each in tokens]
         self._tokens = np.concatenate(tokens)
         self._owners = np.repeat(np.arange(len(images)), [len(each) for each in tokens])
-        self._rows = np.concatenate(
-            [np.arange(len(each)) for each in tokens]
-        )  # of each token in its image's features
+        # row of each token in the features of its image
+        self._rows = np.concatenate([np.arange(len(each)) for each in tokens])
         self._runs = list(chain.from_iterable(image.runs for image in images))
         has_grids = any(image.position_grid is not None for image in images)
         self._positions = _positions(images, num_prompt_tokens) if has_grids else None
@@ -35,7 +37,7 @@ class PromptImages:
     def rows_between(
         self, begin: int, end: int
     ) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:
-        """Returns, for each image with tokens among [begin, end), its number, those tokens and their rows."""
+        """Returns number, tokens and rows of each image with tokens among [begin, end)."""
         first, last = np.searchsorted(self._tokens, (begin, end)).tolist()
         owners = self._owners[first:last]
         found = []
@@ -45,7 +47,10 @@ class PromptImages:
         return found
 
     def content_between(self, begin: int, end: int) -> bytes:
-        """Returns what tells the tokens [begin, end) apart from equal ids with other pictures; empty without any."""
+        """Returns bytes that distinguish the images of the tokens [begin, end).
+
+        Empty without images.
+        """
         parts = (
             self.images[number].digest
             + np.array([tokens[0] - begin, rows[0], len(rows)], np.int64).tobytes()
@@ -61,13 +66,16 @@ class PromptImages:
         return None
 
     def run_around(self, token: int) -> tuple[int, int] | None:
-        """Returns begin and end of the run of an image that would be cut before this token."""
+        """Returns begin and end of the image run that a cut before this token would split."""
         return next(
             ((begin, begin + num) for begin, num in self._runs if begin < token < begin + num), None
         )
 
     def positions(self, begin: int, end: int) -> NDArray[np.int64] | None:
-        """Returns the positions [3, tokens] of the tokens [begin, end), answers' too; None where they are as ever."""
+        """Returns the positions [3, tokens] of the tokens [begin, end), in prompt and output.
+
+        Returns None if no image has a grid of positions.
+        """
         if self._positions is None:
             return None
         known = self._positions[:, begin:end]
@@ -81,17 +89,18 @@ class PromptImages:
         return np.concatenate([known, beyond], axis=1)
 
 
-def _tokens_of(image: ImageInput) -> NDArray[np.int64]:
+def _list_tokens(image: ImageInput) -> NDArray[np.int64]:
     return np.concatenate(
         [np.arange(begin, begin + num, dtype=np.int64) for begin, num in image.runs]
     )
 
 
 def _positions(images: Sequence[ImageInput], num_tokens: int) -> NDArray[np.int64]:
-    """Returns [3, num_tokens]: a text counts on, and an image has a grid of positions (M-RoPE).
+    """Returns the positions [3, num_tokens]: consecutive in text, a grid in an image (M-RoPE).
 
-    What follows an image goes on behind the largest of its rows and columns, and so does what follows a video,
-    whatever its time. Sources: Qwen2-VL (Wang 2024), section 2.1; transformers, `get_rope_index` of qwen2_5_vl.
+    The text after an image continues after the largest row or column of its grid; so does the text
+    after a video of any length. Sources: Qwen2-VL (Wang 2024), section 2.1; transformers,
+    `get_rope_index` of qwen2_5_vl.
     """
     pieces, token, position, start = [], 0, 0, 0
     for image in images:

@@ -1,14 +1,18 @@
-"""The reasoning of a sequence is counted, and ended when its budget is used up.
+"""Counts the reasoning tokens of a sequence and ends the reasoning when its budget is used up.
 
 Rules
-1. Marks are texts, for a model may write them with other tokens than a tokenizer would. `ReasoningBudget.pieces` has
-   the bytes of all tokens that can be part of one; every other token is a gap between them.
-2. What stands between the marks counts, and so does an end mark of several tokens until it is whole.
-3. With the budget's last token the reasoning owes the tokens of its end mark, less those of it that the model has just
-   written. Nothing else can come until they stand: they are appended, or the sampler leaves no other token.
-4. A grammar takes no mark in the middle of a character of several tokens: then the end is put off until that is whole.
-5. The token that opens a call ends the reasoning, if the budget names one: the same text in other tokens does not.
-6. All of this follows from the output's tokens, which a preempted sequence keeps.
+1. Marks are texts, because a model may write them with other tokens than a tokenizer would.
+   `ReasoningBudget.pieces` has the bytes of all tokens that can be part of a mark; every other
+   token is a gap.
+2. The tokens between the marks count. The tokens of an end mark count until it is complete.
+3. With the last token of the budget, the tokens of the end mark become due, except tokens of it
+   that the model has just written. No other token can come before them: they are appended, or the
+   sampler excludes all other tokens.
+4. A grammar takes no mark in the middle of a character of several tokens: the end is then put off
+   until the character is complete.
+5. The token that opens a tool call ends the reasoning if the budget names one; the same text in
+   other tokens does not.
+6. The state follows from the output's tokens, which a preempted sequence keeps.
 """
 
 from enum import Enum, auto
@@ -16,7 +20,7 @@ from enum import Enum, auto
 from ouzel.types.engine_request import ReasoningBudget
 
 _GAP = b"\0"
-_WHITESPACE = b" \t\r\n"  # parsers pass it before a start
+_WHITESPACE = b" \t\r\n"  # parsers skip it before a start mark
 
 
 class _Stage(Enum):
@@ -33,17 +37,16 @@ class ReasoningLimit:
         self.is_put_off = False
         self._budget = budget
         self._num_left = budget.max_tokens
-        self._num_counted = 0  # since the reasoning began, the last time
+        self._num_counted = 0  # tokens since the last begin of a reasoning
         self._stage = _Stage.BEFORE
         self._text = b""  # the end of the output, as far as it can be part of a mark
-        self._num_kept = max(
-            1, *(len(mark) - 1 for mark in (*budget.starts, *budget.ends))
-        )  # bytes of the text
+        # bytes of the text to keep
+        self._num_kept = max(1, *(len(mark) - 1 for mark in (*budget.starts, *budget.ends)))
         if budget.is_open:
             self._begin([], b"")
 
     def note(self, token_ids: list[int]) -> None:
-        """Takes note of the last of a sequence's tokens."""
+        """Updates the state by the last of the sequence's tokens."""
         if self._stage is _Stage.OVER:
             return
         if self.due and not self.is_put_off:
@@ -65,7 +68,11 @@ class ReasoningLimit:
             self._end_if_used_up(token_ids)
 
     def _look_for_start(self, token_ids: list[int]) -> None:
-        """Looks anywhere, or at the beginning of the output alone where that is the only place of reasoning."""
+        """Begins the reasoning at a start mark.
+
+        Looks for the mark anywhere, or only at the beginning of the output if reasoning cannot
+        repeat.
+        """
         starts = self._budget.starts
         if self._budget.may_repeat:
             after = next(
@@ -85,13 +92,13 @@ class ReasoningLimit:
             self._stage = _Stage.OVER
 
     def _begin(self, token_ids: list[int], after: bytes) -> None:
-        """`after` is what the token that completes the mark has beyond it."""
+        """Opens the reasoning. `after` is the text of the mark's last token beyond the mark."""
         self._stage, self._text, self._num_counted = _Stage.OPEN, after, 0
         if not self._looks_for_end():
             self._end_if_used_up(token_ids)
 
     def _looks_for_end(self) -> bool:
-        """Ends the reasoning, and says so, where the model has ended it."""
+        """Ends the reasoning if the model has written an end mark; returns whether it has."""
         has_end = any(end in self._text for end in self._budget.ends)
         if has_end:
             self._end()

@@ -1,7 +1,8 @@
-"""A sequence is the engine's state for one choice or one beam: the only mutable type, and it never leaves `engine/`.
+"""The engine's state of one choice or one beam: the only mutable type, which never leaves the
+engine.
 
-Of its tokens, `[0, num_computed_tokens)` are in the KV cache; the rest are still to be computed. A sequence with
-exactly one token left to compute decodes; with more it prefills (after a preemption, its own tokens too).
+The first `num_computed_tokens` of its tokens are in the KV cache. A sequence with exactly one token
+left to compute decodes; with more it prefills (after a preemption also its own output).
 """
 
 import time
@@ -28,8 +29,10 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    vector: bytes | None = None  # of the prompt, where that is asked for, once it is computed
-    keeps_kinds = False  # of rows (`row_kinds`)
+    """Represents one choice or one beam of a request."""
+
+    vector: bytes | None = None  # vector of the prompt, if requested, once it is computed
+    keeps_kinds = False  # whether its rows have kinds (`row_kinds`)
 
     def __init__(
         self,
@@ -41,62 +44,63 @@ class Sequence:
     ) -> None:
         self.request = request
         self.images = images
-        self.adapter = adapter  # that was loaded under the request's name for it, when it came
+        self.adapter = adapter  # the adapter that had the request's adapter name on arrival
         self.params = request.params
         self.index = index
-        self.arrival = arrival  # order of add(); choices of one request share it
+        self.arrival = arrival  # number of the call of add(); choices of one request share it
         self.status = SequenceStatus.WAITING
         self.token_ids = list(request.prompt_token_ids)
         self.num_prompt_tokens = len(self.token_ids)
         self.num_computed_tokens = 0
         scores_prompt = self.params.num_prompt_logprobs is not None and index == 0
-        self.num_unscored_tokens = (
-            self.num_prompt_tokens - 1 if scores_prompt else 0
-        )  # the prompt's last ones
-        self.num_expected_tokens = 0  # so many the prefix cache had when it came to wait
-        self.num_cached_tokens = 0  # prompt tokens the prefix cache gave at the first scheduling
+        # the prompt's last ones
+        self.num_unscored_tokens = self.num_prompt_tokens - 1 if scores_prompt else 0
+        self.num_expected_tokens = 0  # tokens in the prefix cache when it began to wait
+        self.num_cached_tokens = 0  # prompt tokens from the prefix cache at the first scheduling
         self.block_table: list[int] = []
         self.block_keys: list[bytes] = []  # prefix cache keys of the first full blocks
-        # of the state behind the computed tokens, which the next step reads (`state_slots`)
+        # slot of the state after the computed tokens, which the next step reads (`state_slots`)
         self.state_slot = 0
-        self.next_state_slot = 0  # that the coming step writes
-        self.boundary_slot = 0  # of the state behind the first `num_boundary_tokens`, whole blocks
+        self.next_state_slot = 0  # slot that the coming step writes
+        # slot of the state after the first `num_boundary_tokens`, whole blocks
+        self.boundary_slot = 0
         self.num_boundary_tokens = 0
-        # so many of the prompt the store was asked to keep, for this one or another
+        # prompt tokens that were offered to the store, by this sequence or another
         self.num_offered_tokens = 0
-        # so many had their blocks cached, when it started, but no state
+        # tokens whose blocks were cached at the start, but without a state
         self.num_diverged_tokens = 0
-        self.forks: list[Sequence] = []  # further choices that join when the prompt is computed
-        self.beams: list[
-            Sequence
-        ] = []  # of a beam: all of its search that are alive, itself among them
-        self.score = 0.0  # of a beam: the log probability of its output, as adjusted and penalised
-        self.logprobs: list[PositionLogprobs] = []  # of a beam: of its output, when asked for
-        self.proposal: tuple[
-            int, ...
-        ] = ()  # tokens that may come next, which the step in progress computes,
-        self.is_apart = True  # each as a subsequence of its own
-        self.lookup: PromptLookup | None = None  # kept by `proposals`
-        self.drafting: Drafting | None = None  # kept by `draft_model`
+        self.forks: list[Sequence] = []  # further choices that start when the prompt is computed
+        # In a beam: all running beams of its search, with itself.
+        self.beams: list[Sequence] = []
+        self.score = 0.0  # only in a beam: log probability of its output, as adjusted and penalised
+        # only in a beam: logprobs of its output, if requested
+        self.logprobs: list[PositionLogprobs] = []
+        self.proposal: tuple[int, ...] = ()  # proposed tokens that the present step computes
+        self.is_apart = True  # each proposed token is a subsequence of its own
+        self.lookup: PromptLookup | None = None  # owned by `proposals`
+        self.drafting: Drafting | None = None  # owned by the source of drafts
         self.num_proposed_tokens = 0
         self.num_accepted_tokens = 0
-        # of a beam that starts again: what its search had when it ran out of blocks
+        # in a beam of a restarted search: blocks that the search had when it was preempted
         self.num_blocks_wanted = 0
         self.finish_reason: FinishReason | None = None
         self.stop_token_id: int | None = None
         self.error: str | None = None
         self.error_param: str | None = None
-        self.session: Session | None = None  # of a request with a grammar, once that is compiled
+        # session of the request's grammar, once that is compiled
+        self.session: Session | None = None
         budget = request.reasoning_budget
         self.reasoning_limit = None if budget is None else ReasoningLimit(budget)
         eos_token_ids = () if self.params.ignore_eos else request.eos_token_ids
         self.stop_token_ids = frozenset((*self.params.stop_token_ids, *eos_token_ids))
-        # kept by the sampler when a penalty asks for it
+        # owned by the sampler, for penalties
         self.token_counts: TokenCounts | None = None
-        self.token_bans: TokenBans | None = None  # kept by the sampler when a ban asks for it
+        self.token_bans: TokenBans | None = None  # owned by the sampler, for bans
         self.added_at = time.monotonic()
         self.scheduled_at: float | None = None
-        self.first_token_at: float | None = None  # with max_tokens 0, when the prompt was computed
+        self.first_token_at: float | None = (
+            None  # time of the first token, or (max_tokens 0) of the computed prompt
+        )
 
     @property
     def num_tokens(self) -> int:
@@ -116,9 +120,10 @@ class Sequence:
 
     @property
     def num_missing_tokens(self) -> int:
-        """Estimates how many tokens come before the next sampled one; none for who is past its prompt.
+        """Estimates the number of tokens to compute before the next sampled token; 0 past the
+        prompt.
 
-        What the prefix cache has may change until it starts.
+        The prefix cache may change until the sequence starts.
         """
         if self.is_past_prompt:
             return 0
@@ -130,21 +135,22 @@ class Sequence:
         return self.num_prompt_tokens - 1 - self.num_unscored_tokens
 
     def scoring_limit(self, num_rows: int) -> int:
-        """Returns how many tokens can be computed without scoring more than so many."""
+        """Returns how many tokens can be computed with at most `num_rows` scored rows."""
         if self.num_unscored_tokens <= num_rows:
             return self.num_uncomputed_tokens
         return self.first_unscored_row + num_rows - self.num_computed_tokens
 
     def scored_rows(self, num_new_tokens: int) -> range:
-        """Returns which of the next `num_new_tokens` positions score the token after them for the first time."""
+        """Returns the positions among the next `num_new_tokens` that score the token after them."""
         end = self.num_computed_tokens + num_new_tokens
         return range(self.first_unscored_row, min(end, self.num_prompt_tokens - 1))
 
     @property
     def num_shareable_tokens(self) -> int:
-        """Counts the first tokens, whose logits nobody asks for: the prefix cache may give them.
+        """Counts the first tokens that may come from the prefix cache: their logits are not needed.
 
-        Where rows have kinds, these are tokens of the prompt only, and leave enough of it to be computed together.
+        Where rows have kinds, these are prompt tokens only, and enough of the prompt stays to be
+        computed together.
         """
         num_tokens = self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
         return (
@@ -155,24 +161,27 @@ class Sequence:
 
     @property
     def num_findable_tokens(self) -> int:
-        """Counts the tokens whose blocks the prefix cache may give to others."""
+        """Counts the tokens whose blocks other sequences may find in the prefix cache."""
         return self.num_prompt_tokens if self.keeps_kinds else self.num_tokens
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Says who goes first: priority, then arrival, then index."""
+        """Returns the order of service: priority, then arrival, then index; smaller goes first."""
         return (self.request.priority, self.arrival, self.index)
 
     @property
     def num_places(self) -> int:
-        """Counts its places of `max_num_seqs`: the first beam keeps those of all, also while it is the only one."""
+        """Counts the places of `max_num_seqs` that it takes.
+
+        The first beam takes the places of all beams.
+        """
         if self.params.beam_search is None or not self.beams:
             return 1
         return self.params.beam_search.width if self.beams[0] is self else 0
 
     @property
     def due_token_ids(self) -> tuple[int, ...]:
-        """Returns what must come next, for the reasoning has to end."""
+        """Returns the tokens that must come next to end the reasoning."""
         limit = self.reasoning_limit
         return () if limit is None or limit.is_put_off else limit.due
 
@@ -181,12 +190,12 @@ class Sequence:
         return self.status is SequenceStatus.FINISHED
 
     def mark_scheduled(self) -> None:
-        """Notes the first scheduling: waiting ends, and what the prefix cache gave is known."""
+        """Records the first scheduling: the end of the wait and the cached tokens."""
         self.scheduled_at = time.monotonic()
         self.num_cached_tokens = min(self.num_computed_tokens, self.num_prompt_tokens)
 
     def append(self, token_id: int, max_model_len: int) -> None:
-        """Takes a token and finishes the sequence when it ends it."""
+        """Appends a token; finishes the sequence if the token or a length limit ends it."""
         self.token_ids.append(token_id)
         if self.reasoning_limit is not None:
             self.reasoning_limit.note(self.token_ids)
@@ -200,13 +209,20 @@ class Sequence:
             self.finish(FinishReason.LENGTH)
 
     def propose(self, token_ids: tuple[int, ...], *, is_apart: bool) -> None:
-        """Lets the coming step compute these as well, as subsequences of their own or as one with the known ones."""
+        """Sets the proposed tokens of the coming step.
+
+        With `is_apart`, each as its own subsequence.
+        """
         self.proposal = token_ids
         self.is_apart = is_apart
         self.num_proposed_tokens += len(token_ids)
 
     def compare_with_proposal(self, begin: int) -> int:
-        """Counts how many of the new tokens, those from `begin` on, came as they were proposed; the rest is left."""
+        """Counts the new tokens, from `begin` on, that equal the proposal, and keeps the rest of
+        the proposal.
+
+        The rest stays only if all new tokens are equal.
+        """
         pairs = zip(self.token_ids[begin:], self.proposal, strict=False)
         num_accepted = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
         self.num_accepted_tokens += num_accepted
@@ -215,8 +231,8 @@ class Sequence:
         )
         return num_accepted
 
-    def anew(self) -> "Sequence":
-        """Returns another beam of the same search, which has the prompt only and holds nothing."""
+    def make_beam(self) -> "Sequence":
+        """Returns another beam of the same search, with the prompt only and without blocks."""
         beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
         beam.keeps_kinds = self.keeps_kinds
         beam.beams = self.beams
@@ -231,7 +247,7 @@ class Sequence:
         self.error = error
 
     def timing(self) -> RequestTiming:
-        """Holds for a sequence that has its first token, or needs none."""
+        """Returns the times of a sequence that has its first token, or needs none."""
         assert self.scheduled_at is not None
         assert self.first_token_at is not None
         return RequestTiming(

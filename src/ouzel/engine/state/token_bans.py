@@ -1,7 +1,7 @@
-"""Some tokens a sequence may not get next: allowed_token_ids, bad_words and no_repeat_ngram_size ban them.
+"""Bans tokens by allowed_token_ids, bad_words and no_repeat_ngram_size.
 
-They are kept up to date token by token, so that a step costs a few dictionary look-ups. `apply_bans` in
-`tests/engine/reference_sampling.py` is the same as a plain reference function.
+The state is updated token by token, so a step costs a few dictionary look-ups. `apply_bans` in
+`tests/engine/reference_sampling.py` is a plain reference function.
 """
 
 from collections import defaultdict
@@ -13,6 +13,8 @@ from ouzel.sampling import SamplingParams
 
 
 class TokenBans:
+    """Holds the bans of one sequence."""
+
     def __init__(self, params: SamplingParams, num_prompt_tokens: int) -> None:
         self._num_prompt_tokens = num_prompt_tokens
         self._allowed = np.array(params.allowed_token_ids, dtype=np.int64)
@@ -20,7 +22,8 @@ class TokenBans:
             RepeatedNgrams(params.no_repeat_ngram_size) if params.no_repeat_ngram_size else None
         )
         self._always: list[int] = []
-        # Words of several tokens: what stands before the last one, and that last one; by the token right before it.
+        # Bad words of several tokens: (tokens before the last, last token), by the second-to-last
+        # token.
         self._endings: dict[int, list[tuple[list[int], int]]] = defaultdict(list)
         for *before, last in params.bad_words:
             if before:
@@ -29,7 +32,10 @@ class TokenBans:
                 self._always.append(last)
 
     def apply(self, row: Row, token_ids: list[int]) -> None:
-        """Bans what may not follow `token_ids`, prompt and output so far; a bad word counts only within the output."""
+        """Bans tokens that may not follow `token_ids`, prompt and output so far.
+
+        A bad word counts only within the output.
+        """
         if self._allowed.size:
             allowed_logits = row[self._allowed]
             row.fill(-np.inf)
@@ -48,7 +54,7 @@ class TokenBans:
 
 
 class RepeatedNgrams:
-    """It remembers what followed each run of n - 1 tokens of prompt and output."""
+    """Remembers the tokens that followed each run of n - 1 tokens of prompt and output."""
 
     def __init__(self, size: int) -> None:
         self._size = size

@@ -1,11 +1,11 @@
-"""The tokens that a sequence has seen are counted one by one, for the penalties."""
+"""Counts the tokens of a sequence one by one, for the penalties."""
 
 import numpy as np
 from numpy.typing import NDArray
 
 
 class TokenCounts:
-    """It has the distinct tokens of prompt and output, with the number of times that the output has each."""
+    """Counts how often the output has each distinct token of prompt and output."""
 
     def __init__(self, prompt_token_ids: list[int]) -> None:
         distinct = list(dict.fromkeys(prompt_token_ids))
@@ -21,7 +21,7 @@ class TokenCounts:
 
     @property
     def output_counts(self) -> NDArray[np.float32]:
-        """Returns counts parallel to `token_ids`, 0 for tokens of the prompt only."""
+        """Returns the counts parallel to `token_ids`; 0 for tokens of the prompt only."""
         return self._counts[: len(self._slots)]
 
     def follow(self, output_token_ids: list[int]) -> None:

@@ -1,16 +1,16 @@
-"""What was written lately may be written again: answers of earlier requests are kept for a while, to be searched."""
+"""Keeps answers of earlier requests for a while, to search them for repetitions."""
 
 from collections import OrderedDict
 
 from ouzel.engine.speculation.rules.suffix_index import SuffixIndex
 
-_MAX_TOKENS = 1 << 16  # of a generation; there are two
+_MAX_TOKENS = 1 << 16  # tokens of a generation; there are two generations
 _MAX_SALTS = 32
-BETWEEN = -1  # no token: separates texts
+BETWEEN = -1  # no token id: separates texts
 
 
 class IndexedText:
-    """A text and where to find things in it."""
+    """Holds a text with an index of its token pairs."""
 
     def __init__(self, token_ids: list[int] | None = None) -> None:
         self.token_ids = token_ids or []
@@ -23,12 +23,14 @@ class IndexedText:
 
 
 class PastTexts:
-    """Has two generations of texts: when the younger is full, the older goes. Those of another salt are never seen."""
+    """Keeps two generations of texts for each salt: when the younger is full, the older is dropped.
+
+    Texts of another salt are never searched.
+    """
 
     def __init__(self) -> None:
-        self._generations: OrderedDict[str, list[IndexedText]] = (
-            OrderedDict()
-        )  # by salt; younger ones first
+        # generations by salt, the younger first
+        self._generations: OrderedDict[str, list[IndexedText]] = OrderedDict()
 
     def add(self, salt: str, token_ids: list[int]) -> None:
         generations = self._generations.setdefault(salt, [IndexedText()])
@@ -39,5 +41,5 @@ class PastTexts:
             generations[:] = [IndexedText(), generations[0]]
         generations[0].append([*token_ids[:_MAX_TOKENS], BETWEEN])
 
-    def of(self, salt: str) -> list[IndexedText]:
+    def find(self, salt: str) -> list[IndexedText]:
         return self._generations.get(salt, [])

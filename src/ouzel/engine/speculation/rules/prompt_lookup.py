@@ -1,9 +1,10 @@
-"""What follows the last tokens of a sequence is guessed from where these stood before.
+"""Proposes the tokens that followed the last tokens of a sequence in an earlier text.
 
-It looks in the text that the client predicts, in the prompt and the output so far, and in what was answered lately. The
-longest match wins, and how long it is says how likely its guesses are: each that comes true makes it longer by one.
-Where nothing matches because a token was replaced by another, the text may go on behind it as it did: a match of none.
-Sources: Saxena, Prompt Lookup Decoding (2023); Oliaro et al., SuffixDecoding, arXiv 2411.04975.
+The searched texts are the client's prediction, the prompt and the output so far, and recent
+answers. The longest match wins; its length determines the chance of acceptance, and each accepted
+token makes the match longer by one. If nothing matches because a token was replaced, the text may
+continue after the replaced token: a match of length 0. Sources: Saxena, Prompt Lookup Decoding
+(2023); Oliaro et al., SuffixDecoding, arXiv 2411.04975.
 """
 
 from bisect import bisect_right
@@ -15,48 +16,40 @@ from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.past_texts import BETWEEN, IndexedText
 from ouzel.engine.speculation.rules.suffix_index import MAX_MATCH, SuffixIndex
 
-MAX_GUESSES = 31  # with the row in front of them: a power of two
-_LENGTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # with which a class of matches begins
+MAX_PROPOSED = 31  # together with the row before them: a power of two
+_LENGTHS = (0, 1, 2, 3, 4, 6, 8, 12, 16, 24)  # shortest match of each class
 _MIN_CHANCE = 0.03
-FIRST_CHANCES = (
-    0.15,
-    0.15,
-    0.3,
-    0.4,
-    0.5,
-    0.6,
-    0.7,
-    0.8,
-    0.85,
-    0.9,
-)  # of each class, until some were tried
-_LEAST_FOLLOWED = 2  # tokens that match where the output is taken to follow another text
-_MAX_REPLACED = 4  # tokens in a row, until it is taken to follow it no more
+# for each class, until some tokens were proposed
+FIRST_CHANCES = (0.15, 0.15, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.85, 0.9)
+_LEAST_FOLLOWED = 2  # shortest match after which the output is taken to follow another text
+_MAX_REPLACED = 4  # replaced tokens in a row after which it is not
 
 
-class Guesses(msgspec.Struct, frozen=True):
+class LookupProposal(msgspec.Struct, frozen=True):
+    """Holds the proposed tokens and the length of the match before them."""
+
     token_ids: tuple[int, ...]
     match_length: int
 
 
 class _Followed(msgspec.Struct, frozen=True):
-    """The output goes on as another text does from `place` on, or did until lately."""
+    """Holds a place in another text where the output continues, or did until lately."""
 
     source: list[int]
     place: int
-    num_tokens: int  # of the sequence, then
+    num_tokens: int  # tokens of the sequence at that time
     num_replaced: int = 0
 
     def place_at(self, num_tokens: int) -> int:
-        """Moves on as the sequence did."""
+        """Moves the place on by the tokens that the sequence gained."""
         return self.place + num_tokens - self.num_tokens
 
-    def behind_replaced(self, num_tokens: int) -> "_Followed":
+    def skip_replaced(self, num_tokens: int) -> "_Followed":
         return _Followed(self.source, self.place_at(num_tokens), num_tokens, self.num_replaced + 1)
 
 
 class PromptLookup:
-    """Guesses for one sequence."""
+    """Finds proposals for one sequence."""
 
     def __init__(
         self, common_rates: AcceptanceRates, predicted_token_ids: list[int], num_prompt_tokens: int
@@ -64,59 +57,63 @@ class PromptLookup:
         self.rates = AcceptanceRates(common_rates)
         self._num_prompt_tokens = num_prompt_tokens
         self._own = SuffixIndex()
-        # The output begins as its prediction does, whatever stands before it: `BETWEEN` stands for that in both.
+        # The output begins like its prediction after any prompt: `BETWEEN` marks the start
+        # of both.
         self._predicted = (
             IndexedText([BETWEEN, *predicted_token_ids]) if predicted_token_ids else None
         )
         self._followed: _Followed | None = None
 
-    def guess(
+    def propose(
         self,
         token_ids: list[int],
         past: list[IndexedText],
         *,
         max_length: int | None,
         max_ngram: int | None,
-    ) -> Guesses | None:
-        """`token_ids` are those of prompt and output; None: nothing like their end was seen."""
+    ) -> LookupProposal | None:
+        """Finds tokens that may follow prompt and output, `token_ids`; None if nothing matches."""
         limit = MAX_MATCH if max_ngram is None else max_ngram
-        num_guesses = MAX_GUESSES if max_length is None else min(max_length, MAX_GUESSES)
-        found = self._longest(token_ids, past, limit)
-        if found is not None and found.length >= _LEAST_FOLLOWED:
-            self._followed = _Followed(found.source, found.place, len(token_ids))
+        num_proposed = MAX_PROPOSED if max_length is None else min(max_length, MAX_PROPOSED)
+        match = self._find_longest(token_ids, past, limit)
+        if match is not None and match.length >= _LEAST_FOLLOWED:
+            self._followed = _Followed(match.source, match.place, len(token_ids))
         elif self._followed is not None:
-            followed = self._followed.behind_replaced(len(token_ids))
+            followed = self._followed.skip_replaced(len(token_ids))
             self._followed = followed if followed.num_replaced < _MAX_REPLACED else None
-            if found is None or self.rates.chance(_class_of(0)) > self.rates.chance(
-                _class_of(found.length)
+            if match is None or self.rates.chance(_find_class(0)) > self.rates.chance(
+                _find_class(match.length)
             ):
-                found = _Found(followed.source, followed.place, 0)
-        return None if found is None else _guesses(found, num_guesses)
+                match = _TextMatch(followed.source, followed.place, 0)
+        return None if match is None else _make_proposal(match, num_proposed)
 
-    def _longest(
+    def _find_longest(
         self, token_ids: list[int], past: list[IndexedText], limit: int
-    ) -> "_Found | None":
+    ) -> "_TextMatch | None":
         self._own.follow(token_ids)
-        best = self._found(self._own, token_ids, token_ids, limit, len(token_ids))
+        best = self._search(self._own, token_ids, token_ids, limit, len(token_ids))
         if self._predicted is not None:
             output = [BETWEEN, *token_ids[self._num_prompt_tokens :]]
-            found = self._found(
+            match = self._search(
                 self._predicted.index, self._predicted.token_ids, output, limit, len(token_ids)
             )
-            if found is not None and (
-                best is None or found.length >= min(best.length, len(output))
+            if match is not None and (
+                best is None or match.length >= min(best.length, len(output))
             ):
-                best = found
+                best = match
         for text in past:
-            found = self._found(text.index, text.token_ids, token_ids, limit, len(token_ids))
-            if found is not None and (best is None or found.length > best.length):
-                best = found
+            match = self._search(text.index, text.token_ids, token_ids, limit, len(token_ids))
+            if match is not None and (best is None or match.length > best.length):
+                best = match
         return best
 
-    def _found(
+    def _search(
         self, index: SuffixIndex, source: list[int], end: list[int], limit: int, num_tokens: int
-    ) -> "_Found | None":
-        """Tries first where the text that is followed goes on: a common pair has more places than are tried."""
+    ) -> "_TextMatch | None":
+        """Searches one text; tries the place first where the followed text continues.
+
+        A common pair of tokens has more places than the search tries.
+        """
         followed = self._followed
         likely = (
             None
@@ -124,37 +121,41 @@ class PromptLookup:
             else followed.place_at(num_tokens)
         )
         match = index.longest(source, end, limit, likely)
-        return None if match is None else _Found(source, match.place, match.length)
+        return None if match is None else _TextMatch(source, match.place, match.length)
 
-    def chances(self, guesses: Guesses) -> list[float]:
-        """Returns for each guess the probability that it and all before it come true, until that is next to nothing."""
+    def chances(self, proposal: LookupProposal) -> list[float]:
+        """Returns for each token the probability that it and all before it are accepted, while not
+        tiny.
+        """
         chances, chance = list[float](), 1.0
-        for number in range(len(guesses.token_ids)):
-            chance *= self.rates.chance(_class_of(guesses.match_length + number))
+        for number in range(len(proposal.token_ids)):
+            chance *= self.rates.chance(_find_class(proposal.match_length + number))
             if chance < _MIN_CHANCE and chances:
                 break
             chances.append(chance)
         return chances
 
-    def note(self, guesses: Guesses, num_tried: int, num_came: int) -> None:
-        """Takes note of which guesses came true; what was behind a wrong one says nothing."""
-        for number in range(min(num_tried, num_came + 1)):
-            self.rates.note(_class_of(guesses.match_length + number), came=number < num_came)
+    def note(self, proposal: LookupProposal, num_tried: int, num_accepted: int) -> None:
+        """Records the accepted tokens; tokens after the first rejected one do not count."""
+        for number in range(min(num_tried, num_accepted + 1)):
+            self.rates.note(
+                _find_class(proposal.match_length + number), accepted=number < num_accepted
+            )
 
 
-class _Found(msgspec.Struct, frozen=True):
+class _TextMatch(msgspec.Struct, frozen=True):
     source: list[int]
     place: int
     length: int
 
 
-def _guesses(found: _Found, num: int) -> Guesses | None:
+def _make_proposal(match: _TextMatch, num: int) -> LookupProposal | None:
     following = takewhile(
-        lambda token_id: token_id != BETWEEN, found.source[found.place : found.place + num]
+        lambda token_id: token_id != BETWEEN, match.source[match.place : match.place + num]
     )
     token_ids = tuple(following)
-    return Guesses(token_ids, found.length) if token_ids else None
+    return LookupProposal(token_ids, match.length) if token_ids else None
 
 
-def _class_of(match_length: int) -> int:
+def _find_class(match_length: int) -> int:
     return bisect_right(_LENGTHS, match_length) - 1

@@ -1,16 +1,19 @@
-"""How many guesses a step computes is chosen so that it gives most tokens per second.
+"""Chooses how many proposed tokens a step computes, for the most tokens per second.
 
-A guess is worth its probability, and costs a row; one of a draft model costs a step of that as well. Rows go to the
-likeliest guesses, over all sequences, as long as they make the whole faster by what is expected.
+A proposed token yields its probability of acceptance and costs a row; a drafted token also costs a
+step of the draft model. Rows go to the likeliest tokens over all sequences, as long as they raise
+the expected speed.
 
-A step of another number of rows than the one before costs more. So what was taken last is taken again where little
-speaks against it. The way back to no guesses is not charged: else many rows, once taken, would be kept for nothing.
-Where drafts begin, the change is charged to several steps, as there are always as many as are asked for.
+A step with another number of rows than the step before costs more. So the last number is taken
+again unless the gain of another one is larger. The way back to no proposals is not charged:
+otherwise a large number of rows, once taken, would stay for no gain. At the start of drafts the
+change is charged to several steps, because the number of drafted tokens is always the wanted one.
 
-States of recurrent layers go back where not all guesses come, and what came is computed again with the next step: that
-is charged by the probability of it. A step that has such rows is slow, with guesses and without, so that guesses seem
-to pay: instead it takes those by which it falls least behind the fastest steps that have nothing to compute again.
-Source: Howard, Dynamic Programming and Markov Processes, 1960: maximising an average reward.
+States of recurrent layers go back unless all proposed tokens are accepted, and the accepted tokens
+are computed again in the next step: this is charged by its probability. A step with such rows is
+slow, with or without proposals, so a comparison within the step would favour proposals too much.
+Instead it takes the number that falls least behind the fastest steps without repeated rows. Source:
+Howard, Dynamic Programming and Markov Processes, 1960: maximising an average reward.
 """
 
 from collections import Counter
@@ -21,47 +24,50 @@ import msgspec
 
 from ouzel.engine.speculation.rules.step_costs import SeveralCosts, StepCosts
 
-MAX_ROWS = 64  # to sample from, of a step with guesses: 39 MB of logits with Qwen3's vocabulary
-MIN_GAIN = 1.03  # below it, noise of the measurement may be all
-MIN_GAIN_OF_DRAFTS = 1.05  # where none were made before: what they gain is known less
-_STEPS_OF_DRAFTS = 8  # of which the first one pays for the change
+MAX_ROWS = 64  # sampled rows of a step with proposals: 39 MB of logits with Qwen3's vocabulary
+MIN_GAIN = 1.03  # a smaller gain may be noise of the measurement
+MIN_GAIN_OF_DRAFTS = 1.05  # where no drafts were made before: their gain is less certain
+_STEPS_OF_DRAFTS = 8  # steps that share the change of the row count when drafts begin
 
 
-class Offer(msgspec.Struct, frozen=True):
-    """One sequence could have these guesses, one after the other."""
+class RowCandidate(msgspec.Struct, frozen=True):
+    """Describes the tokens that one sequence may propose, one after the other."""
 
-    chances: tuple[float, ...]  # of each, that it and all before it come true: they do not rise
-    num_context_tokens: int  # that a row attends to
-    num_rows: int = 1  # of its known tokens
-    is_drafted: bool = False  # each costs a step of the draft model, which others may share
-    # that the draft model needs before the first, spread over the steps that gain by it
+    # chance of each token that it and all before it are accepted: never rising
+    chances: tuple[float, ...]
+    num_context_tokens: int  # tokens that a row attends to
+    num_rows: int = 1  # rows of the sequence's known tokens
+    is_drafted: bool = False  # each token costs a step of the draft model, which sequences share
+    # seconds for the draft model's missing tokens, divided by the steps that profit
     catch_up_s: float = 0.0
 
 
-class _Guess(msgspec.Struct, frozen=True):
+class _Token(msgspec.Struct, frozen=True):
+    """Describes one token of a candidate."""
+
     chance: float
     depth: int
-    offer: int
+    candidate: int
 
 
 class Step(msgspec.Struct, frozen=True):
-    """What is computed in any case."""
+    """Describes the rows that are computed in any case."""
 
     num_rows: int
-    num_tokens: int  # that come of it
-    attention_s: float = 0.0  # for what lies in the cache, without guesses
-    last_num_rows: int | None = None  # of the step before,
-    has_drafted: bool = False  # which had drafts
-    num_several: int = 0  # sequences with several rows, and how many these are
+    num_tokens: int  # tokens that these rows yield
+    attention_s: float = 0.0  # seconds for the cached context, without proposals
+    last_num_rows: int | None = None  # rows of the step before
+    has_drafted: bool = False  # whether the step before had drafts
+    num_several: int = 0  # sequences with several rows
     num_rows_of_several: int = 0
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """The likeliest guesses, so many, are computed."""
+    """Describes a step that computes the `num_proposed` tokens with the highest chances."""
 
-    num_guesses: int
-    num_tokens: float  # that are expected to come
-    seconds: float  # that this is expected to take, with what is computed again
+    num_proposed: int
+    num_tokens: float  # expected number of tokens
+    seconds: float  # expected seconds, with the rows to compute again
     is_drafted: bool
 
     @property
@@ -69,44 +75,49 @@ class _Plan(msgspec.Struct, frozen=True):
         return self.num_tokens / self.seconds
 
 
-def row_plan(
-    offers: Sequence[Offer], step: Step, costs: StepCosts, draft: StepCosts | None = None
+def plan_rows(
+    candidates: Sequence[RowCandidate], step: Step, costs: StepCosts, draft: StepCosts | None = None
 ) -> list[int]:
-    """Returns how many guesses each offer gets."""
-    guesses = [
-        _Guess(chance, depth, number)
-        for number, offer in enumerate(offers)
-        for depth, chance in enumerate(offer.chances)
+    """Returns the number of proposed tokens for each candidate."""
+    tokens = [
+        _Token(chance, depth, number)
+        for number, candidate in enumerate(candidates)
+        for depth, chance in enumerate(candidate.chances)
     ]
-    guesses.sort(key=lambda guess: (-guess.chance, guess.depth))
-    guesses = guesses[: max(0, MAX_ROWS - step.num_tokens)]
-    plans = list(_plans(guesses, offers, step, costs, draft))
-    best = _fastest(plans, has_drafted=step.has_drafted)
-    owing = [offer for offer in offers if offer.num_rows > 1]
-    if owing and costs.several is not None:
-        settled = [msgspec.structs.replace(offer, num_rows=1) for offer in offers]
-        lasting = _fastest(
-            _plans(guesses, settled, _settled(step, owing), costs, draft),
+    tokens.sort(key=lambda token: (-token.chance, token.depth))
+    tokens = tokens[: max(0, MAX_ROWS - step.num_tokens)]
+    plans = list(_make_plans(tokens, candidates, step, costs, draft))
+    best = _find_fastest(plans, has_drafted=step.has_drafted)
+    repeating = [candidate for candidate in candidates if candidate.num_rows > 1]
+    if repeating and costs.several is not None:
+        settled_candidates = [
+            msgspec.structs.replace(candidate, num_rows=1) for candidate in candidates
+        ]
+        lasting = _find_fastest(
+            _make_plans(tokens, settled_candidates, _settle(step, repeating), costs, draft),
             has_drafted=step.has_drafted,
         )
         best = max(plans, key=lambda plan: plan.num_tokens - lasting.speed * plan.seconds)
-    taken = Counter(guess.offer for guess in guesses[: best.num_guesses])
-    return [taken[number] for number in range(len(offers))]
+    counts = Counter(token.candidate for token in tokens[: best.num_proposed])
+    return [counts[number] for number in range(len(candidates))]
 
 
-def _settled(step: Step, owing: list[Offer]) -> Step:
-    """Returns the step as it would be if nothing had to be computed again."""
-    num_rows = sum(offer.num_rows for offer in owing)
+def _settle(step: Step, repeating: list[RowCandidate]) -> Step:
+    """Returns the step without rows that are computed again."""
+    num_rows = sum(candidate.num_rows for candidate in repeating)
     return msgspec.structs.replace(
         step,
-        num_rows=step.num_rows - num_rows + len(owing),
-        num_several=step.num_several - len(owing),
+        num_rows=step.num_rows - num_rows + len(repeating),
+        num_several=step.num_several - len(repeating),
         num_rows_of_several=step.num_rows_of_several - num_rows,
     )
 
 
-def _fastest(plans: Iterable[_Plan], *, has_drafted: bool) -> _Plan:
-    """Takes that without guesses first; others have to gain something."""
+def _find_fastest(plans: Iterable[_Plan], *, has_drafted: bool) -> _Plan:
+    """Returns the fastest plan.
+
+    A plan with proposals must exceed the first, which has none, by a margin.
+    """
     plain, *others = plans
     best, least = plain, MIN_GAIN * plain.speed
     least_with_drafts = least if has_drafted else MIN_GAIN_OF_DRAFTS * plain.speed
@@ -116,59 +127,65 @@ def _fastest(plans: Iterable[_Plan], *, has_drafted: bool) -> _Plan:
     return best
 
 
-def _plans(
-    guesses: list[_Guess],
-    offers: Sequence[Offer],
+def _make_plans(
+    tokens: list[_Token],
+    candidates: Sequence[RowCandidate],
     step: Step,
     costs: StepCosts,
     draft: StepCosts | None,
 ) -> Iterator[_Plan]:
-    """Gives that without guesses, and one with each guess more."""
+    """Yields the plan without proposals, and a plan for each further token."""
     num_several, num_own = step.num_several, step.num_rows_of_several
     num_tokens, attention_s, draft_s = float(step.num_tokens), step.attention_s, 0.0
     yield _Plan(
         0,
         num_tokens,
-        costs.of_step(step.num_rows, num_several, num_own) + attention_s,
+        costs.estimate_step(step.num_rows, num_several, num_own) + attention_s,
         is_drafted=False,
     )
-    num_drafted = Counter[int]()  # sequences, by depth
-    all_come = [1.0] * len(offers)  # the probability that all guesses of an offer so far do
-    for place, guess in enumerate(guesses, start=1):
-        offer = offers[guess.offer]
-        num_tokens += guess.chance
-        num_own_rows = offer.num_rows + guess.depth
-        more_s = costs.attention.of(num_own_rows + 1) - costs.attention.of(num_own_rows)
-        attention_s += offer.num_context_tokens * more_s
-        if offer.is_drafted and draft is not None:
-            num_beside = num_drafted[guess.depth]
-            draft_s += draft.of(num_beside + 1) - (draft.of(num_beside) if num_beside else 0.0)
-            num_drafted[guess.depth] += 1
-            draft_s += 0.0 if guess.depth else offer.catch_up_s
+    num_drafted = Counter[int]()  # sequences with a drafted token, by depth
+    # for each candidate, the probability that all its tokens so far are accepted
+    all_accepted = [1.0] * len(candidates)
+    for place, token in enumerate(tokens, start=1):
+        candidate = candidates[token.candidate]
+        num_tokens += token.chance
+        num_own_rows = candidate.num_rows + token.depth
+        more_s = costs.attention.estimate(num_own_rows + 1) - costs.attention.estimate(num_own_rows)
+        attention_s += candidate.num_context_tokens * more_s
+        if candidate.is_drafted and draft is not None:
+            num_beside = num_drafted[token.depth]
+            draft_s += draft.estimate(num_beside + 1) - (
+                draft.estimate(num_beside) if num_beside else 0.0
+            )
+            num_drafted[token.depth] += 1
+            draft_s += 0.0 if token.depth else candidate.catch_up_s
         num_rows = step.num_rows + place
         change_s = _change_s(
             step, num_rows, costs, begins_drafts=bool(num_drafted) and not step.has_drafted
         )
-        is_single = guess.depth == 0 and offer.num_rows == 1
+        is_single = token.depth == 0 and candidate.num_rows == 1
         num_several += is_single
         num_own += 1 + is_single
-        all_come[guess.offer] = guess.chance
-        again_s = _again_s(all_come, num_tokens - step.num_tokens, costs.several)
-        step_s = costs.of_step(num_rows, num_several, num_own) + attention_s
+        all_accepted[token.candidate] = token.chance
+        repeat_s = _repeat_s(all_accepted, num_tokens - step.num_tokens, costs.several)
+        step_s = costs.estimate_step(num_rows, num_several, num_own) + attention_s
         yield _Plan(
-            place, num_tokens, step_s + change_s + draft_s + again_s, is_drafted=bool(num_drafted)
+            place, num_tokens, step_s + change_s + draft_s + repeat_s, is_drafted=bool(num_drafted)
         )
 
 
-def _again_s(all_come: list[float], num_more: float, several: SeveralCosts | None) -> float:
-    """Returns the seconds more that the next step is expected to take for what it computes again.
+def _repeat_s(all_accepted: list[float], num_more: float, several: SeveralCosts | None) -> float:
+    """Returns the expected seconds of the next step for rows that are computed again.
 
-    `all_come` are the probabilities of the sequences, `num_more` the guesses that are expected to come.
+    `all_come` has the probability that all is accepted by candidate; `num_more` is the expected
+    number of accepted tokens.
     """
     if several is None:
         return 0.0
     once_s = several.first_s + several.row_s * (1 + num_more)
-    return (1 - prod(all_come)) * once_s + sum(1 - each for each in all_come) * several.each_s
+    return (1 - prod(all_accepted)) * once_s + sum(
+        1 - each for each in all_accepted
+    ) * several.each_s
 
 
 def _change_s(step: Step, num_rows: int, costs: StepCosts, *, begins_drafts: bool) -> float:

@@ -1,34 +1,34 @@
-"""A text is searched for the longest stretch that ends as another one does.
+"""Searches a text for the longest match with the end of another text.
 
-Places that stand behind equal pairs of tokens form chains, newest first, as in compressors of the LZ77 kind (RFC 1951,
-section 4): a look-up walks one chain, however long the text is.
+Places after equal pairs of tokens form chains, newest first, as in compressors of the LZ77 kind
+(RFC 1951, section 4): a search walks one chain, however long the text is.
 """
 
 from collections.abc import Sequence
 
 import msgspec
 
-MAX_MATCH = 32  # a longer one says no more
-_MAX_CANDIDATES = 16  # of a chain: a common pair has many
+MAX_MATCH = 32  # a longer match gives no more certainty
+_MAX_CANDIDATES = 16  # places of a chain to try: a common pair has many
 
 
 class Match(msgspec.Struct, frozen=True):
-    """The tokens before `place` are those that the other text ends with."""
+    """Describes a match: the `length` tokens before `place` equal the end of the other text."""
 
     place: int
     length: int
 
 
 class SuffixIndex:
-    """Knows one text, which may grow at its end."""
+    """Indexes one text, which may grow at its end."""
 
     def __init__(self) -> None:
-        self._newest: dict[tuple[int, int], int] = {}  # the last place behind each pair
-        self._newest_single: dict[int, int] = {}  # and behind each token
-        self._before: list[int] = []  # of each place: the one before it in its chain, or -1
+        self._newest: dict[tuple[int, int], int] = {}  # the last place after each pair
+        self._newest_single: dict[int, int] = {}  # the last place after each token
+        self._before: list[int] = []  # the place before each place in its chain, or -1
 
     def follow(self, text: Sequence[int]) -> None:
-        """Takes note of what was added to the text since the last call."""
+        """Adds the tokens that the text gained since the last call."""
         begin = len(self._before)
         for place in range(begin, len(text)):
             if place < 2:
@@ -47,9 +47,10 @@ class SuffixIndex:
         max_length: int = MAX_MATCH,
         likely: int | None = None,
     ) -> Match | None:
-        """Returns where the known `text` goes on after the longest end of the other one.
+        """Returns the place in `text` (the indexed text) after the longest match with the end of
+        `end`.
 
-        Of equals it is the `likely` place, else the newest.
+        Among equal lengths the `likely` place wins, then the newest.
         """
         max_length = min(max_length, MAX_MATCH)
         best = None
@@ -78,7 +79,7 @@ def _ends_alike(text: Sequence[int], place: int, end: Sequence[int]) -> bool:
 
 
 def _common_length(text: Sequence[int], place: int, end: Sequence[int], max_length: int) -> int:
-    """Returns how many tokens before `place` are those that `end` has last; two are known to be."""
+    """Counts the equal tokens before `place` and at the end of `end`; two are known to be equal."""
     length = 2
     limit = min(max_length, place, len(end))
     while length < limit and text[place - 1 - length] == end[-1 - length]:
