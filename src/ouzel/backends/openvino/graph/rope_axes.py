@@ -5,7 +5,8 @@ In a text all three are equal, so that nothing changes. Reference: Qwen2-VL (Wan
 
 from dataclasses import replace
 
-from ouzel.backends.openvino.graph.rope import Rope, rope_section
+from ouzel.backends.openvino.graph.rope import Rope
+from ouzel.checkpoint.context_length import rope_section
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
