@@ -21,7 +21,7 @@ from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.serve.engine_factories import expected_vocab_size, grammar_tokenizer
-from ouzel.serve.model_options import output_format
+from ouzel.serve.output_format import read_output_format
 from ouzel.tokenizer.huggingface import load_tokenizer
 
 MAX_BYTES = 2 * 2**30
@@ -34,7 +34,7 @@ def open_model(directory: Path) -> None:
     grammar_tokenizer(directory, expected_vocab_size(directory))
     load_tokenizer(directory)
     ChatTemplate.load(directory, max_cpu_s=1.0)
-    output_format(directory, ModelConfig(model=str(directory)))
+    read_output_format(directory, ModelConfig(model=str(directory)))
     sampling_defaults(directory)
     with tempfile.TemporaryDirectory() as cache_dir:
         load_checkpoint(directory, config, read_weights("int8"), cache_dir)

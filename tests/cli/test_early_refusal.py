@@ -5,15 +5,17 @@ import logging
 from pathlib import Path
 from shutil import copytree, ignore_patterns
 
+import msgspec
 import pytest
 
 from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.cli.app import main
-from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.serve.model_options import check_with_model
+from ouzel.options.model_settings import ModelSettings
+from ouzel.serve.open_models import open_model
 from tests.cli.running import failure, serving
 
 Json = dict[str, object]
@@ -83,7 +85,7 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         (("--lora", "a"), "--lora: lora must be NAME=PATH, found 'a'"),
         (
             ("--lora", "a=/nowhere"),
-            "--lora a=/nowhere: is no adapter of PEFT's, it has no adapter_config.json",
+            "--lora a=/nowhere: must be a PEFT adapter, it has no adapter_config.json",
         ),
         (
             ("--chat-template", "/nowhere.jinja"),
@@ -143,6 +145,12 @@ def test_a_response_template_that_describes_no_calls(
     assert line.endswith("response_template, which describes no tool calls for this model")
 
 
+def check(directory: Path, engine: EngineConfig, **options: int | str) -> None:
+    """Opens the model of the directory with these options, as every command does."""
+    model = msgspec.convert({"model": str(directory), **options}, ModelConfig)
+    open_model(ModelSettings(model, engine, VllmConfig(), frozenset()))
+
+
 ROPE: Json = {"rope_theta": 10000.0}
 CONFIGS: list[Json] = [
     {"max_position_embeddings": 4096},
@@ -174,10 +182,10 @@ def test_the_limit_is_the_one_that_the_engine_will_find(tmp_path: Path, config: 
     (tmp_path / "config.json").write_text(json.dumps(config))
     limit = read_rope(HfConfig(config), head_dim=64).max_positions
 
-    check_with_model(ModelConfig(max_model_len=limit), EngineConfig(), tmp_path)
+    check(tmp_path, EngineConfig(), max_model_len=limit)
 
     with pytest.raises(InvalidOption, match=f"must be <= {limit}, "):
-        check_with_model(ModelConfig(max_model_len=limit + 1), EngineConfig(), tmp_path)
+        check(tmp_path, EngineConfig(), max_model_len=limit + 1)
 
 
 def test_of_an_ir_the_positions_of_its_config_count(tmp_path: Path) -> None:
@@ -185,14 +193,14 @@ def test_of_an_ir_the_positions_of_its_config_count(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS[2]))
 
     with pytest.raises(InvalidOption, match=r"must be <= 4096, "):
-        check_with_model(ModelConfig(max_model_len=4097), EngineConfig(kv_cache_gib=1), tmp_path)
+        check(tmp_path, EngineConfig(kv_cache_gib=1), max_model_len=4097)
 
 
 def test_an_ir_is_not_compressed(tmp_path: Path) -> None:
     (tmp_path / "openvino_model.xml").touch()
 
     with pytest.raises(InvalidOption, match=r"--weights: must be auto, .* given 'int4'"):
-        check_with_model(ModelConfig(weights="int4"), EngineConfig(), tmp_path)
+        check(tmp_path, EngineConfig(), weights="int4")
 
 
 @pytest.mark.parametrize("config", [{}, {"max_position_embeddings": "many"}, {"rope_scaling": 1}])
@@ -201,7 +209,7 @@ def test_what_is_wrong_with_the_models_files_is_for_the_engine_to_say(
 ) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
 
-    check_with_model(ModelConfig(max_model_len=10**6), EngineConfig(kv_cache_gib=0.001), tmp_path)
+    check(tmp_path, EngineConfig(kv_cache_gib=0.001), max_model_len=10**6)
 
 
 def test_what_only_the_engine_can_tell_is_one_line_too(tmp_path: Path) -> None:

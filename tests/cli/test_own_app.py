@@ -20,9 +20,9 @@ async def test_the_demo_model_answers_without_a_server(
 ) -> None:
     monkeypatch.setenv("OUZEL_API_KEY", "of-the-server")
     arguments = ["--cache-dir", str(tmp_path), "--kv-cache-gib", "0.05", "--no-engine-process"]
-    options, local = read_own_model(arguments, command="chat")
+    options, model = read_own_model(arguments, command="chat")
 
-    async with in_process_app(options, local) as client:
+    async with in_process_app(options, model) as client:
         answer = await client.ask("POST", "/v1/chat/completions", msgspec.json.encode(QUESTION))
 
     assert "1, 2, 3, 4, 5" in msgspec.json.decode(answer.body)["choices"][0]["message"]["content"]

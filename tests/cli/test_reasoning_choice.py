@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.config import ModelConfig
-from ouzel.serve.model_options import output_format
+from ouzel.serve.output_format import read_output_format
 
 CALLS = "<tool_call></tool_call>"
 MESSAGES = "{% for message in messages %}{{ message.content }}{% endfor %}"
@@ -39,7 +39,7 @@ def test_a_model_reasons_where_its_template_or_its_tokenizer_knows_a_mark(
 ) -> None:
     write_model(tmp_path, template=template, tokens=tokens)
 
-    chosen = output_format(tmp_path, ModelConfig(reasoning_parser=reasoning_parser))
+    chosen = read_output_format(tmp_path, ModelConfig(reasoning_parser=reasoning_parser))
 
     assert chosen.calls is not None and chosen.calls.names[0] == "hermes"
     assert (chosen.reasoning is not None) == reasons
@@ -49,4 +49,4 @@ def test_a_tokenizer_that_cannot_be_read_knows_no_mark(tmp_path: Path) -> None:
     (tmp_path / "chat_template.jinja").write_text(MESSAGES + CALLS)
     (tmp_path / "tokenizer.json").write_text("{")
 
-    assert output_format(tmp_path, ModelConfig()).reasoning is None
+    assert read_output_format(tmp_path, ModelConfig()).reasoning is None

@@ -10,7 +10,7 @@ from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
-from ouzel.options.vllm_options import check_vllm_model
+from ouzel.serve.open_models import open_model
 from ouzel.serve.vllm_engine import child_spec, engine_arguments, link_to_server
 from tests.backends import GOLDEN
 
@@ -21,6 +21,11 @@ URL = ("--engine-url", "http://127.0.0.1:8000")
 
 def parse(*arguments: str, **environment: str) -> Options:
     return read_command_line([*arguments], environment)
+
+
+def check(directory: Path, *arguments: str) -> None:
+    """Opens the model of the directory with these options, as every command does."""
+    open_model(parse(str(directory), *arguments).all_models[0])
 
 
 @pytest.mark.parametrize(
@@ -183,14 +188,15 @@ def test_the_child_gets_the_marks_of_the_reasoning_where_they_are_tokens() -> No
 
 
 def test_models_that_only_openvino_can_serve(tmp_path: Path) -> None:
-    (tmp_path / "m.gguf").touch()
+    for name in ("config.json", "model.safetensors", "m.gguf"):
+        (tmp_path / name).write_text("{}")
     with pytest.raises(InvalidOption, match="needs a model of safetensors"):
-        check_vllm_model(parse(*PYTHON).vllm, tmp_path)
-    check_vllm_model(parse(*URL).vllm, tmp_path)
+        check(tmp_path, *PYTHON)
+    check(tmp_path, *URL)
     (tmp_path / "openvino_model.xml").touch()
     with pytest.raises(InvalidOption, match="cannot serve an OpenVINO IR"):
-        check_vllm_model(parse(*URL).vllm, tmp_path)
-    check_vllm_model(parse().vllm, tmp_path)
+        check(tmp_path, *URL)
+    check(tmp_path)
 
 
 @pytest.mark.parametrize("name", ["minilm", "qwen3-classifier"])
@@ -198,7 +204,7 @@ def test_models_that_make_vectors(name: str) -> None:
     with pytest.raises(
         InvalidOption, match=f"needs a model that generates, .*{name} makes vectors or scores"
     ):
-        check_vllm_model(parse(*URL).vllm, GOLDEN.parent / "golden_sentences" / name)
+        check(GOLDEN.parent / "golden_sentences" / name, *URL)
 
 
 def test_certificates_that_cannot_be_read() -> None:

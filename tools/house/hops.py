@@ -34,10 +34,9 @@ from starlette.types import ASGIApp, Message, Scope
 
 import ouzel
 from ouzel.api.app import create_app
-from ouzel.config import ModelConfig
 from ouzel.engine_client import EngineClient, EngineSpec
-from ouzel.model_store.model_directory import find_or_download
 from ouzel.options.options import read_options
+from ouzel.serve.open_models import open_model
 from ouzel.serve.open_store import store_of
 from ouzel.serve.served_model import load_served_model
 
@@ -205,10 +204,10 @@ def longest_chain(recorded: dict[str, list[Hop]]) -> int:
 
 async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None:
     """Answers the request twice and records the second answer, without work that is done once."""
-    local = find_or_download(ModelConfig())
     engine = EngineClient(ENGINE, in_thread=True)
     with tempfile.TemporaryDirectory() as data_dir:
         options = read_options({"data_dir": data_dir}, {})
+        local = open_model(options.all_models[0]).local
         model = await load_served_model(options, local, engine, asyncio.create_task(engine.start()))
         store = await store_of(options.store)
         app = create_app(model, options.limits, options.server, store)

@@ -140,8 +140,8 @@ def _own(rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
     """Reads the options of the model. Raises OuzelError."""
     from ouzel.serve.in_process_app import in_process_app, read_own_model  # noqa: PLC0415  only where there is no server
 
-    options, local = read_own_model(rest, command="bench", other_flags=bench_flags())
-    return in_process_app(options, local)
+    options, model = read_own_model(rest, command="bench", other_flags=bench_flags())
+    return in_process_app(options, model)
 
 
 async def _run(

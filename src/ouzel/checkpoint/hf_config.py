@@ -8,7 +8,7 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from ouzel.checkpoint.model_files import MAX_VOCAB_SIZE, brief, read_json_object
+from ouzel.checkpoint.model_files import CONFIG_FILE, MAX_VOCAB_SIZE, brief, read_config_json
 from ouzel.errors import ModelLoadError
 
 MAX_SIZE = 2**31 - 1
@@ -43,7 +43,7 @@ class HfConfig:
     """It is one JSON object of the file; nested objects are read through `section`."""
 
     def __init__(
-        self, values: dict[str, Any], source: str = "config.json"
+        self, values: dict[str, Any], source: str = CONFIG_FILE
     ) -> None:  # Any: JSON, checked by the getters
         self.values = values
         self._source = source
@@ -182,9 +182,8 @@ class HfConfig:
 
 
 def read_hf_config(directory: Path) -> HfConfig:
-    path = directory / "config.json"
-    if not path.is_file():
+    if not (directory / CONFIG_FILE).is_file():
         raise ModelLoadError(
             f"{directory} has no config.json: it is not a Hugging Face model directory"
         )
-    return HfConfig(read_json_object(path))
+    return HfConfig(read_config_json(directory))

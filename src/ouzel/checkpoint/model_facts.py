@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.checkpoint.model_files import JsonObject, read_json_object
+from ouzel.checkpoint.model_files import JsonObject, read_config_json
 
 _MAX_HEADER_BYTES = 32 * 2**20  # ten times what a model of 100,000 tensors has
 _OF_QUANTISED = (
@@ -36,7 +36,7 @@ class _Tensor(msgspec.Struct):
 
 
 def read_model_facts(directory: Path) -> ModelFacts:
-    config = read_json_object(directory / "config.json")
+    config = read_config_json(directory)
     checkpoint = sorted(directory.glob("*.safetensors"))
     graph = sorted(
         directory.glob("openvino_model.bin")

@@ -19,6 +19,7 @@ from ouzel.errors import ModelLoadError
 
 JsonObject = dict[str, object]
 
+CONFIG_FILE = "config.json"
 MAX_JSON_BYTES = 16 * 2**20
 MAX_TEMPLATE_BYTES = 2**20
 MAX_TOKENIZER_BYTES = 128 * 2**20
@@ -106,8 +107,8 @@ def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
     path = directory / "generation_config.json"
     declared: object = read_generation_config(directory).eos_token_id
     if declared is None:
-        path = directory / "config.json"
-        declared = read_json_object(path).get("eos_token_id")
+        path = directory / CONFIG_FILE
+        declared = read_config_json(directory).get("eos_token_id")
     candidates = declared if isinstance(declared, list) else [declared]
     token_ids = tuple(token_id for token_id in candidates if isinstance(token_id, int))
     for token_id in token_ids:
@@ -130,6 +131,14 @@ def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTex
         if texts is not None:
             return texts
     return None
+
+
+def read_config_json(directory: Path) -> JsonObject:
+    """Reads `config.json` of a model directory; `hf_config.py` reads its values with types and limits.
+
+    Returns an empty object if there is no such file. Raises ModelLoadError if it is broken.
+    """
+    return read_json_object(directory / CONFIG_FILE)
 
 
 def read_json_object(path: Path) -> JsonObject:

@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from ouzel.checkpoint.activations import Activation
-from ouzel.checkpoint.model_files import JsonObject, brief, read_json_object
+from ouzel.checkpoint.model_files import (
+    CONFIG_FILE,
+    JsonObject,
+    brief,
+    read_config_json,
+    read_json_object,
+)
 from ouzel.errors import ModelLoadError
 
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
@@ -90,7 +96,7 @@ def read_sentence_files(
 
     Raises ModelLoadError, which names the file.
     """
-    config, own = read_json_object(directory / "config.json"), read_json_object(directory / _CONFIG)
+    config, own = read_config_json(directory), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
     reading = _reading(directory, modules)
@@ -128,11 +134,11 @@ def _modules(directory: Path) -> list[JsonObject]:
 
 def names_pooling(directory: Path) -> bool:
     """Tells whether the model's own files say how a text becomes a vector."""
-    return (directory / _MODULES).is_file() or (directory / _POOLING / "config.json").is_file()
+    return (directory / _MODULES).is_file() or (directory / _POOLING / CONFIG_FILE).is_file()
 
 
 def _without_modules(directory: Path, kind: ModelKind) -> SentenceFiles:
-    path = directory / _POOLING / "config.json"
+    path = directory / _POOLING / CONFIG_FILE
     if kind == "decoder":
         return SentenceFiles(modes=("lasttoken",), normalises=True)
     return SentenceFiles(modes=_pooling_modes(path) if path.is_file() else ("mean",))
@@ -156,9 +162,9 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
             case "Transformer":
                 continue
             case "LogitScore":
-                answer_ids = _answer_ids(path / "config.json")
+                answer_ids = _answer_ids(path / CONFIG_FILE)
             case "Pooling":
-                modes = _pooling_modes(path / "config.json")
+                modes = _pooling_modes(path / CONFIG_FILE)
             case "Dense" if not normalises:
                 dense.append(_dense(path))
             case "Normalize":
@@ -200,8 +206,7 @@ def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
 
 
 def _dense(directory: Path) -> DenseFile:
-    path = directory / "config.json"
-    config = read_json_object(path)
+    path, config = directory / CONFIG_FILE, read_config_json(directory)
     name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(
         "."
     )[2]

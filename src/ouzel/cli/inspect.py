@@ -11,12 +11,13 @@ import msgspec
 from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.config import EngineConfig
 from ouzel.machine.quantities import count_text, size_text
-from ouzel.model_store.model_directory import LocalModel, find_or_download
+from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.serve.command import apply_logging
-from ouzel.serve.model_options import check_with_model, check_without_model, output_format
+from ouzel.serve.open_models import open_model
+from ouzel.serve.output_format import read_output_format
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.inspection import Inspection
@@ -32,16 +33,17 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption(
             "--engine: must be openvino for ouzel inspect, which cannot tell what vLLM would load"
         )
-    check_without_model(options.model)
-    sys.stdout.write(inspected(options, find_or_download(options.model)))
+    sys.stdout.write(describe_model(options, open_model(options.all_models[0]).local))
     return 0
 
 
-def inspected(options: Options, local: LocalModel) -> str:
-    """Returns lines for people. Raises ModelLoadError where the model could not be served, and InvalidOption."""
+def describe_model(options: Options, local: LocalModel) -> str:
+    """Returns the lines that the command prints.
+
+    Raises ModelLoadError if the model could not be served.
+    """
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second to import
 
-    check_with_model(options.model, options.engine, local.directory)
     model = msgspec.structs.replace(options.model, model=str(local.directory))
     found = inspect_model(model, options.engine)
     facts = {
@@ -155,7 +157,7 @@ def _chat(options: Options, local: LocalModel) -> str:
     templates = read_chat_templates(local.directory, options.model.chat_template)
     if not templates:
         return "no chat template: completions only"
-    chosen = output_format(local.directory, options.model)
+    chosen = read_output_format(local.directory, options.model)
     calls, reasoning = (
         family.names[0] if family else "none" for family in (chosen.calls, chosen.reasoning)
     )

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING
 
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
-from ouzel.model_store.model_directory import LocalModel, locate_model
+from ouzel.model_store.model_directory import LocalModel
 from ouzel.observability.progress_bar import amount
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import read_options
 from ouzel.options.store_options import add_log_options, add_text_option, store_parser
 from ouzel.serve.command import apply_logging
-from ouzel.serve.model_options import check_with_model, check_without_model
+from ouzel.serve.open_models import open_model
 from ouzel.terminal.clean_end import clean_end
 from ouzel.terminal.one_line_parser import OneLineParser
 from ouzel.terminal.progress import progress_shown
@@ -79,14 +79,11 @@ def run(arguments: Sequence[str]) -> int:
     if text_path and not calibrates:
         raise InvalidOption("--calibration-text requires --calibrate")
     options = apply_logging(read_options(values))
-    check_without_model(options.model)
     if calibrates and "int4" not in options.model.weight_plan.integer_widths:
         raise InvalidOption(
             f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}"
         )
-    local = locate_model(options.model.model, options.model.cache_dir)
-    if makes_weights:
-        check_with_model(options.model, options.engine, local.directory)
+    local = open_model(options.all_models[0]).local
     _say(f"{local.name} is in {local.directory}, {amount(_size_of(local.directory))}")
     command = f"ouzel serve {options.model.model}"
     if makes_weights:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ouzel.errors import ModelLoadError
-from ouzel.model_store.model_directory import IR_FILES, LocalModel, locate_model
+from ouzel.model_store.model_directory import LocalModel, is_ir, locate_model
 from ouzel.observability.progress_bar import amount
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import read_options
@@ -101,7 +101,7 @@ def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
     from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
-    if any((local.directory / name).is_file() for name in IR_FILES):
+    if is_ir(local.directory):
         raise ModelLoadError(
             f"{local.name} is an OpenVINO IR; SRC must be the checkpoint that it was made of"
         )

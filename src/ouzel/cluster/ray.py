@@ -31,16 +31,13 @@ from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.errors import OuzelError
 from ouzel.generation import EngineState
-from ouzel.model_store.model_directory import find_or_download
-from ouzel.options.options import Options
 from ouzel.serve.command import apply_logging
 from ouzel.serve.model_host import ModelHost
-from ouzel.serve.model_options import check_with_model, check_without_model
+from ouzel.serve.open_models import open_models
 from ouzel.serve.serve import open_frontend_for, settle_memory
 from ouzel.serve.traces import open_traces
 
 if TYPE_CHECKING:
-    from ouzel.model_store.model_directory import LocalModel
     from ouzel.serve.http_frontend import HttpFrontend
 
 logger = logging.getLogger(__name__)
@@ -70,7 +67,7 @@ class Replica:
             check_store(options.store, max(num_replicas, world_size))
             self._host = ModelHost(options)
             traces = open_traces(options.observability.otlp_traces_endpoint)
-            models = await asyncio.to_thread(_located, options)
+            models = await asyncio.to_thread(open_models, options)
             self._front = await open_frontend_for(options, models, self._host, traces)
         except OuzelError as error:
             await self._close()
@@ -151,13 +148,3 @@ def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dic
             min_replicas=settings.min_replicas, max_replicas=settings.max_replicas, policy=policy
         )
     }
-
-
-def _located(options: Options) -> "list[LocalModel]":
-    """May download for minutes. Raises OuzelError."""
-    for settings in options.all_models:
-        check_without_model(settings.model)
-    models = [find_or_download(settings.model) for settings in options.all_models]
-    for settings, local in zip(options.all_models, models, strict=True):
-        check_with_model(settings.model, settings.engine, local.directory)
-    return models

@@ -75,4 +75,5 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = 512 * 2**20
 
     def __post_init__(self) -> None:
-        read_media_hosts(self.allowed_media_domains)
+        if self.allowed_media_domains:
+            read_media_hosts(self.allowed_media_domains)

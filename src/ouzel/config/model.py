@@ -252,4 +252,5 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         read_weights(self.weights)
-        read_adapters(self.lora)
+        if self.lora:
+            read_adapters(self.lora)

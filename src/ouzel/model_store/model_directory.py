@@ -13,10 +13,8 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
-IR_FILES = (
-    "openvino_model.xml",
-    "openvino_language_model.xml",
-)  # either; the latter where a model sees
+# An IR directory has one of the two files; models that read images have the second.
+IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")
 _MAX_SHOWN = 200  # characters of a path
 _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
 
@@ -36,6 +34,11 @@ _DEMOS: dict[Demo, LocalModel] = {
     "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo"),
     "vision": LocalModel(VISION_MODEL_DIRECTORY, "ouzel-demo-vision"),
 }
+
+
+def is_ir(directory: Path) -> bool:
+    """Tells whether the directory holds a model that was exported as OpenVINO IR."""
+    return any((directory / name).is_file() for name in IR_FILES)
 
 
 def find_or_download(options: ModelConfig) -> LocalModel:

@@ -1,5 +1,6 @@
-"""Options that contradict each other, or this machine, are refused before anything is loaded."""
+"""Refuses options that contradict each other or this machine, before anything is loaded."""
 
+from collections.abc import Collection
 from pathlib import Path
 
 from ouzel.config import (
@@ -9,24 +10,56 @@ from ouzel.config import (
     ModelConfig,
     ObservabilityConfig,
     ServerConfig,
+    VllmConfig,
 )
 from ouzel.machine.processors import num_processors
 from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.vllm_options import check_vllm, check_without_vllm
 
 
-def check_model(model: ModelConfig) -> None:
-    """Raises InvalidOption where two guess."""
+def check_model_options(
+    model: ModelConfig, engine: EngineConfig, vllm: VllmConfig, given: Collection[str]
+) -> None:
+    """Checks the options of one model; `given` names the options that the user has written.
+
+    Raises InvalidOption.
+    """
     if model.mtp and model.draft_model:
         raise InvalidOption(
             f"--mtp: must not stand beside --draft-model, given {model.draft_model!r}"
         )
+    if vllm.is_chosen:
+        check_vllm(vllm, model, engine, given)
+        return
+    check_without_vllm(given)
+    _check_engine(engine)
+    if engine.deterministic:
+        _check_deterministic(model, engine)
+    if engine.replicas > 1:
+        _check_replicas(engine)
 
 
-def check_engine(engine: EngineConfig) -> None:
-    """Raises InvalidOption. The backend says of some so too; here the engine's process need not be started for it."""
-    if (
-        engine.max_num_batched_tokens < engine.max_num_seqs
-    ):  # one step must be able to decode every sequence
+def check_server_options(
+    limits: LimitsConfig,
+    media: MediaConfig,
+    server: ServerConfig,
+    observability: ObservabilityConfig,
+) -> None:
+    """Checks the options that all models of a server share. Raises InvalidOption."""
+    _check_limits(limits)
+    _check_media(media)
+    _check_cors(server)
+    _check_metrics_port(observability, server)
+    if server.verbose_response and server.profile != "ovms":
+        raise InvalidOption(
+            f"--verbose-response: needs --profile ovms, given --profile {server.profile}"
+        )
+
+
+def _check_engine(engine: EngineConfig) -> None:
+    """Checks options that the backend would refuse too, before the engine's process starts."""
+    # One step must be able to decode every sequence.
+    if engine.max_num_batched_tokens < engine.max_num_seqs:
         raise InvalidOption(
             f"--max-num-batched-tokens: must be >= --max-num-seqs, {engine.max_num_seqs}, "
             f"given {engine.max_num_batched_tokens}"
@@ -41,60 +74,49 @@ def check_engine(engine: EngineConfig) -> None:
         )
     if engine.prefix_cache_dir and not engine.prefix_caching:
         raise InvalidOption(
-            f"--prefix-cache-dir: needs --prefix-caching, given {engine.prefix_cache_dir!r} without it"
+            "--prefix-cache-dir: needs --prefix-caching, "
+            f"given {engine.prefix_cache_dir!r} without it"
         )
-    if engine.deterministic:
-        _check_deterministic(engine)
-    _check_replicas(engine)
 
 
-def check_both(model: ModelConfig, engine: EngineConfig) -> None:
-    """Raises InvalidOption where an option of the model contradicts an option of its engine."""
-    if engine.deterministic and (model.lora or model.max_loras):
-        name, value = (
-            ("lora", ",".join(model.lora)) if model.lora else ("max-loras", str(model.max_loras))
-        )
-        raise InvalidOption(f"--deterministic: must not stand beside --{name}, given {value}")
-
-
-def _check_deterministic(engine: EngineConfig) -> None:
+def _check_deterministic(model: ModelConfig, engine: EngineConfig) -> None:
     if engine.device != "CPU":
         raise InvalidOption(f"--deterministic: needs --device CPU, given {engine.device}")
-    least = (
-        engine.max_num_seqs + 2
-    )  # all others decode: three rows are left, as a prompt of three is not cut
+    # While all other sequences decode, a prompt must still get three rows: it is never cut shorter.
+    least = engine.max_num_seqs + 2
     if engine.max_num_batched_tokens < least:
         raise InvalidOption(
             f"--deterministic: needs --max-num-batched-tokens >= --max-num-seqs + 2, {least}, "
             f"given {engine.max_num_batched_tokens}"
         )
+    adapters = {"lora": ",".join(model.lora), "max-loras": str(model.max_loras or "")}
+    for name, value in adapters.items():
+        if value:
+            raise InvalidOption(f"--deterministic: must not stand beside --{name}, given {value}")
 
 
 def _check_replicas(engine: EngineConfig) -> None:
-    if engine.replicas == 1:
-        return
     if not engine.engine_process:
         raise InvalidOption(
             f"--replicas: needs --engine-process, given {engine.replicas} without it"
         )
     if engine.device.startswith("CPU") and engine.replicas > num_processors():
         raise InvalidOption(
-            f"--replicas: must be <= the processors that this program may use, {num_processors()}, "
-            f"given {engine.replicas}"
+            "--replicas: must be <= the processors that this program may use, "
+            f"{num_processors()}, given {engine.replicas}"
         )
 
 
-def check_limits(limits: LimitsConfig) -> None:
-    """Raises InvalidOption where a body of the allowed length does not fit."""
+def _check_limits(limits: LimitsConfig) -> None:
     total = limits.max_body_bytes_total
     if total is not None and total < limits.max_body_bytes:
         raise InvalidOption(
-            f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, given {total}"
+            f"--max-body-bytes-total: must be >= --max-body-bytes, {limits.max_body_bytes}, "
+            f"given {total}"
         )
 
 
-def check_media(media: MediaConfig) -> None:
-    """Raises InvalidOption."""
+def _check_media(media: MediaConfig) -> None:
     path = media.allowed_local_media_path
     if path and not Path(path).is_dir():
         raise InvalidOption(f"--allowed-local-media-path: must be a directory, given {path!r}")
@@ -105,18 +127,8 @@ def check_media(media: MediaConfig) -> None:
         )
 
 
-def check_server(server: ServerConfig, observability: ObservabilityConfig) -> None:
-    """Raises InvalidOption."""
-    _check_cors(server)
-    _check_metrics_port(observability, server)
-    if server.verbose_response and server.profile != "ovms":
-        raise InvalidOption(
-            f"--verbose-response: needs --profile ovms, given --profile {server.profile}"
-        )
-
-
 def _check_cors(server: ServerConfig) -> None:
-    """What is allowed must be allowed to somebody."""
+    """Refuses the other CORS options if no origin is allowed."""
     if server.allowed_origins:
         return
     default = ServerConfig()

@@ -54,8 +54,12 @@ def read_command_line(
         flags = [*known_flags(), *other_flags]
         parser.error(_unknown_message(unknown, str(values.get("model", "")), command, flags))
     options = read_options(values, environment, ovms_flags.files)
-    ovms_flags.check_profile(options.server.profile)
-    directive = read_directive(ovms_flags.wish)
+    if ovms_flags.names and options.server.profile != "ovms":
+        raise InvalidOption(
+            f"--{ovms_flags.names[0]} is a flag of OpenVINO Model Server: it needs --profile ovms; "
+            "flags of Ouzel are spelt with hyphens, see ouzel serve --help"
+        )
+    directive = None if ovms_flags.wish is None else read_directive(ovms_flags.wish)
     if directive is not None and not directive.is_all and "model" in namespace:
         directive = None  # another model is to be served
     if directive is not None and directive.is_all and command != "serve":

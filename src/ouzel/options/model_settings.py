@@ -5,10 +5,9 @@ from dataclasses import dataclass
 from typing import Any  # option values are typed by `converted`
 
 from ouzel.config import EngineConfig, ModelConfig, VllmConfig
-from ouzel.options.checks import check_both, check_engine, check_model
+from ouzel.options.checks import check_model_options
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.records import converted, options_of
-from ouzel.options.vllm_options import check_vllm
 from ouzel.terminal.suggestion import did_you_mean
 
 _NAME = "name"
@@ -55,11 +54,7 @@ def settings_of(values: Mapping[str, Any]) -> ModelSettings:
     model, engine = converted(ModelConfig, values), converted(EngineConfig, values)
     vllm = converted(VllmConfig, values)
     given = frozenset(values).intersection(_own_options())
-    check_model(model)
-    check_vllm(vllm, model, engine, given)
-    if not vllm.is_chosen:
-        check_engine(engine)
-        check_both(model, engine)
+    check_model_options(model, engine, vllm, given)
     return ModelSettings(model, engine, vllm, given)
 
 

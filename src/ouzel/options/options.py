@@ -19,7 +19,7 @@ from ouzel.config import (
     VllmConfig,
 )
 from ouzel.options.api_keys import with_all_keys
-from ouzel.options.checks import check_limits, check_media, check_server
+from ouzel.options.checks import check_server_options
 from ouzel.options.invalid_option import InvalidOption, InvalidValue
 from ouzel.options.model_settings import ModelSettings, all_settings
 from ouzel.options.profiles.lmi import read_lmi_settings
@@ -179,9 +179,7 @@ def _merged(
         problems=ovms.problems,
         seen_files=ovms.seen_files,
     )
-    check_limits(options.limits)
-    check_media(options.media)
-    check_server(options.server, options.observability)
+    check_server_options(options.limits, options.media, options.server, options.observability)
     return replace(
         options,
         server=with_all_keys(options.server, environment),

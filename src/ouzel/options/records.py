@@ -25,7 +25,6 @@ from ouzel.config import (
     VllmConfig,
 )
 from ouzel.options.invalid_option import InvalidValue
-from ouzel.options.ranges import allowed_values
 
 RECORDS = (
     ModelConfig,
@@ -50,6 +49,8 @@ class Option:
     """Describes one field of one record, as the command line needs it."""
 
     name: str
+    flag: str
+    variable: str  # the environment variable
     description: str
     default_text: str  # for people
     heading: str
@@ -60,14 +61,6 @@ class Option:
     is_list: bool
     is_secret: bool
     is_common: bool
-
-    @property
-    def flag(self) -> str:
-        return flag_of(self.name)
-
-    @property
-    def variable(self) -> str:
-        return ENVIRONMENT_PREFIX + self.name.upper()
 
     @property
     def invocation(self) -> str:
@@ -112,11 +105,13 @@ def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Opt
     last_word = field.name.upper().rpartition("_")[2]
     return Option(
         name=field.name,
+        flag=flag_of(field.name),
+        variable=ENVIRONMENT_PREFIX + field.name.upper(),
         description=schema["description"],
         default_text=_default_text(field.default) or schema["unset"],
         heading=schema["heading"] or heading,
         choices=choices if isinstance(kind, inspect.LiteralType) else (),
-        allowed=allowed_values(kind),
+        allowed=_allowed_values(kind),
         metavar=_METAVARS.get(field.name)
         or ("N" if is_number else last_word.removesuffix("S" if is_list else "")),
         is_flag=isinstance(kind, inspect.BoolType),
@@ -139,6 +134,39 @@ def _default_text(default: object) -> str:
             return ", ".join(default)
         case _:
             return str(default)
+
+
+def _allowed_values(kind: inspect.Type) -> str:
+    """Describes the values that the type allows, as in "must be a whole number from 1 to 65535"; empty for others."""
+    words = ""
+    match kind:
+        case inspect.IntType():
+            words = f"must be a whole number{_range(kind)}"
+        case inspect.FloatType():
+            words = f"must be a number{_range(kind)}"
+        case inspect.BoolType():
+            words = "must be true or false"
+        case inspect.VarTupleType(item_type=inspect.StrType(pattern=str(pattern))):
+            words = f"each must match {pattern}"
+        case inspect.StrType(pattern=str(pattern)):
+            words = f"must match {pattern}"
+        case inspect.VarTupleType():
+            words = "must be a list"
+        case inspect.StrType():
+            words = "must be a text"
+    return words
+
+
+def _range(kind: inspect.IntType | inspect.FloatType) -> str:
+    if kind.ge is not None and kind.le is not None:
+        return f" from {_number(kind.ge)} to {_number(kind.le)}"
+    bounds = ((">", kind.gt), (">=", kind.ge), ("<", kind.lt), ("<=", kind.le))
+    parts = [f"{sign} {_number(bound)}" for sign, bound in bounds if bound is not None]
+    return f" {' and '.join(parts)}" if parts else ""
+
+
+def _number(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) else str(bound)
 
 
 def converted(record: type[Record], values: Mapping[str, Any]) -> Record:

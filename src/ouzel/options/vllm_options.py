@@ -8,47 +8,24 @@ from pathlib import Path
 
 import msgspec
 
-from ouzel.checkpoint.model_files import read_json_object
 from ouzel.config import EngineConfig, ModelConfig, VllmConfig
-from ouzel.model_store.model_directory import IR_FILES
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.records import flag_of
 
+# Options of the OpenVINO engine, in groups: vectors and adapters, weights and speculation, the rest.
 _OF_OPENVINO = (
     *("lora", "max_loras", "max_lora_rank", "matryoshka", "pooling", "normalize", "truncate"),
-    "max_document_chunks",
-    *(
-        "draft_model",
-        "mtp",
-        "weights",
-        "recompress",
-        "device",
-        "state_cache_gib",
-        "prompt_lookup",
-        "deterministic",
-    ),
-    *(
-        "prefix_cache_dir",
-        "prefix_cache_dir_gib",
-        "grammar_timeout_s",
-        "num_threads",
-        "engine_process",
-        "replicas",
-    ),
+    *("max_document_chunks", "draft_model", "mtp", "weights", "recompress", "device"),
+    *("state_cache_gib", "prompt_lookup", "deterministic", "prefix_cache_dir"),
+    *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )
 _OF_THE_ENGINE = (
-    "precision",
-    "kv_cache_dtype",
-    "kv_cache_gib",
-    "max_num_batched_tokens",
+    *("precision", "kv_cache_dtype", "kv_cache_gib", "max_num_batched_tokens"),
     "prefix_caching",
 )
 _OF_A_CHILD = ("engine_python", "tensor_parallel_size", "gpu_memory_utilization", "engine_args")
 _OF_A_SERVER = (
-    "engine_url",
-    "engine_api_key",
-    "engine_ca_certs",
-    "engine_priorities",
+    *("engine_url", "engine_api_key", "engine_ca_certs", "engine_priorities"),
     "engine_wait_s",
 )
 _DTYPES = {"auto": "auto", "bf16": "bfloat16", "f16": "float16", "f32": "float32"}
@@ -69,30 +46,19 @@ _OWN_OPTIONS: Mapping[str, str] = {
     },
 }
 _FIXED = (
-    *(
-        "tokenizer",
-        "skip_tokenizer_init",
-        "scheduling_policy",
-        "structured_outputs_config",
-        "logprobs_mode",
-    ),
-    *(
-        "generation_config",
-        "disable_log_stats",
-        "reasoning_config",
-        "reasoning_parser",
-        "data_parallel_size",
-    ),
+    *("tokenizer", "skip_tokenizer_init", "scheduling_policy", "structured_outputs_config"),
+    *("logprobs_mode", "generation_config", "disable_log_stats", "reasoning_config"),
+    *("reasoning_parser", "data_parallel_size"),
 )
 
 
 def check_vllm(
     vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]
 ) -> None:
-    """Raises InvalidOption for options that do not go together with the engine; `given` are those that are written."""
-    if not vllm.is_chosen:
-        _refuse(given, (*_OF_A_CHILD, *_OF_A_SERVER), "needs --engine vllm")
-        return
+    """Checks the options of a model that vLLM serves; `given` names the options that the user wrote.
+
+    Raises InvalidOption.
+    """
     if model.task not in ("auto", "generate"):
         raise InvalidOption(f"--task: must be generate with --engine vllm, given {model.task}")
     if vllm.engine_url:
@@ -112,34 +78,15 @@ def check_vllm(
     arguments_of(vllm, model, engine, given)
 
 
+def check_without_vllm(given: Collection[str]) -> None:
+    """Raises InvalidOption if an option of vLLM is given to a model that OpenVINO serves."""
+    _refuse(given, (*_OF_A_CHILD, *_OF_A_SERVER), "needs --engine vllm")
+
+
 def _refuse(given: Collection[str], names: Collection[str], reason: str) -> None:
     for name in names:
         if name in given:
             raise InvalidOption(f"{flag_of(name)}: {reason}")
-
-
-def check_vllm_model(vllm: VllmConfig, directory: Path) -> None:
-    """Raises InvalidOption for a model that only OpenVINO serves here."""
-    if not vllm.is_chosen:
-        return
-    if any((directory / name).is_file() for name in IR_FILES):
-        raise InvalidOption(f"--engine vllm: cannot serve an OpenVINO IR, given {directory}")
-    if not vllm.engine_url and next(directory.glob("*.gguf"), None) is not None:
-        raise InvalidOption(
-            f"--engine vllm: needs a model of safetensors, given GGUF in {directory}"
-        )
-    if _makes_vectors(directory):
-        raise InvalidOption(
-            f"--engine vllm: needs a model that generates, {directory} makes vectors or scores"
-        )
-
-
-def _makes_vectors(directory: Path) -> bool:
-    names = read_json_object(directory / "config.json").get("architectures")
-    classifies = isinstance(names, list) and any(
-        str(name).endswith("ForSequenceClassification") for name in names
-    )
-    return classifies or (directory / "modules.json").is_file()
 
 
 def arguments_of(

@@ -11,7 +11,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
-    read_json_object,
+    read_config_json,
     read_model_eos_token_ids,
     read_special_tokens,
     read_tokenizer_json,
@@ -108,7 +108,7 @@ def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | Non
 
 def expected_vocab_size(directory: Path) -> int:
     """Returns the width of the logits as config.json has it, and 0 when it does not say, or is refused elsewhere."""
-    config = read_json_object(directory / "config.json")
+    config = read_config_json(directory)
     text = config.get("text_config")  # of a checkpoint of several modes
     declared = (text if isinstance(text, dict) else config).get("vocab_size")
     return declared if isinstance(declared, int) and 0 <= declared <= MAX_VOCAB_SIZE else 0

@@ -8,15 +8,13 @@ from dataclasses import replace
 from ouzel.client.app_client import AppClient
 from ouzel.client.base import ApiClient
 from ouzel.config import ModelsConfig, ServerConfig, StoreConfig
-from ouzel.model_store.model_directory import LocalModel, find_or_download
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.options.records import flag_of, options_of
-from ouzel.options.vllm_options import check_vllm_model
 from ouzel.serve.command import apply_logging
 from ouzel.serve.model_host import ModelHost
-from ouzel.serve.model_options import check_with_model, check_without_model
+from ouzel.serve.open_models import CheckedModel, open_model
 from ouzel.serve.serve import open_frontend_for
 
 _OF_SERVING = (ModelsConfig, ServerConfig, StoreConfig)
@@ -25,7 +23,7 @@ _ALSO_OF_SERVING = ("otlp_traces_endpoint", "metrics_port", "metrics_host")
 
 def read_own_model(
     arguments: Sequence[str], *, command: str, other_flags: Sequence[str] = ()
-) -> tuple[Options, LocalModel]:
+) -> tuple[Options, CheckedModel]:
     """Reads MODEL and those options of `ouzel serve` that are not about serving; downloads where it must.
 
     Raises OuzelError, and SystemExit where a text has been written.
@@ -38,20 +36,16 @@ def read_own_model(
     options = apply_logging(
         read_command_line(arguments, environment, command=command, other_flags=other_flags)
     )
-    check_without_model(options.model)
-    local = find_or_download(options.model)
-    check_with_model(options.model, options.engine, local.directory)
-    check_vllm_model(options.vllm, local.directory)
-    return options, local
+    return options, open_model(options.all_models[0])
 
 
 @asynccontextmanager
-async def in_process_app(options: Options, local: LocalModel) -> AsyncGenerator[ApiClient, None]:
+async def in_process_app(options: Options, model: CheckedModel) -> AsyncGenerator[ApiClient, None]:
     """Loads the model, and closes all at the end. Raises OuzelError."""
     host = ModelHost(options)
     front = None
     try:
-        front = await open_frontend_for(_unserved(options), [local], host, None)
+        front = await open_frontend_for(_unserved(options), [model], host, None)
         client = AppClient(front.app)
         await client.start()
         try:

@@ -63,8 +63,25 @@ class Listener:
 
 
 @contextlib.contextmanager
-def bound(config: ServerConfig) -> Iterator[Listener]:
-    """Takes the address, and at the end gives it back: a unix socket is removed. Raises InvalidOption."""
+def bind_listeners(
+    server: ServerConfig, observability: ObservabilityConfig
+) -> Iterator[tuple[Listener, Listener | None]]:
+    """Takes the address of the API, and the port of the metrics if they have one of their own.
+
+    Gives both back at the end of the block. Raises InvalidOption.
+    """
+    with _bind_api(server) as listener:
+        if observability.metrics_port is None:
+            yield listener, None
+            return
+        host = observability.metrics_host or server.host
+        port = observability.metrics_port
+        with _bind_port(host, port, "--metrics-port") as bound_socket:
+            yield listener, Listener(bound_socket, None, f"{host} port {port}")
+
+
+@contextlib.contextmanager
+def _bind_api(config: ServerConfig) -> Iterator[Listener]:
     tls = tls_context(config)
     if config.uds:
         path = Path(config.uds)
@@ -79,17 +96,6 @@ def bound(config: ServerConfig) -> Iterator[Listener]:
         bound_socket.close()
         if listener.unix is not None:
             listener.unix.remove()
-
-
-@contextlib.contextmanager
-def bound_for_metrics(config: ObservabilityConfig, host: str) -> Iterator[Listener | None]:
-    """Takes the port that metrics have to themselves, where they have one; the host is the server's unless told."""
-    if config.metrics_port is None:
-        yield None
-        return
-    host = config.metrics_host or host
-    with _bind_port(host, config.metrics_port, "--metrics-port") as bound_socket:
-        yield Listener(bound_socket, None, f"{host} port {config.metrics_port}")
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

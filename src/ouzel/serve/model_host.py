@@ -9,13 +9,11 @@ from typing import TYPE_CHECKING
 
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
-from ouzel.model_store.model_directory import LocalModel, find_or_download
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.model_settings import ModelSettings, settings_of_entry
+from ouzel.options.model_settings import settings_of_entry
 from ouzel.options.options import Options
-from ouzel.options.vllm_options import check_vllm_model
 from ouzel.serve.engine_specs import make_engines
-from ouzel.serve.model_options import check_with_model, check_without_model
+from ouzel.serve.open_models import CheckedModel, open_model
 
 if TYPE_CHECKING:
     from ouzel.generation import ServedModel
@@ -31,10 +29,11 @@ class ModelHost:
         self._hosted: list[Engines] = []
         self._num_at_start = len(options.all_models)
 
-    def make_engines(self, settings: ModelSettings, local: LocalModel) -> Engines:
-        """Returns the engines of a model before their start; they are closed with this host."""
+    def make_engines(self, model: CheckedModel) -> Engines:
+        """Returns the engines of a model, not started yet; they are closed with this host."""
         num_models = max(self._num_at_start, len(self._hosted) + 1)
-        engines = make_engines(self._options.of(settings), local, memory_share=1 / num_models)
+        options = self._options.of(model.settings)
+        engines = make_engines(options, model.local, memory_share=1 / num_models)
         self._hosted.append(engines)
         return engines
 
@@ -42,16 +41,20 @@ class ModelHost:
         """Takes those that models to come have in common."""
         self._options = options
 
-    async def serve(self, settings: ModelSettings, local: LocalModel) -> "ServedModel":
-        """Starts a model's engines, and reads the rest of it meanwhile. Raises ModelLoadError."""
+    async def serve(self, model: CheckedModel) -> "ServedModel":
+        """Starts the engines of a model and reads its small files meanwhile.
+
+        Raises ModelLoadError.
+        """
         from ouzel.serve.served_model import load_served_model  # noqa: PLC0415  what is imported first starts sooner
 
-        engines = self.make_engines(settings, local)
+        engines = self.make_engines(model)
         starting = asyncio.create_task(
             engines.start(), context=Context()
         )  # it outlives the request that asks for it
         try:
-            return await load_served_model(self._options.of(settings), local, engines, starting)
+            options = self._options.of(model.settings)
+            return await load_served_model(options, model.local, engines, starting)
         except BaseException:
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
@@ -60,23 +63,22 @@ class ModelHost:
 
     async def load(self, fields: Mapping[str, object]) -> "ServedModel":
         """Starts a model as an entry of `models` describes it. Raises InvalidRequest."""
-        settings, local = await self.check(fields)
+        model = await self.check(fields)
         try:
-            return await self.serve(settings, local)
+            return await self.serve(model)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
 
-    async def check(self, fields: Mapping[str, object]) -> tuple[ModelSettings, LocalModel]:
-        """Finds out what is known of such a model before its start; downloads where it must. Raises InvalidRequest."""
+    async def check(self, fields: Mapping[str, object]) -> CheckedModel:
+        """Finds or downloads the model of an entry of `models`, and checks it.
+
+        Raises InvalidRequest.
+        """
         try:
             settings = settings_of_entry(fields, self._options.values, "the model")
-            check_without_model(settings.model)
-            local = await asyncio.to_thread(find_or_download, settings.model)
-            check_with_model(settings.model, settings.engine, local.directory)
-            check_vllm_model(settings.vllm, local.directory)
+            return await asyncio.to_thread(open_model, settings)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
-        return settings, local
 
     async def unload(self, model: "ServedModel") -> None:
         """Waits for what runs, as at the server's end, and gives the memory back."""

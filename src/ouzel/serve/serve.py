@@ -9,11 +9,11 @@ import gc
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from ouzel.model_store.model_directory import LocalModel
 from ouzel.observability.progress_bar import progress_bar
 from ouzel.options.options import Options
 from ouzel.serve.listener import Listener
 from ouzel.serve.model_host import ModelHost
+from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.signals import first_of, hangup_signals, stop_signals
 from ouzel.types.engine_info import EngineInfo
 
@@ -31,7 +31,7 @@ _GC_THRESHOLDS = (
 
 async def serve(
     options: Options,
-    models: Sequence[LocalModel],
+    models: Sequence[CheckedModel],
     listener: Listener,
     watching: Listener | None,
     *,
@@ -66,26 +66,26 @@ async def serve(
 
 
 async def open_frontend_for(
-    options: Options, models: Sequence[LocalModel], host: ModelHost, traces: "Traces | None"
+    options: Options, models: Sequence[CheckedModel], host: ModelHost, traces: "Traces | None"
 ) -> "HttpFrontend":
     """Starts the first model's engine, and opens what answers meanwhile; then come the others. Raises OuzelError."""
-    first, *others = zip(options.all_models, models, strict=True)
+    first, *others = models
     with progress_bar(is_wanted=options.observability.log_format == "text"):
-        engines = host.make_engines(*first)
+        engines = host.make_engines(first)
         starting: asyncio.Task[EngineInfo] = asyncio.create_task(engines.start())
         try:
             await asyncio.to_thread(_import_front)
             from ouzel.serve.http_frontend import open_frontend  # noqa: PLC0415  imported by now
 
             front = await open_frontend(
-                options, models[0], engines, starting, host=host, traces=traces
+                options, first.local, engines, starting, host=host, traces=traces
             )
         finally:
             starting.cancel()
             await asyncio.gather(starting, return_exceptions=True)
         try:
-            for settings, local in others:
-                front.add(await host.serve(settings, local))
+            for model in others:
+                front.add(await host.serve(model))
             front.catalogue.arrange(front.catalogue.names)
         except BaseException:
             await front.close()

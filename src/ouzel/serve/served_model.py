@@ -24,7 +24,7 @@ from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.vision.base import TilesOf
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
-from ouzel.serve.model_options import output_format
+from ouzel.serve.output_format import read_output_format
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.types.engine_info import EngineInfo
 
@@ -47,7 +47,7 @@ async def load_served_model(
     )
     facts = await asyncio.to_thread(read_model_facts, local.directory)
     vocabulary = _grammar_vocabulary(tokenizer)
-    chosen_format = output_format(local.directory, options.model)
+    chosen_format = read_output_format(local.directory, options.model)
     if options.model.calls_in_reasoning == "call":
         chosen_format = chosen_format.ending_at_calls(vocabulary.special_ids)
     await asyncio.to_thread(prepare_reasoning_budgets, chosen_format, tokenizer)

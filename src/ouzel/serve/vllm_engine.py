@@ -1,14 +1,14 @@
 """What the engine's process of vLLM is made of, and the link to a server of it."""
 
-from ouzel.checkpoint.model_files import MAX_VOCAB_SIZE, read_added_tokens, read_json_object
+from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.checkpoint.model_files import read_added_tokens
 from ouzel.engine_client import EngineSpec
 from ouzel.engine_client.links import EngineLink, StartLink
-from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.options.vllm_options import arguments_of
-from ouzel.serve.model_options import output_format
+from ouzel.serve.output_format import read_output_format
 
 _FACTORY = "ouzel.backends.vllm.child_engine:create_engine"
 
@@ -35,7 +35,7 @@ def engine_arguments(options: Options, local: LocalModel) -> dict[str, object]:
 def _reasoning_marks(options: Options, local: LocalModel) -> tuple[str, str] | None:
     """Returns the marks between which vLLM can limit the reasoning: where there is one way to begin and to end it, each
     a token of its own. None where it cannot: a budget is refused then."""
-    family = output_format(local.directory, options.model).reasoning
+    family = read_output_format(local.directory, options.model).reasoning
     marks = family.reasoning if family is not None else None
     if marks is None or not marks.are_exact or len(marks.starts) != 1 or len(marks.ends) != 1:
         return None
@@ -51,25 +51,20 @@ def link_to_server(options: Options, local: LocalModel) -> StartLink:
     from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415
 
     vllm = options.vllm
-    config = read_json_object(local.directory / "config.json")
-    text = config.get("text_config")  # of a checkpoint of several modes
-    language = text if isinstance(text, dict) else config
-    vocab_size = language.get("vocab_size")
-    if not isinstance(vocab_size, int) or not 0 < vocab_size <= MAX_VOCAB_SIZE:
-        raise ModelLoadError(
-            f"{local.directory}/config.json: must have a vocab_size, given {vocab_size!r}"
-        )
+    config = read_hf_config(local.directory)
+    language = config.text_model().values
+    vocab_size = config.text_model().size("vocab_size")
     try:
         tls = tls_context(ca_file=vllm.engine_ca_certs)
         url = HttpClient(vllm.engine_url, api_key=vllm.engine_api_key, tls=tls).root
     except ApiFailure as failure:
         raise InvalidOption(f"--engine-url: {failure}") from failure
     dtype = str(language.get("dtype") or language.get("torch_dtype") or "unknown")
-    quantisation = config.get("quantization_config")
+    quantisation = config.values.get("quantization_config")
     method = quantisation.get("quant_method") if isinstance(quantisation, dict) else None
     facts = ServerFacts(
         url=url,
-        model_type=str(config.get("model_type", "unknown")),
+        model_type=config.text("model_type", "unknown"),
         vocab_size=vocab_size,
         weights=str(method or dtype),
         dtype=dtype,

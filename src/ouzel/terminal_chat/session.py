@@ -89,10 +89,10 @@ def _client(
         finally:
             loop.run(client.close())
         return
-    options, local = read_own_model(rest, command="chat", other_flags=own_flags())
+    options, model = read_own_model(rest, command="chat", other_flags=own_flags())
     if console is not None:
-        console.print(f"loading {harmless_line(local.name)} …", style="dim")
-    with loop.entered(in_process_app(options, local)) as own:
+        console.print(f"loading {harmless_line(model.local.name)} …", style="dim")
+    with loop.entered(in_process_app(options, model)) as own:
         yield own
 
 

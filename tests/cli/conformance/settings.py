@@ -166,12 +166,9 @@ def read_flag(setting: Setting, directory: Path) -> str:
         flags = split_ovms_flags(text.split(), {})
         logged = [remark for remark in flags.remarks if "no meaning" in remark]
         warnings = [remark for remark in flags.remarks if remark not in logged]
-        return Outcome(
-            dict(flags.values),
-            logged,
-            warnings,
-            read_directive(flags.wish) is not None and flags.wish.is_all,
-        )
+        directive = None if flags.wish is None else read_directive(flags.wish)
+        is_all = directive is not None and directive.is_all
+        return Outcome(dict(flags.values), logged, warnings, is_all)
 
     return _describe(read, "", setting.text)
 

@@ -2,7 +2,7 @@
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import get_args
@@ -61,29 +61,23 @@ _MAY_STAND_ALONE = {  # and are true then
 class OvmsFlags:
     """Holds the part of a command line that is written in OVMS's words."""
 
-    names: tuple[str, ...]
-    values: Values  # by the names of our options
-    files: OvmsFiles
-    remarks: tuple[str, ...]  # for the log
-    rest: tuple[str, ...]  # our own arguments
-    wish: Wish
-
-    def check_profile(self, profile: str) -> None:
-        """Raises InvalidOption where they do not belong."""
-        if self.names and profile != "ovms":
-            raise InvalidOption(
-                f"--{self.names[0]} is a flag of OpenVINO Model Server: it is read with --profile ovms; "
-                "ours are spelt with hyphens, see ouzel serve --help"
-            )
+    rest: tuple[str, ...]  # the arguments that are Ouzel's own
+    names: tuple[str, ...] = ()
+    values: Values = field(default_factory=dict)  # by the names of Ouzel's options
+    files: OvmsFiles = field(default_factory=OvmsFiles)
+    remarks: tuple[str, ...] = ()  # for the log
+    wish: Wish | None = None  # None: no flag of OVMS is given, and no repository
 
 
 def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
     """Splits OVMS's flags from our own. Raises InvalidOption for a flag that is refused."""
     flags, rest = _parsed(arguments)
+    repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
+    if not flags and not repository:
+        return OvmsFlags(rest=tuple(rest))
     settings = Settings()
     for name, value in flags.items():
         _take(settings, name, value)
-    repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
     source = flags.get("source_model", "")
     loras = read_source_loras(
         flags.get(_LORAS, ""), Path(repository, source) if repository and source else None

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from ouzel.checkpoint.model_files import read_json_object
+from ouzel.checkpoint.model_files import read_config_json
 from ouzel.errors import ModelLoadError
 
 
@@ -14,7 +14,7 @@ def is_encoder_without_pooling(directory: Path) -> bool:
     if names_pooling(directory):
         return False
     try:
-        model_type = read_json_object(directory / "config.json").get("model_type")
+        model_type = read_config_json(directory).get("model_type")
     except ModelLoadError:
         return False  # the load of the model has its own message
     return isinstance(model_type, str) and model_type not in supported_model_types()

@@ -12,7 +12,13 @@ from typing import Annotated, TypeVar
 import msgspec
 from msgspec import Meta
 
-from ouzel.checkpoint.model_files import JsonObject, brief, read_json_object, read_special_tokens
+from ouzel.checkpoint.model_files import (
+    JsonObject,
+    brief,
+    read_config_json,
+    read_json_object,
+    read_special_tokens,
+)
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation
 
@@ -90,7 +96,7 @@ def read_processor_files(directory: Path) -> ProcessorFiles:
     )
     return ProcessorFiles(
         directory=directory,
-        config=read_json_object(directory / "config.json"),
+        config=read_config_json(directory),
         image_processor=image_processor,
         image_processor_path=path,
         video_processor=of_videos,

@@ -30,6 +30,7 @@ from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Tensors
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_files import read_config_json
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
@@ -203,7 +204,7 @@ def _is_bf16(chunk: NDArray[np.float32]) -> bool:
 
 
 def write_config(directory: Path, made: Path, export: Export) -> None:
-    config = json.loads((directory / "config.json").read_bytes())
+    config: dict[str, Any] = read_config_json(directory)
     for key in ("quantization_config", "compression_config"):
         config.pop(key, None)
     if "architectures" not in config and config["model_type"] in CLASSES:

@@ -18,9 +18,9 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, Part
 from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.rope import rope_section, rope_type
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.context_length import rope_section, rope_type
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 

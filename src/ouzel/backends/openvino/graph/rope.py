@@ -16,6 +16,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.checkpoint.context_length import (
+    original_positions,
+    read_max_positions,
+    rope_section,
+    rope_type,
+)
 from ouzel.checkpoint.hf_config import MAX_SIZE, HfConfig
 from ouzel.errors import ModelLoadError
 
@@ -167,10 +173,7 @@ def rotated_dims(config: HfConfig, head_dim: int, *, rotates_partly: bool) -> in
 
 def compute_rope(config: HfConfig, num_dims: int) -> Rope:
     scaling, theta = rope_section(config), rope_theta(config)
-    max_positions = config.size("max_position_embeddings")
-    # Phi-3 writes the key beside the section; there it goes before the key in the section.
-    original = scaling.size("original_max_position_embeddings", max_positions)
-    original = config.size("original_max_position_embeddings", original)
+    max_positions, original = read_max_positions(config), original_positions(config)
     plain = plain_frequencies(theta, num_dims)
     match rope_type(scaling):
         case "default" | "mrope":  # "mrope" has a position for each axis (rope_axes.py)
@@ -186,7 +189,10 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
         case "llama3":
             return Rope(llama3_frequencies(plain, scaling, original), 1.0, max_positions)
         case "yarn":
-            return yarn_rope(plain, theta, scaling, original, max_positions)
+            default_factor = config.size("max_position_embeddings") / original
+            factor = scaling.number("factor", default_factor)
+            scaled = yarn_frequencies(plain, theta, scaling, original, factor)
+            return Rope(scaled, yarn_scale(scaling, factor), max_positions)
         case "longrope" | "su":  # "su" is the older name
             return longrope(plain, scaling, original, max_positions)
         case unknown:
@@ -194,26 +200,6 @@ def compute_rope(config: HfConfig, num_dims: int) -> Rope:
                 f"config.json: rope type {unknown} is not supported; supported: "
                 f"{', '.join(SUPPORTED)}"
             )
-
-
-def rope_section(config: HfConfig) -> HfConfig:
-    """Returns the section about rotary positions, in the newer key or the older one.
-
-    Raises ModelLoadError if both exist and differ, as after an edit of config.json.
-    """
-    newer, older = config.section("rope_parameters"), config.section("rope_scaling")
-    if newer is None or older is None:
-        return newer or older or HfConfig({})
-    if any(newer.values.get(key) != value for key, value in older.values.items() if key != "type"):
-        raise ModelLoadError(
-            "config.json: rope_parameters and rope_scaling differ; remove one of them"
-        )
-    return newer
-
-
-def rope_type(scaling: HfConfig) -> str:
-    """Returns the type of the rope; `type` is the key's older name."""
-    return scaling.text("rope_type", scaling.text("type", "default"))
 
 
 def rope_theta(config: HfConfig) -> float:
@@ -257,13 +243,13 @@ def llama3_frequencies(
     return (1 - kept_share) * plain / factor + kept_share * plain
 
 
-def yarn_rope(
-    plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, max_positions: int
-) -> Rope:
-    """Keeps frequencies that rotate often in the original context, and divides slow ones by the
-    factor.
+def yarn_frequencies(
+    plain: NDArray[np.float64], theta: float, scaling: HfConfig, original: int, factor: float
+) -> NDArray[np.float64]:
+    """Divides slow frequencies by the factor.
+
+    Frequencies that rotate often in the original context stay.
     """
-    factor = scaling.number("factor", max_positions / original)
     dimensions = 2 * len(plain)
 
     def dimension_with_turns(turns: float) -> float:
@@ -275,10 +261,8 @@ def yarn_rope(
         low, high = math.floor(low), math.ceil(high)
     low, high = max(low, 0), min(high, dimensions - 1)
     interpolated = np.clip((np.arange(len(plain)) - low) / max(high - low, 0.001), 0.0, 1.0)
-    frequencies = plain / factor * interpolated + plain * (1 - interpolated)
-    return Rope(
-        frequencies, yarn_scale(scaling, factor), max(max_positions, int(original * factor))
-    )
+    frequencies: NDArray[np.float64] = plain / factor * interpolated + plain * (1 - interpolated)
+    return frequencies
 
 
 def yarn_scale(scaling: HfConfig, factor: float) -> float:

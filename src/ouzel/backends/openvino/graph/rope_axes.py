@@ -6,7 +6,8 @@ In a text all three positions are equal, so that the assignment has no effect. R
 
 from dataclasses import replace
 
-from ouzel.backends.openvino.graph.rope import Rope, rope_section
+from ouzel.backends.openvino.graph.rope import Rope
+from ouzel.checkpoint.context_length import rope_section
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 

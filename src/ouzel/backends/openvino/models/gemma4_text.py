@@ -18,10 +18,11 @@ from ouzel.backends.openvino.graph.gemma4 import (
     build_gemma4,
 )
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.graph.rope import Rope, read_rope, rope_type
+from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models.gemma3_text import root
+from ouzel.checkpoint.context_length import rope_type
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.rope import rope_section, rope_type
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.checkpoint.context_length import rope_section, rope_type
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
