@@ -190,7 +190,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "the same twice": (
         has(put(A_OF_Q.replace(".weight", ".default.weight"), RANK, 64)),
-        "is there twice",
+        "has two tensors for",
     ),
     "a part only": (
         lambda d: (d / WEIGHTS_FILE).write_bytes((d / WEIGHTS_FILE).read_bytes()[:-5]),

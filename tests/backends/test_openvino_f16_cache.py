@@ -233,7 +233,7 @@ def test_keys_beyond_the_range_of_f16_are_found_once(
     )
     assert "instead of f16" not in caplog.text
     assert (
-        "KV cache: u8, because keys or values of this model lie near the end of f16's range"
+        "KV cache: u8, because keys or values of this model come near the end of f16's range"
         in caplog.text
     )
     assert inspect_model(model, engine).kv_cache_dtype == first.kv_cache_dtype
@@ -257,7 +257,7 @@ def test_named_f16_is_taken_with_a_line_on_its_range(
     directory = make_checkpoint(tmp_path / "model", factor=2.0**13, attention=2.0)
     engine = msgspec.structs.replace(engine_with(4 * CONTEXT_BYTES), kv_cache_dtype="f16")
     assert info_of(directory, engine).kv_cache_dtype == "f16"
-    assert "whose range ends at 65504; --kv-cache-dtype u8 has no such limit" in caplog.text
+    assert "the range of f16 ends at 65504; --kv-cache-dtype u8 has no such limit" in caplog.text
 
 
 def test_a_verdict_by_memory_comes_before_the_range(tmp_path: Path) -> None:

@@ -158,7 +158,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "wrong shape": (
         lambda d: change_config(d, intermediate_size=256),
-        r"gate_proj.weight has the shape \[128, 64\], but config.json asks for \[256, 64\]",
+        r"gate_proj.weight has the shape \[128, 64\], but config.json requires \[256, 64\]",
     ),
 }
 
@@ -392,7 +392,7 @@ def test_a_cached_model_that_fails_its_self_check_is_made_again(
     (entry / "weights.bin").write_bytes(b"\xff" * (entry / "weights.bin").stat().st_size)  # all NaN
     seal_entry(entry, entry.name, open_weights(entry))
     assert logits_error(create(directory)) < 1e-5
-    assert f"cache entry {entry} will be made again: self-check" in caplog.text
+    assert f"cache entry {entry} is deleted and will be made again: self-check" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING, logger="ouzel"):  # whatever other tests set it to
         assert logits_error(create(directory)) < 1e-5
