@@ -20,7 +20,7 @@ import numpy as np
 
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.cache.block_manager import BlockManager
-from ouzel.engine.scheduling.batch import batch_of
+from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.rules.step_costs import (
     AttentionCosts,
     SeveralCosts,
@@ -257,7 +257,7 @@ def _batch(blocks: BlockManager, measured: _Measured) -> ForwardBatch | None:
     begins = range(num_own + 1) if measured.is_apart else (0, num_own)
     own = [(free, num_past + begin, [0] * (end - begin)) for begin, end in pairwise(begins)]
     rows = np.arange(measured.num_rows, dtype=np.int64)
-    batch = batch_of(
+    batch = build_flat_batch(
         own * measured.num_sequences, rows if measured.is_sampled else rows[-1:], blocks.block_size
     )
     return (

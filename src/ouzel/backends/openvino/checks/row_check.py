@@ -16,15 +16,14 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.state_tables import state_tables_of
-from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.engine.base import ModelRunner
+from ouzel.engine.flat_batch import Span, build_flat_batch
 from ouzel.errors import ModelLoadError
 from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
 
 Rows = NDArray[np.float32]
-Span = tuple[list[int], int, list[int]]
-"""Blocks, number of tokens in them, new tokens of a subsequence."""
 Company = tuple[int, ...]  # lengths of the subsequences beside the compared rows
 MakeCompany = Callable[[EngineInfo, int], Company]  # takes the number of compared rows
 
@@ -152,27 +151,9 @@ def _rows(
     company = _spans_of(make_company(info, num_own), info)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
     sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
-    return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
+    batch = build_flat_batch([*before, *own, *behind], sampled_rows, info.block_size)
+    return runner.run(batch).copy()
 
 
 def _num_rows(spans: Iterable[Span]) -> int:
     return sum(len(token_ids) for _, _, token_ids in spans)
-
-
-def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
-    past_lens = np.array([past for _, past, _ in spans], np.int32)
-    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], np.int32)
-    return ForwardBatch(
-        token_ids=np.concatenate([token_ids for _, _, token_ids in spans]).astype(np.int64),
-        positions=np.concatenate(
-            [past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]
-        ),
-        past_lens=past_lens,
-        subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
-        block_indices=np.concatenate([blocks for blocks, _, _ in spans]).astype(np.int32),
-        block_indices_begins=np.append(
-            0, np.cumsum([len(blocks) for blocks, _, _ in spans])
-        ).astype(np.int32),
-        max_context_len=int((past_lens + new_lens).max()),
-        sampled_rows=sampled_rows,
-    )
