@@ -203,7 +203,7 @@ def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: s
     graph = build_model(
         config, family(config.model_type), None, traced, read_weights("auto"), predicts=False
     ).graph
-    inputs = find_product_inputs(graph, traced.wanted)
+    inputs = find_product_inputs(graph, traced.specs)
     assert {
         key.split(".")[-2] for each in inputs if each.total is not None for key in each.keys
     } == added

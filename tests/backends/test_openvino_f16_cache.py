@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner, load, read_config
-from ouzel.backends.openvino.cache.f16_room import f16_block_bytes, num_wanted
+from ouzel.backends.openvino.cache.f16_room import f16_block_bytes, num_required
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -88,7 +88,7 @@ def test_f16_is_taken_where_it_holds_four_requests_of_a_short_context(
 def test_longer_requests_have_to_be_fewer(
     max_model_len: int, max_num_seqs: int, expected: int
 ) -> None:
-    assert num_wanted(max_model_len, max_num_seqs) == expected
+    assert num_required(max_model_len, max_num_seqs) == expected
 
 
 def test_f16_is_taken_without_a_trial(steady: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.runners.state_tables import state_tables_of
+from ouzel.backends.openvino.runners.state_tables import find_state_tables
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.flat_batch import Span, build_flat_batch
 from ouzel.errors import ModelLoadError
@@ -34,7 +34,7 @@ _NUM_BLOCKS = 3  # blocks of the compared rows: kernels may change behind the en
 
 def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
     """Raises ModelLoadError for a kind of model whose rows depend on other rows by design."""
-    if state_tables_of(language_model.graph, ov.Type.f32):
+    if find_state_tables(language_model.graph, ov.Type.f32):
         raise ModelLoadError(
             "deterministic: the states of recurrent layers depend on how a prompt is cut into "
             f"chunks; a {model_type} cannot be served with it"
@@ -117,7 +117,7 @@ def _full(info: EngineInfo, num_own: int) -> Company:
 _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
 
 
-def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
+def _make_company_spans(company: Company, info: EngineInfo) -> list[Span]:
     """Returns spans of random tokens, in the padding block, which no request reads.
 
     Random tokens go to different experts; an expert may multiply many rows by another kernel.
@@ -148,7 +148,7 @@ def _rows(
         (list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts
     ]
     num_own = _num_rows(own)
-    company = _spans_of(make_company(info, num_own), info)
+    company = _make_company_spans(make_company(info, num_own), info)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
     sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
     batch = build_flat_batch([*before, *own, *behind], sampled_rows, info.block_size)
