@@ -30,7 +30,7 @@ from benchmarks.server import running_server
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
-from ouzel.engine.scheduling.batch import Span, make_batch
+from ouzel.engine.flat_batch import Span, build_flat_batch
 from ouzel.model_store.model_directory import locate_model
 
 _NUM_IN_FLIGHT = 32
@@ -154,7 +154,7 @@ def step(runner: ModelRunner, num_sequences: int) -> Callable[[], object]:
         if num_sequences
         else np.array([_NUM_PREFILLED - 1])
     )
-    batch = make_batch(spans, rows, size)
+    batch = build_flat_batch(spans, rows, size)
     return lambda: runner.run(batch)
 
 

@@ -143,7 +143,7 @@ def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> Non
     embedding = b.embedding(
         "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
     )
-    x = b.embedded(embedding)
+    x = b.embed(embedding)
     for layer in range(shape.num_layers):
         prefix = f"model.layers.{layer}."
         rows = b.norm(x, prefix + "input_layernorm", hidden_size, shape.norm)

@@ -12,9 +12,9 @@ import pytest
 
 from ouzel.backends.openvino.adapters.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
 from ouzel.backends.openvino.adapters.adapter_options import (
-    left_by_adapters,
     max_rank,
     num_adapters,
+    subtract_adapter_bytes,
 )
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedGroup, AdapterShape
 from ouzel.backends.openvino.library import ov
@@ -190,7 +190,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "the same twice": (
         has(put(A_OF_Q.replace(".weight", ".default.weight"), RANK, 64)),
-        "is there twice",
+        "has two tensors for",
     ),
     "a part only": (
         lambda d: (d / WEIGHTS_FILE).write_bytes((d / WEIGHTS_FILE).read_bytes()[:-5]),
@@ -242,10 +242,10 @@ def test_adapters_that_memory_does_not_hold_are_refused() -> None:
     shape = AdapterShape(groups, rank=8, dtype=ov.Type.bf16)
     numbers = sum(8 * (matrix.num_columns + matrix.num_rows) for matrix in MATRICES.values())
     model = ModelConfig(max_loras=3)
-    assert left_by_adapters(None, model, 7) == 7
-    assert left_by_adapters(shape, model, 6 * numbers + 7) == 7
+    assert subtract_adapter_bytes(None, model, 7) == 7
+    assert subtract_adapter_bytes(shape, model, 6 * numbers + 7) == 7
     with pytest.raises(ModelLoadError, match="max_loras, max_lora_rank: 3 adapters of rank 8 take"):
-        left_by_adapters(shape, model, 6 * numbers - 1)
+        subtract_adapter_bytes(shape, model, 6 * numbers - 1)
 
 
 @pytest.mark.parametrize(

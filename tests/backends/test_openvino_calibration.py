@@ -203,7 +203,7 @@ def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: s
     graph = build_model(
         config, family(config.model_type), None, traced, read_weights("auto"), predicts=False
     ).graph
-    inputs = find_product_inputs(graph, traced.wanted)
+    inputs = find_product_inputs(graph, traced.specs)
     assert {
         key.split(".")[-2] for each in inputs if each.total is not None for key in each.keys
     } == added
@@ -254,7 +254,8 @@ def test_a_server_takes_the_calibrated_weights_once_they_are_there(
     with caplog.at_level(logging.INFO):
         plain = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
     assert (
-        "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less" in caplog.text
+        "`ouzel pull --weights int4 --calibrate` makes int4 weights with smaller errors"
+        in caplog.text
     )
     copy_entry(made_entry, tmp_path)
     assert not make_entry(tmp_path), "there already"
@@ -313,12 +314,12 @@ def test_a_model_without_whole_groups_of_columns_is_refused_by_name(tmp_path: Pa
     directory = GOLDEN / "lfm2"
     config = read_hf_config(directory)
     with pytest.raises(
-        ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"
+        ModelLoadError, match=r"lfm2 \(type lfm2\) cannot be calibrated: .* groups of 64"
     ):
         make_calibrated_entry(directory, config, read_weights("int4"), str(tmp_path), text(160))
     (tmp_path / "made").mkdir()
     with pytest.raises(
-        ModelLoadError, match=r"models of type lfm2 like lfm2 are not calibrated: .* groups of 64"
+        ModelLoadError, match=r"lfm2 \(type lfm2\) cannot be calibrated: .* groups of 64"
     ):
         export_checkpoint(directory, config, tmp_path / "made", text(160))
     assert [path.name for path in tmp_path.iterdir()] == ["made"]

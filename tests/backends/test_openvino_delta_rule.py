@@ -15,7 +15,7 @@ from ouzel.backends.openvino.runners.chunked_rows import (
     ChunkedRows,
     chunk_inputs,
     chunk_length,
-    in_chunks,
+    is_in_chunks,
 )
 from tests.backends.forward import relative_error
 
@@ -58,7 +58,7 @@ class Layer:
         for name in self.names & set(inputs):
             self.request.set_tensor(name, ov.Tensor(inputs[name], shared_memory=True))
         self.request.infer()
-        chunked = in_chunks(begins)
+        chunked = is_in_chunks(begins)
         if chunked.any():
             self.states[slots[chunked, 1]] = self.request.get_tensor("next_state.delta.0").data
         return np.array(self.request.get_tensor("logits").data)

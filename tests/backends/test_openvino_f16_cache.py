@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino import create_runner, load, read_config
-from ouzel.backends.openvino.cache.f16_room import f16_block_bytes, num_wanted
+from ouzel.backends.openvino.cache.f16_room import f16_block_bytes, num_required
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -88,7 +88,7 @@ def test_f16_is_taken_where_it_holds_four_requests_of_a_short_context(
 def test_longer_requests_have_to_be_fewer(
     max_model_len: int, max_num_seqs: int, expected: int
 ) -> None:
-    assert num_wanted(max_model_len, max_num_seqs) == expected
+    assert num_required(max_model_len, max_num_seqs) == expected
 
 
 def test_f16_is_taken_without_a_trial(steady: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -233,7 +233,7 @@ def test_keys_beyond_the_range_of_f16_are_found_once(
     )
     assert "instead of f16" not in caplog.text
     assert (
-        "KV cache: u8, because keys or values of this model lie near the end of f16's range"
+        "KV cache: u8, because keys or values of this model come near the end of f16's range"
         in caplog.text
     )
     assert inspect_model(model, engine).kv_cache_dtype == first.kv_cache_dtype
@@ -257,7 +257,7 @@ def test_named_f16_is_taken_with_a_line_on_its_range(
     directory = make_checkpoint(tmp_path / "model", factor=2.0**13, attention=2.0)
     engine = msgspec.structs.replace(engine_with(4 * CONTEXT_BYTES), kv_cache_dtype="f16")
     assert info_of(directory, engine).kv_cache_dtype == "f16"
-    assert "whose range ends at 65504; --kv-cache-dtype u8 has no such limit" in caplog.text
+    assert "the range of f16 ends at 65504; --kv-cache-dtype u8 has no such limit" in caplog.text
 
 
 def test_a_verdict_by_memory_comes_before_the_range(tmp_path: Path) -> None:

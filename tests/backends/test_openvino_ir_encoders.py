@@ -137,7 +137,7 @@ def test_an_ir_that_reads_texts_is_inspected(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "task", "message"),
     [
-        ("minilm", "generate", "task generate: a bert reads texts and makes no tokens"),
+        ("minilm", "generate", "task generate: a bert is an encoder and generates no tokens"),
         ("minilm", "score", "task score: the graph of this OpenVINO IR is made for the task embed"),
         (
             "cross-bert",

@@ -18,7 +18,7 @@ from ouzel.backends.openvino.checks.selfcheck import SelfCheckFailed, warm_up
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.models.mistral import sliding_window
 from ouzel.backends.openvino.weights.cache import CachedWeights, EntryWriter
-from ouzel.backends.openvino.weights.entry_check import is_remembered, seal_entry
+from ouzel.backends.openvino.weights.entry_check import is_checked, seal_entry
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
@@ -158,7 +158,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "wrong shape": (
         lambda d: change_config(d, intermediate_size=256),
-        r"gate_proj.weight has the shape \[128, 64\], but config.json asks for \[256, 64\]",
+        r"gate_proj.weight has the shape \[128, 64\], but config.json requires \[256, 64\]",
     ),
 }
 
@@ -377,11 +377,11 @@ def test_a_broken_entry_is_made_again(
 def test_the_weights_are_checked_once_for_each_change_of_their_file(directory: Path) -> None:
     create(directory)
     [entry] = entries(directory)
-    assert is_remembered(entry)
+    assert is_checked(entry)
     os.utime(entry / "weights.bin")
-    assert not is_remembered(entry)
+    assert not is_checked(entry)
     create(directory)
-    assert is_remembered(entry)
+    assert is_checked(entry)
 
 
 def test_a_cached_model_that_fails_its_self_check_is_made_again(
@@ -392,7 +392,7 @@ def test_a_cached_model_that_fails_its_self_check_is_made_again(
     (entry / "weights.bin").write_bytes(b"\xff" * (entry / "weights.bin").stat().st_size)  # all NaN
     seal_entry(entry, entry.name, open_weights(entry))
     assert logits_error(create(directory)) < 1e-5
-    assert f"cache entry {entry} will be made again: self-check" in caplog.text
+    assert f"cache entry {entry} is deleted and will be made again: self-check" in caplog.text
     caplog.clear()
     with caplog.at_level(logging.WARNING, logger="ouzel"):  # whatever other tests set it to
         assert logits_error(create(directory)) < 1e-5

@@ -107,7 +107,7 @@ def test_the_log_says_from_which_form_matrices_are_rounded(
     assert "3 of Q6_K (6 bits) rounded to i4, f32 scales of 64" in caplog.text
     assert (
         caplog.text.count(
-            "`ouzel pull --weights int4 --calibrate` makes int4 weights that lose less"
+            "`ouzel pull --weights int4 --calibrate` makes int4 weights with smaller errors"
         )
         == 1
     )

@@ -16,7 +16,7 @@ from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.core import EngineCore
-from ouzel.engine.scheduling.batch import make_batch
+from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
@@ -57,7 +57,7 @@ def entries(
     runner: OpenVINORunner, begin: int, token_ids: list[int], hidden: NDArray[np.float32]
 ) -> NDArray[np.float32]:
     assert runner.prediction is not None
-    batch = make_batch(
+    batch = build_flat_batch(
         [(BLOCKS, begin, token_ids)], np.arange(len(token_ids)), runner.info.block_size
     )
     return runner.prediction.run(replace(batch, hidden_rows=hidden)).copy()
@@ -65,7 +65,7 @@ def entries(
 
 def run_prompt(runner: ModelRunner, prompt: list[int]) -> NDArray[np.float32]:
     slots = np.array([[0, 1]], np.int32) if runner.info.num_state_slots else None
-    batch = make_batch([(BLOCKS, 0, prompt)], np.arange(len(prompt)), runner.info.block_size)
+    batch = build_flat_batch([(BLOCKS, 0, prompt)], np.arange(len(prompt)), runner.info.block_size)
     return runner.run(replace(batch, state_slots=slots))
 
 

@@ -475,7 +475,7 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
     "gptq, values of another shape": (
         changed("gptq", ".qweight", "I32", (8, 20)),
         {},
-        r"model.matrix.qweight has the shape \[8, 20\], but config.json asks for \[8, 40\]",
+        r"model.matrix.qweight has the shape \[8, 20\], but config.json requires \[8, 40\]",
     ),
     "gptq, another type": (
         changed("gptq", ".qweight", "I64", (8, 40)),
@@ -495,12 +495,12 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
     "gptq, another width": (
         matrix_in("gptq")[0],
         {"bits": 8},
-        r"qweight has the shape \[8, 40\], but config.json asks for \[16, 40\]",
+        r"qweight has the shape \[8, 40\], but config.json requires \[16, 40\]",
     ),
     "gptq, other groups": (
         matrix_in("gptq")[0],
         {"group_size": 16},
-        r"qzeros has the shape \[2, 5\], but config.json asks for \[4, 5\]",
+        r"qzeros has the shape \[2, 5\], but config.json requires \[4, 5\]",
     ),
     "gptq, odd groups": (matrix_in("gptq")[0], {"group_size": 48}, "do not go into groups of 48"),
     "gptq, marlin": (
@@ -676,7 +676,7 @@ def test_a_matrix_that_may_be_in_several_groups_is_refused(tmp_path: Path) -> No
     )
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("pack")[0])
     with pytest.raises(
-        ModelLoadError, match=r"one of config\.json's config_groups must target it, 2 do"
+        ModelLoadError, match=r"one of config\.json's config_groups must target it, found 2"
     ):
         open_checkpoint(tmp_path, settings).stored_encoding(MATRIX)
 
@@ -719,7 +719,7 @@ def test_what_is_said_and_not_done_is_told(tmp_path: Path) -> None:
     quantize.save(tmp_path / SINGLE_FILE, matrix_in("int")[0])
     assert read_format(HfConfig(settings), Checkpoint(tmp_path)).summary == (
         "compressed-tensors, int8 in rows; activations are not quantised; "
-        "--kv-cache-dtype says how keys and values are cached"
+        "--kv-cache-dtype decides the type of cached keys and values"
     )
 
 

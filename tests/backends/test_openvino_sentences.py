@@ -215,7 +215,7 @@ def test_a_model_that_generates_can_make_embeddings(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "task", "message"),
     [
-        ("minilm", "generate", "task generate: a bert reads texts and makes no tokens"),
+        ("minilm", "generate", "task generate: a bert is an encoder and generates no tokens"),
         ("minilm", "score", "task score: BertModel has no head that scores"),
         ("cross-bert", "embed", "tensor classifier.bias is in the checkpoint"),
     ],

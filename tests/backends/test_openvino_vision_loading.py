@@ -254,7 +254,7 @@ IMAGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "tiles of another resolution": (
         "llava_next",
         {"size": (28, 28)},
-        "28x28 must have 4 tiles .* processor's are 3",
+        "28x28 must have 4 tiles .* processor made 3",
     ),
     "half a row of features": (
         "mistral3",

@@ -190,7 +190,8 @@ def test_four_bits_of_an_odd_number_of_columns_are_refused(tmp_path: Path) -> No
     save(tmp_path / SINGLE_FILE, {"odd": np.ones((4, 7), np.float32)})
     weights = CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
     with pytest.raises(
-        ModelLoadError, match="tensor odd: --weights int4 needs an even number of columns, found 7"
+        ModelLoadError,
+        match="tensor odd: --weights int4 requires an even number of columns, found 7",
     ):
         weights.matrix(MatrixSpec((Tensor("odd", (4, 7)),), (4, 7)), "int4")
 
@@ -202,7 +203,7 @@ def test_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
         tmp_path / SINGLE_FILE,
         {"model.norm.weight": rows, "model.language_model.norm.weight": rows},
     )
-    with pytest.raises(ModelLoadError, match=r"tensor model\.norm\.weight is there twice"):
+    with pytest.raises(ModelLoadError, match=r"has tensor model\.norm\.weight twice"):
         Checkpoint(tmp_path)
 
 

@@ -38,7 +38,7 @@ def measure(directory: Path) -> None:
         (
             "smolvlm",
             {"scale_factor": 3},
-            "scale_factor must make squares of a divisor of 4 patches, .* of 3",
+            "squares by scale_factor must be a divisor of 4 patches, .* found 3",
         ),
         ("smolvlm", {"scale_factor": 0}, "scale_factor must be a positive integer, found 0"),
         (
@@ -59,7 +59,7 @@ def measure(directory: Path) -> None:
         (
             "smolvlm",
             {"vision_config": {"image_size": 2**20}},
-            "embedding.weight has the shape .* asks for",
+            "embedding.weight has the shape .* requires",
         ),
         (
             "internvl",
@@ -70,7 +70,7 @@ def measure(directory: Path) -> None:
         (
             "internvl",
             {"downsample_ratio": 1e-30},
-            "downsample_ratio must make squares of a divisor of 4 patches",
+            "squares by downsample_ratio must be a divisor of 4 patches",
         ),
         (
             "internvl",
@@ -91,7 +91,7 @@ def measure(directory: Path) -> None:
         (
             "qwen3_vl",
             {"vision_config": {"deepstack_visual_indexes": [1, 3, 4]}},
-            "must be fewer than its num_hidden_layers 3, found 3",
+            "must be fewer than the language model's num_hidden_layers 3, found 3",
         ),
         (
             "gemma3",
@@ -169,9 +169,9 @@ def test_tensors_are_found_by_their_older_and_newer_names(
 @pytest.mark.parametrize(
     ("shape", "message"),
     [
-        ((1, 12, 20), "the sides of pictures must be multiples of 12 and <= 1024, found 12x20"),
-        ((1, 12, 1032), "the sides of pictures must be multiples of 12 and <= 1024, found 12x1032"),
-        ((1, 60, 48), "pictures must have <= 16 tokens, as the sliding_window has, found 20"),
+        ((1, 12, 20), "the sides of images must be multiples of 12 and <= 1024, found 12x20"),
+        ((1, 12, 1032), "the sides of images must be multiples of 12 and <= 1024, found 12x1032"),
+        ((1, 60, 48), "images must have <= 16 tokens, the sliding_window, found 20"),
     ],
 )
 def test_gemma4_refuses_pictures_that_it_cannot_see(

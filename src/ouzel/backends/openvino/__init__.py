@@ -11,23 +11,23 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino.adapters.adapter_options import (
-    left_by_adapters,
     max_rank,
     num_adapters,
+    subtract_adapter_bytes,
 )
-from ouzel.backends.openvino.auto_precision import with_auto_precision
+from ouzel.backends.openvino.auto_precision import resolve_auto_precision
 from ouzel.backends.openvino.cache.cache_identity import cache_identity
 from ouzel.backends.openvino.cache.cache_verdict import cache_name
-from ouzel.backends.openvino.cache.chosen_cache import choose_cache, remember_overflow
+from ouzel.backends.openvino.cache.chosen_cache import choose_cache, store_overflow
 from ouzel.backends.openvino.cache.kv_cache import KvCache, cache_tables
 from ouzel.backends.openvino.cache.memory_plan import plan_memory
-from ouzel.backends.openvino.checks.f16_range import F16Unfit, range_checked
+from ouzel.backends.openvino.checks.f16_range import F16Unfit, check_range_afterwards
 from ouzel.backends.openvino.checks.passed_check import (
     ROW_CHECK_FILE,
     SELF_CHECK_FILE,
     check_once,
-    facts_of_check,
-    facts_of_row_check,
+    list_check_facts,
+    list_row_check_facts,
 )
 from ouzel.backends.openvino.checks.row_check import check_rows, refuse_kinds
 from ouzel.backends.openvino.checks.selfcheck import SelfCheckFailed, check_runner, warm_up
@@ -42,7 +42,7 @@ from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
-from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -86,7 +86,7 @@ def create_runner(
     config = read_config(Path(model.model))
     share_bytes = int((available_bytes() if free_bytes is None else free_bytes) * memory_share)
     make = partial(
-        checked_runner,
+        make_checked_runner,
         core,
         config,
         model,
@@ -96,13 +96,15 @@ def create_runner(
     )
     reason = ""
     try:
-        runner = first_sound(partial(make, engine))
+        runner = make_sound_runner(partial(make, engine))
     except F16Unfit as error:
         reason = str(error)
     # retried outside the except block, where the error no longer holds the first model in memory
     if reason:
         logger.warning("KV cache: u8 instead of f16: %s", reason)
-        runner = first_sound(partial(make, msgspec.structs.replace(engine, kv_cache_dtype="u8")))
+        runner = make_sound_runner(
+            partial(make, msgspec.structs.replace(engine, kv_cache_dtype="u8"))
+        )
     runner.info = msgspec.structs.replace(runner.info, load_s=time.perf_counter() - started)
     info = runner.info
     logger.info(
@@ -111,7 +113,7 @@ def create_runner(
     return runner
 
 
-def first_sound(make: Callable[[], OpenVINORunner | None]) -> OpenVINORunner:
+def make_sound_runner(make: Callable[[], OpenVINORunner | None]) -> OpenVINORunner:
     """Calls `make` until it returns a runner: with calibrated weights, with the stored weights, and
     with new weights.
 
@@ -123,7 +125,7 @@ def first_sound(make: Callable[[], OpenVINORunner | None]) -> OpenVINORunner:
     return runner
 
 
-def checked_runner(
+def make_checked_runner(
     core: ov.Core,
     config: HfConfig,
     model: ModelConfig,
@@ -157,9 +159,9 @@ def checked_runner(
     )
     try:
         with (
-            pages_given_back(language_model.mappings),
+            give_back_pages(language_model.mappings),
             stage("loading and checking the model"),
-            range_checked(runner, is_named=not is_f16_chosen),
+            check_range_afterwards(runner, is_named=not is_f16_chosen),
         ):
             check_or_warm_up(
                 core,
@@ -169,7 +171,7 @@ def checked_runner(
                 is_rotary=is_rotary(language_model, config),
             )
     except F16Unfit:
-        remember_overflow(language_model.cache_entry, model)
+        store_overflow(language_model.cache_entry, model)
         runner.close()
         raise
     except SelfCheckFailed as error:
@@ -203,7 +205,7 @@ def check_or_warm_up(
     facts: dict[str, str] = {}
     try:
         if entry is not None:
-            facts = facts_of_check(core, engine, entry, info.max_model_len)
+            facts = list_check_facts(core, engine, entry, info.max_model_len)
     except OSError:  # another process has removed the entry
         entry = None
     check = partial(
@@ -212,7 +214,7 @@ def check_or_warm_up(
     if not check_once(entry, SELF_CHECK_FILE, facts, check):
         warm_up(runner)
     if engine.deterministic:
-        facts = facts_of_row_check(facts, info, runner.num_threads)
+        facts = list_row_check_facts(facts, info, runner.num_threads)
         check_once(entry, ROW_CHECK_FILE, facts, partial(check_rows, runner))
 
 
@@ -233,12 +235,12 @@ def make_runner(
     full length.
     """
     check_operations(core, language_model.graph, engine.device)
-    with pages_given_back(language_model.mappings):
+    with give_back_pages(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
-        engine = with_auto_precision(core, engine, language_model)
+        engine = resolve_auto_precision(core, engine, language_model)
         compiled, *further = compile_graphs(core, language_model, engine)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
-    free_bytes = left_by_adapters(
+    free_bytes = subtract_adapter_bytes(
         language_model.adapters, model, int(available_bytes() * memory_share)
     )
     max_model_len = language_model.context_length(model.max_model_len)

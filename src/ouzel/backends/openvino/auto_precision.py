@@ -23,7 +23,9 @@ _INT8 = {"avx512_vnni", "avx_vnni"}
 _AMX = {"amx_bf16", "amx_int8"}
 
 
-def with_auto_precision(core: ov.Core, engine: EngineConfig, model: LanguageModel) -> EngineConfig:
+def resolve_auto_precision(
+    core: ov.Core, engine: EngineConfig, model: LanguageModel
+) -> EngineConfig:
     """Returns the options with `int8` in place of `auto` if int8 rounds less than bf16 and is as
     fast.
 
@@ -45,7 +47,7 @@ def with_auto_precision(core: ov.Core, engine: EngineConfig, model: LanguageMode
     quantises_activations = (
         compile_properties(engine, model)["DYNAMIC_QUANTIZATION_GROUP_SIZE"] != 0
     )
-    if not (quantises_activations and mostly_integers(model.graphs)):
+    if not (quantises_activations and has_mostly_integers(model.graphs)):
         return engine
     if has_latent_attention(model.graph) and not engine.deterministic:
         return engine
@@ -74,7 +76,7 @@ def has_latent_attention(graph: ov.Model) -> bool:
     return any(key > value for key, value in sizes)
 
 
-def mostly_integers(graphs: Sequence[ov.Model]) -> bool:
+def has_mostly_integers(graphs: Sequence[ov.Model]) -> bool:
     """Tells whether the graphs have more weights in integers than in other types."""
     sizes: Counter[bool] = Counter()
     for graph in graphs:

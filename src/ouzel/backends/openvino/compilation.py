@@ -53,7 +53,7 @@ def compile_graphs(
     """
     for graph in language_model.graphs:
         move_factors(graph)
-    return _compiled(
+    return _compile(
         core, language_model.graphs, engine, compile_properties(engine, language_model), "the model"
     )
 
@@ -65,7 +65,7 @@ def compile_vision(
     properties = _shared_properties(engine)
     if engine.device == "CPU":
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = 0
-    return _compiled(core, vision.parts, engine, properties, "the vision encoder")
+    return _compile(core, vision.parts, engine, properties, "the vision encoder")
 
 
 def compile_encoder(
@@ -77,11 +77,11 @@ def compile_encoder(
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = _activation_group_size(
             engine, hidden_size, [graph]
         )
-    [compiled] = _compiled(core, [graph], engine, properties, "the model")
+    [compiled] = _compile(core, [graph], engine, properties, "the model")
     return compiled
 
 
-def _compiled(
+def _compile(
     core: ov.Core,
     graphs: Sequence[ov.Model],
     engine: EngineConfig,

@@ -49,7 +49,7 @@ class EncoderLoader:
         files = [self._directory / "config.json", *find_files(self._directory)]
         kind = f"{self._plan},score" if self._num_labels else str(self._plan)
         entry = entry_path(cache_dir, self._directory, files, kind)
-        if (cached := self._cached(entry)) is not None:
+        if (cached := self._load_cached(entry)) is not None:
             note_use(entry, self._directory, files)
             return cached
         logger.info(
@@ -63,25 +63,25 @@ class EncoderLoader:
             num_bytes = sum(file.stat().st_size for file in files)
             with stage("compressing the weights", num_bytes), EntryWriter(entry) as writer:
                 weights = CompressedWeights(tensors, writer)
-                self._built_first(tensors, weights)
+                self._build_from_files(tensors, weights)
                 writer.commit(weights.index)
-            cached = self._cached(entry)
+            cached = self._load_cached(entry)
             note_use(entry, self._directory, files)
         except OSError as error:
             logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
         if cached is None:
-            return self._built_first(tensors, CompressedWeights(tensors, MemoryWriter()))
+            return self._build_from_files(tensors, CompressedWeights(tensors, MemoryWriter()))
         return replace(cached, is_entry_new=True)
 
     def measure(self) -> tuple[EncoderModel, MeasuredWeights]:
         """Builds the graph without reading the weights. Raises ModelLoadError like `load`."""
         tensors = Checkpoint(self._directory)
         weights = MeasuredWeights(tensors)
-        model = self._built(weights)
+        model = self._build_model(weights)
         self._refuse_unused(tensors, weights.used, model)
         return model, weights
 
-    def _cached(self, entry: Path) -> EncoderModel | None:
+    def _load_cached(self, entry: Path) -> EncoderModel | None:
         """Builds the model from a cache entry; returns None if there is no entry or a broken one,
         which it deletes.
         """
@@ -89,13 +89,15 @@ class EncoderLoader:
             return None
         try:
             weights = CachedWeights(entry)
-            return replace(self._built(weights), mappings=(weights.mapping,), cache_entry=entry)
+            return replace(
+                self._build_model(weights), mappings=(weights.mapping,), cache_entry=entry
+            )
         except (OSError, ValueError, KeyError, TypeError) as error:
             discard_entry(entry, f"it is broken: {error!r}")
             return None
 
-    def _built_first(self, tensors: Checkpoint, weights: CompressedWeights) -> EncoderModel:
-        model = self._built(weights)
+    def _build_from_files(self, tensors: Checkpoint, weights: CompressedWeights) -> EncoderModel:
+        model = self._build_model(weights)
         self._refuse_unused(tensors, weights.used, model)
         return model
 
@@ -112,7 +114,7 @@ class EncoderLoader:
                     f"but a {self._config.model_type} with this config.json has no such tensor"
                 )
 
-    def _built(self, weights: Weights) -> EncoderModel:
+    def _build_model(self, weights: Weights) -> EncoderModel:
         try:
             model = self._build(self._config, weights, self._plan, self._num_labels)
         except RuntimeError as error:

@@ -15,11 +15,11 @@ from ouzel.backends.openvino.encoders import encoder_family
 from ouzel.backends.openvino.ir import is_ir_directory
 from ouzel.backends.openvino.ir.whole_texts import load_whole_texts, reads_whole_texts
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.models import supported_model_types
 from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.backends.openvino.runners.encoder_runner import EncoderRunner
-from ouzel.backends.openvino.task import architecture_of, num_labels_of, task_of
+from ouzel.backends.openvino.task import read_architecture, read_num_labels, task_of
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.config import EngineConfig, ModelConfig
@@ -42,7 +42,7 @@ def is_encoder(directory: Path) -> bool:
         return False
     config = read_hf_config(directory)
     if is_ir_directory(directory):
-        return reads_whole_texts(directory, architecture_of(config))
+        return reads_whole_texts(directory, read_architecture(config))
     return encoder_family(str(config.values.get("model_type"))) is not None
 
 
@@ -57,7 +57,7 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     config = read_hf_config(directory)
     loaded = load_encoder(core, directory, config, model)
     files = read_encoder_files(directory, config, model)
-    with pages_given_back(loaded.mappings):
+    with give_back_pages(loaded.mappings):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
         facts = _Facts(
             config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens
@@ -101,7 +101,7 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
     _refuse_options(model, config)
     build = encoder_family(config.model_type)
     assert build is not None, "create_encoder_runner is called for encoders only"
-    num_labels = num_labels_of(config) if task_of(config, directory, model.task) == "score" else 0
+    num_labels = read_num_labels(config) if task_of(config, directory, model.task) == "score" else 0
     return EncoderLoader(directory, config, build, model.weight_plan, num_labels)
 
 
@@ -137,7 +137,7 @@ class _Facts:
             precision=self.precision,
             kv_cache_dtype="none",
             vocab_size=loaded.vocab_size,
-            max_model_len=longest_text(self.model, loaded, self.max_tokens),
+            max_model_len=find_max_text_len(self.model, loaded, self.max_tokens),
             block_size=1,
             num_blocks=0,
             max_num_seqs=1 if engine.deterministic else engine.max_num_seqs,  # one text, one shape
@@ -151,7 +151,7 @@ class _Facts:
         )
 
 
-def longest_text(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
+def find_max_text_len(model: ModelConfig, loaded: EncoderModel, max_tokens: int | None) -> int:
     """Returns the most tokens of a text: the user's limit, else the limit of the model's files.
 
     Raises ModelLoadError if the user's limit is more than the model's positions.
@@ -177,8 +177,8 @@ def check_encoder(runner: PoolingRunner) -> None:
     random = np.random.default_rng(0)
     lens = [min(length, runner.info.max_model_len) for length in _CHECKED_TOKENS]
     texts = [random.integers(0, runner.info.vocab_size, length) for length in lens]
-    together = runner.run(_batch_of(texts))
-    alone = np.concatenate([runner.run(_batch_of([text])) for text in texts])
+    together = runner.run(_make_batch(texts))
+    alone = np.concatenate([runner.run(_make_batch([text])) for text in texts])
     change = float(np.linalg.norm(together - alone)) / max(float(np.linalg.norm(alone)), 1e-6)
     logger.debug("self-check: computing two texts together changes their vectors by %.5f", change)
     if not change <= _LARGEST_CHANGE:  # written so that NaN fails
@@ -189,7 +189,7 @@ def check_encoder(runner: PoolingRunner) -> None:
         )
 
 
-def _batch_of(texts: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> PoolingBatch:
+def _make_batch(texts: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> PoolingBatch:
     lens = np.array([len(text) for text in texts], np.int32)
     begins = np.concatenate([[0], np.cumsum(lens)]).astype(np.int32)
     return PoolingBatch(np.concatenate(texts).astype(np.int64), begins, lens)

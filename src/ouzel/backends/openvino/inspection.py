@@ -8,7 +8,7 @@ from itertools import chain
 from pathlib import Path
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
-from ouzel.backends.openvino.auto_precision import with_auto_precision
+from ouzel.backends.openvino.auto_precision import resolve_auto_precision
 from ouzel.backends.openvino.cache.cache_verdict import SCALED, cache_name
 from ouzel.backends.openvino.cache.chosen_cache import find_choice
 from ouzel.backends.openvino.cache.kv_cache import cache_tables
@@ -23,9 +23,9 @@ from ouzel.backends.openvino.compilation import (
 )
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
+    find_max_text_len,
     is_encoder,
     load_encoder,
-    longest_text,
     read_encoder_files,
 )
 from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
@@ -35,13 +35,13 @@ from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, refuse_options
-from ouzel.backends.openvino.pooling import pooled_size
-from ouzel.backends.openvino.runners.state_tables import state_tables_of
+from ouzel.backends.openvino.pooling import compute_vector_size
+from ouzel.backends.openvino.runners.state_tables import find_state_tables
 from ouzel.backends.openvino.task import task_of
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.width_report import held_matrices, report_widths
+from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.machine.free_memory import available_bytes
@@ -107,17 +107,17 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
             directory, config, plan, predicts=model.mtp, vector_head=head
         )
         num_parameters, index = measured.num_parameters, calibrated_index(entry)
-        weights = sizes_of(measured) if index is None else sizes_in_entry(index)
-        stored = report_widths(measured.held if index is None else held_matrices(index))
+        weights = list_weight_sizes(measured) if index is None else sizes_in_entry(index)
+        stored = report_widths(measured.held if index is None else read_matrices(index))
         is_calibrated = bool(index)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
     choice = find_choice(core, language_model, model, engine, entry, free_bytes=free_bytes)
-    engine = with_auto_precision(core, choice.engine, language_model)
-    [compiled] = compile_graphs(core, attention_alone(language_model), engine)
+    engine = resolve_auto_precision(core, choice.engine, language_model)
+    [compiled] = compile_graphs(core, make_attention_model(language_model), engine)
     tables = cache_tables([compiled])
-    states = state_tables_of(
+    states = find_state_tables(
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")
     )
     max_model_len = language_model.context_length(model.max_model_len)
@@ -155,9 +155,9 @@ def inspect_encoder(
         weights: tuple[tuple[str, int], ...] = (("ir", sum(map(len, loaded.mappings))),)
     else:
         loaded, measured = encoder_loader(directory, config, model).measure()
-        weights, num_parameters = sizes_of(measured), measured.num_parameters
+        weights, num_parameters = list_weight_sizes(measured), measured.num_parameters
     files = read_encoder_files(directory, config, model)
-    compiled = compile_encoder(core, nothing_alone(), loaded.hidden_size, engine)
+    compiled = compile_encoder(core, make_smallest_graph(), loaded.hidden_size, engine)
     return Inspection(
         model_type=config.model_type,
         text_model_type=config.model_type,
@@ -173,27 +173,27 @@ def inspect_encoder(
         num_kv_tokens=0,
         max_positions=loaded.max_positions,
         default_positions=loaded.max_positions,
-        max_model_len=longest_text(model, loaded, files.max_tokens),
+        max_model_len=find_max_text_len(model, loaded, files.max_tokens),
         max_num_seqs=engine.max_num_seqs,
         num_state_slots=0,
         state_slot_bytes=0,
         task="score" if loaded.num_labels else "embed",
-        vector_size=loaded.num_labels or pooled_size(files, loaded.hidden_size),
+        vector_size=loaded.num_labels or compute_vector_size(files, loaded.hidden_size),
     )
 
 
-def sizes_of(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:
+def list_weight_sizes(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:
     """Returns the encodings of the weights with their bytes, the largest first."""
     return tuple((each.description, size) for each, size in weights.bytes_by_encoding.most_common())
 
 
-def nothing_alone() -> ov.Model:
+def make_smallest_graph() -> ov.Model:
     """Returns the smallest graph; compiling it shows the precision of all graphs."""
     values = ops.parameter([1], ov.Type.f32)
     return ov.Model([ops.result(ops.relu(values))], [values])
 
 
-def attention_alone(model: LanguageModel) -> LanguageModel:
+def make_attention_model(model: LanguageModel) -> LanguageModel:
     """Returns a model with nothing but the attention operations of `model`.
 
     Compiling its graph shows the types and sizes of the KV cache without reading weights.
@@ -201,15 +201,15 @@ def attention_alone(model: LanguageModel) -> LanguageModel:
     graph = PagedGraph()
     nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
     outputs = [
-        attention_of(graph, node)
+        copy_attention(graph, node)
         for node in nodes
         if node.get_type_name() == "PagedAttentionExtension"
     ]
-    alone = graph.finish(graph.sampled(ops.concat(outputs, -1)))
+    alone = graph.finish(graph.sample_rows(ops.concat(outputs, -1)))
     return replace(model, graph=alone, arrays=graph.arrays, mappings=(), prediction=None)
 
 
-def attention_of(graph: PagedGraph, node: Node) -> Node:
+def copy_attention(graph: PagedGraph, node: Node) -> Node:
     """Adds an attention operation with inputs of the same shapes as those `node` has."""
     facts = {
         name: node.get_rt_info()[name].astype(int)

@@ -24,7 +24,7 @@ from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensors, Weights, value_types
 from ouzel.backends.openvino.weights.stored import StoredWeights, find_weights
-from ouzel.backends.openvino.weights.width_report import held_matrices, report_widths
+from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import ModelConfig
 from ouzel.config.weights import WeightPlan
@@ -109,7 +109,7 @@ def load_checkpoint(
     text = config.text_model()
     stored, build_text = find_weights(directory, text), family(text.model_type)
     plan = plan_for(stored, plan)
-    files = files_of_entry(directory, stored)
+    files = list_entry_files(directory, stored)
     entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
     builder = CheckpointBuilder(
         directory=directory,
@@ -156,7 +156,7 @@ def find_entry(
     stored = find_weights(directory, config.text_model())
     kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head)
     return preferred_path(
-        entry_path(model.cache_dir, directory, files_of_entry(directory, stored), kind)
+        entry_path(model.cache_dir, directory, list_entry_files(directory, stored), kind)
     )
 
 
@@ -169,7 +169,7 @@ def plan_for(stored: StoredWeights, plan: WeightPlan) -> WeightPlan:
     return plan if stored.compressed_as else replace(plan.with_auto(AUTO_WIDTH), recompress=False)
 
 
-def files_of_entry(directory: Path, stored: StoredWeights) -> list[Path]:
+def list_entry_files(directory: Path, stored: StoredWeights) -> list[Path]:
     return [directory / "config.json", *stored.files]
 
 
@@ -186,7 +186,7 @@ def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str
     """
     has_auto = plan != plan.with_auto(AUTO_WIDTH)
     if not stored.compressed_as or not (
-        has_auto or any(matrix.is_as_under_auto for matrix in held_matrices(index))
+        has_auto or any(matrix.is_as_under_auto for matrix in read_matrices(index))
     ):
         return str(plan)
     kept = f"{stored.compressed_as} as {value_types(index)}"
@@ -198,7 +198,7 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
     if (
         stored.compressed_as
         and str(plan) != "auto"
-        and (report := report_widths(held_matrices(index)))
+        and (report := report_widths(read_matrices(index)))
     ):
         logger.info("--weights %s: %s", plan, report)
 
@@ -242,7 +242,7 @@ def hint_at_calibration(plan: WeightPlan, index: Mapping[str, Any]) -> None:
     """Logs the command that makes better int4 weights, if some matrix was rounded to int4."""
     if any(
         matrix.fate == "rounded" and matrix.encoding.values == "i4"
-        for matrix in held_matrices(index)
+        for matrix in read_matrices(index)
     ):
         recompress = " --recompress" if plan.recompress else ""
         logger.info(

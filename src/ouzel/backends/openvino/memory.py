@@ -22,7 +22,7 @@ def memory_error(option: str, num_bytes: int) -> ModelLoadError:
 
 
 @contextmanager
-def pages_given_back(mappings: Sequence[mmap.mmap]) -> Iterator[None]:
+def give_back_pages(mappings: Sequence[mmap.mmap]) -> Iterator[None]:
     """Removes pages that were read from the mappings from this process's memory.
 
     A thread does so every 20 ms while the block runs, and once at its end. The first run of a model

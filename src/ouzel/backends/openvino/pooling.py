@@ -34,7 +34,7 @@ class DenseLayer:
 class VectorPooling:
     def __init__(self, files: SentenceFiles, hidden_size: int) -> None:
         """Raises ModelLoadError if a Dense layer does not fit or cannot be read."""
-        self.vector_size = pooled_size(files, hidden_size)
+        self.vector_size = compute_vector_size(files, hidden_size)
         self._modes = files.modes
         self._dense = [read_dense(each) for each in files.dense]
 
@@ -50,7 +50,7 @@ class VectorPooling:
         return pooled
 
 
-def pooled_size(files: SentenceFiles, hidden_size: int) -> int:
+def compute_vector_size(files: SentenceFiles, hidden_size: int) -> int:
     """Returns the number of values in a vector.
 
     Raises ModelLoadError if a Dense layer takes another number of values than the step before it

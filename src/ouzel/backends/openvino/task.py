@@ -22,7 +22,7 @@ _MAX_LABELS = 4096
 
 def task_of(config: HfConfig, directory: Path, option: TaskOption) -> Task:
     """Returns the model's task. Raises ModelLoadError if an encoder without a head is to score."""
-    architecture = architecture_of(config)
+    architecture = read_architecture(config)
     reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
     if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
         raise ModelLoadError(
@@ -39,14 +39,14 @@ def task_of(config: HfConfig, directory: Path, option: TaskOption) -> Task:
     return "embed" if reads_whole or is_headless else "generate"
 
 
-def architecture_of(config: HfConfig) -> str:
+def read_architecture(config: HfConfig) -> str:
     """Returns the name of the first architecture in config.json, "" if there is none."""
     architectures = config.values.get("architectures")
     first = architectures[0] if isinstance(architectures, list) and architectures else ""
     return first if isinstance(first, str) else ""
 
 
-def num_labels_of(config: HfConfig) -> int:
+def read_num_labels(config: HfConfig) -> int:
     """Returns the number of labels in config.json.
 
     Transformers writes the names of the labels unless there are two; without names and number there

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
-from ouzel.backends.openvino.task import CLASSIFIES, architecture_of, num_labels_of, task_of
+from ouzel.backends.openvino.task import CLASSIFIES, read_architecture, read_num_labels, task_of
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import ModelConfig
@@ -24,12 +24,14 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     ModelLoadError for options or files that do not go with vectors.
     """
     task = task_of(config, directory, model.task)
-    if task == "generate" or (task == "score" and not architecture_of(config).endswith(CLASSIFIES)):
+    if task == "generate" or (
+        task == "score" and not read_architecture(config).endswith(CLASSIFIES)
+    ):
         return None
     if model.mtp or model.draft_model:
         raise ModelLoadError(f"mtp and draft_model propose tokens: task {task} generates no tokens")
     if task == "score":
-        return VectorHead(num_labels_of(config))
+        return VectorHead(read_num_labels(config))
     if model.pooling_mode not in (None, "lasttoken"):
         raise ModelLoadError(
             f"--pooling: must be auto or lasttoken for a {config.model_type}, given {model.pooling}"

@@ -15,9 +15,7 @@ Passes = Callable[[ImageInput, NDArray[np.float32]], list[Inputs]]
 Join = Callable[[ImageInput, list[NDArray[np.float32]]], NDArray[np.float32]]
 
 
-def one_after_the_other(
-    image: ImageInput, features: list[NDArray[np.float32]]
-) -> NDArray[np.float32]:
+def join_passes(image: ImageInput, features: list[NDArray[np.float32]]) -> NDArray[np.float32]:
     """Joins the features of several passes, each [levels, rows, hidden_size], along the rows."""
     return features[0] if len(features) == 1 else np.concatenate(features, axis=1)
 
@@ -36,6 +34,6 @@ class VisionModel:
     passes: Passes  # gives the inputs of each pass through all parts
     # joins the features of all passes, each [levels, rows, hidden_size], to the features of the
     # image
-    join: Join = one_after_the_other
+    join: Join = join_passes
     # prefixes of tensors that the checkpoint may have although the encoder does not use them
     left_out: tuple[str, ...] = ()

@@ -9,13 +9,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
+from ouzel.engine.flat_batch import build_flat_batch, prefix_sums
 from ouzel.engine.scheduling.image_encoder import ImageEncoder
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.state.row_kinds import goes_apart
 from ouzel.engine.state.sequence import Sequence
-
-Span = tuple[list[int], int, list[int]]
-"""A subsequence: block table, number of tokens in the cache, new tokens."""
 
 
 class _Piece(msgspec.Struct, frozen=True):
@@ -50,7 +48,7 @@ def build_batch(
     pieces = list(chain.from_iterable(_pieces(entry) for entry in scheduled))
     begins = prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
     image_rows, image_features = _image_rows(scheduled, begins, images)
-    batch = make_batch(
+    batch = build_flat_batch(
         [(piece.sequence.block_table, piece.begin, piece.token_ids) for piece in pieces],
         np.concatenate([_sampled_rows(scheduled, begins), *_scored_rows(scheduled, begins)]),
         block_size,
@@ -62,29 +60,6 @@ def build_batch(
         image_rows=image_rows,
         image_features=image_features,
         adapter_slots=_adapter_slots(scheduled),
-    )
-
-
-def make_batch(spans: list[Span], sampled_rows: NDArray[np.int64], block_size: int) -> ForwardBatch:
-    """Joins the new tokens of all subsequences. Positions continue after the cached tokens."""
-    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], dtype=np.int32)
-    past_lens = np.array([past for _, past, _ in spans], dtype=np.int32)
-    context_lens = past_lens + new_lens
-    num_blocks = -(-context_lens // block_size)
-    tables = (
-        table[:count] for (table, _, _), count in zip(spans, num_blocks.tolist(), strict=True)
-    )
-    return ForwardBatch(
-        token_ids=np.array(
-            list(chain.from_iterable(token_ids for _, _, token_ids in spans)), dtype=np.int64
-        ),
-        positions=_positions(past_lens, new_lens),
-        past_lens=past_lens,
-        subsequence_begins=prefix_sums(new_lens),
-        block_indices=np.array(list(chain.from_iterable(tables)), dtype=np.int32),
-        block_indices_begins=prefix_sums(num_blocks),
-        max_context_len=int(context_lens.max()),
-        sampled_rows=sampled_rows,
     )
 
 
@@ -195,17 +170,3 @@ def _grid_positions(
                 grids = np.repeat(positions[None], 3, axis=0)
             grids[:, begin : begin + len(piece.token_ids)] = own
     return grids
-
-
-def prefix_sums(lens: NDArray[np.int32]) -> NDArray[np.int32]:
-    sums = np.zeros(lens.size + 1, dtype=np.int32)
-    np.cumsum(lens, out=sums[1:])
-    return sums
-
-
-def _positions(past_lens: NDArray[np.int32], new_lens: NDArray[np.int32]) -> NDArray[np.int64]:
-    """Numbers the new tokens of each sequence, from the number of its cached tokens on."""
-    if new_lens.max() == 1:
-        return past_lens.astype(np.int64)
-    starts = np.repeat(past_lens - prefix_sums(new_lens)[:-1], new_lens)
-    return starts.astype(np.int64) + np.arange(starts.size, dtype=np.int64)

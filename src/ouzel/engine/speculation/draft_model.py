@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import ModelRunner
+from ouzel.engine.flat_batch import Span, build_flat_batch, prefix_sums
 from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens, draw_drafts
-from ouzel.engine.scheduling.batch import Span, make_batch, prefix_sums
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import FIRST_CHANCES, Drafting
@@ -114,7 +114,7 @@ class DraftModel:
         for table, begin, token_ids in spans:
             for block in table[begin // block_size : -(-(begin + len(token_ids)) // block_size)]:
                 self._keys.pop(block, None)
-        return self.runner.run(make_batch(spans, rows, block_size))
+        return self.runner.run(build_flat_batch(spans, rows, block_size))
 
     def _num_cached_tokens(self, sequence: Sequence) -> int:
         num_blocks = 0

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import HiddenRunner
+from ouzel.engine.flat_batch import Span, build_flat_batch, prefix_sums
 from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens, draw_drafts
-from ouzel.engine.scheduling.batch import Span, make_batch, prefix_sums
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import Drafting
@@ -208,7 +208,7 @@ class PredictionLayer:
             )
 
     def _run(self, spans: list[Span], rows: list[Rows], sampled_rows: NDArray[np.int64]) -> Rows:
-        batch = make_batch(spans, sampled_rows, self.runner.info.block_size)
+        batch = build_flat_batch(spans, sampled_rows, self.runner.info.block_size)
         return self.runner.run(replace(batch, hidden_rows=np.concatenate(rows)))
 
 

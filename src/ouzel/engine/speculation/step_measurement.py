@@ -21,7 +21,7 @@ import numpy as np
 
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.engine.cache.block_manager import BlockManager
-from ouzel.engine.scheduling.batch import make_batch
+from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.rules.step_costs import (
     AttentionCosts,
     SeveralCosts,
@@ -280,7 +280,7 @@ def _batch(blocks: BlockManager, step: _MeasuredStep) -> ForwardBatch | None:
     begins = range(num_own + 1) if step.is_apart else (0, num_own)
     own = [(free, num_past + begin, [0] * (end - begin)) for begin, end in pairwise(begins)]
     rows = np.arange(step.num_rows, dtype=np.int64)
-    batch = make_batch(
+    batch = build_flat_batch(
         own * step.num_sequences, rows if step.is_sampled else rows[-1:], blocks.block_size
     )
     if states is None:

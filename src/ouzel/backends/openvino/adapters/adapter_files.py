@@ -82,8 +82,8 @@ class AdapterFiles:
         self._matrices = matrices
         self._config = read_config(directory)
         self._modules: dict[str, str] = {}  # the name of each matrix in the adapter's model
-        self._halves = self._found_halves()
-        self._ranks = {name: self._checked_rank(name, max_rank) for name in self._halves}
+        self._halves = self._find_halves()
+        self._ranks = {name: self._check_rank(name, max_rank) for name in self._halves}
         self._alphas = self._values_by_pattern(self._config.alpha_pattern or {}, "alpha_pattern")
         self._check_ranks()
 
@@ -98,7 +98,7 @@ class AdapterFiles:
         """
         alpha, rank = self._alphas.get(name, self._config.lora_alpha), self._ranks[name]
         scale = alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
-        a, b = (_whole(self._halves[name][half]) for half in "ab")
+        a, b = (_read_whole(self._halves[name][half]) for half in "ab")
         b *= np.float32(scale)
         for half, values in (("A", a), ("B", b)):
             if not (np.abs(values) <= _LARGEST).all():
@@ -108,7 +108,7 @@ class AdapterFiles:
                 )
         return a, b
 
-    def _found_halves(self) -> dict[str, dict[str, TensorLocation]]:
+    def _find_halves(self) -> dict[str, dict[str, TensorLocation]]:
         path = self._directory / WEIGHTS_FILE
         if not path.is_file():
             hint = ""
@@ -147,7 +147,7 @@ class AdapterFiles:
         self._modules[name] = module
         return name, _HALVES[suffix]
 
-    def _checked_rank(self, name: str, max_rank: int) -> int:
+    def _check_rank(self, name: str, max_rank: int) -> int:
         path = self._directory / WEIGHTS_FILE
         halves, matrix = self._halves[name], self._matrices[name]
         if len(halves) != 2:
@@ -227,7 +227,7 @@ def read_config(directory: Path) -> AdapterConfig:
     return config
 
 
-def _whole(location: TensorLocation) -> NDArray[np.float32]:
+def _read_whole(location: TensorLocation) -> NDArray[np.float32]:
     """Reads a tensor as float32."""
     chunks = [
         to_float32(chunk, location.dtype) for chunk in read_chunks(location, location.shape[-1])

@@ -31,7 +31,7 @@ def max_rank(model: ModelConfig) -> int:
     return max([_LEAST_RANK, *ranks])
 
 
-def left_by_adapters(shape: AdapterShape | None, model: ModelConfig, free_bytes: int) -> int:
+def subtract_adapter_bytes(shape: AdapterShape | None, model: ModelConfig, free_bytes: int) -> int:
     """Returns the free memory without the memory for all adapters that may be loaded.
 
     Raises ModelLoadError if the adapters take more than the free memory.

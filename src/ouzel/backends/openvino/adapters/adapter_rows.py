@@ -36,7 +36,7 @@ def row_inputs(
     inputs: dict[str, NDArray[np.generic]] = {}
     own = np.full(num_rows, -1, np.int32) if slots is None else slots
     for suffix, each in (("", own), (SAMPLED, own[sampled_rows])):
-        rows, places = _arranged(each, used)
+        rows, places = _arrange(each, used)
         inputs[ROWS + suffix] = rows
         for part_range in parts:
             inputs[part_range.answers(suffix)] = _answers(places, rows.shape[1], part_range)
@@ -51,7 +51,7 @@ def _answers(places: Indices, width: int, parts: PartRange) -> Indices:
     return own if len(parts) > 1 else own[:, 0]
 
 
-def _arranged(slots: Slots, used: range) -> tuple[Indices, Indices]:
+def _arrange(slots: Slots, used: range) -> tuple[Indices, Indices]:
     """Returns the rows of each used slot, [slots, W], and the place of each row's product in it.
 
     W is the largest number of rows of a slot; slots with fewer rows are filled up with row 0.

@@ -32,7 +32,7 @@ from ouzel.backends.openvino.weights.encodings import encode_bf16
 from ouzel.engine.base import ForwardBatch
 
 # Ranges of slots whose tensors are stored: making tensors takes one or two milliseconds.
-_MAX_KEPT = 32  # ranges of slots whose tensors are kept: making them takes a millisecond or two
+_MAX_STORED = 32  # ranges of slots whose tensors are kept: making them takes a millisecond or two
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,8 @@ class AdapterSlots:
         self._dtype = shape.dtype
         self._request = request
         self._memory, self._stacks = _stacks(shape, num_slots)
-        self._kept: dict[range, dict[str, ov.Tensor]] = {}
-        self._present: range | None = None  # slots that the request has as inputs
+        self._stored_tensors: dict[range, dict[str, ov.Tensor]] = {}
+        self._current_slots: range | None = None  # slots that the request has as inputs
 
     def fill(self, slot: int, path: str) -> bytes:
         """Fills a slot from an adapter directory and returns a digest of its matrices.
@@ -95,15 +95,15 @@ class AdapterSlots:
             self._stacks[prefix + group.name].values for prefix in (A_PREFIX, B_PREFIX)
         )
         begin = place.index * self._rank
-        a_values[slot, :, begin : begin + rank] = self._encoded(a.T)
+        a_values[slot, :, begin : begin + rank] = self._encode(a.T)
         parts = group.parts[place.index]
         own = b_values[slot].reshape(group.num_parts, self._rank, group.part_len)[
             parts.begin : parts.end
         ]
-        rows = in_order(b, place.matrix.row_order).reshape(len(parts), group.part_len, rank)
-        own[:, :rank] = self._encoded(rows.transpose(0, 2, 1))
+        rows = reorder_rows(b, place.matrix.row_order).reshape(len(parts), group.part_len, rank)
+        own[:, :rank] = self._encode(rows.transpose(0, 2, 1))
 
-    def _encoded(self, values: NDArray[np.float32]) -> NDArray[np.generic]:
+    def _encode(self, values: NDArray[np.float32]) -> NDArray[np.generic]:
         return values if self._dtype == ov.Type.f32 else encode_bf16(values)["values"]
 
     def clear(self, slot: int) -> None:
@@ -116,23 +116,23 @@ class AdapterSlots:
         them.
         """
         used = used_slots(batch.adapter_slots)
-        if used != self._present:
+        if used != self._current_slots:
             for name, tensor in self._tensors(used).items():
                 self._request.keep(name, tensor)
-            self._present = used
+            self._current_slots = used
         inputs = row_inputs(
             batch.adapter_slots, len(batch.token_ids), batch.sampled_rows, self._parts
         )
         return {name: array for name, array in inputs.items() if self._request.has_input(name)}
 
     def _tensors(self, used: range) -> dict[str, ov.Tensor]:
-        if used not in self._kept:
-            if len(self._kept) == _MAX_KEPT:
-                self._kept.clear()
-            self._kept[used] = dict(self._made(used))
-        return self._kept[used]
+        if used not in self._stored_tensors:
+            if len(self._stored_tensors) == _MAX_STORED:
+                self._stored_tensors.clear()
+            self._stored_tensors[used] = dict(self._make_tensors(used))
+        return self._stored_tensors[used]
 
-    def _made(self, used: range) -> Iterator[tuple[str, ov.Tensor]]:
+    def _make_tensors(self, used: range) -> Iterator[tuple[str, ov.Tensor]]:
         for stack in self._stacks.values():
             values = stack.values[used.start : used.stop]
             if used:
@@ -141,7 +141,7 @@ class AdapterSlots:
                 yield stack.name, ov.Tensor(self._dtype, ov.Shape(stack.no_rank))
 
 
-def in_order(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
+def reorder_rows(matrix: NDArray[np.float32], order: tuple[int, ...] | None) -> NDArray[np.float32]:
     """Brings the rows of B into the order of the graph's matrix; each `order` applies to as many
     rows.
     """

@@ -27,7 +27,7 @@ from ouzel.backends.openvino.cache.cache_verdict import LARGEST_DIVERGENCE, Cach
 from ouzel.backends.openvino.checks.lone_sequence import lone_batch
 from ouzel.backends.openvino.graph.key_scales import KeyScales
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.memory import pages_given_back
+from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig
 from ouzel.errors import InvalidRequest, ModelLoadError
@@ -166,7 +166,7 @@ class CacheTrial:
         language_model = language_model.with_key_scales(scales or {})
         model = msgspec.structs.replace(self.model, max_model_len=num_tokens)
         engine = msgspec.structs.replace(self.engine, precision="f32", kv_cache_dtype=dtype)
-        with pages_given_back(language_model.mappings):
+        with give_back_pages(language_model.mappings):
             num_blocks = -(-num_tokens // MIN_BLOCK_SIZE)
             runner = self.make_runner(
                 language_model=language_model, model=model, engine=engine, num_blocks=num_blocks

@@ -110,7 +110,7 @@ def read_verdict(path: Path, facts: str) -> CacheVerdict | None:
         return None
 
 
-def keep_verdict(path: Path, facts: str, verdict: CacheVerdict, *, source: str = "") -> None:
+def write_verdict(path: Path, facts: str, verdict: CacheVerdict, *, source: str = "") -> None:
     """Writes the verdict to its file.
 
     Several servers may write at once: each writes a whole file, and their verdicts are alike.

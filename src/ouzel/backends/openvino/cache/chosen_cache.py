@@ -16,9 +16,9 @@ from ouzel.backends.openvino.cache.cache_verdict import (
     Cache,
     CacheVerdict,
     facts_of_verdict,
-    keep_verdict,
     read_verdict,
     verdict_path,
+    write_verdict,
 )
 from ouzel.backends.openvino.cache.f16_room import f16_room
 from ouzel.backends.openvino.ir import is_ir_directory
@@ -29,12 +29,12 @@ from ouzel.config import EngineConfig, ModelConfig
 logger = logging.getLogger(__name__)
 
 TOKENIZER_FILE = "tokenizer.json"
-NEAR_THE_END = (
+NEAR_F16_LIMIT = (
     "u8, because keys or values of this model come near the end of f16's range or exceed it"
 )
 
 
-def is_chosen(core: ov.Core, engine: EngineConfig) -> bool:
+def has_choice(core: ov.Core, engine: EngineConfig) -> bool:
     """Tells whether there is a choice: the user names u8, or `auto` means u8 on this CPU."""
     if engine.device != "CPU":
         return False
@@ -68,12 +68,12 @@ def find_choice(
 
     `free_bytes` is the memory that is free for the model beside its weights.
     """
-    if not is_chosen(core, engine):
+    if not has_choice(core, engine):
         return CacheChoice(engine, None)
-    verdict = kept_verdict(entry, model)
+    verdict = load_verdict(entry, model)
     choice = CacheChoice(engine, None, keeps_u8=True)
     if verdict is not None and verdict.overflows_f16:
-        choice = replace(choice, reason=NEAR_THE_END)
+        choice = replace(choice, reason=NEAR_F16_LIMIT)
     elif engine.kv_cache_dtype == "auto":
         room = f16_room(
             core, language_model, model, engine, free_bytes=free_bytes, num_blocks=num_blocks
@@ -85,7 +85,7 @@ def find_choice(
         return choice
     if verdict is None or verdict.plain is None:
         return replace(choice, is_open=True)
-    return chosen_by(verdict, choice)
+    return apply_verdict(verdict, choice)
 
 
 def may_be_tried(language_model: LanguageModel, model: ModelConfig) -> bool:
@@ -102,7 +102,7 @@ def may_be_tried(language_model: LanguageModel, model: ModelConfig) -> bool:
     return has_tokenizer
 
 
-def chosen_by(verdict: CacheVerdict, choice: CacheChoice) -> CacheChoice:
+def apply_verdict(verdict: CacheVerdict, choice: CacheChoice) -> CacheChoice:
     cache = verdict.choose(keeps_u8=choice.keeps_u8)
     engine = with_f16(choice.engine) if cache == "f16" else choice.engine
     return replace(choice, engine=engine, cache=cache, verdict=verdict, is_open=False)
@@ -136,7 +136,7 @@ def choose_cache(
         choice.is_open
         and (verdict := make_verdict(language_model, model, engine, make_runner)) is not None
     ):
-        choice = chosen_by(verdict, choice)
+        choice = apply_verdict(verdict, choice)
     if choice.verdict is not None:
         cost = ", which takes nearly twice the memory of u8" if choice.cache == "f16" else ""
         logger.info(
@@ -160,22 +160,22 @@ def make_verdict(
         make_runner=make_runner,
     )
     verdict, entry = trial.judge(), language_model.cache_entry
-    earlier = kept_verdict(entry, model)
+    earlier = load_verdict(entry, model)
     if verdict is not None:
         overflows_f16 = earlier is not None and earlier.overflows_f16
         verdict = msgspec.structs.replace(verdict, overflows_f16=overflows_f16)
-        remember_verdict(entry, model, verdict)
+        store_verdict(entry, model, verdict)
     return verdict
 
 
-def remember_overflow(entry: Path | None, model: ModelConfig) -> None:
+def store_overflow(entry: Path | None, model: ModelConfig) -> None:
     """Stores the fact that the model's keys or values do not fit into f16, for the next starts."""
-    verdict = kept_verdict(entry, model) or CacheVerdict(plain=None)
-    remember_verdict(entry, model, msgspec.structs.replace(verdict, overflows_f16=True))
+    verdict = load_verdict(entry, model) or CacheVerdict(plain=None)
+    store_verdict(entry, model, msgspec.structs.replace(verdict, overflows_f16=True))
 
 
-def kept_verdict(entry: Path | None, model: ModelConfig) -> CacheVerdict | None:
-    graphs = graphs_of(model)
+def load_verdict(entry: Path | None, model: ModelConfig) -> CacheVerdict | None:
+    graphs = find_graphs(model)
     path = verdict_path(entry, graphs, model.cache_dir)
     try:
         return None if path is None else read_verdict(path, facts_of_verdict(entry, graphs))
@@ -183,19 +183,19 @@ def kept_verdict(entry: Path | None, model: ModelConfig) -> CacheVerdict | None:
         return None
 
 
-def remember_verdict(entry: Path | None, model: ModelConfig, verdict: CacheVerdict) -> None:
-    graphs = graphs_of(model)
+def store_verdict(entry: Path | None, model: ModelConfig, verdict: CacheVerdict) -> None:
+    graphs = find_graphs(model)
     path = verdict_path(entry, graphs, model.cache_dir)
     if path is None:
         return
     try:
         source = "" if entry is not None or graphs is None else str(graphs.resolve())
-        keep_verdict(path, facts_of_verdict(entry, graphs), verdict, source=source)
+        write_verdict(path, facts_of_verdict(entry, graphs), verdict, source=source)
     except OSError as error:  # another process has removed the entry
         logger.debug("the verdict on the KV cache is not stored: %s", error)
 
 
-def graphs_of(model: ModelConfig) -> Path | None:
+def find_graphs(model: ModelConfig) -> Path | None:
     """Returns the model directory if it has OpenVINO's graphs, whose weights are not in the
     cache.
     """

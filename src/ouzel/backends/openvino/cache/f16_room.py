@@ -8,19 +8,19 @@ all sizes are computed from the graph before it is compiled.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ouzel.backends.openvino.adapters.adapter_options import left_by_adapters
-from ouzel.backends.openvino.auto_precision import with_auto_precision
+from ouzel.backends.openvino.adapters.adapter_options import subtract_adapter_bytes
+from ouzel.backends.openvino.auto_precision import resolve_auto_precision
 from ouzel.backends.openvino.cache.kv_cache import cache_bytes
 from ouzel.backends.openvino.compilation import expected_type
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.runners.state_tables import plan_states, state_tables_of
+from ouzel.backends.openvino.runners.state_tables import find_state_tables, plan_states
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 
 CPU_BLOCK_SIZE = 32  # tokens of a block on a CPU
 ELEMENT_BYTES = 2  # f16; also bf16, which the plugin uses in place of f16 if it computes in bf16
-MOST_WANTED = 4  # requests of full length that are enough for every model
+MAX_REQUIRED = 4  # requests of full length that are enough for every model
 ENOUGH_TOKENS = 32_768  # tokens that are enough in all requests together
 
 
@@ -31,7 +31,7 @@ class F16Room:
     num_bytes: int  # bytes that the cache may take
     # bytes of one request of full length; if the number of blocks is fixed, bytes of all blocks
     request_bytes: int
-    num_wanted: int  # requests that the cache must hold
+    num_required: int  # requests that the cache must hold
     max_num_seqs: int  # most requests at a time; memory for more of them is of no use
 
     @property
@@ -44,13 +44,13 @@ class F16Room:
 
     @property
     def suffices(self) -> bool:
-        return self.num_held >= self.num_wanted
+        return self.num_held >= self.num_required
 
     def reason(self) -> str:
         """Says which cache is chosen, and why."""
         held = self.num_held
         if not self.suffices:
-            required = self.num_wanted
+            required = self.num_required
             return f"u8, because f16 would hold {held} of {required} requests of full length"
         requests = "a request" if held == 1 else f"{held} requests"
         return f"f16: {size_text(held * self.request_bytes)} hold {requests} of full length"
@@ -79,14 +79,14 @@ def f16_room(
         return F16Room(
             num_bytes=num_bytes,
             request_bytes=num_blocks * block_bytes,
-            num_wanted=1,
+            num_required=1,
             max_num_seqs=1,
         )
     max_model_len = language_model.context_length(model.max_model_len)
-    inferred = expected_type(core, with_auto_precision(core, engine, language_model))
-    tables = state_tables_of(language_model.graph, inferred)
+    inferred = expected_type(core, resolve_auto_precision(core, engine, language_model))
+    tables = find_state_tables(language_model.graph, inferred)
     try:
-        free_bytes = left_by_adapters(language_model.adapters, model, free_bytes)
+        free_bytes = subtract_adapter_bytes(language_model.adapters, model, free_bytes)
         states = plan_states(tables, engine, free_bytes)
         free_bytes, max_num_seqs = free_bytes - states.num_bytes, states.max_num_seqs
     # the real plan, made later, has the exact sizes and reports the lack of memory
@@ -95,16 +95,16 @@ def f16_room(
     return F16Room(
         num_bytes=max(cache_bytes(engine.kv_cache_gib, free_bytes), 0),
         request_bytes=max(-(-max_model_len // CPU_BLOCK_SIZE), 2) * block_bytes,
-        num_wanted=num_wanted(max_model_len, max_num_seqs),
+        num_required=num_required(max_model_len, max_num_seqs),
         max_num_seqs=max_num_seqs,
     )
 
 
-def num_wanted(max_model_len: int, max_num_seqs: int) -> int:
+def num_required(max_model_len: int, max_num_seqs: int) -> int:
     """Returns the requests of full length that an f16 cache must hold: fewer for longer
     requests.
     """
-    return min(max_num_seqs, MOST_WANTED, -(-ENOUGH_TOKENS // max_model_len))
+    return min(max_num_seqs, MAX_REQUIRED, -(-ENOUGH_TOKENS // max_model_len))
 
 
 def f16_block_bytes(graphs: Sequence[ov.Model]) -> int:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import memory_error
-from ouzel.backends.openvino.runners.tables import Table, allocate, tables_of
+from ouzel.backends.openvino.runners.tables import Table, allocate, find_tables
 from ouzel.errors import ModelLoadError
 
 logger = logging.getLogger(__name__)
@@ -34,7 +34,7 @@ def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
 
     Raises ModelLoadError if there are none.
     """
-    tables = [table for each in compiled for table in tables_of(each, KEY_PREFIX, "value_cache.")]
+    tables = [table for each in compiled for table in find_tables(each, KEY_PREFIX, "value_cache.")]
     if not tables:
         raise ModelLoadError(
             "a model of recurrent layers only is not supported: at least one layer must be "
@@ -84,7 +84,7 @@ def plan_cache(
     `kv_cache_gib` sets the memory instead. Raises ModelLoadError if the memory does not hold two
     blocks.
     """
-    block_size = block_size_of(tables)
+    block_size = find_block_size(tables)
     block_bytes = sum(table.row_bytes for table in tables)
     useful_blocks = max_num_seqs * -(-max_model_len // block_size)
     num_blocks = cache_bytes(kv_cache_gib, free_bytes) // block_bytes
@@ -104,7 +104,7 @@ def plan_cache(
         block_size,
         num_blocks * block_bytes / 2**30,
     )
-    return plan_of(tables, max_model_len, num_blocks)
+    return make_plan(tables, max_model_len, num_blocks)
 
 
 def cache_bytes(kv_cache_gib: float | None, free_bytes: int) -> int:
@@ -114,13 +114,13 @@ def cache_bytes(kv_cache_gib: float | None, free_bytes: int) -> int:
     return int(kv_cache_gib * 2**30)
 
 
-def plan_of(tables: list[Table], max_model_len: int, num_blocks: int) -> CachePlan:
+def make_plan(tables: list[Table], max_model_len: int, num_blocks: int) -> CachePlan:
     """Returns the plan with this number of blocks, and a context that they can hold."""
-    block_size = block_size_of(tables)
+    block_size = find_block_size(tables)
     return CachePlan(num_blocks, block_size, min(max_model_len, num_blocks * block_size))
 
 
-def block_size_of(tables: list[Table]) -> int:
+def find_block_size(tables: list[Table]) -> int:
     """Returns the tokens of a block."""
     return next(table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
 
@@ -129,7 +129,7 @@ class KvCache:
     """Holds the tensors of the KV cache of all layers; block ids index their first dimension."""
 
     def __init__(self, tables: list[Table], num_blocks: int) -> None:
-        self.block_size = block_size_of(tables)
+        self.block_size = find_block_size(tables)
         try:
             self.tensors = allocate(tables, num_blocks)
         except RuntimeError as error:

@@ -3,8 +3,8 @@
 from ouzel.backends.openvino.cache.kv_cache import (
     CachePlan,
     accept_shorter_context,
+    make_plan,
     plan_cache,
-    plan_of,
 )
 from ouzel.backends.openvino.checks.f16_range import F16Unfit
 from ouzel.backends.openvino.runners.state_tables import StatePlan, log_states, plan_states
@@ -38,7 +38,7 @@ def plan_memory(
             cache, max_model_len, state_plan.max_num_seqs, engine.kv_cache_gib, left_bytes
         )
     else:
-        plan = plan_of(cache, max_model_len, num_blocks)
+        plan = make_plan(cache, max_model_len, num_blocks)
     if plan.max_model_len < max_model_len:
         if keeps_context:
             raise F16Unfit(

@@ -28,7 +28,7 @@ from ouzel.backends.openvino.calibration.recording import (
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.loader import entry_kind, files_of_entry, plan_for
+from ouzel.backends.openvino.loader import entry_kind, list_entry_files, plan_for
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.cache import EntryWriter, calibrated_path, entry_path
@@ -66,7 +66,7 @@ def make_calibrated_entry(
 ) -> bool:
     """Makes the entry, and returns False if it exists already. Raises ModelLoadError."""
     stored = find_weights(directory, config.text_model())
-    files, plain_plan = files_of_entry(directory, stored), plan_for(stored, plan)
+    files, plain_plan = list_entry_files(directory, stored), plan_for(stored, plan)
     entry = calibrated_path(
         entry_path(cache_dir, directory, files, entry_kind(plain_plan, predicts, None))
     )
@@ -77,14 +77,14 @@ def make_calibrated_entry(
         num_bytes = sum(file.stat().st_size for file in stored.files)
         source = Source(directory, config, tensors)
         with (
-            calibrated(source, plain_plan, entry.parent, text) as (calibration, _),
+            make_calibration(source, plain_plan, entry.parent, text) as (calibration, _),
             stage("encoding the weights", num_bytes),
             EntryWriter(entry) as writer,
         ):
             weights = CompressedWeights(
                 tensors, writer, calibration, recompress=plain_plan.recompress
             )
-            model = _built(config, weights, plan=plain_plan, predicts=predicts)
+            model = _build(config, weights, plan=plain_plan, predicts=predicts)
             check_use(config, model, tensors, weights.used)
             writer.commit(weights.index)
         note_use(entry, directory, files)
@@ -96,7 +96,7 @@ def make_calibrated_entry(
 
 
 @contextmanager
-def calibrated(
+def make_calibration(
     source: Source, plan: WeightPlan, scratch: Path, text: CalibrationText
 ) -> Iterator[tuple[Calibration, ListedWeights]]:
     """Gives the calibration of a plan, and the weights that the graph asks for.
@@ -113,7 +113,7 @@ def calibrated(
         raise ModelLoadError(
             f"--calibrate: --weights {plan} has no matrix in int4 that could be calibrated{hint}"
         )
-    if not any(is_calibrated(each.wanted) for each in targets):
+    if not any(is_calibrated(each.spec) for each in targets):
         raise ModelLoadError(
             f"{source.directory.name} (type {source.config.model_type}) cannot be calibrated: "
             f"matrices are encoded in groups of {GROUP_SIZE} columns, and the model has no matrix "
@@ -121,10 +121,8 @@ def calibrated(
         )
     # The writer removes its directory when the block ends, because nothing is committed.
     with EntryWriter(scratch / "calibration") as unfinished:
-        recording = recorded(source, unfinished, text)
-        if not any(
-            recording.has(each.wanted.key) for each in targets if is_calibrated(each.wanted)
-        ):
+        recording = record_inputs(source, unfinished, text)
+        if not any(recording.has(each.spec.key) for each in targets if is_calibrated(each.spec)):
             raise ModelLoadError(
                 f"--calibrate: models of type {source.config.model_type} cannot be calibrated yet"
             )
@@ -134,7 +132,7 @@ def calibrated(
 def list_weights(source: Source, plan: WeightPlan) -> ListedWeights:
     """Lists the weights that the graph of a plan asks for."""
     listed = ListedWeights(source.tensors, recompress=plan.recompress)
-    _built(source.config, listed, plan=plan, predicts=False)
+    _build(source.config, listed, plan=plan, predicts=False)
     return listed
 
 
@@ -147,15 +145,15 @@ def _may_have_four_bits(target: Target, plan: WeightPlan) -> bool:
     return target.encoding.values == "i4" or (is_plain_int4 and target.encoding.values == "u8")
 
 
-def recorded(source: Source, unfinished: EntryWriter, text: CalibrationText) -> Recording:
+def record_inputs(source: Source, unfinished: EntryWriter, text: CalibrationText) -> Recording:
     """Runs the model over the text and records its inputs of matrix products.
 
     Its weights are in int8, except for weights that are compressed already.
     """
     traced = TracedWeights(CompressedWeights(source.tensors, unfinished))
     with stage("compressing the weights for the calibration"):
-        model = _built(source.config, traced, plan=READING_PLAN, predicts=False)
-    inputs = find_product_inputs(model.graph, traced.wanted)
+        model = _build(source.config, traced, plan=READING_PLAN, predicts=False)
+    inputs = find_product_inputs(model.graph, traced.specs)
     indices = add_outputs(model.graph, inputs)
     chunks = text.chunks(model.default_positions)
     chunk_tokens = max(map(len, chunks))
@@ -170,7 +168,7 @@ def recorded(source: Source, unfinished: EntryWriter, text: CalibrationText) -> 
         runner.close()
 
 
-def _built(
+def _build(
     config: HfConfig, weights: Weights, *, plan: WeightPlan, predicts: bool
 ) -> LanguageModel:
     text = config.text_model()

@@ -20,7 +20,7 @@ from ouzel.backends.openvino.calibration.error_feedback import (
 )
 from ouzel.backends.openvino.calibration.recording import Recording
 from ouzel.backends.openvino.calibration.widths import Candidate, choose_int8, suffering
-from ouzel.backends.openvino.weights.compress import Encode, origin_of
+from ouzel.backends.openvino.weights.compress import Encode, find_origin
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, encode_int8_in_groups
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensors
@@ -38,7 +38,7 @@ EMBEDDING_DAMPING = 0.3
 class Target:
     """Names a matrix that may be calibrated, and its encoding without calibration."""
 
-    wanted: MatrixSpec
+    spec: MatrixSpec
     encoding: Encoding
 
 
@@ -53,12 +53,12 @@ class ListedWeights:
         self.num_kept = 0  # matrices that stay as the checkpoint stores them
         self.arrays: dict[str, tuple[int, ...]] = {}  # shapes by name
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
+        origin = find_origin(spec, width, self._tensors, recompress=self._recompress)
         if origin.may_be_calibrated:
-            self.targets.append(Target(wanted, origin.encoding))
+            self.targets.append(Target(spec, origin.encoding))
         self.num_kept += not origin.may_be_calibrated
-        return self._weights.matrix(wanted, width)
+        return self._weights.matrix(spec, width)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         self.arrays[name] = shape
@@ -80,36 +80,36 @@ class Calibration:
         # Matrices with the same input follow one another, so the latest feedbacks are stored.
         self._latest: tuple[tuple[int, float], list[Feedback]] | None = None
 
-    def encoding(self, wanted: MatrixSpec) -> Encoding | None:
+    def encoding(self, spec: MatrixSpec) -> Encoding | None:
         """Returns the encoding of a matrix, None if the matrix is not calibrated."""
-        if wanted.key in self._int8_keys:
+        if spec.key in self._int8_keys:
             return INT8
-        return INT4 if wanted.key in self._int4_keys else None
+        return INT4 if spec.key in self._int4_keys else None
 
-    def encoder(self, wanted: MatrixSpec) -> tuple[Encoding, Encode] | None:
-        encoding = self.encoding(wanted)
+    def encoder(self, spec: MatrixSpec) -> tuple[Encoding, Encode] | None:
+        encoding = self.encoding(spec)
         if encoding is None:
             return None
         if encoding == INT8:
             return encoding, encode_int8_with_f16_scales
-        feedbacks, num_sweeps = self._feedbacks(wanted), self._num_sweeps(wanted)
+        feedbacks, num_sweeps = self._feedbacks(spec), self._num_sweeps(spec)
         return encoding, partial(
             encode_blocks, feedbacks=feedbacks, group_size=GROUP_SIZE, num_sweeps=num_sweeps
         )
 
-    def _num_sweeps(self, wanted: MatrixSpec) -> int:
+    def _num_sweeps(self, spec: MatrixSpec) -> int:
         """Returns the sweeps of refinement for a matrix.
 
         It returns 0 for matrices that gain little: matrices whose products are added to the sum of
         the model, and wide matrices.
         """
-        key = wanted.key
+        key = spec.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)
-        return 0 if is_divided or wanted.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
+        return 0 if is_divided or spec.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
 
-    def _feedbacks(self, wanted: MatrixSpec) -> list[Feedback]:
+    def _feedbacks(self, spec: MatrixSpec) -> list[Feedback]:
         """Returns the feedback of each block of columns."""
-        key, columns = wanted.key, wanted.shape[-1]
+        key, columns = spec.key, spec.shape[-1]
         if not self._recording.has(key):
             # An embedding has no recorded input: all columns have the same weight, and each group
             # of columns is a block of its own.
@@ -140,40 +140,40 @@ def encode_int8_with_f16_scales(rows: NDArray[np.float32]) -> Parts:
 
 def calibrate(tensors: Tensors, targets: Sequence[Target], recording: Recording) -> Calibration:
     """Chooses the width of each target, in one pass over the weights of all targets."""
-    whole = [each for each in targets if is_calibrated(each.wanted)]
+    whole = [each for each in targets if is_calibrated(each.spec)]
     candidates = []
     with stage(
-        "measuring the loss of four bits", sum(_num_weights(each.wanted) for each in whole)
+        "measuring the loss of four bits", sum(_num_weights(each.spec) for each in whole)
     ) as measuring:
         for target in whole:
-            candidates.append(_candidate(tensors, target.wanted, recording))
-            measuring.advance(_num_weights(target.wanted))
+            candidates.append(_candidate(tensors, target.spec, recording))
+            measuring.advance(_num_weights(target.spec))
     int8_keys = choose_int8(candidates)
     return Calibration(recording, frozenset(each.key for each in candidates) - int8_keys, int8_keys)
 
 
-def is_calibrated(wanted: MatrixSpec) -> bool:
+def is_calibrated(spec: MatrixSpec) -> bool:
     """Tells whether a matrix can be calibrated: not a matrix of experts, and made of whole
     groups.
     """
-    return len(wanted.shape) == 2 and wanted.shape[-1] % GROUP_SIZE == 0
+    return len(spec.shape) == 2 and spec.shape[-1] % GROUP_SIZE == 0
 
 
-def _num_weights(wanted: MatrixSpec) -> int:
-    return wanted.shape[0] * wanted.shape[1]
+def _num_weights(spec: MatrixSpec) -> int:
+    return spec.shape[0] * spec.shape[1]
 
 
-def _candidate(tensors: Tensors, wanted: MatrixSpec, recording: Recording) -> Candidate:
-    columns, key = wanted.shape[-1], wanted.key
+def _candidate(tensors: Tensors, spec: MatrixSpec, recording: Recording) -> Candidate:
+    columns, key = spec.shape[-1], spec.key
     is_divided = recording.has(key) and recording.is_divided(key)
     squares = recording.mean_squares(key) if recording.has(key) else np.ones(columns, np.float32)
-    origin = origin_of(wanted, "int4", tensors)
+    origin = find_origin(spec, "int4", tensors)
     rows = chain.from_iterable(map(tensors.rows, origin.tensors))
     return Candidate(
-        key, _num_weights(wanted), columns, suffering(rows, squares, is_divided=is_divided)
+        key, _num_weights(spec), columns, suffering(rows, squares, is_divided=is_divided)
     )
 
 
 def distinct(targets: Iterable[Target]) -> Iterator[Target]:
     """Yields each matrix once, although a graph may ask for it twice."""
-    return iter({each.wanted.key: each for each in targets}.values())
+    return iter({each.spec.key: each for each in targets}.values())

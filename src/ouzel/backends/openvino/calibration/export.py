@@ -14,7 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.calibration.calibrated_entry import Source, calibrated, list_weights
+from ouzel.backends.openvino.calibration.calibrated_entry import (
+    Source,
+    list_weights,
+    make_calibration,
+)
 from ouzel.backends.openvino.calibration.calibration import (
     GROUP_SIZE,
     Calibration,
@@ -23,9 +27,9 @@ from ouzel.backends.openvino.calibration.calibration import (
 )
 from ouzel.backends.openvino.calibration.recording import CalibrationText
 from ouzel.backends.openvino.calibration.safetensors_file import OutputTensor, write_safetensors
-from ouzel.backends.openvino.weights.compress import origin_of
+from ouzel.backends.openvino.weights.compress import find_origin
 from ouzel.backends.openvino.weights.encodings import Parts, encode_bf16
-from ouzel.backends.openvino.weights.finite import quietly
+from ouzel.backends.openvino.weights.finite import silence_warnings
 from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Tensors
 from ouzel.backends.openvino.weights.stored import find_weights
@@ -77,7 +81,7 @@ class Export:
         def values() -> Iterator[NDArray[np.generic]]:
             for some in parts():
                 scales.append(some["scales"])
-                yield packed(some["values"], bits)
+                yield pack_levels(some["values"], bits)
 
         added = [
             OutputTensor(tensor.name + "_packed", "I32", (rows, columns * bits // 32), values),
@@ -108,8 +112,8 @@ def export_checkpoint(
     tensors, _ = stored.open()
     source = Source(directory, config, tensors)
     for target in list_weights(source, PLAN).targets:
-        refuse_experts(target.wanted, tensors)
-    with calibrated(source, PLAN, made.parent, text) as (calibration, listed):
+        refuse_experts(target.spec, tensors)
+    with make_calibration(source, PLAN, made.parent, text) as (calibration, listed):
         export = collect(tensors, listed, calibration)
         with stage("encoding the weights", sum(file.stat().st_size for file in stored.files)):
             write_safetensors(made / WEIGHTS_FILE, export.tensors)
@@ -117,12 +121,12 @@ def export_checkpoint(
     return export
 
 
-def refuse_experts(wanted: MatrixSpec, tensors: Tensors) -> None:
+def refuse_experts(spec: MatrixSpec, tensors: Tensors) -> None:
     """Raises ModelLoadError for a matrix that the export does not support yet."""
-    origin = origin_of(wanted, "int4", tensors)
-    if len(wanted.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
+    origin = find_origin(spec, "int4", tensors)
+    if len(spec.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
         raise ModelLoadError(
-            f"ouzel quantize does not support experts or latent attention yet, found {wanted.key}"
+            f"ouzel quantize does not support experts or latent attention yet, found {spec.key}"
         )
 
 
@@ -130,44 +134,44 @@ def collect(tensors: Tensors, listed: ListedWeights, calibration: Calibration) -
     """Collects the calibrated matrices, the matrices that stay floats, and the arrays."""
     export = Export()
     for target in distinct(listed.targets):
-        wanted = target.wanted
-        origin = origin_of(wanted, "int4", tensors)
-        encoding = calibration.encoding(wanted)
+        spec = target.spec
+        origin = find_origin(spec, "int4", tensors)
+        encoding = calibration.encoding(spec)
         for tensor in origin.tensors:
             module = tensor.name.removesuffix(".weight")
             if encoding is None:
                 export.ignored.append(module)
-                export.tensors.append(float_tensor(tensor, rows_of(tensors, tensor)))
+                export.tensors.append(float_tensor(tensor, make_row_reader(tensors, tensor)))
             else:
                 bits = 4 if encoding.values == "i4" else 8
                 export.modules[bits].append(module)
                 export.add_quantized(
-                    tensor, bits, encoded_parts(tensors, tensor, calibration, wanted)
+                    tensor, bits, encoded_parts(tensors, tensor, calibration, spec)
                 )
     for name, shape in listed.arrays.items():
         if name not in {tensor.name for tensor in export.tensors}:
             export.tensors.append(
-                float_tensor(Tensor(name, shape), rows_of(tensors, Tensor(name, shape)))
+                float_tensor(Tensor(name, shape), make_row_reader(tensors, Tensor(name, shape)))
             )
     return export
 
 
-def rows_of(tensors: Tensors, tensor: Tensor) -> Rows:
+def make_row_reader(tensors: Tensors, tensor: Tensor) -> Rows:
     return lambda: tensors.rows(tensor)
 
 
 def encoded_parts(
-    tensors: Tensors, tensor: Tensor, calibration: Calibration, wanted: MatrixSpec
+    tensors: Tensors, tensor: Tensor, calibration: Calibration, spec: MatrixSpec
 ) -> AllParts:
     def parts() -> Iterator[Parts]:
-        found = calibration.encoder(wanted)
+        found = calibration.encoder(spec)
         assert found is not None
-        return map_in_threads(quietly(found[1]), tensors.rows(tensor))
+        return map_in_threads(silence_warnings(found[1]), tensors.rows(tensor))
 
     return parts
 
 
-def packed(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
+def pack_levels(values: NDArray[np.generic], bits: int) -> NDArray[np.generic]:
     """Packs levels into int32, the lowest bits first, each moved up by half the range."""
     moved = values.view(np.uint8) ^ np.uint8(0x88 if bits == 4 else 0x80)
     return np.ascontiguousarray(moved).view(np.int32)

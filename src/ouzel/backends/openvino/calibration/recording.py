@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.checks.lone_sequence import lone_batch
-from ouzel.backends.openvino.graph.nodes import Node, constant_of
+from ouzel.backends.openvino.graph.nodes import Node, find_constant
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.weights.encodings import encode_bf16
@@ -55,11 +55,11 @@ class TracedWeights:
 
     def __init__(self, weights: Weights) -> None:
         self._weights = weights
-        self.wanted: dict[int, MatrixSpec] = {}  # the matrices by the address of their values
+        self.specs: dict[int, MatrixSpec] = {}  # the matrices by the address of their values
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        matrix = self._weights.matrix(wanted, width)
-        self.wanted[matrix.parts["values"].ctypes.data] = wanted
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
+        matrix = self._weights.matrix(spec, width)
+        self.specs[matrix.parts["values"].ctypes.data] = spec
         return matrix
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
@@ -128,17 +128,17 @@ class ProductInput:
         return int(self.rows.get_partial_shape()[-1].get_length())
 
 
-def find_product_inputs(graph: ov.Model, wanted: Mapping[int, MatrixSpec]) -> list[ProductInput]:
+def find_product_inputs(graph: ov.Model, specs: Mapping[int, MatrixSpec]) -> list[ProductInput]:
     """Returns each distinct input of products by whole matrices; slices of experts are left out."""
     found: dict[tuple[str, int], ProductInput] = {}
     for node in graph.get_ops():
         if node.get_type_name() != "MatMul":
             continue
         address = _address_of_constant(node.input_value(1))
-        if address is not None and address in wanted and len(wanted[address].shape) == 2:
+        if address is not None and address in specs and len(specs[address].shape) == 2:
             rows = node.input_value(0)
             place = (rows.get_node().get_name(), rows.get_index())
-            key = wanted[address].key
+            key = specs[address].key
             if place in found:
                 found[place] = ProductInput(rows, (*found[place].keys, key), None)
             else:
@@ -166,7 +166,7 @@ def _sum_with(product: Node) -> Node | None:
 
 def _address_of_constant(matrix: Node) -> int | None:
     """Returns the address of a matrix's values, None if the value is not a constant."""
-    constant = constant_of(matrix.get_node())
+    constant = find_constant(matrix.get_node())
     return None if constant is None else int(constant.data.ctypes.data)
 
 

@@ -24,7 +24,7 @@ class F16Unfit(Exception):
 
 
 @contextmanager
-def range_checked(runner: OpenVINORunner, *, is_named: bool) -> Iterator[None]:
+def check_range_afterwards(runner: OpenVINORunner, *, is_named: bool) -> Iterator[None]:
     """Checks the range after the block, which runs a self-check.
 
     It also checks if the self-check fails, because infinite keys make it fail.

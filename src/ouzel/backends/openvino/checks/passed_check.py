@@ -59,7 +59,7 @@ def has_passed(path: Path, facts: Facts) -> bool:
         return False
 
 
-def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_len: int) -> Facts:
+def list_check_facts(core: ov.Core, engine: EngineConfig, entry: Path, max_model_len: int) -> Facts:
     """Returns the facts on which the self-check depends. Raises OSError if the entry is gone."""
     library = {
         name: value for name, value in os.environ.items() if name.startswith(LIBRARY_VARIABLES)
@@ -76,7 +76,7 @@ def facts_of_check(core: ov.Core, engine: EngineConfig, entry: Path, max_model_l
     }
 
 
-def facts_of_row_check(facts: Facts, info: EngineInfo, num_threads: int) -> Facts:
+def list_row_check_facts(facts: Facts, info: EngineInfo, num_threads: int) -> Facts:
     """Adds the facts of the row check: the sizes of steps, and the number of threads."""
     sizes = (info.block_size, info.max_num_seqs, info.max_num_batched_tokens)
     return facts | {"rows": str([info.precision, info.kv_cache_dtype, *sizes, num_threads])}

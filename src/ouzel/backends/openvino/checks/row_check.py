@@ -15,16 +15,15 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.runners.state_tables import state_tables_of
-from ouzel.engine.base import ForwardBatch, ModelRunner
+from ouzel.backends.openvino.runners.state_tables import find_state_tables
+from ouzel.engine.base import ModelRunner
+from ouzel.engine.flat_batch import Span, build_flat_batch
 from ouzel.errors import ModelLoadError
 from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
 
 Rows = NDArray[np.float32]
-Span = tuple[list[int], int, list[int]]
-"""Blocks, number of tokens in them, new tokens of a subsequence."""
 Company = tuple[int, ...]  # lengths of the subsequences beside the compared rows
 MakeCompany = Callable[[EngineInfo, int], Company]  # takes the number of compared rows
 
@@ -35,7 +34,7 @@ _NUM_BLOCKS = 3  # blocks of the compared rows: kernels may change behind the en
 
 def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
     """Raises ModelLoadError for a kind of model whose rows depend on other rows by design."""
-    if state_tables_of(language_model.graph, ov.Type.f32):
+    if find_state_tables(language_model.graph, ov.Type.f32):
         raise ModelLoadError(
             "deterministic: the states of recurrent layers depend on how a prompt is cut into "
             f"chunks; a {model_type} cannot be served with it"
@@ -118,7 +117,7 @@ def _full(info: EngineInfo, num_own: int) -> Company:
 _COMPANIES = (_alone, _few, _few_of_both_kinds, _all_sequences, _full)
 
 
-def _spans_of(company: Company, info: EngineInfo) -> list[Span]:
+def _make_company_spans(company: Company, info: EngineInfo) -> list[Span]:
     """Returns spans of random tokens, in the padding block, which no request reads.
 
     Random tokens go to different experts; an expert may multiply many rows by another kernel.
@@ -149,30 +148,12 @@ def _rows(
         (list(range(-(-end // info.block_size))), begin, tokens[begin:end]) for begin, end in cuts
     ]
     num_own = _num_rows(own)
-    company = _spans_of(make_company(info, num_own), info)
+    company = _make_company_spans(make_company(info, num_own), info)
     before, behind = company[: len(company) // 2], company[len(company) // 2 :]
     sampled_rows = _num_rows(before) + np.arange(num_own, dtype=np.int64)
-    return runner.run(_batch([*before, *own, *behind], sampled_rows)).copy()
+    batch = build_flat_batch([*before, *own, *behind], sampled_rows, info.block_size)
+    return runner.run(batch).copy()
 
 
 def _num_rows(spans: Iterable[Span]) -> int:
     return sum(len(token_ids) for _, _, token_ids in spans)
-
-
-def _batch(spans: list[Span], sampled_rows: NDArray[np.int64]) -> ForwardBatch:
-    past_lens = np.array([past for _, past, _ in spans], np.int32)
-    new_lens = np.array([len(token_ids) for _, _, token_ids in spans], np.int32)
-    return ForwardBatch(
-        token_ids=np.concatenate([token_ids for _, _, token_ids in spans]).astype(np.int64),
-        positions=np.concatenate(
-            [past + np.arange(len(token_ids), dtype=np.int64) for _, past, token_ids in spans]
-        ),
-        past_lens=past_lens,
-        subsequence_begins=np.append(np.int32(0), np.cumsum(new_lens)).astype(np.int32),
-        block_indices=np.concatenate([blocks for blocks, _, _ in spans]).astype(np.int32),
-        block_indices_begins=np.append(
-            0, np.cumsum([len(blocks) for blocks, _, _ in spans])
-        ).astype(np.int32),
-        max_context_len=int((past_lens + new_lens).max()),
-        sampled_rows=sampled_rows,
-    )

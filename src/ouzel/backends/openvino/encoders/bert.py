@@ -81,13 +81,11 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
 def hidden_rows(b: EncoderBuilder, config: HfConfig, shape: BertShape, num_positions: int) -> Node:
     """Computes the hidden rows of all tokens, [T, hidden_size]."""
     size, num_types = shape.hidden_size, config.size("type_vocab_size", 2)
-    rows = b.embedded("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
+    rows = b.embed("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
     types = b.input("token_types", [-1], ov.Type.i64)
-    rows = ops.add(rows, b.embedded("embeddings.token_type_embeddings", num_types, size, types))
+    rows = ops.add(rows, b.embed("embeddings.token_type_embeddings", num_types, size, types))
     positions = b.input("position_ids", [-1], ov.Type.i64)
-    rows = ops.add(
-        rows, b.embedded("embeddings.position_embeddings", num_positions, size, positions)
-    )
+    rows = ops.add(rows, b.embed("embeddings.position_embeddings", num_positions, size, positions))
     rows = b.norm(rows, "embeddings.LayerNorm", size, shape.norm)
     for layer in range(shape.num_layers):
         rows = _layer(b, rows, f"encoder.layer.{layer}.", shape)
@@ -101,7 +99,10 @@ def _layer(b: EncoderBuilder, rows: Node, prefix: str, shape: BertShape) -> Node
         for name in ("query", "key", "value")
     ]
     mixed = b.linear(
-        b.attended(projections, shape.num_heads), f"{prefix}attention.output.dense", size, size
+        b.compute_attention(projections, shape.num_heads),
+        f"{prefix}attention.output.dense",
+        size,
+        size,
     )
     rows = b.norm(ops.add(rows, mixed), f"{prefix}attention.output.LayerNorm", size, shape.norm)
     inner = activate(

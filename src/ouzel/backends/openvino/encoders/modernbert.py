@@ -32,7 +32,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     )
     prefix = "model." if weights.has("model.embeddings.tok_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
-    rows = b.embedded("embeddings.tok_embeddings", config.size("vocab_size"), size, b.token_ids)
+    rows = b.embed("embeddings.tok_embeddings", config.size("vocab_size"), size, b.token_ids)
     rows = b.norm(rows, "embeddings.norm", size, norm)
     kinds = layer_kinds(config)
     head_dim = size // config.size("num_attention_heads")
@@ -102,7 +102,7 @@ def _layer(b: EncoderBuilder, rows: Node, layer: int, shape: _LayerShape) -> Nod
         size,
     )
     query, key = (turned(each, num_heads, head_dim, shape.angles) for each in (query, key))
-    mixed = b.attended((query, key, value), num_heads, has_window=shape.has_window)
+    mixed = b.compute_attention((query, key, value), num_heads, has_window=shape.has_window)
     rows = ops.add(rows, b.linear(mixed, f"{prefix}attn.Wo", size, size, has_bias=attention_bias))
     before = b.norm(rows, f"{prefix}mlp_norm", size, norm)
     gated, plain = split(

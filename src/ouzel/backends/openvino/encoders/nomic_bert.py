@@ -67,11 +67,11 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     )
     b = EncoderBuilder(weights, plan, prefix)
     is_older = b.has("emb_ln.weight")  # transformers still saves this name
-    rows = b.embedded("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
+    rows = b.embed("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
     types = b.input("token_types", [-1], ov.Type.i64)
     rows = ops.add(
         rows,
-        b.embedded("embeddings.token_type_embeddings", config.size("type_vocab_size"), size, types),
+        b.embed("embeddings.token_type_embeddings", config.size("type_vocab_size"), size, types),
     )
     rows = b.norm(rows, "emb_ln" if is_older else "embeddings.LayerNorm", size, norm)
     layer_of = _Layer(config, num_heads, head_dim, norm, b.angles(rope), is_older=is_older)
@@ -118,7 +118,7 @@ class _Layer:
         prefix = f"encoder.layers.{layer}." if self._is_older else f"layers.{layer}."
         output, mixer_norm, mlp_norm, gate, up, down = _OLDER_NAMES if self._is_older else _NAMES
         size, inner = self._size, self._inner_size
-        mixed = b.attended(self._projections(b, rows, prefix), self._num_heads)
+        mixed = b.compute_attention(self._projections(b, rows, prefix), self._num_heads)
         mixed = b.linear(
             mixed, prefix + output, self._num_heads * self._head_dim, size, has_bias=False
         )

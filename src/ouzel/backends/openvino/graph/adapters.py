@@ -22,7 +22,7 @@ from ouzel.backends.openvino.graph.adapter_shape import (
     AdaptedMatrix,
     AdapterShape,
 )
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers, output_of
+from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, integers
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.errors import ModelLoadError
@@ -64,7 +64,7 @@ class AdapterInputs:
 
         Raises ModelLoadError if the rows have more than two dimensions.
         """
-        output = output_of(rows)
+        output = get_output(rows)
         if output.get_partial_shape().rank.get_length() != 2:
             raise ModelLoadError(
                 f"this family takes no adapters: {matrix.name} multiplies rows of three dimensions"
@@ -86,12 +86,12 @@ class AdapterInputs:
         for sharing in self._sharing.values():
             in_slots = gather(sharing.rows, self._index_input(ROWS + sharing.suffix, 2))
             for adapted in _in_groups(sharing.adapted):
-                group = _group_of(adapted)
+                group = _make_group(adapted)
                 groups.append(group)
                 for each, delta in zip(
                     adapted, self._deltas(in_slots, group, sharing.suffix), strict=True
                 ):
-                    each.total.input(1).replace_source_output(output_of(delta))
+                    each.total.input(1).replace_source_output(get_output(delta))
         return AdapterShape(tuple(groups), self._rank, self._dtype)
 
     def _deltas(self, in_slots: Node, group: AdaptedGroup, suffix: str) -> Iterator[Node]:
@@ -123,11 +123,11 @@ class AdapterInputs:
 
 
 def _in_groups(adapted: Sequence[_Adapted]) -> list[Sequence[_Adapted]]:
-    together = _group_of(adapted)
+    together = _make_group(adapted)
     return [adapted] if together.num_parts <= _MAX_PARTS else [[each] for each in adapted]
 
 
-def _group_of(adapted: Sequence[_Adapted]) -> AdaptedGroup:
+def _make_group(adapted: Sequence[_Adapted]) -> AdaptedGroup:
     return AdaptedGroup(tuple(each.matrix for each in adapted))
 
 

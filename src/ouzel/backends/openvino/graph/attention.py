@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, empty, int32, merge_heads, output_of, real
+from ouzel.backends.openvino.graph.nodes import Node, empty, get_output, int32, merge_heads, real
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import op, ops, ov
 
@@ -80,7 +80,7 @@ def paged_attention(
         empty(np.uint8),  # query-query bias
         empty(np.int32),  # begins of the query-query bias
     ]
-    node = op._PagedAttentionExtension([output_of(argument) for argument in arguments])
+    node = op._PagedAttentionExtension([get_output(argument) for argument in arguments])
     for kind, head_dim in (("k", key_dim), ("v", value_dim)):
         node.get_rt_info()[f"num_{kind}_heads"] = num_kv_heads
         node.get_rt_info()[f"{kind}_head_size"] = head_dim

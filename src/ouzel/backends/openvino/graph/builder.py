@@ -7,7 +7,7 @@ from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.graph.adapters import AdapterInputs
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
-from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
+from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
@@ -126,16 +126,16 @@ class Builder:
             self._weights.matrix(MatrixSpec((tensor,), shape, tuple(rows), num_rows), width)
         )
 
-    def experts(self, wanted: MatrixSpec) -> Matrix:
+    def experts(self, spec: MatrixSpec) -> Matrix:
         """Returns the matrices [experts, rows, columns].
 
         The graph makes one expression of them, or one for each expert.
         """
-        return self._weights.matrix(wanted, self._plan.experts)
+        return self._weights.matrix(spec, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = weight_of(self.array(name + ".weight", size), norm)
-        product = ops.multiply(normalised(rows, norm), self.graph.array(weight))
+        weight = add_norm_offset(self.array(name + ".weight", size), norm)
+        product = ops.multiply(normalise(rows, norm), self.graph.array(weight))
         return (
             ops.add(product, self.graph.array(self.array(name + ".bias", size)))
             if norm.has_bias
@@ -143,7 +143,7 @@ class Builder:
         )
 
     def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Node:
-        """Returns the matrix for `embedded`, and for the head if `is_head`."""
+        """Returns the matrix for `embed`, and for the head if `is_head`."""
         width = self._plan.tied if is_head else self._plan.embedding
         if width is None:
             raise ModelLoadError(
@@ -153,7 +153,7 @@ class Builder:
             )
         return self._weight(name, num_rows, num_columns, width)
 
-    def embedded(self, embedding: Node, image_token_id: int | None = None) -> Node:
+    def embed(self, embedding: Node, image_token_id: int | None = None) -> Node:
         """Returns the embeddings of the tokens.
 
         With `image_token_id`, tokens of images have the embedding of this id; call `with_images`
@@ -175,7 +175,7 @@ class Builder:
         if self._image_shape is None:
             return rows
         self._images = ImageInputs(self.graph, self._image_shape, hidden_size)
-        return self._images.embedded(rows)
+        return self._images.embed(rows)
 
     def behind_layer(self, rows: Node, layer: int) -> Node:
         """Adds the image features that enter behind this layer."""
@@ -248,5 +248,5 @@ class Builder:
         row_order: tuple[int, ...] | None = None,
     ) -> Node:
         shape = (num_rows, num_columns)
-        wanted = MatrixSpec((Tensor(name + ".weight", shape),), shape, row_order)
-        return self.graph.matrix(self._weights.matrix(wanted, width))
+        spec = MatrixSpec((Tensor(name + ".weight", shape),), shape, row_order)
+        return self.graph.matrix(self._weights.matrix(spec, width))

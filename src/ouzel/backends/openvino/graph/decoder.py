@@ -142,18 +142,18 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
     )
 
 
-def feed_forward_of(shape: MlpShape, name: str = "mlp") -> Part:
+def make_feed_forward(shape: MlpShape, name: str = "mlp") -> Part:
     """Returns the feed-forward half of a layer."""
     mlp = gated_mlp if shape.is_gated else plain_mlp
     return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
 
 
-def by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
+def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
     """Returns a half that is `one` in `layers_of_one`, and `other` in all other layers."""
     return lambda b, rows, layer: (one if layer in layers_of_one else other)(b, rows, layer)
 
 
-def attention_of(b: Builder, shape: DecoderShape) -> Part:
+def make_attention(b: Builder, shape: DecoderShape) -> Part:
     """Returns self-attention; adds the inputs for the angles once for all layers."""
     has_positions = len(shape.unrotated_layers) < shape.num_layers
     angles = b.angles(shape.rope) if has_positions else None
@@ -189,11 +189,11 @@ def build_decoder(
 ) -> LanguageModel:
     """Builds the decoder; `predict` makes the graphs for further tokens if the user wants them."""
     hidden_size = shape.attention.hidden_size
-    mixer = mixer or attention_of(b, shape)
+    mixer = mixer or make_attention(b, shape)
     embedding = b.embedding(
         "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
     )
-    x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), hidden_size)
+    x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), hidden_size)
     for layer in range(shape.num_layers):
         x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
@@ -206,14 +206,16 @@ def build_decoder(
         )
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
 
-    def logits_of(rows: Node) -> Node:
+    def compute_logits(rows: Node) -> Node:
         return softcapped(
             scaled(ops.matmul(rows, head, False, True), shape.logits_factor), shape.logits_softcap
         )
 
-    prediction = predict(b, embedding, logits_of) if b.predicts and predict is not None else None
+    prediction = (
+        predict(b, embedding, compute_logits) if b.predicts and predict is not None else None
+    )
     return b.language_model(
-        logits_of(x) if prediction is None else x,
+        compute_logits(x) if prediction is None else x,
         hidden_size=hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=shape.rope.max_positions,
@@ -235,7 +237,7 @@ def decoder_layer(
     rows = norm(x, names.before_mixer)
     mixed = mixer(b, rows, layer)
     if layer == shape.num_layers - 1:
-        x, rows, mixed = (b.graph.sampled(each) for each in (x, rows, mixed))
+        x, rows, mixed = (b.graph.sample_rows(each) for each in (x, rows, mixed))
     mixed = ops.add(x, scaled(norm(mixed, names.after_mixer), shape.residual_factor))
     if not shape.is_parallel:
         rows = norm(mixed, names.before_mlp)

@@ -8,15 +8,20 @@ from dataclasses import replace
 from functools import partial
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of, with_shared
+from ouzel.backends.openvino.graph.decoder import (
+    Part,
+    build_decoder,
+    choose_by_layer,
+    make_feed_forward,
+)
+from ouzel.backends.openvino.graph.experts import ExpertsShape, make_experts, with_shared
 from ouzel.backends.openvino.graph.latent_attention import (
     LatentShape,
-    latent_attention_of,
+    make_latent_attention,
     read_decoder_shape,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.prediction import names_behind, prediction_of
+from ouzel.backends.openvino.graph.prediction import make_predictor, names_behind
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -28,9 +33,9 @@ def build_deepseek(
 ) -> LanguageModel:
     """Builds the decoder; the layer that predicts further tokens always has experts."""
     shape = read_decoder_shape(config)
-    attention = partial(latent_attention_of, shape=LatentShape.read(config, is_paired=is_paired))
+    attention = partial(make_latent_attention, shape=LatentShape.read(config, is_paired=is_paired))
     half = feed_forward(config, routing, dense_layers)
-    predict = prediction_of(
+    predict = make_predictor(
         config, shape, half, names=names_behind(shape.num_layers), attention=attention
     )
     return build_decoder(b, shape, half, attention(b, shape), predict)
@@ -80,7 +85,7 @@ def feed_forward(config: HfConfig, routing: Routing, dense_layers: frozenset[int
     shared = replace(mlp, inner_size=config.size("n_shared_experts") * experts.inner_size)
     correction = "gate.e_score_correction_bias" if routing.scores == "sigmoid" else ""
     sparse = with_shared(
-        experts_of(routing, experts, correction=correction),
-        feed_forward_of(shared, "mlp.shared_experts"),
+        make_experts(routing, experts, correction=correction),
+        make_feed_forward(shared, "mlp.shared_experts"),
     )
-    return by_layer(feed_forward_of(mlp), sparse, dense_layers)
+    return choose_by_layer(make_feed_forward(mlp), sparse, dense_layers)

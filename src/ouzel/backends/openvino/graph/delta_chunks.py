@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.chunk_length import LONGEST_CHUNK, ChunkLength
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers, output_of, real
+from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, integers, real
 from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.library import op, ops, ov
 
@@ -82,7 +82,7 @@ class Chunks:
         )
 
 
-def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
+def compute_delta_rule(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
     """Returns the answers, [N * C, value heads, value_dim], and the state behind each chunk.
 
     A chunk begins with its state in `begins`, [N, value heads, value_dim, key_dim], or, if it is
@@ -95,11 +95,11 @@ def delta_rule_of(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, No
     key_products, query_products = (
         ops.matmul(rows, chunks.key, False, True) for rows in (chunks.key, chunks.query)
     )
-    inverse = inverse_of_one_less(
+    inverse = invert_one_minus(
         ops.multiply(chunks.scaled(key_products, since), minus_beta), chunks.length
     )
     end = ops.gather(decay, integers(-1), integers(2))
-    answers, states = carried(
+    answers, states = run_chunks(
         state_free=ops.matmul(inverse, ops.multiply(chunks.value, beta), False, False),
         erasing=ops.matmul(
             inverse,
@@ -126,7 +126,7 @@ def fraction(decay: Node) -> Node:
     return ops.exp(ops.maximum(decay, real(_LARGEST_DECAY)))
 
 
-def inverse_of_one_less(matrices: Node, length: ChunkLength) -> Node:
+def invert_one_minus(matrices: Node, length: ChunkLength) -> Node:
     """Returns (1 - A)^-1 for the part A of [..., C, C] below the diagonal; the rest is ignored.
 
     The inverse of [[P, 0], [-R, Q]] is [[P', 0], [Q' R P', Q']], with the inverses P' and Q' of P
@@ -153,14 +153,14 @@ def below_diagonal_blocks(size: int) -> NDArray[np.float32]:
     return np.array((block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1), np.float32)
 
 
-def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]:
+def run_chunks(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]:
     """Runs the chunks one after the other.
 
     Returns answers, [N, heads, C, value_dim], and states, [N, ...].
     """
     sliced = {"begins": begins, "goes_on": goes_on, **of_chunks}
     inner = {
-        name: ops.parameter([1, *shape_of_one(value)], output_of(value).get_element_type())
+        name: ops.parameter([1, *shape_of_one(value)], get_output(value).get_element_type())
         for name, value in sliced.items()
     }
     before = ops.parameter([1, *shape_of_one(begins)], ov.Type.f32)
@@ -181,7 +181,7 @@ def carried(begins: Node, goes_on: Node, **of_chunks: Node) -> tuple[Node, Node]
     # The body takes no iteration number (-1); its output 2 tells whether to go on.
     loop.set_special_body_ports([-1, 2])
     for name, value in sliced.items():
-        loop.set_sliced_input(inner[name], output_of(value), 0, 1, 1, -1, 0)
+        loop.set_sliced_input(inner[name], get_output(value), 0, 1, 1, -1, 0)
     nothing = ops.constant(np.zeros((1, *shape_of_one(begins)), np.float32))
     loop.set_merged_input(before, nothing.output(0), results[0].output(0))
     states, answers = (
@@ -217,5 +217,5 @@ def shape_of_one(rows: Node) -> list[int]:
     """Returns the shape without its first axis; the length of chunks is -1."""
     return [
         size.get_length() if size.is_static else -1
-        for size in list(output_of(rows).get_partial_shape())[1:]
+        for size in list(get_output(rows).get_partial_shape())[1:]
     ]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from ouzel.backends.openvino.graph.delta_chunks import Chunks, delta_rule_of
+from ouzel.backends.openvino.graph.delta_chunks import Chunks, compute_delta_rule
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, real, split, split_heads
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.precision import keep_float32
@@ -123,7 +123,7 @@ def rows_in_chunks(
     # Rates of 0 leave the state as it is, for places in a chunk without a row.
     own_rates = ops.multiply(gather(rates, chunking.rows), chunking.is_row)
     chunks = Chunks.cut(chunking.length, of_unit_length(own_rows, heads), halves(own_rates, heads))
-    answers, states = delta_rule_of(chunks, begins, chunking.goes_on)
+    answers, states = compute_delta_rule(chunks, begins, chunking.goes_on)
     states = gather(states, chunking.last_chunks)
     keep_float32([answers, states], own_rows, rates, table)
     return answers, states

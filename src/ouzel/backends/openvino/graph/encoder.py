@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.encoder_model import EncoderModel, ScorePooling
 from ouzel.backends.openvino.graph.constants import Constants
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers, output_of
-from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
+from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, integers
+from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
-from ouzel.backends.openvino.graph.vision import attend, heads_of
+from ouzel.backends.openvino.graph.vision import attend, split_batch_heads
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
@@ -72,13 +72,13 @@ class EncoderBuilder:
         return ops.add(product, self._constants.array(self.array(name + ".bias", num_rows)))
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = weight_of(self.array(name + ".weight", size), norm)
-        product = ops.multiply(normalised(rows, norm), self._constants.array(weight))
+        weight = add_norm_offset(self.array(name + ".weight", size), norm)
+        product = ops.multiply(normalise(rows, norm), self._constants.array(weight))
         if not norm.has_bias:
             return product
         return ops.add(product, self._constants.array(self.array(name + ".bias", size)))
 
-    def embedded(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
+    def embed(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
         return gather(self._matrix(name, num_rows, num_columns, self._plan.embedding), ids)
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
@@ -92,7 +92,7 @@ class EncoderBuilder:
         cos, sin = (ops.unsqueeze(ops.concat([half, half], -1), integers(1)) for half in halves)
         return Angles(cos, sin, num_dims)
 
-    def attended(
+    def compute_attention(
         self, projections: Sequence[Node], num_heads: int, *, has_window: bool = False
     ) -> Node:
         """Computes attention of queries, keys and values; returns [T, heads * head_dim].
@@ -104,9 +104,10 @@ class EncoderBuilder:
         mask = self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
-        size = output_of(projections[0]).get_partial_shape()[1].get_length()
+        size = get_output(projections[0]).get_partial_shape()[1].get_length()
         heads = [
-            heads_of(gather(rows, places), num_heads, size // num_heads) for rows in projections
+            split_batch_heads(gather(rows, places), num_heads, size // num_heads)
+            for rows in projections
         ]
         answer = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
         return gather(
@@ -151,5 +152,5 @@ class EncoderBuilder:
 
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Node:
         shape = (num_rows, num_columns)
-        wanted = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
-        return self._constants.matrix(self._weights.matrix(wanted, width))
+        spec = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
+        return self._constants.matrix(self._weights.matrix(spec, width))

@@ -80,7 +80,7 @@ class ExpertsShape:
             num_experts=num_experts,
             hidden_size=config.size("hidden_size"),
             inner_size=config.size(inner_size),
-            glu=glu_of(read_activation(config)),
+            glu=make_glu(read_activation(config)),
         )
 
     @property
@@ -99,11 +99,11 @@ class SortedRows:
     places: Node  # [T, num_chosen], the row of each choice
 
 
-def glu_of(activation: Activation) -> Glu:
+def make_glu(activation: Activation) -> Glu:
     return lambda gate, up: ops.multiply(activate(gate, activation), up)
 
 
-def experts_of(
+def make_experts(
     routing: Routing,
     shape: ExpertsShape,
     *,
@@ -132,15 +132,17 @@ def with_shared(chosen: Part, shared: Part) -> Part:
 
 def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsShape) -> Node:
     """Computes the chosen experts; takes and returns [T, hidden_size]."""
-    order = sorted_rows(choice.experts, shape.num_experts)
+    order = sort_rows(choice.experts, shape.num_experts)
     inner, names = shape.inner_size, shape.tensors
     sorted_tokens = ops.gather(rows, order.tokens, int32(0))
     into = (names.gate, names.up) if names.gate else (names.up,)
-    first = wanted(prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size))
+    first = make_spec(
+        prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size)
+    )
     inner_rows = product(b, sorted_tokens, order, first, shape)
     halves = split(inner_rows, inner, inner) if names.gate else [inner_rows]
     inner_rows = shape.glu(*halves)
-    down = wanted(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
+    down = make_spec(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
     results = product(b, inner_rows, order, down, shape)
     of_choices = ops.gather(results, order.places, int32(0))  # [T, num_chosen, hidden_size]
     return ops.reduce_sum(
@@ -148,7 +150,7 @@ def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsS
     )
 
 
-def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
+def sort_rows(experts: Node, num_experts: int) -> SortedRows:
     """Sorts the choices, [T, num_chosen], by expert.
 
     It counts: a row's place is the number of choices that belong before it.
@@ -178,7 +180,7 @@ def sorted_rows(experts: Node, num_experts: int) -> SortedRows:
     )
 
 
-def wanted(
+def make_spec(
     prefix: str,
     shape: ExpertsShape,
     names: tuple[str, ...],
@@ -208,15 +210,15 @@ def wanted(
 
 
 def product(
-    b: Builder, rows: Node, order: SortedRows, wanted: MatrixSpec, shape: ExpertsShape
+    b: Builder, rows: Node, order: SortedRows, spec: MatrixSpec, shape: ExpertsShape
 ) -> Node:
     """Multiplies each row by the transpose of its expert's matrix."""
-    matrix = b.experts(wanted)
+    matrix = b.experts(spec)
     num_experts, num_rows, _ = matrix.shape
     bias: NDArray[np.float32] | None = None
     if shape.has_bias:
-        bias = b.array(wanted.tensors[0].name + "_bias", num_experts, num_rows)
-        bias = bias if wanted.row_order is None else bias[:, list(wanted.row_order)]
+        bias = b.array(spec.tensors[0].name + "_bias", num_experts, num_rows)
+        bias = bias if spec.row_order is None else bias[:, list(spec.row_order)]
     if num_experts > MAX_SLICED_EXPERTS:
         results = ops17.grouped_matmul(rows, b.graph.matrix(matrix), order.ends)
         if bias is None:

@@ -37,7 +37,7 @@ def rows_behind(
     found = {0: rows}
     for number in range(max(layers)):
         waiting = [layer for layer in dict.fromkeys(layers) if layer < number]
-        rows, *others = carried(b, number, [rows, *(found[layer] for layer in waiting)], size)
+        rows, *others = carry_values(b, number, [rows, *(found[layer] for layer in waiting)], size)
         found |= dict(zip(waiting, others, strict=True)) | {number: rows}
         rows = found[number + 1] = make_layer(rows, number)
     return (
@@ -45,7 +45,7 @@ def rows_behind(
     )
 
 
-def carried(b: VisionBuilder, layer: int, values: list[Node], size: int) -> list[Node]:
+def carry_values(b: VisionBuilder, layer: int, values: list[Node], size: int) -> list[Node]:
     """Carries all values to the part of the graph with this layer."""
     if len(values) == 1:
         return [b.at_layer(layer, values[0])]

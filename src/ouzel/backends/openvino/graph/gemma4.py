@@ -18,7 +18,7 @@ from ouzel.backends.openvino.graph.decoder import softcapped
 from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node, int32, merge_heads, scaled, split, split_heads
-from ouzel.backends.openvino.graph.norms import Norm, normalised
+from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.graph.routing import Choice, Routing, route
@@ -86,14 +86,14 @@ def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
     embedding = b.embedding(
         "model.embed_tokens", shape.vocab_size, shape.hidden_size, is_head=is_head
     )
-    x = b.with_images(scaled(b.embedded(embedding), shape.embedding_factor), shape.hidden_size)
+    x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), shape.hidden_size)
     angles = {kind: b.angles(rope, kind) for kind, rope in shape.ropes.items()}
     of_layers = layer_inputs(b, x, shape)
     caches: dict[int, KeysAndValues] = {}
     for index in range(len(shape.layers)):
         x = ops.add(x, attention(b, x, index, shape, angles=angles, caches=caches))
         if index == len(shape.layers) - 1:
-            x, of_layers = b.graph.sampled(x), [b.graph.sampled(each) for each in of_layers]
+            x, of_layers = b.graph.sample_rows(x), [b.graph.sample_rows(each) for each in of_layers]
         x = ops.add(x, feed_forward(b, x, index, shape))
         if of_layers:
             x = ops.add(x, embedding_of_layer(b, x, index, shape, of_layers[index]))
@@ -120,7 +120,7 @@ def attention(
     """Computes the attention of a layer; adds keys and values of its own to `caches`."""
     layer, prefix = shape.layers[index], f"model.layers.{index}."
     rows = b.norm(x, prefix + "input_layernorm", shape.hidden_size, shape.norm)
-    query = heads_of(
+    query = project_heads(
         b, rows, prefix + "self_attn.q_proj", shape.num_heads, layer.head_dim, shape=shape
     )
     query = b.norm(query, prefix + "self_attn.q_norm", layer.head_dim, shape.norm)
@@ -152,22 +152,22 @@ def keys_and_values(
 ) -> KeysAndValues:
     """Returns the keys, normalised with weights and rotated, and the values, normalised only."""
     layer, prefix = shape.layers[index], f"model.layers.{index}.self_attn."
-    keys = values = heads_of(
+    keys = values = project_heads(
         b, rows, prefix + "k_proj", layer.num_kv_heads, layer.head_dim, shape=shape
     )
     if layer.has_values:
-        values = heads_of(
+        values = project_heads(
             b, rows, prefix + "v_proj", layer.num_kv_heads, layer.head_dim, shape=shape
         )
     keys = b.norm(keys, prefix + "k_norm", layer.head_dim, shape.norm)
     return KeysAndValues(
         rotate(keys, angles, layer.head_dim),
-        merge_heads(normalised(values, shape.norm)),
+        merge_heads(normalise(values, shape.norm)),
         cache_inputs(b.graph, index),
     )
 
 
-def heads_of(
+def project_heads(
     b: Builder, rows: Node, name: str, num_heads: int, head_dim: int, *, shape: Gemma4Shape
 ) -> Node:
     size, bias = num_heads * head_dim, shape.has_attention_bias
@@ -199,7 +199,7 @@ def mixture_beside(
     """
     hidden_size = shape.hidden_size
     scale = b.array(prefix + "router.scale", hidden_size) * np.float32(hidden_size**-0.5)
-    seen = ops.multiply(normalised(x, shape.norm), b.graph.array(scale))
+    seen = ops.multiply(normalise(x, shape.norm), b.graph.array(scale))
     choice = route(b, seen, prefix + "router.proj", hidden_size, experts.routing)
     expert_scales = b.graph.array(
         b.array(prefix + "router.per_expert_scale", experts.routing.num_experts)
@@ -220,7 +220,7 @@ def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
         return []
     num_layers, size = len(shape.layers), table.size
     name, num_columns = "model.embed_tokens_per_layer", num_layers * size
-    packed = b.embedded(
+    packed = b.embed(
         b.embedding(name, table.vocab_size, num_columns, is_head=False), table.image_token_id
     )
     projected = b.linear(x, "model.per_layer_model_projection", shape.hidden_size, num_columns)

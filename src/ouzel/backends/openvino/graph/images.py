@@ -34,7 +34,7 @@ class ImageInputs:
         if shape.sees_whole:
             graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
 
-    def embedded(self, rows: Node) -> Node:
+    def embed(self, rows: Node) -> Node:
         """Puts the features into the embeddings [T, hidden_size], without scaling."""
         return ops.scatter_update(rows, self._rows, self._level(0), ops.constant(np.int64(0)))
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, output_of
+from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.graph.scaled_product import find_product
 from ouzel.backends.openvino.library import ops, ov
 
@@ -35,7 +35,7 @@ def mark_rows(query: Node, key: Node, cache: Node, num_rotary_dims: int) -> None
     The rotation turns the first `num_rotary_dims` channels of each head.
     """
     for prefix, rows in ((QUERY_ROWS, query), (KEY_ROWS, key)):
-        node = output_of(rows).get_node()
+        node = get_output(rows).get_node()
         node.set_friendly_name(prefix + cache.get_friendly_name())
         node.get_rt_info()[NUM_ROTARY_DIMS] = num_rotary_dims
 

@@ -88,7 +88,7 @@ def read_decoder_shape(config: HfConfig) -> DecoderShape:
     return DecoderShape.read(rotary)
 
 
-def latent_attention_of(b: Builder, decoder: DecoderShape, shape: LatentShape) -> Part:
+def make_latent_attention(b: Builder, decoder: DecoderShape, shape: LatentShape) -> Part:
     """Returns latent attention; adds the inputs for the angles once for all layers."""
     angles = b.angles(decoder.rope)
     return lambda b, rows, layer: latent_attention(
@@ -106,12 +106,12 @@ def latent_attention(
     )
     latent, rotary_key = project_latents(b, rows, prefix, shape)
 
-    def rows_of_heads(begin: int, end: int) -> Node:
+    def read_head_rows(begin: int, end: int) -> Node:
         return b.matrix_per_head(
             prefix + "kv_b_proj", num_heads, head_rows, rank, range(begin, end)
         )
 
-    query = per_head(plain, rows_of_heads(0, shape.plain_dim), is_transposed=False)
+    query = per_head(plain, read_head_rows(0, shape.plain_dim), is_transposed=False)
     attended = paged_attention(
         b.graph,
         ops.concat([query, rotate(rotary, angles, shape.rotary_dim)], -1),
@@ -125,7 +125,7 @@ def latent_attention(
         value_dim=rank,
         scale=shape.scale,
     )
-    to_values = rows_of_heads(shape.plain_dim, head_rows)
+    to_values = read_head_rows(shape.plain_dim, head_rows)
     values = merge_heads(
         per_head(split_heads(attended, num_heads, rank), to_values, is_transposed=True)
     )

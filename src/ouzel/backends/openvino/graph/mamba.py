@@ -12,7 +12,7 @@ import numpy as np
 from ouzel.backends.openvino.graph.activations import Activation, activate
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.nodes import Node, merge_heads, real, split, split_heads
-from ouzel.backends.openvino.graph.norms import Norm, normalised
+from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.states import causal_conv, selective_scan, state_table
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
@@ -108,5 +108,5 @@ def gated_norm(b: Builder, rows: Node, gate: Node, name: str, shape: MambaShape)
         ops.multiply(rows, ops.swish(gate)), shape.num_groups, shape.inner_size // shape.num_groups
     )
     return ops.multiply(
-        merge_heads(normalised(groups, shape.norm)), b.graph.array(b.array(name, shape.inner_size))
+        merge_heads(normalise(groups, shape.norm)), b.graph.array(b.array(name, shape.inner_size))
     )

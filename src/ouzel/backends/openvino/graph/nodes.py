@@ -48,12 +48,12 @@ def empty(dtype: type[np.generic], rank: int = 1) -> Node:
     return ops.constant(np.zeros([0] * rank, dtype))
 
 
-def output_of(node: Node) -> Node:
+def get_output(node: Node) -> Node:
     """Returns the only output of a node; an output, as from `split`, is returned unchanged."""
     return node if isinstance(node, ov.Output) else node.output(0)
 
 
-def constant_of(matrix: Node) -> Node | None:
+def find_constant(matrix: Node) -> Node | None:
     """Returns the constant with the values of an encoded matrix or bias, None for everything else.
 
     Conversions, zero points, scales and a reshape may stand between the constant and the node

@@ -23,7 +23,7 @@ class Norm:
     has_bias: bool = False
 
 
-def normalised(rows: Node, norm: Norm) -> Node:
+def normalise(rows: Node, norm: Norm) -> Node:
     """Normalises the last axis, without weights and biases."""
     if norm.is_centred:
         rows = ops.subtract(rows, ops.reduce_mean(rows, integers(-1), True))
@@ -33,6 +33,6 @@ def normalised(rows: Node, norm: Norm) -> Node:
     )
 
 
-def weight_of(stored: NDArray[np.float32], norm: Norm) -> NDArray[np.float32]:
+def add_norm_offset(stored: NDArray[np.float32], norm: Norm) -> NDArray[np.float32]:
     """Returns the weights of a norm from the stored weights."""
     return stored if norm.plus == 0.0 else stored + np.float32(norm.plus)

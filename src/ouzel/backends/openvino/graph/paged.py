@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.chunk_length import ChunkLength
 from ouzel.backends.openvino.graph.constants import Constants
-from ouzel.backends.openvino.graph.nodes import Node, gather, int32, integers, output_of
+from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, int32, integers
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -116,7 +116,7 @@ class PagedGraph:
         """Returns the matrix in f32, as an expression that the plugin keeps compressed."""
         return self._constants.matrix(matrix)
 
-    def sampled(self, rows: Node) -> Node:
+    def sample_rows(self, rows: Node) -> Node:
         """Gathers the rows whose logits are needed.
 
         Of a product by a matrix it gathers the rows before the product.
@@ -124,7 +124,7 @@ class PagedGraph:
         if self._keeps_rows:
             return rows
         self.has_sampled = True
-        node = output_of(rows).get_node()
+        node = get_output(rows).get_node()
         if node.get_type_name() != "MatMul":
             return gather(rows, self._sampled_rows)
         rows, matrix = (node.input_value(index) for index in range(2))

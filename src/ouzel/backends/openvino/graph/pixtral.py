@@ -94,12 +94,12 @@ def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...])
     )
 
     def make_layer(entering: Node, number: int) -> Node:
-        return layer_of(b, entering, f"{TOWER}transformer.layers.{number}.", shape)
+        return build_layer(b, entering, f"{TOWER}transformer.layers.{number}.", shape)
 
     return rows_behind(b, rows, layers, shape.hidden_size, make_layer)
 
 
-def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: PixtralShape) -> Node:
+def build_layer(b: VisionBuilder, rows: Node, prefix: str, shape: PixtralShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
     rows = ops.add(
         rows, attention(b, b.norm(rows, prefix + "attention_norm", size, NORM), prefix, shape)

@@ -8,7 +8,7 @@ attached to other nodes.
 from functools import cache
 from typing import Any
 
-from ouzel.backends.openvino.graph.nodes import Node, output_of
+from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.library import ov
 
 _KEY = "DisablePrecisionConversion_0"
@@ -33,8 +33,8 @@ _IR = """<?xml version="1.0"?>
 
 def keep_float32(results: list[Node], *rows: Node) -> None:
     """Marks all operations between the rows and these results; the rows stay as they are."""
-    seen = {output_of(each).get_node().get_name() for each in rows}
-    waiting = [output_of(result).get_node() for result in results]
+    seen = {get_output(each).get_node().get_name() for each in rows}
+    waiting = [get_output(result).get_node() for result in results]
     while waiting:
         node = waiting.pop()
         if node.get_name() in seen or node.get_type_name() == "Constant":

@@ -20,8 +20,8 @@ from ouzel.backends.openvino.graph.decoder import (
     Head,
     Part,
     Predict,
-    attention_of,
     decoder_layer,
+    make_attention,
 )
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.language_model import PredictionGraphs
@@ -69,13 +69,13 @@ def names_behind(num_layers: int) -> PredictionNames:
     )
 
 
-def prediction_of(
+def make_predictor(
     config: HfConfig,
     shape: DecoderShape,
     feed_forward: Part,
     *,
     names: PredictionNames = QWEN_NAMES,
-    attention: Callable[[Builder, DecoderShape], Part] = attention_of,
+    attention: Callable[[Builder, DecoderShape], Part] = make_attention,
 ) -> Predict:
     """Returns the function that makes the graphs for further tokens."""
 
@@ -129,7 +129,7 @@ def entries(
     """
     size = shape.attention.hidden_size
     hidden = b.graph.input("hidden_rows", [-1, size], ov.Type.f32)
-    embedded = scaled(b.embedded(embedding), shape.embedding_factor)
+    embedded = scaled(b.embed(embedding), shape.embedding_factor)
     normed = [
         b.norm(embedded, names.embedding_norm, size, shape.norm),
         b.norm(hidden, names.hidden_norm, size, shape.norm),

@@ -5,7 +5,7 @@ their logits. OpenVINO's plugin would multiply the weights by the number when it
 them in bf16 or f32 instead of integers.
 """
 
-from ouzel.backends.openvino.graph.nodes import constant_of
+from ouzel.backends.openvino.graph.nodes import find_constant
 from ouzel.backends.openvino.library import ops, ov
 
 
@@ -35,7 +35,7 @@ def _product_and_bias(output: ov.Node) -> tuple[ov.Node, int | None]:
     if output.get_type_name() == "Add":
         for index in (0, 1):
             other = output.input_value(1 - index).get_node()
-            if constant_of(output.input_value(index).get_node()) is not None and _has_one_reader(
+            if find_constant(output.input_value(index).get_node()) is not None and _has_one_reader(
                 other
             ):
                 return other, index
@@ -53,7 +53,8 @@ def _is_number(node: ov.Node) -> bool:
 
 def _is_product_with_weights(node: ov.Node) -> bool:
     return (
-        node.get_type_name() == "MatMul" and constant_of(node.input_value(1).get_node()) is not None
+        node.get_type_name() == "MatMul"
+        and find_constant(node.input_value(1).get_node()) is not None
     )
 
 

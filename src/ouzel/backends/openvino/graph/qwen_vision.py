@@ -113,7 +113,7 @@ def attention(
 Mixed = Callable[[VisionBuilder, Node, Node, Node], Node]
 
 
-def passes_of(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> Passes:
+def make_passes(shape: QwenVisionShape, *others: Callable[[int, int], Inputs]) -> Passes:
     """Returns the function that makes the inputs of an image.
 
     `others` give further inputs, from the rows and columns of patches.

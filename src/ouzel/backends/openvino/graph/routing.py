@@ -99,7 +99,7 @@ def choose(logits: Node, routing: Routing, correction: Node | None) -> Choice:
     chosen, experts = best(within_groups(compared, routing), routing.num_chosen)
     if correction is not None:
         chosen = ops.gather_elements(scores, experts, 1)
-    weights = normalised(chosen, routing) if routing.is_normalised else chosen
+    weights = normalise(chosen, routing) if routing.is_normalised else chosen
     return Choice(experts, scaled(weights, routing.factor))
 
 
@@ -118,7 +118,7 @@ def within_groups(scores: Node, routing: Routing) -> Node:
     return ops.reshape(within, integers(0, routing.num_experts), True)
 
 
-def normalised(chosen: Node, routing: Routing) -> Node:
+def normalise(chosen: Node, routing: Routing) -> Node:
     total = ops.reduce_sum(chosen, integers(-1), True)
     if routing.added_to_sum:
         total = ops.add(total, real(routing.added_to_sum))

@@ -11,7 +11,7 @@ from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attentio
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.key_scales import mark_rows
 from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
-from ouzel.backends.openvino.graph.norms import Norm, normalised
+from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
@@ -189,5 +189,5 @@ def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: Atte
         weights = [
             b.array(f"{norm_name}.norms.{head}.weight", shape.head_dim) for head in range(num_heads)
         ]
-        return ops.multiply(normalised(heads, shape.norm), b.graph.array(np.stack(weights)))
+        return ops.multiply(normalise(heads, shape.norm), b.graph.array(np.stack(weights)))
     return heads

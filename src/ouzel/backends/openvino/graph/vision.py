@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.constants import Constants
 from ouzel.backends.openvino.graph.nodes import Node, integers
-from ouzel.backends.openvino.graph.norms import Norm, normalised, weight_of
+from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.vision_model import Join, Passes, VisionModel, one_after_the_other
+from ouzel.backends.openvino.vision_model import Join, Passes, VisionModel, join_passes
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WidthOption
 
@@ -67,11 +67,11 @@ class VisionBuilder:
 
         Takes the whole name of a tensor.
         """
-        wanted = MatrixSpec(
+        spec = MatrixSpec(
             (Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows)
         )
         return ops.matmul(
-            rows, self._constants.matrix(self._weights.matrix(wanted, self._width)), False, True
+            rows, self._constants.matrix(self._weights.matrix(spec, self._width)), False, True
         )
 
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
@@ -86,8 +86,8 @@ class VisionBuilder:
         return ops.add(product, self.constant(self.array(name + ".bias", shape[0])))
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = weight_of(self.array(name + ".weight", size), norm)
-        product = ops.multiply(normalised(rows, norm), self.constant(weight))
+        weight = add_norm_offset(self.array(name + ".weight", size), norm)
+        product = ops.multiply(normalise(rows, norm), self.constant(weight))
         if not norm.has_bias:
             return product
         return ops.add(product, self.constant(self.array(name + ".bias", size)))
@@ -111,9 +111,7 @@ class VisionBuilder:
         """Names tensors that the checkpoint may have although the encoder does not use them."""
         self._left_out += prefixes
 
-    def vision_model(
-        self, features: Node, passes: Passes, join: Join = one_after_the_other
-    ) -> VisionModel:
+    def vision_model(self, features: Node, passes: Passes, join: Join = join_passes) -> VisionModel:
         """Returns the finished encoder; `features` are [rows, hidden_size]."""
         self._finish_part(FEATURES, features)
         return VisionModel(
@@ -136,8 +134,8 @@ class VisionBuilder:
         self._inputs, self._outputs = {}, {}
 
     def _matrix(self, name: str, shape: tuple[int, int]) -> Node:
-        wanted = MatrixSpec((Tensor(name + ".weight", shape),), shape)
-        return self._constants.matrix(self._weights.matrix(wanted, self._width))
+        spec = MatrixSpec((Tensor(name + ".weight", shape),), shape)
+        return self._constants.matrix(self._weights.matrix(spec, self._width))
 
 
 def attend(query: Node, key: Node, value: Node, *mask: Node) -> Node:
@@ -148,13 +146,13 @@ def attend(query: Node, key: Node, value: Node, *mask: Node) -> Node:
     return ops.scaled_dot_product_attention(query, key, value, *mask, causal=False)
 
 
-def heads_of(rows: Node, num_heads: int, head_dim: int) -> Node:
+def split_batch_heads(rows: Node, num_heads: int, head_dim: int) -> Node:
     """Turns [batch, rows, heads * head_dim] into [batch, heads, rows, head_dim]."""
     return ops.transpose(
         ops.reshape(rows, integers(0, 0, num_heads, head_dim), True), integers(0, 2, 1, 3)
     )
 
 
-def rows_of(heads: Node) -> Node:
+def merge_batch_heads(heads: Node) -> Node:
     """Turns [batch, heads, rows, head_dim] into [batch, rows, heads * head_dim]."""
     return ops.reshape(ops.transpose(heads, integers(0, 2, 1, 3)), integers(0, 0, -1), True)

@@ -18,7 +18,12 @@ from ouzel.backends.openvino.graph.feature_layers import rows_behind
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import patch_grids
-from ouzel.backends.openvino.graph.vision import VisionBuilder, attend, heads_of, rows_of
+from ouzel.backends.openvino.graph.vision import (
+    VisionBuilder,
+    attend,
+    merge_batch_heads,
+    split_batch_heads,
+)
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs, Passes
 from ouzel.checkpoint.hf_config import HfConfig
@@ -136,12 +141,12 @@ def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequenc
     )
 
     def make_layer(entering: Node, number: int) -> Node:
-        return layer_of(b, entering, f"{TOWER}encoder.layers.{number}.", shape)
+        return build_layer(b, entering, f"{TOWER}encoder.layers.{number}.", shape)
 
     return rows_behind(b, rows, layers, shape.hidden_size, make_layer)
 
 
-def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
+def build_layer(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
     rows = ops.add(
         rows, attention(b, b.norm(rows, prefix + "layer_norm1", size, shape.norm), prefix, shape)
@@ -155,9 +160,10 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
     size, num_heads = shape.hidden_size, shape.num_heads
     names = (f"{prefix}self_attn.{each}_proj" for each in "qkv")
     heads = (
-        heads_of(b.linear(rows, name, size, size), num_heads, size // num_heads) for name in names
+        split_batch_heads(b.linear(rows, name, size, size), num_heads, size // num_heads)
+        for name in names
     )
-    return b.linear(rows_of(attend(*heads)), f"{prefix}self_attn.out_proj", size, size)
+    return b.linear(merge_batch_heads(attend(*heads)), f"{prefix}self_attn.out_proj", size, size)
 
 
 def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
@@ -166,7 +172,7 @@ def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
     """
     rows = embedded_tiles(b, shape)
     for layer in range(shape.num_layers):
-        rows = layer_of(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
+        rows = build_layer(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
     b.leave_out(f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
     return b.norm(rows, f"{TOWER}post_layernorm", shape.hidden_size, shape.norm)
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, output_of
+from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.entry_use import hold
 from ouzel.errors import ModelLoadError
@@ -52,7 +52,7 @@ def map_weights(path: Path) -> mmap.mmap:
 
 
 @contextmanager
-def refused(path: Path, advice: str) -> Iterator[None]:
+def refuse_unreadable(path: Path, advice: str) -> Iterator[None]:
     """Raises ModelLoadError for `path` if the block fails to read its graphs or meets an unexpected
     form.
     """
@@ -83,4 +83,4 @@ def put_in_place(port: Node, value: Node) -> None:
     The names stay with the port, unlike with OpenVINO's `replace`.
     """
     for reader in port.get_target_inputs():
-        reader.replace_source_output(output_of(value))
+        reader.replace_source_output(get_output(value))

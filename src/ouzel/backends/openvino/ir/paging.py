@@ -22,7 +22,7 @@ STATE_INPUTS = {
 }
 
 
-def made_paged(graph: ov.Model, path: Path) -> None:
+def make_paged(graph: ov.Model, path: Path) -> None:
     """Changes the graph in place; errors name it by `path`.
 
     Raises ModelLoadError, and RuntimeError from OpenVINO.
@@ -33,7 +33,7 @@ def made_paged(graph: ov.Model, path: Path) -> None:
     gather_sampled_rows(graph)
 
 
-def vocabulary_of(graph: ov.Model) -> int | None:
+def find_vocab_size(graph: ov.Model) -> int | None:
     """Returns the number of logits in a row, None if the graph leaves it open."""
     logits_shape = graph.output(0).get_partial_shape()
     size = logits_shape[len(logits_shape) - 1]

@@ -32,8 +32,8 @@ def cut(graph: ov.Model) -> list[ov.Model]:
         for reader in border.get_target_inputs():
             if reader.get_node().get_type_name() != "Result":
                 reader.replace_source_output(entering.output(0))
-        parts.append(part_of(end, NEXT_ROWS))
-    return [*parts, part_of(graph.get_results()[0], FEATURES)]
+        parts.append(copy_part(end, NEXT_ROWS))
+    return [*parts, copy_part(graph.get_results()[0], FEATURES)]
 
 
 def write_known_sizes(graph: ov.Model) -> None:
@@ -70,16 +70,16 @@ def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
 
     Later nodes take nothing else that was computed before.
     """
-    order = behind_products(graph)
+    order = find_behind_products(graph)
     last_readers = {
         source: number
         for number, node in enumerate(order)
-        for source in map(key_of, node.input_values())
+        for source in map(make_key, node.input_values())
     }
     waiting: dict[tuple[str, int], Node] = {}  # computed values with readers to come
     num_layers = 0
     for number, node in enumerate(order):
-        waiting |= {key_of(value): value for value in node.outputs()}
+        waiting |= {make_key(value): value for value in node.outputs()}
         waiting = {
             key: value for key, value in waiting.items() if last_readers.get(key, -1) > number
         }
@@ -88,7 +88,7 @@ def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
             yield num_layers, *waiting.values()
 
 
-def behind_products(graph: ov.Model) -> list[Node]:
+def find_behind_products(graph: ov.Model) -> list[Node]:
     """Returns, in order, the products of values that come from inputs, and all values computed from
     them.
     """
@@ -102,21 +102,21 @@ def behind_products(graph: ov.Model) -> list[Node]:
     return list(found.values())
 
 
-def key_of(value: Node) -> tuple[str, int]:
+def make_key(value: Node) -> tuple[str, int]:
     """Returns the name of the value's node and its index, which identify the value."""
     return value.get_node().get_name(), value.get_index()
 
 
-def part_of(result: Node, name: str) -> ov.Model:
+def copy_part(result: Node, name: str) -> ov.Model:
     """Returns a copy of the graph that computes the result.
 
     Parts share the memory of constants, and no nodes.
     """
     result.output(0).set_names({name})
-    return ov.Model([result], parameters_of(result), "vision").clone()
+    return ov.Model([result], find_parameters(result), "vision").clone()
 
 
-def parameters_of(result: Node) -> list[Node]:
+def find_parameters(result: Node) -> list[Node]:
     """Returns the inputs on which the result depends."""
     found, seen, left = [], set[str](), [result]
     while left:

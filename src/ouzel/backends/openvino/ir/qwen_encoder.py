@@ -13,7 +13,7 @@ import numpy as np
 
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.patches import all_see_all
-from ouzel.backends.openvino.graph.qwen_vision import QwenVisionShape, passes_of
+from ouzel.backends.openvino.graph.qwen_vision import QwenVisionShape, make_passes
 from ouzel.backends.openvino.ir.graphs import add_input, put_in_place, replace_input
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision import qwen2_5_vl, qwen2_vl
@@ -31,7 +31,9 @@ def qwen2_vl_encoder(
     config: HfConfig, embedding: ov.Model, merger: ov.Model
 ) -> tuple[ov.Model, Passes]:
     shape = qwen2_vl.vision_shape(config)
-    return joined(embedding, merger, shape, {"attention_mask": all_see_all}), passes_of(shape)
+    return join_graphs(embedding, merger, shape, {"attention_mask": all_see_all}), make_passes(
+        shape
+    )
 
 
 def qwen2_5_vl_encoder(
@@ -43,7 +45,7 @@ def qwen2_5_vl_encoder(
     def within_windows(query: Node, key: Node, value: Node) -> Node:
         return qwen2_5_vl.seen_in_windows(query, key, value, windows)
 
-    graph = joined(
+    graph = join_graphs(
         embedding,
         merger,
         shape,
@@ -54,10 +56,10 @@ def qwen2_5_vl_encoder(
         """Leaves every patch in its place; the windows find their patches by themselves."""
         return {"window_index": np.arange(rows * columns // shape.merge**2)}
 
-    return graph, passes_of(shape, qwen2_5_vl.windows_of(config, shape), as_they_are)
+    return graph, make_passes(shape, qwen2_5_vl.make_window_inputs(config, shape), as_they_are)
 
 
-def joined(
+def join_graphs(
     embedding: ov.Model, merger: ov.Model, shape: QwenVisionShape, attends: dict[str, Attend]
 ) -> ov.Model:
     """Returns the second graph with `patches` as its input.
@@ -69,17 +71,17 @@ def joined(
     merger.add_parameters(embedding.get_parameters())
     for name, kind in (("cos", "Cos"), ("sin", "Sin")):
         values = add_input(merger, name, [-1, shape.head_dim], ov.Type.f32)
-        for node in nodes_of(merger, kind):
+        for node in find_nodes(merger, kind):
             put_in_place(node.output(0), values)
-    for node in nodes_of(merger, ATTENTION):
-        put_in_place(node.output(0), attended(node, attends))
+    for node in find_nodes(merger, ATTENTION):
+        put_in_place(node.output(0), replace_attention(node, attends))
     for name in ("rotary_pos_emb", *attends):
         merger.remove_parameter(merger.input(name).get_node())
     merger.validate_nodes_and_infer_types()
     return merger
 
 
-def attended(node: Node, attends: dict[str, Attend]) -> Node:
+def replace_attention(node: Node, attends: dict[str, Attend]) -> Node:
     """Replaces attention with a mask; takes and returns [heads, patches, head_dim] like the
     node.
     """
@@ -93,7 +95,7 @@ def attended(node: Node, attends: dict[str, Attend]) -> Node:
     return ops.transpose(attends[names[0]](*heads), integers(1, 0, 2))
 
 
-def nodes_of(graph: ov.Model, kind: str) -> list[Node]:
+def find_nodes(graph: ov.Model, kind: str) -> list[Node]:
     """Returns the nodes of this type. Raises RuntimeError if the graph has none."""
     found = [node for node in graph.get_ordered_ops() if node.get_type_name() == kind]
     if not found:

@@ -15,10 +15,10 @@ from ouzel.backends.openvino.ir.graphs import (
     add_input,
     put_in_place,
     read_graph,
-    refused,
+    refuse_unreadable,
     replace_input,
 )
-from ouzel.backends.openvino.ir.paging import made_paged, vocabulary_of
+from ouzel.backends.openvino.ir.paging import find_vocab_size, make_paged
 from ouzel.backends.openvino.ir.parts import cut
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
@@ -55,15 +55,15 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
         )
     language, embedding = (read(core, directory / name) for name in (LANGUAGE_FILE, EMBEDDING_FILE))
     encoder = [read(core, directory / name) for name in family.files]
-    with refused(directory / LANGUAGE_FILE, ADVICE):
-        made_paged(language.graph, directory / LANGUAGE_FILE)
-        hidden_size = size_of_rows(embedding.graph)
+    with refuse_unreadable(directory / LANGUAGE_FILE, ADVICE):
+        make_paged(language.graph, directory / LANGUAGE_FILE)
+        hidden_size = find_row_size(embedding.graph)
         take_images(language.graph, embedding.graph, hidden_size)
-    with refused(directory / family.files[-1], ADVICE):
+    with refuse_unreadable(directory / family.files[-1], ADVICE):
         graph, passes = family.encoder(config, *(each.graph for each in encoder))
-        if size_of_rows(graph) != hidden_size:
+        if find_row_size(graph) != hidden_size:
             raise RuntimeError(
-                f"features have {size_of_rows(graph)} numbers, the language model's rows "
+                f"features have {find_row_size(graph)} numbers, the language model's rows "
                 f"{hidden_size}"
             )
         vision = VisionModel(
@@ -75,7 +75,7 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
         arrays=[language.weights, embedding.weights],
         ropes={},
         hidden_size=hidden_size,
-        vocab_size=vocabulary_of(language.graph) or text.size("vocab_size"),
+        vocab_size=find_vocab_size(language.graph) or text.size("vocab_size"),
         max_positions=text.size("max_position_embeddings"),
         weights="ir",
         mappings=tuple(each.mapping for each in (language, embedding, *encoder)),
@@ -84,11 +84,11 @@ def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> Langu
 
 
 def read(core: ov.Core, path: Path) -> IrGraph:
-    with refused(path, ADVICE):
+    with refuse_unreadable(path, ADVICE):
         return read_graph(core, path)
 
 
-def size_of_rows(graph: ov.Model) -> int:
+def find_row_size(graph: ov.Model) -> int:
     """Returns the size of the rows of the graph's output. Raises RuntimeError if the graph leaves
     it open.
     """
@@ -101,7 +101,7 @@ def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
     token_ids = add_input(graph, "input_ids", [-1], ov.Type.i64)
     image_rows = add_input(graph, "image_rows", [-1], ov.Type.i64)
     features = add_input(graph, "image_features", [1, -1, hidden_size], ov.Type.f32)
-    embedded = ops.reshape(embeddings_of(embedding, token_ids), integers(-1, hidden_size), False)
+    embedded = ops.reshape(join_embedding(embedding, token_ids), integers(-1, hidden_size), False)
     first_level = gather(features, ops.constant(0, ov.Type.i64))
     replace_input(
         graph,
@@ -111,7 +111,7 @@ def take_images(graph: ov.Model, embedding: ov.Model, hidden_size: int) -> None:
     graph.validate_nodes_and_infer_types()
 
 
-def embeddings_of(embedding: ov.Model, token_ids: Node) -> Node:
+def join_embedding(embedding: ov.Model, token_ids: Node) -> Node:
     """Joins the embedding's graph to the token ids; returns the embeddings [1, T, hidden_size]."""
     put_in_place(embedding.input(0), ops.unsqueeze(token_ids, integers(0)))
     return embedding.get_results()[0].input_value(0)

@@ -13,7 +13,7 @@ import numpy as np
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, real
-from ouzel.backends.openvino.ir.graphs import put_in_place, read_graph, refused
+from ouzel.backends.openvino.ir.graphs import put_in_place, read_graph, refuse_unreadable
 from ouzel.backends.openvino.ir.text import TEXT_FILE
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.checkpoint.hf_config import HfConfig
@@ -59,7 +59,7 @@ def reads_whole_texts(directory: Path, architecture: str) -> bool:
 def load_whole_texts(core: ov.Core, directory: Path, config: HfConfig) -> EncoderModel:
     """Loads the encoder. Raises ModelLoadError for every fault that the user can mend."""
     path = directory / TEXT_FILE
-    with refused(path, _ADVICE):
+    with refuse_unreadable(path, _ADVICE):
         model = read_graph(core, path)
         output = _find_output(model.graph, path)
         inputs = _Inputs.of(model.graph, padding_id=_padding_id(config))
@@ -97,7 +97,7 @@ def _find_output(graph: ov.Model, path: Path) -> _Output:
     Hidden rows come first, since a graph may give pooled vectors beside them.
     """
     outputs = [
-        _Output(port.get_node().input_value(0), _size_of(port), _LOGITS in port.get_names())
+        _Output(port.get_node().input_value(0), _find_size(port), _LOGITS in port.get_names())
         for port in graph.outputs
     ]
     ranks = [len(port.get_partial_shape()) for port in graph.outputs]
@@ -112,7 +112,7 @@ def _find_output(graph: ov.Model, path: Path) -> _Output:
     )
 
 
-def _size_of(port: Node) -> int:
+def _find_size(port: Node) -> int:
     """Returns the length of the last axis, 0 if the graph leaves it open."""
     shape = port.get_partial_shape()
     size = shape[len(shape) - 1]

@@ -6,7 +6,7 @@ Reference: transformers, models/arcee/modeling_arcee.py and configuration_arcee.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -17,4 +17,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
     mlp = replace(MlpShape.read(config), is_gated=False, has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp))
+    return build_decoder(b, shape, make_feed_forward(mlp))

@@ -11,8 +11,8 @@ from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     Part,
     build_decoder,
-    by_layer,
-    feed_forward_of,
+    choose_by_layer,
+    make_feed_forward,
 )
 from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture, with_shared
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -45,9 +45,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         raise ModelLoadError("config.json: use_bias true is not supported, only false")
     shape = DecoderShape.read(config)
     shape = shape.with_attention(num_paired_dims=shape.attention.head_dim)
-    dense = feed_forward_of(MlpShape.read(config))
+    dense = make_feed_forward(MlpShape.read(config))
     return build_decoder(
-        b, shape, by_layer(feed_forward(config), dense, layers_with_experts(config))
+        b, shape, choose_by_layer(feed_forward(config), dense, layers_with_experts(config))
     )
 
 
@@ -81,4 +81,4 @@ def feed_forward(config: HfConfig) -> Part:
     if num_shared == 0:
         return part
     shared = replace(MlpShape.read(config), inner_size=experts.inner_size * num_shared)
-    return with_shared(part, feed_forward_of(shared, "mlp.shared_experts"))
+    return with_shared(part, make_feed_forward(shared, "mlp.shared_experts"))

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     build_decoder,
     every_layer_but,
-    feed_forward_of,
+    make_feed_forward,
     sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -30,7 +30,7 @@ DEFAULTS = {
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
-    return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, decoder_shape(config), make_feed_forward(MlpShape.read(config)))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

@@ -16,7 +16,7 @@ from ouzel.backends.openvino.graph.decoder import (
     LayerNorms,
     build_decoder,
     every_layer_but,
-    feed_forward_of,
+    make_feed_forward,
     sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -57,7 +57,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     activation = read_activation(config, "hidden_activation", "gelu_pytorch_tanh")
     mlp = replace(MlpShape.read(config), activation=activation)
-    return build_decoder(b, decoder_shape(config), feed_forward_of(mlp))
+    return build_decoder(b, decoder_shape(config), make_feed_forward(mlp))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

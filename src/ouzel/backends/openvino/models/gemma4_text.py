@@ -1,4 +1,4 @@
-"""Builds Gemma 4, the language model of its checkpoints with images and sound.
+"""Gemma 4 is the language model of its checkpoints with images and sound.
 
 The family has E2B and E4B (embeddings for each layer, shared keys and values), 31B (keys that are
 the values, too) and 26B-A4B (experts beside a dense feed-forward layer). Reference: transformers,
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, glu_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_glu
 from ouzel.backends.openvino.graph.gemma4 import (
     Gemma4Experts,
     Gemma4Layer,
@@ -53,7 +53,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def read_shape(config: HfConfig) -> Gemma4Shape:
-    refuse_what_is_not_computed(config)
+    refuse_unsupported_attention(config)
     layers = read_layers(config)
     head_dims = {layer.kind: layer.head_dim for layer in layers}
     if any(layer.head_dim != head_dims[layer.kind] for layer in layers):
@@ -65,7 +65,7 @@ def read_shape(config: HfConfig) -> Gemma4Shape:
         vocab_size=config.size("vocab_size"),
         num_heads=config.size("num_attention_heads"),
         layers=layers,
-        ropes={kind: rope_of(config, kind, head_dim) for kind, head_dim in head_dims.items()},
+        ropes={kind: make_rope(config, kind, head_dim) for kind, head_dim in head_dims.items()},
         norm=Norm(config.number("rms_norm_eps", 1e-6)),
         activation=read_activation(config, "hidden_activation", "gelu_pytorch_tanh"),
         has_attention_bias=config.flag("attention_bias", False),
@@ -77,7 +77,7 @@ def read_shape(config: HfConfig) -> Gemma4Shape:
     )
 
 
-def refuse_what_is_not_computed(config: HfConfig) -> None:
+def refuse_unsupported_attention(config: HfConfig) -> None:
     # "vision" has no effect on text
     if config.text("use_bidirectional_attention", "vision") != "vision":
         raise ModelLoadError(
@@ -95,7 +95,7 @@ def read_layers(config: HfConfig) -> tuple[Gemma4Layer, ...]:
     keys_are_values = config.flag("attention_k_eq_v", False)
     layers = []
     for index, kind in enumerate(kinds):
-        head_dim, num_kv_heads = sizes_of_heads(config, index, kind)
+        head_dim, num_kv_heads = read_head_sizes(config, index, kind)
         layers.append(
             Gemma4Layer(
                 kind=kind,
@@ -142,7 +142,7 @@ def read_kinds(config: HfConfig) -> list[str]:
     return [*kinds[:-1], FULL]
 
 
-def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
+def read_head_sizes(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     """Returns a layer's head_dim and number of key-value heads.
 
     For layers without a window, published checkpoints have `global_head_dim` and
@@ -176,7 +176,7 @@ def sizes_of_heads(config: HfConfig, index: int, kind: str) -> tuple[int, int]:
     return head_dim, num_kv_heads
 
 
-def rope_of(config: HfConfig, kind: str, head_dim: int) -> Rope:
+def make_rope(config: HfConfig, kind: str, head_dim: int) -> Rope:
     """Returns the rope of a kind of layer.
 
     Proportional positions rotate a share of each head, at the frequencies of the whole head.
@@ -231,7 +231,7 @@ def read_experts(config: HfConfig) -> Gemma4Experts:
             num_experts=num_experts,
             hidden_size=config.size("hidden_size"),
             inner_size=config.size("moe_intermediate_size"),
-            glu=glu_of(read_activation(config, "hidden_activation", "gelu_pytorch_tanh")),
+            glu=make_glu(read_activation(config, "hidden_activation", "gelu_pytorch_tanh")),
             tensors=ExpertTensors(are_separate=False),
         ),
     )

@@ -7,7 +7,7 @@ Reference: transformers, models/glm/modeling_glm.py and configuration_glm.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -22,7 +22,7 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    return build_decoder(b, decoder_shape(config), feed_forward_of(mlp_shape(config)))
+    return build_decoder(b, decoder_shape(config), make_feed_forward(mlp_shape(config)))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

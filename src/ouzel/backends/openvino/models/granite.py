@@ -6,7 +6,7 @@ Reference: transformers, models/granite/modeling_granite.py and configuration_gr
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import llama
@@ -21,7 +21,7 @@ DEFAULTS = llama.DEFAULTS
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, decoder_shape(config), feed_forward_of(mlp))
+    return build_decoder(b, decoder_shape(config), make_feed_forward(mlp))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part, build_decoder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_experts
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import granite
@@ -27,4 +27,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 def feed_forward(config: HfConfig) -> Part:
     routing = replace(Routing.read(config), scores="softmax_of_chosen")
     experts = replace(ExpertsShape.read(config, routing.num_experts), tensors=TENSORS)
-    return experts_of(routing, experts, place="block_sparse_moe", router="router.layer")
+    return make_experts(routing, experts, place="block_sparse_moe", router="router.layer")

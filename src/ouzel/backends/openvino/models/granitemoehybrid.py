@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, attention_of, build_decoder
+from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, make_attention
 from ouzel.backends.openvino.graph.experts import with_shared
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba, smallest_step
 from ouzel.backends.openvino.graph.nodes import Node
@@ -34,7 +34,7 @@ _KINDS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = decoder_shape(config)
-    return build_decoder(b, shape, feed_forward(config), mixer_of(config, b, shape))
+    return build_decoder(b, shape, feed_forward(config), make_mixer(config, b, shape))
 
 
 def feed_forward(config: HfConfig) -> Part:
@@ -61,9 +61,9 @@ def has_rotary_positions(config: HfConfig) -> bool:
     return kind == "rope"
 
 
-def mixer_of(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:
+def make_mixer(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:
     kinds = layer_kinds(config)
-    attention, mamba_shape = attention_of(b, shape), read_mamba(config, shape)
+    attention, mamba_shape = make_attention(b, shape), read_mamba(config, shape)
 
     def mixer(b: Builder, rows: Node, layer: int) -> Node:
         if kinds[layer] == "attention":

@@ -7,7 +7,7 @@ configuration_granitemoeshared.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import Part, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import Part, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.experts import with_shared
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -29,6 +29,6 @@ def feed_forward(config: HfConfig) -> Part:
 
 def shared_mlp(config: HfConfig) -> Part:
     shape = MlpShape.read(config, "shared_intermediate_size")
-    return feed_forward_of(
+    return make_feed_forward(
         replace(shape, fused_name="input_linear", names=("", "", "output_linear")), "shared_mlp"
     )

@@ -8,7 +8,7 @@ configuration_hunyuan_v1_dense.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -23,5 +23,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         qk_norm="turned head",
         qk_norm_names=("query_layernorm", "key_layernorm"),
     )
-    model = build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    model = build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))
     return replace(model, has_relative_positions=False)

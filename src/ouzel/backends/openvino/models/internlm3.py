@@ -7,7 +7,7 @@ models/llama/modeling_llama.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -26,4 +26,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
             f"{bias}"
         )
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
-    return build_decoder(b, shape, feed_forward_of(replace(MlpShape.read(config), has_bias=bias)))
+    return build_decoder(b, shape, make_feed_forward(replace(MlpShape.read(config), has_bias=bias)))

@@ -10,9 +10,9 @@ from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     LayerNorms,
     Part,
-    attention_of,
     build_decoder,
-    feed_forward_of,
+    make_attention,
+    make_feed_forward,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
@@ -44,7 +44,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         inner_size=inner_size(config),
         names=("w1", "w3", "w2"),
     )
-    return build_decoder(b, shape, feed_forward_of(mlp, "feed_forward"), mixer_of(config, b, shape))
+    return build_decoder(
+        b, shape, make_feed_forward(mlp, "feed_forward"), make_mixer(config, b, shape)
+    )
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:
@@ -65,9 +67,9 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     )
 
 
-def mixer_of(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:
+def make_mixer(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:
     attends = attention_layers(config)
-    attention = attention_of(b, shape)
+    attention = make_attention(b, shape)
     conv = ShortConvShape(
         hidden_size=shape.attention.hidden_size,
         kernel_size=config.size("conv_L_cache", 3),

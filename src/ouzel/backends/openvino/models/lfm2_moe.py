@@ -6,8 +6,18 @@ Reference: transformers, models/lfm2_moe/modeling_lfm2_moe.py and configuration_
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import Part, build_decoder, by_layer, feed_forward_of
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of, glu_of
+from ouzel.backends.openvino.graph.decoder import (
+    Part,
+    build_decoder,
+    choose_by_layer,
+    make_feed_forward,
+)
+from ouzel.backends.openvino.graph.experts import (
+    ExpertsShape,
+    ExpertTensors,
+    make_experts,
+    make_glu,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -27,7 +37,7 @@ DEFAULTS = lfm2.DEFAULTS | {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = lfm2.decoder_shape(config)
-    return build_decoder(b, shape, feed_forward(config), lfm2.mixer_of(config, b, shape))
+    return build_decoder(b, shape, feed_forward(config), lfm2.make_mixer(config, b, shape))
 
 
 def feed_forward(config: HfConfig) -> Part:
@@ -44,11 +54,11 @@ def feed_forward(config: HfConfig) -> Part:
         num_experts=routing.num_experts,
         hidden_size=config.size("hidden_size"),
         inner_size=config.size("moe_intermediate_size"),
-        glu=glu_of("silu"),
+        glu=make_glu("silu"),
         tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
     )
     correction = "expert_bias" if config.flag("use_expert_bias", True) else ""
-    sparse = experts_of(routing, experts, place="feed_forward", correction=correction)
+    sparse = make_experts(routing, experts, place="feed_forward", correction=correction)
     mlp = MlpShape(
         hidden_size=experts.hidden_size,
         inner_size=config.size("intermediate_size"),
@@ -57,4 +67,4 @@ def feed_forward(config: HfConfig) -> Part:
     sparse_layers = frozenset(
         range(config.integer("num_dense_layers", 2), config.size("num_hidden_layers"))
     )
-    return by_layer(sparse, feed_forward_of(mlp, "feed_forward"), sparse_layers)
+    return choose_by_layer(sparse, make_feed_forward(mlp, "feed_forward"), sparse_layers)

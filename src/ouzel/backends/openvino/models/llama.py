@@ -1,4 +1,4 @@
-"""Builds Llama 2 and 3, and the many other checkpoints of type llama.
+"""Llama 2 and 3 have the type llama, and so do many other checkpoints.
 
 Reference: transformers, models/llama/modeling_llama.py.
 """
@@ -6,7 +6,7 @@ Reference: transformers, models/llama/modeling_llama.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -28,4 +28,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp))
+    return build_decoder(b, shape, make_feed_forward(mlp))

@@ -7,7 +7,7 @@ these models; with equal factors its Granite computes the same.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models.minicpm3 import with_factors
@@ -28,4 +28,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias), config
     )
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp))
+    return build_decoder(b, shape, make_feed_forward(mlp))

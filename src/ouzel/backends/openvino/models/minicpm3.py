@@ -7,10 +7,10 @@ import math
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.latent_attention import (
     LatentShape,
-    latent_attention_of,
+    make_latent_attention,
     read_decoder_shape,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -33,9 +33,9 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = with_factors(read_decoder_shape(config), config)
-    attention = latent_attention_of(b, shape, LatentShape.read(config, is_paired=False))
+    attention = make_latent_attention(b, shape, LatentShape.read(config, is_paired=False))
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp), attention)
+    return build_decoder(b, shape, make_feed_forward(mlp), attention)
 
 
 def with_factors(shape: DecoderShape, config: HfConfig) -> DecoderShape:

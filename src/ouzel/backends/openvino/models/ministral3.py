@@ -6,7 +6,7 @@ Reference: transformers, models/ministral3/modeling_ministral3.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -30,7 +30,7 @@ ROPE = {
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
-    return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, decoder_shape(config), make_feed_forward(MlpShape.read(config)))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

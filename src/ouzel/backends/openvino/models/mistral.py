@@ -6,7 +6,7 @@ Reference: transformers, models/mistral/modeling_mistral.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -28,7 +28,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config)
     shape = replace(shape, sliding_windows=(sliding_window(config),) * shape.num_layers)
-    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))
 
 
 def sliding_window(config: HfConfig) -> int:

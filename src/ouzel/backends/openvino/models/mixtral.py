@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, experts_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_experts
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -34,5 +34,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     return build_decoder(
         b,
         replace(shape, sliding_windows=(window,) * shape.num_layers),
-        experts_of(routing, experts, place="block_sparse_moe"),
+        make_experts(routing, experts, place="block_sparse_moe"),
     )

@@ -6,7 +6,7 @@ Reference: transformers, models/nemotron/modeling_nemotron.py and configuration_
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -23,4 +23,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     )
     norm = Norm(config.number("norm_eps"), plus=1.0, is_centred=True, has_bias=True)
     mlp = replace(MlpShape.read(config), is_gated=False, has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, replace(shape, norm=norm), feed_forward_of(mlp))
+    return build_decoder(b, replace(shape, norm=norm), make_feed_forward(mlp))

@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import Part, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import Part, make_feed_forward
 from ouzel.backends.openvino.graph.deepseek import sigmoid_routing
 from ouzel.backends.openvino.graph.experts import (
     ExpertsShape,
     ExpertTensors,
-    experts_of,
+    make_experts,
     with_shared,
 )
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba
@@ -44,8 +44,8 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     hidden_size, vocab_size = attention.hidden_size, config.size("vocab_size")
     kinds, mlp = layer_kinds(config), read_mlp(config)
     experts = experts_layer(config, mlp) if "moe" in kinds else None
-    dense = feed_forward_of(mlp, "mixer")
-    x = b.embedded(b.embedding("model.embeddings", vocab_size, hidden_size, is_head=False))
+    dense = make_feed_forward(mlp, "mixer")
+    x = b.embed(b.embedding("model.embeddings", vocab_size, hidden_size, is_head=False))
     mixers = [layer for layer, kind in enumerate(kinds) if kind in ("mamba", "attention")]
     last_mixer = max(mixers, default=len(kinds) - 1)
     for layer, kind in enumerate(kinds):
@@ -61,7 +61,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
             case _:
                 mixed = dense(b, rows, layer)
         if layer == last_mixer:
-            x, mixed = b.graph.sampled(x), b.graph.sampled(mixed)
+            x, mixed = b.graph.sample_rows(x), b.graph.sample_rows(mixed)
         x = ops.add(x, mixed)
     x = b.norm(x, "model.norm_f", hidden_size, norm)
     logits = ops.matmul(x, b.head("lm_head", vocab_size, hidden_size), False, True)
@@ -121,8 +121,10 @@ def experts_layer(config: HfConfig, mlp: MlpShape) -> Part:
         tensors=ExpertTensors(gate="", all_gate_up="experts.up_proj"),
     )
     shared = replace(mlp, inner_size=config.size("moe_shared_expert_intermediate_size"))
-    chosen = experts_of(routing, experts, place="mixer", correction="gate.e_score_correction_bias")
-    return with_shared(chosen, feed_forward_of(shared, "mixer.shared_experts"))
+    chosen = make_experts(
+        routing, experts, place="mixer", correction="gate.e_score_correction_bias"
+    )
+    return with_shared(chosen, make_feed_forward(shared, "mixer.shared_experts"))
 
 
 def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:

@@ -10,7 +10,7 @@ from ouzel.backends.openvino.graph.decoder import (
     NORMS_BEHIND,
     DecoderShape,
     build_decoder,
-    feed_forward_of,
+    make_feed_forward,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -21,7 +21,7 @@ DEFAULTS = {"max_position_embeddings": 2048, "rms_norm_eps": 1e-5}
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     return build_decoder(
-        b, decoder_shape(config.with_defaults(**DEFAULTS)), feed_forward_of(MlpShape.read(config))
+        b, decoder_shape(config.with_defaults(**DEFAULTS)), make_feed_forward(MlpShape.read(config))
     )
 
 

@@ -6,7 +6,7 @@ configuration_olmoe.py.
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, make_experts
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -28,5 +28,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     )
     routing = Routing.read(config)
     return build_decoder(
-        b, shape, experts_of(routing, ExpertsShape.read(config, routing.num_experts))
+        b, shape, make_experts(routing, ExpertsShape.read(config, routing.num_experts))
     )

@@ -7,7 +7,7 @@ models/phi3/modeling_phi3.py and configuration_phi3.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.context_length import rope_section, rope_type
@@ -27,5 +27,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     window = config.size("sliding_window") if config.has("sliding_window") else 0
     shape = replace(shape, sliding_windows=(window,) * shape.num_layers)
     return build_decoder(
-        b, shape, feed_forward_of(replace(MlpShape.read(config), fused_name="gate_up_proj"))
+        b, shape, make_feed_forward(replace(MlpShape.read(config), fused_name="gate_up_proj"))
     )

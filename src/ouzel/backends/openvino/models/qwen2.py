@@ -10,7 +10,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     build_decoder,
-    feed_forward_of,
+    make_feed_forward,
     upper_sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -34,4 +34,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config).with_attention(qkv_bias=True)
     shape = replace(shape, sliding_windows=upper_sliding_windows(config))
-    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))

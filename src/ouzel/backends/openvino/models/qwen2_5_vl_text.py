@@ -9,7 +9,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     build_decoder,
-    feed_forward_of,
+    make_feed_forward,
     upper_sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -38,4 +38,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = replace(shape, sliding_windows=upper_sliding_windows(config))
     if b.takes_images:
         shape = replace(shape, rope=with_axes(shape.rope, config, AXES))
-    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))

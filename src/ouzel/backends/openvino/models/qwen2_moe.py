@@ -11,11 +11,11 @@ from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     Part,
     build_decoder,
-    by_layer,
-    feed_forward_of,
+    choose_by_layer,
+    make_feed_forward,
     sliding_windows,
 )
-from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, make_experts
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.routing import Routing
@@ -36,8 +36,10 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config).with_attention(qkv_bias=config.flag("qkv_bias", True))
-    dense = feed_forward_of(MlpShape.read(config))
-    parts = by_layer(feed_forward(config, Routing.read(config)), dense, layers_with_experts(config))
+    dense = make_feed_forward(MlpShape.read(config))
+    parts = choose_by_layer(
+        feed_forward(config, Routing.read(config)), dense, layers_with_experts(config)
+    )
     return build_decoder(b, replace(shape, sliding_windows=windows(config)), parts)
 
 
@@ -54,7 +56,7 @@ def windows(config: HfConfig) -> tuple[int, ...]:
 
 def feed_forward(config: HfConfig, routing: Routing) -> Part:
     """Returns the feed-forward half; a gate of its own weights the shared expert."""
-    chosen = experts_of(
+    chosen = make_experts(
         routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
     )
     shape = MlpShape.read(config, "shared_expert_intermediate_size")

@@ -9,7 +9,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     build_decoder,
-    feed_forward_of,
+    make_feed_forward,
     upper_sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -22,7 +22,7 @@ DEFAULTS = qwen2.DEFAULTS | {"head_dim": 128}
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
-    return build_decoder(b, decoder_shape(config), feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, decoder_shape(config), make_feed_forward(MlpShape.read(config)))
 
 
 def decoder_shape(config: HfConfig) -> DecoderShape:

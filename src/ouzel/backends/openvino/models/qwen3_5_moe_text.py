@@ -9,7 +9,7 @@ from dataclasses import replace
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import build_decoder
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
-from ouzel.backends.openvino.graph.prediction import prediction_of
+from ouzel.backends.openvino.graph.prediction import make_predictor
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import qwen2_moe, qwen3_5_text
@@ -26,7 +26,7 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = qwen3_5_text.with_defaults(config).with_defaults(**DEFAULTS)
     shape = qwen3_5_text.decoder_shape(config, turns_by_three=b.takes_images)
-    mixer = qwen3_5_text.mixer_of(config, b, shape, DeltaNetShape.read(config))
+    mixer = qwen3_5_text.make_mixer(config, b, shape, DeltaNetShape.read(config))
     routing = replace(Routing.read(config), is_normalised=True)
     feed_forward = qwen2_moe.feed_forward(config, routing)
-    return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, feed_forward))
+    return build_decoder(b, shape, feed_forward, mixer, make_predictor(config, shape, feed_forward))

@@ -11,14 +11,14 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     Part,
-    attention_of,
     build_decoder,
-    feed_forward_of,
+    make_attention,
+    make_feed_forward,
 )
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape, delta_net
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.graph.prediction import prediction_of
+from ouzel.backends.openvino.graph.prediction import make_predictor
 from ouzel.backends.openvino.graph.rope_axes import with_axes
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -28,9 +28,9 @@ from ouzel.errors import ModelLoadError
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = with_defaults(config)
     shape = decoder_shape(config, turns_by_three=b.takes_images)
-    mixer = mixer_of(config, b, shape, DeltaNetShape.read(config))
-    feed_forward = feed_forward_of(MlpShape.read(config))
-    return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, feed_forward))
+    mixer = make_mixer(config, b, shape, DeltaNetShape.read(config))
+    feed_forward = make_feed_forward(MlpShape.read(config))
+    return build_decoder(b, shape, feed_forward, mixer, make_predictor(config, shape, feed_forward))
 
 
 def with_defaults(config: HfConfig) -> HfConfig:
@@ -63,9 +63,11 @@ def decoder_shape(config: HfConfig, *, turns_by_three: bool = False) -> DecoderS
     return replace(shape, norm=norm, rope=rope)
 
 
-def mixer_of(config: HfConfig, b: Builder, shape: DecoderShape, delta_shape: DeltaNetShape) -> Part:
+def make_mixer(
+    config: HfConfig, b: Builder, shape: DecoderShape, delta_shape: DeltaNetShape
+) -> Part:
     kinds = layer_kinds(config)
-    attention = attention_of(b, shape)
+    attention = make_attention(b, shape)
 
     def mixer(b: Builder, rows: Node, layer: int) -> Node:
         if kinds[layer] == "full_attention":

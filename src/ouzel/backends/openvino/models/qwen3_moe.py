@@ -10,10 +10,10 @@ from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     Part,
     build_decoder,
-    by_layer,
-    feed_forward_of,
+    choose_by_layer,
+    make_feed_forward,
 )
-from ouzel.backends.openvino.graph.experts import ExpertsShape, experts_of
+from ouzel.backends.openvino.graph.experts import ExpertsShape, make_experts
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -41,10 +41,12 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 def feed_forward(config: HfConfig) -> Part:
     routing = Routing.read(config)
-    sparse = experts_of(
+    sparse = make_experts(
         routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
     )
-    return by_layer(sparse, feed_forward_of(MlpShape.read(config)), layers_with_experts(config))
+    return choose_by_layer(
+        sparse, make_feed_forward(MlpShape.read(config)), layers_with_experts(config)
+    )
 
 
 def layers_with_experts(config: HfConfig) -> frozenset[int]:

@@ -6,10 +6,10 @@ Reference: transformers, models/qwen3_next/modeling_qwen3_next.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import build_decoder, by_layer, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import build_decoder, choose_by_layer, make_feed_forward
 from ouzel.backends.openvino.graph.delta_net import DeltaNetShape
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.prediction import prediction_of
+from ouzel.backends.openvino.graph.prediction import make_predictor
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import qwen2_moe, qwen3_5_text
@@ -31,7 +31,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = qwen3_5_text.decoder_shape(config)
     delta_shape = replace(DeltaNetShape.read(config), is_fused=True)
     sparse = qwen2_moe.feed_forward(config, Routing.read(config))
-    dense = feed_forward_of(MlpShape.read(config))
-    feed_forward = by_layer(sparse, dense, layers_with_experts(config))
-    mixer = qwen3_5_text.mixer_of(config, b, shape, delta_shape)
-    return build_decoder(b, shape, feed_forward, mixer, prediction_of(config, shape, sparse))
+    dense = make_feed_forward(MlpShape.read(config))
+    feed_forward = choose_by_layer(sparse, dense, layers_with_experts(config))
+    mixer = qwen3_5_text.make_mixer(config, b, shape, delta_shape)
+    return build_decoder(b, shape, feed_forward, mixer, make_predictor(config, shape, sparse))

@@ -6,7 +6,7 @@ Reference: transformers, models/qwen3_vl/modeling_qwen3_vl.py and configuration_
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.rope_axes import with_axes
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -25,4 +25,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         shape = replace(
             shape, rope=with_axes(shape.rope, config, (24, 20, 20), are_interleaved=True)
         )
-    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))

@@ -6,7 +6,7 @@ Reference: transformers, models/seed_oss/modeling_seed_oss.py and configuration_
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -21,4 +21,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         output_bias=config.flag("attention_out_bias", False),
     )
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp))
+    return build_decoder(b, shape, make_feed_forward(mlp))

@@ -9,7 +9,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
     build_decoder,
-    feed_forward_of,
+    make_feed_forward,
     sliding_windows,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -26,7 +26,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = shape.with_attention(qkv_bias=bias, output_bias=bias)
     shape = replace(shape, sliding_windows=windows(config, unrotated), unrotated_layers=unrotated)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
-    return build_decoder(b, shape, feed_forward_of(mlp))
+    return build_decoder(b, shape, make_feed_forward(mlp))
 
 
 def unrotated_layers(config: HfConfig) -> frozenset[int]:

@@ -7,7 +7,7 @@ models/stablelm/modeling_stablelm.py and configuration_stablelm.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -30,4 +30,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         norm=Norm(epsilon, is_centred=True, has_bias=True),
         is_parallel=config.flag("use_parallel_residual", False),
     )
-    return build_decoder(b, shape, feed_forward_of(MlpShape.read(config)))
+    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))

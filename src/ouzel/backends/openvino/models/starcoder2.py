@@ -6,7 +6,7 @@ Reference: transformers, models/starcoder2/modeling_starcoder2.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, feed_forward_of
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -33,4 +33,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     mlp = replace(
         MlpShape.read(config), is_gated=False, names=("", "c_fc", "c_proj"), has_bias=bias
     )
-    return build_decoder(b, shape, feed_forward_of(mlp))
+    return build_decoder(b, shape, make_feed_forward(mlp))

@@ -28,7 +28,7 @@ _NOTHING = {
 }
 
 
-def in_chunks(subsequence_begins: Integers) -> NDArray[np.bool_]:
+def is_in_chunks(subsequence_begins: Integers) -> NDArray[np.bool_]:
     """Tells for each sequence whether it has several rows and is computed in chunks."""
     return np.diff(subsequence_begins) > 1
 
@@ -60,7 +60,7 @@ def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Int
     A chunk that its sequence does not fill has -1 - (the sequence's last row) behind its own rows.
     Their results are not used. The slot of a chunk that continues the chunk before it is -1.
     """
-    lens, chunked = np.diff(subsequence_begins), in_chunks(subsequence_begins)
+    lens, chunked = np.diff(subsequence_begins), is_in_chunks(subsequence_begins)
     single_rows = subsequence_begins[:-1][~chunked]
     length = chunk_length(lens[chunked])
     num_chunks = -(-lens[chunked] // length)

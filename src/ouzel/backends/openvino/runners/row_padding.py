@@ -21,7 +21,7 @@ def num_padding_blocks(info: EngineInfo) -> int:
     return 1 if info.is_deterministic else 0
 
 
-def padded(batch: ForwardBatch, block: int) -> ForwardBatch:
+def add_padding_rows(batch: ForwardBatch, block: int) -> ForwardBatch:
     """Appends a subsequence of two rows, which is written to `block`.
 
     Its logits are the last ones, if the batch samples any row. Adapters and states are refused

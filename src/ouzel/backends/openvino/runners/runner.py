@@ -12,11 +12,11 @@ from ouzel.backends.openvino.adapters.adapter_slots import AdapterSlots
 from ouzel.backends.openvino.cache.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.runners.chunked_rows import ChunkedRows, in_chunks
+from ouzel.backends.openvino.runners.chunked_rows import ChunkedRows, is_in_chunks
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
 from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs, is_image_token
 from ouzel.backends.openvino.runners.prediction_runner import PredictionRunner
-from ouzel.backends.openvino.runners.row_padding import padded
+from ouzel.backends.openvino.runners.row_padding import add_padding_rows
 from ouzel.backends.openvino.runners.state_tables import NEXT_PREFIX, StateTables
 from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs
 from ouzel.backends.openvino.runners.tables import TableRows
@@ -86,7 +86,7 @@ class OpenVINORunner:
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         if not self.info.is_deterministic:
             return self._run(batch)
-        return self._run(padded(batch, self.info.num_blocks))[: len(batch.sampled_rows)]
+        return self._run(add_padding_rows(batch, self.info.num_blocks))[: len(batch.sampled_rows)]
 
     def _run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         self._request.run(self._inputs(batch))
@@ -143,7 +143,7 @@ class OpenVINORunner:
         """Writes the final states of sequences in chunks, which are outputs, into their slots."""
         if not self._next_states or batch.state_slots is None:
             return
-        slots = batch.state_slots[in_chunks(batch.subsequence_begins), 1]
+        slots = batch.state_slots[is_in_chunks(batch.subsequence_begins), 1]
         for name, index in self._next_states.items() if len(slots) else ():
             self._states.write(name, slots, self._request.output(index))
 

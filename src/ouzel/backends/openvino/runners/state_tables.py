@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import memory_error
-from ouzel.backends.openvino.runners.tables import Table, allocate, tables_of
+from ouzel.backends.openvino.runners.tables import Table, allocate, find_tables
 from ouzel.config import EngineConfig
 from ouzel.engine.cache.state_slots import num_sequences, num_slots
 from ouzel.errors import ModelLoadError
@@ -43,13 +43,13 @@ class StatePlan:
 
 
 def state_tables(compiled: ov.CompiledModel | ov.Model) -> list[Table]:
-    return tables_of(compiled, STATE_PREFIX)
+    return find_tables(compiled, STATE_PREFIX)
 
 
-def state_tables_of(graph: ov.Model, precision: ov.Type) -> list[Table]:
+def find_state_tables(graph: ov.Model, precision: ov.Type) -> list[Table]:
     """Returns the tables that the graph will have when it is compiled in this precision."""
-    others = tables_of(graph, STATE_PREFIX, dtype=precision)
-    return tables_of(graph, EXACT_PREFIX) + [
+    others = find_tables(graph, STATE_PREFIX, dtype=precision)
+    return find_tables(graph, EXACT_PREFIX) + [
         each for each in others if not each.name.startswith(EXACT_PREFIX)
     ]
 

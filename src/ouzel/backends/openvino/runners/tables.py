@@ -24,7 +24,7 @@ class Table:
         return math.prod(self.row_shape) * int(self.dtype.bitwidth) // 8
 
 
-def tables_of(
+def find_tables(
     model: ov.CompiledModel | ov.Model, *prefixes: str, dtype: ov.Type | None = None
 ) -> list[Table]:
     """Returns the inputs whose names have one of the prefixes.

@@ -29,7 +29,7 @@ class VisionRunner:
 
         The generator yields between two parts, so that other steps can run.
         """
-        passes = self._model.passes(image, pixels_of(image))
+        passes = self._model.passes(image, normalise_pixels(image))
         features = []
         for number, inputs in enumerate(passes):
             if number:
@@ -65,7 +65,7 @@ class VisionRunner:
         return np.stack(list(chain([results[FEATURES]], deep.values())))
 
 
-def pixels_of(image: ImageInput) -> Array:
+def normalise_pixels(image: ImageInput) -> Array:
     """Returns the normalised pixels, [tiles, 3, height, width], like the reference's image
     processors.
     """

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, scaled, split, split_heads
-from ouzel.backends.openvino.graph.norms import Norm, normalised
+from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, patch_grids, turned
 from ouzel.backends.openvino.graph.pixtral import read_theta
 from ouzel.backends.openvino.graph.vision import VisionBuilder
@@ -84,11 +84,11 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     max_rows = text.size("sliding_window") if image_shape(config).sees_whole else None
     rows = embedded_patches(b, shape)
     for layer in range(shape.num_layers):
-        rows = layer_of(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
-    rows = normalised(pooled(b, rows, shape), shape.norm)
+        rows = build_layer(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
+    rows = normalise(pooled(b, rows, shape), shape.norm)
     name, text_size = "embed_vision.embedding_projection", text.size("hidden_size")
     features = b.linear(rows, name, shape.hidden_size, text_size, has_bias=False)
-    return b.vision_model(features, passes_of(shape, max_rows))
+    return b.vision_model(features, make_passes(shape, max_rows))
 
 
 def embedded_patches(b: VisionBuilder, shape: Gemma4VisionShape) -> Node:
@@ -103,7 +103,7 @@ def embedded_patches(b: VisionBuilder, shape: Gemma4VisionShape) -> Node:
     return rows
 
 
-def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShape) -> Node:
+def build_layer(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShape) -> Node:
     def norm(values: Node, name: str) -> Node:
         return b.norm(values, prefix + name, shape.hidden_size, shape.norm)
 
@@ -130,7 +130,7 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionShap
     )
     query = turned_by_place(b, b.norm(query, prefix + "q_norm", head_dim, shape.norm), head_dim)
     key = turned_by_place(b, b.norm(key, prefix + "k_norm", head_dim, shape.norm), head_dim)
-    attended = all_see_all(scaled(query, head_dim**0.5), key, normalised(value, shape.norm))
+    attended = all_see_all(scaled(query, head_dim**0.5), key, normalise(value, shape.norm))
     attended = ops.reshape(attended, integers(-1, inner_size), False)
     return linear(b, attended, prefix + "o_proj", (inner_size, size), shape)
 
@@ -187,7 +187,7 @@ def pooled(b: VisionBuilder, rows: Node, shape: Gemma4VisionShape) -> Node:
     return ops.multiply(ops.subtract(rows, bias), scale)
 
 
-def passes_of(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
+def make_passes(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
     """Returns the function that makes the inputs of an image.
 
     If the tokens of an image attend to each other, `max_rows` limits them: the runtime's attention

@@ -12,7 +12,12 @@ from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, part
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.pixel_shuffle import check_squares, squares
-from ouzel.backends.openvino.graph.vision import VisionBuilder, attend, heads_of, rows_of
+from ouzel.backends.openvino.graph.vision import (
+    VisionBuilder,
+    attend,
+    merge_batch_heads,
+    split_batch_heads,
+)
 from ouzel.backends.openvino.graph.vit import TOWER, VitShape, tile_passes
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import VisionModel
@@ -77,7 +82,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     check_squares(shape.vit.side, factor, "downsample_ratio")
     rows = embedded_tiles(b, shape)
     for layer in range(shape.vit.num_layers):
-        rows = layer_of(b, b.at_layer(layer, rows), f"{TOWER}encoder.layer.{layer}.", shape)
+        rows = build_layer(b, b.at_layer(layer, rows), f"{TOWER}encoder.layer.{layer}.", shape)
     if shape.has_final_norm:
         rows = b.norm(rows, TOWER + "layernorm", shape.vit.hidden_size, shape.vit.norm)
     patches = part(rows, 1, shape.vit.num_rows, 1)
@@ -122,7 +127,7 @@ def embedded_tiles(b: VisionBuilder, shape: InternVlShape) -> Node:
     )
 
 
-def layer_of(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) -> Node:
+def build_layer(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) -> Node:
     size, inner_size = shape.vit.hidden_size, shape.vit.inner_size
 
     def added(values: Node, name: str) -> Node:
@@ -145,9 +150,9 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: InternVlShape) -
         query = b.norm(query, prefix + "q_norm", size, QK_NORM)
         key = b.norm(key, prefix + "k_norm", size, QK_NORM)
     attended = attend(
-        *(heads_of(each, num_heads, size // num_heads) for each in (query, key, value))
+        *(split_batch_heads(each, num_heads, size // num_heads) for each in (query, key, value))
     )
-    return b.linear(rows_of(attended), prefix + "projection_layer", size, size)
+    return b.linear(merge_batch_heads(attended), prefix + "projection_layer", size, size)
 
 
 def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node:

@@ -19,8 +19,8 @@ from ouzel.backends.openvino.graph.qwen_vision import (
     QwenVisionShape,
     attention,
     embedded_patches,
+    make_passes,
     merged,
-    passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder, attend
 from ouzel.backends.openvino.library import ops, ov
@@ -62,7 +62,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     for layer in range(vision.size("depth")):
         rows = block(b.at_layer(layer, rows), layer)
     features = merged(b, rows, "visual.merger.", shape, config.text_model().size("hidden_size"))
-    return b.vision_model(features, passes_of(shape, windows_of(config, shape)))
+    return b.vision_model(features, make_passes(shape, make_window_inputs(config, shape)))
 
 
 def vision_section(config: HfConfig) -> HfConfig:
@@ -104,7 +104,7 @@ def shape_of_heads(heads: Node) -> Node:
     return ops.slice(ops.shape_of(heads), integers(1), integers(3), integers(1), integers(0))
 
 
-def windows_of(config: HfConfig, shape: QwenVisionShape) -> Callable[[int, int], Inputs]:
+def make_window_inputs(config: HfConfig, shape: QwenVisionShape) -> Callable[[int, int], Inputs]:
     # the side of a window in rows of features
     side = vision_section(config).size("window_size") // (shape.merge * shape.patch_size)
     return lambda rows, columns: windows(rows, columns, shape.merge, side)

@@ -11,8 +11,8 @@ from ouzel.backends.openvino.graph.qwen_vision import (
     QwenVisionShape,
     attention,
     embedded_patches,
+    make_passes,
     merged,
-    passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.library import ops
@@ -49,7 +49,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     for layer in range(vision.size("depth")):
         rows = block(b.at_layer(layer, rows), f"visual.blocks.{layer}.")
     features = merged(b, rows, "visual.merger.", shape, config.text_model().size("hidden_size"))
-    return b.vision_model(features, passes_of(shape))
+    return b.vision_model(features, make_passes(shape))
 
 
 def vision_section(config: HfConfig) -> HfConfig:

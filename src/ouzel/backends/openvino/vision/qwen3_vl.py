@@ -17,8 +17,8 @@ from ouzel.backends.openvino.graph.qwen_vision import (
     QwenVisionShape,
     attention,
     embedded_patches,
+    make_passes,
     merged,
-    passes_of,
 )
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.library import ops, ov
@@ -68,7 +68,7 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     features = merged(b, rows, "visual.merger.", shape, text_size)
     return b.vision_model(
         features,
-        passes_of(shape, lambda rows, columns: stretched(rows, columns, side, shape.merge)),
+        make_passes(shape, lambda rows, columns: stretched(rows, columns, side, shape.merge)),
     )
 
 

@@ -68,16 +68,16 @@ class CachedWeights:
             # mapping.
             self.mapping = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY)
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
         """Returns the matrix. `width` has no effect: the entry's name stands for its widths."""
-        entry = self.index[wanted.key]
-        if tuple(entry["shape"]) != wanted.shape:
-            raise ValueError(f"{wanted.key} has another shape than {list(wanted.shape)}")
+        entry = self.index[spec.key]
+        if tuple(entry["shape"]) != spec.shape:
+            raise ValueError(f"{spec.key} has another shape than {list(spec.shape)}")
         parts = {name: self._part(part) for name, part in entry["parts"].items()}
-        num_rows = math.prod(wanted.shape[:-1])
+        num_rows = math.prod(spec.shape[:-1])
         if any(len(part) != num_rows for part in parts.values()):
-            raise ValueError(f"{wanted.key} does not have {num_rows} rows")
-        return Matrix(Encoding(**entry["encoding"]), wanted.shape, parts)
+            raise ValueError(f"{spec.key} does not have {num_rows} rows")
+        return Matrix(Encoding(**entry["encoding"]), spec.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         vector = self._part(self.index[name]["parts"]["values"])

@@ -16,11 +16,15 @@ from ouzel.backends.openvino.weights.encodings import (
     MXFP4,
     Encoding,
     Parts,
+    choose_encoding,
     encoder,
-    encoding_of,
     int8_of_mxfp4,
 )
-from ouzel.backends.openvino.weights.finite import are_finite, not_finite, quietly
+from ouzel.backends.openvino.weights.finite import (
+    are_finite,
+    make_not_finite_error,
+    silence_warnings,
+)
 from ouzel.backends.openvino.weights.parallel import map_in_threads
 from ouzel.backends.openvino.weights.source import (
     Array,
@@ -69,7 +73,7 @@ class Origin:
 class MatrixEncoders(Protocol):
     """Gives better encodings for some matrices, by a calibration."""
 
-    def encoder(self, wanted: MatrixSpec) -> tuple[Encoding, Encode] | None:
+    def encoder(self, spec: MatrixSpec) -> tuple[Encoding, Encode] | None:
         """Returns the encoding and its function, None for a matrix that its width alone decides."""
         ...
 
@@ -93,25 +97,25 @@ class CompressedWeights:
         self.num_kept = 0  # matrices with exactly the stored values
         self.used: set[str] = set()  # names of tensors
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
+        origin = find_origin(spec, width, self._tensors, recompress=self._recompress)
         self.used.update(tensor.name for tensor in origin.tensors)
         self.num_kept += origin.stored is not None  # int8 represents mxfp4 exactly
         found = None
         if self._encoders is not None and origin.may_be_calibrated:
-            found = self._encoders.encoder(wanted)
+            found = self._encoders.encoder(spec)
         if found is None:
             pieces = self._pieces(origin)
         else:
             origin = replace(origin, encoding=found[0])
-            pieces = map_in_threads(quietly(found[1]), self._rows(origin))
+            pieces = map_in_threads(silence_warnings(found[1]), self._rows(origin))
         # Scales and zeros are small; they wait until the values are written.
         small: dict[str, list[Array]] = {}
 
         def values() -> Iterator[Array]:
-            for parts in in_order(pieces, wanted.row_order, wanted.row_unit):
+            for parts in reorder_rows(pieces, spec.row_order, spec.row_unit):
                 if not are_finite(origin.encoding, parts):
-                    raise not_finite(self._tensors, origin.tensors)
+                    raise make_not_finite_error(self._tensors, origin.tensors)
                 yield parts.pop("values")
                 for name, part in parts.items():
                     small.setdefault(name, []).append(part)
@@ -121,8 +125,8 @@ class CompressedWeights:
         parts["values"], entries["values"] = self._writer.append(values())
         for name, chunks in small.items():
             parts[name], entries[name] = self._writer.append(chunks)
-        self.index[wanted.key] = {**origin.held(wanted.shape).as_entry(), "parts": entries}
-        return Matrix(origin.encoding, wanted.shape, parts)
+        self.index[spec.key] = {**origin.held(spec.shape).as_entry(), "parts": entries}
+        return Matrix(origin.encoding, spec.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         """Returns an array of any shape as float32; everything but matrices is small."""
@@ -130,7 +134,7 @@ class CompressedWeights:
         rows = self._tensors.rows(Tensor(name, shape))
         values, entry = self._writer.append(chunk.reshape(-1) for chunk in rows)
         if not np.isfinite(values).all():
-            raise not_finite(self._tensors, [Tensor(name, shape)])
+            raise make_not_finite_error(self._tensors, [Tensor(name, shape)])
         self.index[name] = {"shape": shape, "parts": {"values": entry}}
         return values.astype(np.float32, copy=False).reshape(shape)
 
@@ -139,7 +143,9 @@ class CompressedWeights:
 
     def _pieces(self, origin: Origin) -> Iterator[Parts]:
         if origin.stored is None:
-            return map_in_threads(quietly(encoder(origin.encoding)), cut(self._rows(origin)))
+            return map_in_threads(
+                silence_warnings(encoder(origin.encoding)), cut(self._rows(origin))
+            )
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
         return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
 
@@ -155,8 +161,8 @@ def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
             yield chunk[start : start + step]
 
 
-def origin_of(
-    wanted: MatrixSpec, width: WidthOption, tensors: Tensors, *, recompress: bool = False
+def find_origin(
+    spec: MatrixSpec, width: WidthOption, tensors: Tensors, *, recompress: bool = False
 ) -> Origin:
     """Decides the tensors and the encoding of a matrix.
 
@@ -165,18 +171,18 @@ def origin_of(
 
     Raises ModelLoadError if a tensor is missing, has another shape, or cannot have that width.
     """
-    sources = wanted.tensors
-    if wanted.instead is not None and wanted.instead.name in tensors.names():
-        sources = (wanted.instead,)
+    sources = spec.tensors
+    if spec.instead is not None and spec.instead.name in tensors.names():
+        sources = (spec.instead,)
     form = joint_form([tensors.stored_form(tensor) for tensor in sources])
     option = width
     width = width if recompress else width_beside(form, width)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
-    stored = common_encoding(encodings, width, wanted.shape[-1])
+    stored = common_encoding(encodings, width, spec.shape[-1])
     is_rounded = width != "auto" and stored is None
-    is_unpacked = wanted.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
+    is_unpacked = spec.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
-        encoding = compressed_encoding(wanted, width, encodings)
+        encoding = compressed_encoding(spec, width, encodings)
         return Origin(sources, None, encoding, form, option, is_rounded)
     encoding = INT8_OF_MXFP4 if is_unpacked else stored
     return Origin(sources, stored, encoding, form, option, is_rounded)
@@ -189,7 +195,7 @@ def common_encoding(
     if len(stored) > 1:
         return None
     [encoding] = stored
-    return encoding if width == "auto" or encoding == encoding_of(width, columns) else None
+    return encoding if width == "auto" or encoding == choose_encoding(width, columns) else None
 
 
 def width_beside(form: StoredForm | None, width: WidthOption) -> WidthOption:
@@ -209,26 +215,25 @@ def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
 
 
 def compressed_encoding(
-    wanted: MatrixSpec, width: WidthOption, stored: set[Encoding | None]
+    spec: MatrixSpec, width: WidthOption, stored: set[Encoding | None]
 ) -> Encoding:
     """Returns the encoding of a matrix that is compressed.
 
     Raises ModelLoadError if int4 is to encode an odd number of columns.
     """
-    columns = wanted.shape[-1]
+    columns = spec.shape[-1]
     if width == "int4" and columns % 2:
         raise ModelLoadError(
-            f"tensor {wanted.key}: --weights int4 requires an even number of columns, "
-            f"found {columns}"
+            f"tensor {spec.key}: --weights int4 requires an even number of columns, found {columns}"
         )
     if width != "auto":
-        return encoding_of(width, columns)
+        return choose_encoding(width, columns)
     are_slow = all(each is not None and each.is_slow_integer for each in stored)
     fits = columns % INT8_IN_GROUPS.group_size == 0
-    return INT8_IN_GROUPS if are_slow and fits else encoding_of(AUTO_WIDTH, columns)
+    return INT8_IN_GROUPS if are_slow and fits else choose_encoding(AUTO_WIDTH, columns)
 
 
-def in_order(
+def reorder_rows(
     pieces: Iterator[Parts], order: tuple[int, ...] | None, unit: int = 0
 ) -> Iterator[Parts]:
     """Yields the rows of each unit in the given order, which may leave rows out.

@@ -96,7 +96,7 @@ INT8_IN_GROUPS = Encoding("i8", "f32", group_size=64)
 _TWICE_F4E2M1 = np.array([0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12], np.int8)
 
 
-def encoding_of(width: Width, columns: int) -> Encoding:
+def choose_encoding(width: Width, columns: int) -> Encoding:
     """Returns the encoding of rows with this many columns, by the width."""
     match width:
         case "int8":
@@ -132,7 +132,7 @@ def int4_group_size(columns: int) -> int:
 
 
 def encoder(encoding: Encoding) -> Callable[[NDArray[np.float32]], Parts]:
-    """Returns the function for an encoding from `encoding_of`, or for INT8_IN_GROUPS."""
+    """Returns the function for an encoding from `choose_encoding`, or for INT8_IN_GROUPS."""
     return {
         "u8": encode_int8,
         "i8": encode_int8_in_groups,

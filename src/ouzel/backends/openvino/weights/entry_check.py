@@ -61,7 +61,7 @@ def open_entry(entry: Path) -> Document:
     path = entry / WEIGHTS_FILE
     if (size := path.stat().st_size) != document["bytes"]:
         raise ValueError(f"{WEIGHTS_FILE} has {size} bytes instead of {document['bytes']}")
-    if not is_remembered(entry):
+    if not is_checked(entry):
         pairs = zip(block_checksums(path, size), document["blocks"], strict=True)
         if damaged := sum(actual != written for actual, written in pairs):
             raise ValueError(
@@ -97,7 +97,7 @@ def block_checksum(file: int, start: int) -> int:
     return checksum
 
 
-def is_remembered(entry: Path) -> bool:
+def is_checked(entry: Path) -> bool:
     try:
         return bool(
             json.loads((entry / CHECKED_FILE).read_text(encoding="utf-8"))

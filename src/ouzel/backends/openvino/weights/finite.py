@@ -31,7 +31,7 @@ def are_finite(encoding: Encoding, parts: Parts) -> bool:
     return bool(np.isfinite(parts["values"]).all()) if encoding.values == "f32" else True
 
 
-def quietly(
+def silence_warnings(
     encode: Callable[[NDArray[np.float32]], Parts],
 ) -> Callable[[NDArray[np.float32]], Parts]:
     """Returns a function that encodes without numpy's warnings about NaN.
@@ -46,7 +46,7 @@ def quietly(
     return encode_quietly
 
 
-def not_finite(tensors: Tensors, candidates: Iterable[Tensor]) -> ModelLoadError:
+def make_not_finite_error(tensors: Tensors, candidates: Iterable[Tensor]) -> ModelLoadError:
     """Returns the error for a matrix that is not finite.
 
     It reads the tensors of the matrix again to name the bad ones.

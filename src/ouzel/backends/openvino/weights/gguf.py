@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.compress import in_order
+from ouzel.backends.openvino.weights.compress import reorder_rows
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
@@ -62,7 +62,7 @@ class GgufCheckpoint:
         )
         if stored.every_other is not None:
             pieces = map(_alternating, pieces, _parts(stored.every_other))
-        for parts in in_order(pieces, stored.change.row_order):
+        for parts in reorder_rows(pieces, stored.change.row_order):
             yield {
                 name: _blocks_in_order(part, stored.change.column_blocks)
                 for name, part in parts.items()
@@ -83,7 +83,7 @@ class GgufCheckpoint:
                 f"{self._source} has no tensor for {tensor.name} (its name in transformers)"
             )
         location = stored.location
-        if _without_ones(stored.shape) != _wanted_shape(tensor):
+        if _without_ones(stored.shape) != _expected_shape(tensor):
             raise ModelLoadError(
                 f"{location.path}: tensor {stored.name} has the shape {list(stored.shape)}, "
                 f"but its metadata requires {list(tensor.shape)}"
@@ -96,7 +96,7 @@ class GgufCheckpoint:
         return stored
 
 
-def _wanted_shape(tensor: Tensor) -> tuple[int, ...]:
+def _expected_shape(tensor: Tensor) -> tuple[int, ...]:
     *outer, rows, columns = (1, 1, *tensor.shape)
     return _without_ones((*outer, columns, rows) if tensor.is_transposed else tensor.shape)
 
@@ -163,7 +163,7 @@ def _rows_in_order(
     rows: Iterator[NDArray[np.float32]], order: tuple[int, ...], *, is_vector: bool
 ) -> Iterator[NDArray[np.float32]]:
     columns: Iterator[Parts] = ({"values": chunk.T if is_vector else chunk} for chunk in rows)
-    for parts in in_order(columns, order):
+    for parts in reorder_rows(columns, order):
         values = parts["values"].astype(np.float32, copy=False)
         yield values.T if is_vector else values
 

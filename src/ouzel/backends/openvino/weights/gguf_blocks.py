@@ -40,7 +40,7 @@ class BlockReader:
 def q4_0(blocks: Bytes) -> Parts:
     # Levels are stored plus 8; for four signed bits this flips the highest bit.
     levels = halves(blocks[..., 2:18]) ^ np.uint8(8)
-    return {"values": packed(levels), "scales": f16(blocks, 0)}
+    return {"values": pack_levels(levels), "scales": f16(blocks, 0)}
 
 
 def q4_1(blocks: Bytes) -> Parts:
@@ -81,7 +81,7 @@ def q3_k(blocks: Bytes) -> Parts:
     levels = crumbs(blocks[..., 32:96]) | high.reshape(*blocks.shape[:-1], 256) << np.uint8(2)
     scales = f32(blocks, 108)[..., None] * (six_bits_of_q3(blocks[..., 96:108]) - np.float32(32))
     return {
-        "values": packed((levels.view(np.int8) - np.int8(4)).view(np.uint8)),
+        "values": pack_levels((levels.view(np.int8) - np.int8(4)).view(np.uint8)),
         "scales": in_rows(scales),
     }
 
@@ -145,7 +145,7 @@ def mxfp4(blocks: Bytes) -> Parts:
     types.
     """
     return {
-        "values": packed(halves(blocks[..., 1:17])),
+        "values": pack_levels(halves(blocks[..., 1:17])),
         "scales": np.ascontiguousarray(blocks[..., 0]),
     }
 
@@ -236,7 +236,7 @@ def in_rows(values: NDArray[Number]) -> NDArray[Number]:
     return np.ascontiguousarray(values).reshape(len(values), -1)
 
 
-def packed(levels: Bytes) -> Bytes:
+def pack_levels(levels: Bytes) -> Bytes:
     return pack_nibbles(levels.reshape(len(levels), -1))
 
 

@@ -46,10 +46,10 @@ def refuse_leftovers(
     - the other modes of a checkpoint of several modes
     - tensors with one of `left_out_prefixes`, unused parts of a mode that is served
     """
-    own = {_part_of(name) for name in used}
+    own = {_find_part(name) for name in used}
     left_out = set()
     for name in sorted(set(names) - used):
-        part = _part_of(name)
+        part = _find_part(name)
         if name.startswith(left_out_prefixes):
             left_out.add(f"parts of {part}")
         elif (has_other_modes and part not in own) or (
@@ -110,7 +110,7 @@ def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, int]) ->
     return all(map(np.array_equal, rows, other_rows))
 
 
-def _part_of(name: str) -> str:
+def _find_part(name: str) -> str:
     """Returns the part of a model that a tensor belongs to.
 
     It is `model.layers` for `model.layers.0.mlp.up_proj.weight`, and `lm_head` for

@@ -6,7 +6,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.compress import origin_of
+from ouzel.backends.openvino.weights.compress import find_origin
 from ouzel.backends.openvino.weights.encodings import Encoding, empty_parts
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Tensors
 from ouzel.backends.openvino.weights.width_report import HeldMatrix
@@ -24,13 +24,13 @@ class MeasuredWeights:
         self.num_parameters = 0
         self.bytes_by_encoding: Counter[Encoding] = Counter()
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        origin = origin_of(wanted, width, self._tensors, recompress=self._recompress)
-        self.held.append(origin.held(wanted.shape))
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
+        origin = find_origin(spec, width, self._tensors, recompress=self._recompress)
+        self.held.append(origin.held(spec.shape))
         encoding = origin.encoding
-        parts = empty_parts(encoding, math.prod(wanted.shape[:-1]), wanted.shape[-1])
+        parts = empty_parts(encoding, math.prod(spec.shape[:-1]), spec.shape[-1])
         self._count(origin.tensors, encoding, sum(part.nbytes for part in parts.values()))
-        return Matrix(encoding, wanted.shape, parts)
+        return Matrix(encoding, spec.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         tensor = Tensor(name, shape)

@@ -16,10 +16,10 @@ class RenamedWeights:
         self._weights = weights
         self._asked, self._stored = asked, stored
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        tensors = tuple(self._renamed(tensor) for tensor in wanted.tensors)
-        instead = None if wanted.instead is None else self._renamed(wanted.instead)
-        return self._weights.matrix(replace(wanted, tensors=tensors, instead=instead), width)
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
+        tensors = tuple(self._renamed(tensor) for tensor in spec.tensors)
+        instead = None if spec.instead is None else self._renamed(spec.instead)
+        return self._weights.matrix(replace(spec, tensors=tensors, instead=instead), width)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return self._weights.array(self._name(name), shape)

@@ -120,7 +120,7 @@ class Tensors(Protocol):
 class Weights(Protocol):
     """Gives the weights of a graph, by tensor name."""
 
-    def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
+    def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
         """Returns a matrix compressed to `width`; with auto, stored compressed values stay."""
         ...
 

@@ -6,9 +6,9 @@ from pathlib import Path
 
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.quantized.formats import (
-    method_of,
-    quantization_of,
+    find_method,
     read_format,
+    read_quantization,
 )
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_safetensors
@@ -34,7 +34,7 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
     if not holds_safetensors(directory) and holds_gguf(directory):
         files = find_gguf(directory)
         return StoredWeights(files, lambda: (GgufCheckpoint(files), "GGUF"), "gguf")
-    quantization = quantization_of(config)
+    quantization = read_quantization(config)
     if quantization is None:
         return StoredWeights(find_files(directory), lambda: (Checkpoint(directory), ""))
 
@@ -42,4 +42,4 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
         found = read_format(quantization, Checkpoint(directory))
         return QuantizedCheckpoint(found), found.summary
 
-    return StoredWeights(find_files(directory), open_quantized, method_of(quantization))
+    return StoredWeights(find_files(directory), open_quantized, find_method(quantization))

@@ -68,7 +68,7 @@ class HeldMatrix:
         return {"kept": "kept as", "encoded": "encoded as", "rounded": "rounded to"}[self.fate]
 
 
-def held_matrices(index: Mapping[str, Any]) -> list[HeldMatrix]:
+def read_matrices(index: Mapping[str, Any]) -> list[HeldMatrix]:
     return [HeldMatrix.read(entry) for entry in index.values() if "encoding" in entry]
 
 

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, pack_nibbles, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
-    bytes_of,
-    packed,
+    make_packed,
     plain_name,
     read_scales,
     scale_type,
+    split_words,
 )
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows
 from ouzel.backends.openvino.weights.source import Tensor
@@ -108,7 +108,7 @@ class Awq:
         self.checkpoint.locate(base + ".qweight", (columns, rows // ROWS_PER_WORD), "I32")
         self.checkpoint.locate(base + ".qzeros", (num_groups, rows // ROWS_PER_WORD), "I32")
         scales = self.checkpoint.locate(base + ".scales", (num_groups, rows), *PLAIN_TYPES)
-        return packed(
+        return make_packed(
             Encoding("u4", scale_type(scales), "u8", group_size),
             lambda: self._parts(base, rows, columns, num_groups),
         )
@@ -116,17 +116,17 @@ class Awq:
     def _parts(self, base: str, rows: int, columns: int, num_groups: int) -> Iterator[Parts]:
         num_words = rows // ROWS_PER_WORD
         words = self.checkpoint.read(base + ".qweight", (columns, num_words), "I32")
-        zeros = rows_of(self.checkpoint.read(base + ".qzeros", (num_groups, num_words), "I32"))
+        zeros = unpack_rows(self.checkpoint.read(base + ".qzeros", (num_groups, num_words), "I32"))
         scales = read_scales(self.checkpoint, base + ".scales", (num_groups, rows)).T
         words_per_chunk = -(-chunk_rows(columns) // ROWS_PER_WORD)
         for start in range(0, num_words, words_per_chunk):
             end = min(start + words_per_chunk, num_words)
             some = slice(start * ROWS_PER_WORD, end * ROWS_PER_WORD)
-            values = pack_nibbles(rows_of(words[:, start:end]))
+            values = pack_nibbles(unpack_rows(words[:, start:end]))
             yield {"values": values, "scales": scales[some], "zeros": zeros[some]}
 
 
-def rows_of(words: NDArray[np.int32]) -> NDArray[np.uint8]:
+def unpack_rows(words: NDArray[np.int32]) -> NDArray[np.uint8]:
     """Unpacks [columns, words] to [8 * words, columns]."""
-    nibbles = unpack_nibbles(bytes_of(words)).reshape(*words.shape, ROWS_PER_WORD)
+    nibbles = unpack_nibbles(split_words(words)).reshape(*words.shape, ROWS_PER_WORD)
     return nibbles[:, :, NIBBLE_OF_ROW].reshape(len(words), -1).T

@@ -33,9 +33,9 @@ from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_ni
 from ouzel.backends.openvino.weights.quantized.stored import (
     Rows,
     Stored,
-    packed,
+    make_packed,
+    make_recompressed,
     plain_name,
-    recompressed,
 )
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
@@ -130,11 +130,11 @@ class BitsAndBytes:
         levels = self.checkpoint.floats(tensor.name + ".quant_map", (16,))
         scales = self._scales(tensor, state)
         if columns % state.blocksize or not np.array_equal(levels, NF4):
-            return recompressed(
+            return make_recompressed(
                 FOUR_BITS, lambda: self._rows(tensor, levels, np.repeat(scales, state.blocksize))
             )
         encoding = Encoding("nf4", "f32", group_size=state.blocksize)
-        return packed(encoding, lambda: self._parts(tensor, scales.reshape(rows, -1)))
+        return make_packed(encoding, lambda: self._parts(tensor, scales.reshape(rows, -1)))
 
     def _state(self, tensor: Tensor) -> QuantState:
         for end in STATES:
@@ -208,4 +208,4 @@ class BitsAndBytes:
                 yield {"values": chunk, "scales": scales[start : start + len(chunk)]}
                 start += len(chunk)
 
-        return packed(Encoding("i8", "f32"), parts)
+        return make_packed(Encoding("i8", "f32"), parts)

@@ -32,20 +32,20 @@ from ouzel.backends.openvino.weights.decoding import decode_f8e4m3
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Values, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.config_groups import (
     ConfigGroup,
-    group_of,
+    find_group,
     read_config_groups,
 )
 from ouzel.backends.openvino.weights.quantized.float8 import float8_matrix
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
-    bytes_of,
+    find_group_order,
+    make_packed,
     module_names,
-    order_of_groups,
-    ordered,
-    packed,
     plain_name,
     read_scales,
+    reorder_columns,
     scale_type,
+    split_words,
 )
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
@@ -98,7 +98,7 @@ class CompressedTensors:
         if location is None or location.dtype in PLAIN_TYPES or len(tensor.shape) != 2:
             return None
         is_packed = location.name.endswith("_packed")
-        group = group_of(
+        group = find_group(
             self._groups, base, location.name.removesuffix("_packed").removesuffix(".weight")
         )
         match (is_packed, location.dtype):
@@ -166,7 +166,9 @@ class Integers:
         if has_zeros:
             self.zeros()  # raises ModelLoadError if they are wrong
         order = self.column_order(group_size)
-        return packed(encoding, lambda: self.parts(values, has_zeros=has_zeros, order=order), order)
+        return make_packed(
+            encoding, lambda: self.parts(values, has_zeros=has_zeros, order=order), order
+        )
 
     def parts(
         self, location: TensorLocation, *, has_zeros: bool, order: NDArray[Any] | None
@@ -181,7 +183,7 @@ class Integers:
         rows_per_chunk = chunk_rows(columns)
         start = 0
         for chunk in read_chunks(location, location.shape[1], rows_per_chunk):
-            values = ordered(bytes_of(chunk) ^ turned_bits, order, bits)
+            values = reorder_columns(split_words(chunk) ^ turned_bits, order, bits)
             some = slice(start, start + len(chunk))
             start += len(chunk)
             yield {"values": values if has_zeros or bits == 4 else values.view(np.int8)} | {
@@ -219,7 +221,7 @@ class Integers:
         if location is None or location.dtype == "I32":
             rows, num_groups = self.grid
             num_words = -(-rows * bits // 32)
-            levels = bytes_of(self.checkpoint.read(name, (num_words, num_groups), "I32").T)
+            levels = split_words(self.checkpoint.read(name, (num_words, num_groups), "I32").T)
             return (unpack_nibbles(levels) if bits == 4 else levels)[:, :rows].T
         shape = self.scale.shape
         signed = self.checkpoint.read(name, shape, "I8")
@@ -235,7 +237,7 @@ class Integers:
                 )
             return None
         indices = self.checkpoint.read(name, (self.shape[1],), "I32")
-        return None if (indices == -1).all() else order_of_groups(indices, group_size, name)
+        return None if (indices == -1).all() else find_group_order(indices, group_size, name)
 
 
 def f4e2m1_matrix(
@@ -272,6 +274,6 @@ def f4e2m1_matrix(
                 "scales": decode_f8e4m3(scales) / divisor if is_nvfp4 else scales,
             }
 
-    return packed(
+    return make_packed(
         Encoding("f4e2m1", "f32" if is_nvfp4 else "f8e8m0", group_size=group.group_size), parts
     )

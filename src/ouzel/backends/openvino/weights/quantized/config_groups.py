@@ -156,7 +156,7 @@ def _targets(group: HfConfig) -> tuple[str, ...]:
     return tuple(targets)
 
 
-def group_of(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
+def find_group(groups: Sequence[ConfigGroup], *names: str) -> ConfigGroup:
     """Returns the group of a matrix: by one of its names, by a pattern, or by its class, in this
     order.
 

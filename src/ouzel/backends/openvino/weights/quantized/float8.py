@@ -12,7 +12,12 @@ from collections.abc import Iterable
 import numpy as np
 
 from ouzel.backends.openvino.weights.decoding import decode_f8e4m3, decode_f8e8m0
-from ouzel.backends.openvino.weights.quantized.stored import Rows, Stored, plain_name, recompressed
+from ouzel.backends.openvino.weights.quantized.stored import (
+    Rows,
+    Stored,
+    make_recompressed,
+    plain_name,
+)
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
     Checkpoint,
@@ -123,4 +128,4 @@ def float8_matrix(
             yield decoded
             start += len(chunk)
 
-    return recompressed(StoredForm("f8e4m3", 8), rows)
+    return make_recompressed(StoredForm("f8e4m3", 8), rows)

@@ -24,12 +24,12 @@ FORMATS: dict[str, Callable[[HfConfig, Checkpoint], Format]] = {
 _KEYS = ("quantization_config", "compression_config")
 
 
-def quantization_of(config: HfConfig) -> HfConfig | None:
+def read_quantization(config: HfConfig) -> HfConfig | None:
     """Returns the quantisation settings of config.json, None if the weights are plain."""
     return next((section for key in _KEYS if (section := config.section(key)) is not None), None)
 
 
-def method_of(quantization: HfConfig) -> str:
+def find_method(quantization: HfConfig) -> str:
     """Returns the name of the format. Raises ModelLoadError if it is not one of FORMATS."""
     is_older = "config_groups" in quantization.values  # only compressed-tensors has config_groups
     method = quantization.text("quant_method", "compressed-tensors" if is_older else None)
@@ -40,4 +40,4 @@ def method_of(quantization: HfConfig) -> str:
 
 def read_format(quantization: HfConfig, checkpoint: Checkpoint) -> Format:
     """Returns the format of the checkpoint. Raises ModelLoadError."""
-    return FORMATS[method_of(quantization)](quantization, checkpoint)
+    return FORMATS[find_method(quantization)](quantization, checkpoint)

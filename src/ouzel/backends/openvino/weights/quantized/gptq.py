@@ -22,14 +22,14 @@ from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts, unpack_nibbles
 from ouzel.backends.openvino.weights.quantized.stored import (
     Stored,
-    bytes_of,
+    find_group_order,
+    make_packed,
     module_names,
-    order_of_groups,
-    ordered,
-    packed,
     plain_name,
     read_scales,
+    reorder_columns,
     scale_type,
+    split_words,
 )
 from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, chunk_rows
 from ouzel.backends.openvino.weights.source import Tensor
@@ -147,7 +147,7 @@ class Gptq:
         scales = self.checkpoint.locate(base + ".scales", (num_groups, rows), *PLAIN_TYPES)
         encoding = Encoding("u4" if bits == 4 else "u8", scale_type(scales), "u8", group_size)
         order = self._column_order(base, columns, group_size)
-        return packed(
+        return make_packed(
             encoding, lambda: self._parts(base, tensor.shape, (bits, num_groups), order), order
         )
 
@@ -162,14 +162,14 @@ class Gptq:
         rows_per_chunk = chunk_rows(columns)
         for start in range(0, rows, rows_per_chunk):
             some = slice(start, start + rows_per_chunk)
-            values = ordered(bytes_of(words[:, some].T), order, bits)
+            values = reorder_columns(split_words(words[:, some].T), order, bits)
             yield {"values": values, "scales": scales[some], "zeros": zeros[some]}
 
     def _zeros(self, base: str, shape: tuple[int, int], bits: int) -> NDArray[np.uint8]:
         words = self.checkpoint.read(base + ".qzeros", shape, "I32").view(np.uint32)
         if self._zeros_are_less_one:
             words = words + np.uint32(0x11111111 if bits == 4 else 0x01010101)
-        levels = bytes_of(words)
+        levels = split_words(words)
         return (unpack_nibbles(levels) if bits == 4 else levels).T
 
     def _column_order(self, base: str, columns: int, group_size: int) -> NDArray[Any] | None:
@@ -180,7 +180,7 @@ class Gptq:
                     f"tensor {name} is missing: with desc_act it assigns the columns to groups"
                 )
             return None
-        return order_of_groups(self.checkpoint.read(name, (columns,), "I32"), group_size, name)
+        return find_group_order(self.checkpoint.read(name, (columns,), "I32"), group_size, name)
 
     def _settings(self, base: str, name: str) -> tuple[int, int]:
         """Returns bits and group size of a matrix, by the first rule that matches one of

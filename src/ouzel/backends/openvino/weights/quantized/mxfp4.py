@@ -10,7 +10,7 @@ integrations/mxfp4.py):
 from collections.abc import Iterable, Iterator
 
 from ouzel.backends.openvino.weights.encodings import MXFP4, Parts
-from ouzel.backends.openvino.weights.quantized.stored import Stored, packed
+from ouzel.backends.openvino.weights.quantized.stored import Stored, make_packed
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, chunk_rows, read_chunks
 from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.checkpoint.hf_config import HfConfig
@@ -55,4 +55,4 @@ class Mxfp4:
             ):
                 yield {"values": chunk, "scales": exponents}
 
-        return packed(MXFP4, parts)
+        return make_packed(MXFP4, parts)

@@ -43,7 +43,7 @@ class Stored:
     rows: Callable[[], Rows]
 
 
-def packed(
+def make_packed(
     encoding: Encoding,
     parts: Callable[[], Iterator[Parts]],
     column_order: NDArray[Any] | None = None,
@@ -68,7 +68,7 @@ def packed(
     return Stored(encoding if column_order is None else None, form, parts, rows)
 
 
-def recompressed(form: StoredForm, rows: Callable[[], Rows]) -> Stored:
+def make_recompressed(form: StoredForm, rows: Callable[[], Rows]) -> Stored:
     """Returns a matrix without parts, whose rows are compressed again."""
 
     def parts() -> Iterator[Parts]:
@@ -159,7 +159,7 @@ def scale_type(location: TensorLocation) -> Scales:
     return "f16" if location.dtype == "F16" else "f32"
 
 
-def bytes_of(words: NDArray[Any]) -> NDArray[np.uint8]:
+def split_words(words: NDArray[Any]) -> NDArray[np.uint8]:
     """Splits the 32-bit words of each row into bytes, the lowest first.
 
     Eight nibbles then have the order of encodings.py.
@@ -167,14 +167,16 @@ def bytes_of(words: NDArray[Any]) -> NDArray[np.uint8]:
     return np.ascontiguousarray(words).view(np.uint8)
 
 
-def ordered(values: NDArray[np.uint8], order: NDArray[Any] | None, bits: int) -> NDArray[np.uint8]:
+def reorder_columns(
+    values: NDArray[np.uint8], order: NDArray[Any] | None, bits: int
+) -> NDArray[np.uint8]:
     """Returns packed values with their columns in another order."""
     if order is None:
         return values
     return pack_nibbles(unpack_nibbles(values)[:, order]) if bits == 4 else values[:, order]
 
 
-def order_of_groups(
+def find_group_order(
     group_indices: NDArray[np.int32], group_size: int, name: str
 ) -> NDArray[Any] | None:
     """Returns the order of the columns that brings groups together, None if they are together
