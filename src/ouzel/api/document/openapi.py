@@ -17,7 +17,7 @@ from ouzel.api.document.field_defaults import default_in_words
 from ouzel.api.document.schema_refs import JSON, REF, JsonObject, named_ref, schema_ref
 from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.lmi.standard import Parameters, StandardRequest
-from ouzel.api.ollama.model_name import names_taken
+from ouzel.api.ollama.model_name import list_names
 from ouzel.wire.aliases import select_aliases
 
 _LMIS = ("lmi", "sagemaker")  # dialects with LMI's bodies
@@ -79,7 +79,7 @@ def body_schemas(
         _explain_fields(schema)
         if model_names:
             _name_models(
-                schema, names_taken(model_names) if name in in_ollamas_words else model_names
+                schema, list_names(model_names) if name in in_ollamas_words else model_names
             )
         if name in _ONE_OF:
             schema["oneOf"] = [_has(field) for field in _ONE_OF[name]]

@@ -97,7 +97,6 @@ class Catalogue:
     @property
     def reason(self) -> str:
         """Returns the reason of the state, as a text for people."""
-        """Says of the state to people why it is."""
         state = self.state
         reasons = [
             each.model.engine.reason for each in self._served if each.model.engine.state is state

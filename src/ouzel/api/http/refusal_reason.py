@@ -42,8 +42,6 @@ class RefusalReason:
     """Holds the reason of a refusal. `error` is the code of the answer, or its type without a
     code."""
 
-    """`error` is the code of the answer, or its type where it has no code."""
-
     error: str
     field: str | None
     reason: str
