@@ -243,7 +243,8 @@ def test_values_that_ask_for_nothing_and_hints_are_taken(
         }
         assert http.post(PATH, json=asked("Hi", **fields)).status_code == 200
     assert (
-        "accepted without effect: user" in caplog.text and "taken as hints: diagnostics" in caplog.text
+        "accepted without effect: user" in caplog.text
+        and "taken as hints: diagnostics" in caplog.text
     )
     assert "accepted without effect: output_config.effort" in caplog.text
     assert "ignored fields: 'colour'" in caplog.text

@@ -38,7 +38,7 @@ class VectorInvocations:
         )
         inputs = await self._making.read(read, body)
         if inputs.pairs:
-            _, scores = await self._scores.of_body(
+            _, scores = await self._scores.score_body(
                 request, body, lambda _: (inputs, _scoring(inputs))
             )
             lists = [[value] for value in scores.values]
