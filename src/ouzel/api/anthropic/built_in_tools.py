@@ -90,8 +90,10 @@ def _bash(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
 
 
 def _editor(name: str, *, inserted: str, undoes: bool) -> "MakeTool":
-    """Makes a text editor. `inserted` names the field with the text to insert, which differs by
-    type."""
+    """Makes a text editor.
+
+    `inserted` names the field with the text to insert, which differs by type.
+    """
 
     def make(options: ToolOptions, _: str) -> tuple[str, str, Schema]:
         commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if undoes else [])]

@@ -32,8 +32,10 @@ CountTokens = Callable[[Sequence[Turn]], int]
 
 @dataclass(frozen=True)
 class Draft:
-    """Holds the turns after some of the edits. Tokens are counted when an edit needs their
-    number."""
+    """Holds the turns after some of the edits.
+
+    Tokens are counted when an edit needs their number.
+    """
 
     turns: list[Turn]
     count_tokens: CountTokens

@@ -47,8 +47,7 @@ class ThreadFingerprintMismatch(InvalidRequest):
 
 
 class ThreadUnsupported(InvalidRequest):
-    """Refuses a request that cannot belong to a thread; without the field `thread` it is
-    accepted."""
+    """Refuses a request that cannot belong to a thread, but is accepted without `thread`."""
 
     code = "thread_unsupported_request"
 

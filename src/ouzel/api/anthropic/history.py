@@ -51,8 +51,10 @@ _MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
 
 
 class History:
-    """Holds the turns of one request. The answer continues the last turn if it is the
-    assistant's."""
+    """Holds the turns of one request.
+
+    The answer continues the last turn if it is the assistant's.
+    """
 
     def __init__(
         self,

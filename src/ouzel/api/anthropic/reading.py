@@ -45,8 +45,10 @@ class ReadMessages:
     edits: Sequence[Edit] | None
 
     def edit_context(self, model: ServedModel) -> AppliedEdits | None:
-        """Applies the context edits. Raises InvalidRequest if the chat template refuses the
-        messages."""
+        """Applies the context edits.
+
+        Raises InvalidRequest if the chat template refuses the messages.
+        """
         if self.edits is None:
             return None
         self.history.turns, applied = apply_edits(
@@ -55,8 +57,7 @@ class ReadMessages:
         return AppliedEdits(applied)
 
     def num_tokens(self, model: ServedModel) -> int:
-        """Counts the prompt's tokens, also beyond the context; estimates the number of very long
-        prompts."""
+        """Counts the prompt's tokens, also beyond the context; a very long prompt is estimated."""
         return self._num_tokens(model, self.history.turns)
 
     def _num_tokens(self, model: ServedModel, turns: Sequence[Turn]) -> int:

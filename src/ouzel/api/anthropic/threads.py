@@ -100,8 +100,7 @@ class HeldConversation:
         ]
 
     def extend(self, whole: JsonObject) -> "HeldConversation":
-        """Returns the conversation with the messages of the turn, the last ones of the whole
-        body."""
+        """Adds the messages of the turn, which are the last messages of the whole body."""
         messages = whole["messages"]
         assert isinstance(messages, list)
         return self.with_messages(messages[self.num_messages :])

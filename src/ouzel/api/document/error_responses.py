@@ -77,8 +77,7 @@ def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
 
 
 def lmi_error_responses() -> dict[str, JsonObject]:
-    """Returns LMI's error responses: its model handler's form for errors of bodies, else its front
-    end's."""
+    """Returns LMI's error responses, in the forms of its model handler and of its front end."""
     kinds: Mapping[str, StructType] = dict.fromkeys(
         _error_responses().keys() - {"400", "429"}, FrontEndError
     ) | {str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError}

@@ -1,5 +1,4 @@
-"""Reads and answers LMI's chat schema: OpenAI's with other defaults and other words in the
-answer."""
+"""Reads and answers LMI's chat schema: OpenAI's with other defaults and other answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace

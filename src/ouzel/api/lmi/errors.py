@@ -1,5 +1,4 @@
-"""Writes errors in LMI's forms: 424 for errors of its model handler, an object for its front
-end's."""
+"""Writes errors in the forms of LMI's model handler (status 424) and front end."""
 
 from collections.abc import Mapping
 from http import HTTPStatus

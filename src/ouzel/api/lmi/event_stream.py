@@ -40,8 +40,10 @@ def _encode_header(name: bytes, value: bytes) -> bytes:
 
 
 class PartsSend:
-    """Sends each piece of a response as a message. SageMaker's header has the type of the
-    pieces."""
+    """Sends each piece of a response as a message.
+
+    SageMaker's header has the type of the pieces.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send

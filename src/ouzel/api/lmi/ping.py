@@ -18,8 +18,7 @@ class Ping:
         self._catalogue = catalogue
 
     async def ping(self, request: Request) -> Response:
-        """Answers 200 while the server takes requests, else 503, with LMI's word for each model's
-        state."""
+        """Answers 200 while the server takes requests, else 503, with each model's state."""
         models = [each.model for each in self._catalogue.bases]
         states = {model.names[0]: ModelStatus(_word(model.engine.state)) for model in models}
         body = msgspec.json.format(msgspec.json.encode(states)) + b"\n"

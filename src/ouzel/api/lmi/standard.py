@@ -293,8 +293,10 @@ def _set_num_choices(parameters: Parameters) -> Parameters:
 
 
 def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:
-    """Returns the framing of the answer. Raises InvalidRequest if its shape forbids the named
-    framing."""
+    """Returns the framing of the answer.
+
+    Raises InvalidRequest if its shape forbids the named framing.
+    """
     name = parameters.output_formatter
     allowed = ("jsonlines", "sse") if is_stream else ("json",)
     if name is not None and name not in allowed:

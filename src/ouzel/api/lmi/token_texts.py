@@ -41,13 +41,14 @@ class TokenTexts:
         return tokens
 
     def _is_complete(self, num_chars: int) -> bool:
-        """Says whether a token's text is complete. A last token without text may be part of a
-        character."""
+        """Says whether a token's text is complete.
+
+        A last token without text may be part of a character.
+        """
         return num_chars <= len(self._unshared) and (num_chars > 0 or len(self._waiting) > 1)
 
     def finish(self, hidden: Sequence[PositionLogprobs]) -> list[ShownToken]:
-        """Returns the remaining tokens with the rest of the text, then the hidden tokens without
-        text."""
+        """Returns the remaining tokens with the rest of the text, then the hidden tokens."""
         tokens = [self._pop(num_chars) for _, num_chars in list(self._waiting)]
         # an incomplete character at the end
         if tokens and self._unshared:

@@ -107,8 +107,10 @@ def read_vector_inputs(
 
 
 def _wrap_pair(fields: JsonObject) -> tuple[JsonObject, str]:
-    """Wraps a body that is a pair into `inputs`. Returns also the path of the inputs in the
-    body."""
+    """Wraps a body that is a pair into `inputs`.
+
+    Returns also the path of the inputs in the body.
+    """
     for names in _PAIR_NAMES:
         if fields.get("inputs") is None and any(fields.get(name) is not None for name in names):
             rest = {name: value for name, value in fields.items() if name not in ("inputs", *names)}

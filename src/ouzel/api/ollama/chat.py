@@ -1,5 +1,7 @@
-"""Answers a chat: POST /api/chat. Without messages it answers as if the model was loaded or
-unloaded."""
+"""Answers a chat: POST /api/chat.
+
+Without messages it answers as if the model was loaded or unloaded.
+"""
 
 from collections.abc import Sequence
 from functools import partial

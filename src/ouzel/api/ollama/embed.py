@@ -84,8 +84,10 @@ class OllamaEmbedding:
         self._making = VectorMaker(services)
 
     async def embed(self, request: Request, body: bytes) -> OllamaEmbedAnswer:
-        """Makes vectors. Without a text the answer only shows that the model is served, as in
-        Ollama."""
+        """Makes vectors.
+
+        Without a text the answer only shows that the model is served, as in Ollama.
+        """
         fields, texts, files = await self._making.read(partial(self._read_several, body), body)
         begin_s = time.perf_counter()
         name = fields.model or self._making.model.names[0]

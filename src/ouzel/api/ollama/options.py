@@ -1,5 +1,7 @@
-"""Reads `options`: sampling options under Ollama's names. Options about the machine have no
-effect."""
+"""Reads `options`: sampling options under Ollama's names.
+
+Options about the machine have no effect.
+"""
 
 from typing import Annotated
 

@@ -30,8 +30,10 @@ def read_ollama_chat(
     tool_choice: Choice | None = None,
     continues: bool = False,
 ) -> Chat:
-    """Reads a body, except for the messages. With `continues` the answer continues the last
-    message."""
+    """Reads a body, except for the messages.
+
+    With `continues` the answer continues the last message.
+    """
     options = body.options or ModelOptions()
     ours = msgspec.convert(
         {

@@ -43,8 +43,7 @@ class ToolCalls:
         return before
 
     def finish(self) -> OllamaToolCall | str | None:
-        """Returns the complete call, or its text if its arguments are no object; None without a
-        call."""
+        """Returns the complete call, its text if its arguments are no object, or None."""
         if not self._pieces:
             return None
         call_id = next((piece.id for piece in self._pieces if piece.id), "")

@@ -48,8 +48,7 @@ class OvmsChat:
 
 
 def _translate(request: ChatCompletionRequest) -> ChatCompletionRequest:
-    """Gives messages without a content an empty content, and drops an effort beside template
-    variables."""
+    """Fills in empty contents, and drops an effort beside template variables."""
     messages = request.messages
     if isinstance(messages, list):
         messages = [_fill_content(message) for message in messages]

@@ -1,5 +1,7 @@
-"""Writes errors in OVMS's form, one string. The statuses are OVMS's, unless they blame the wrong
-side."""
+"""Writes errors in OVMS's form, one string.
+
+The statuses are OVMS's, unless they blame the wrong side.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -70,8 +72,10 @@ def ovms_models_style(fault: Fault) -> ErrorAnswer:
 
 
 def ovms_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
-    """Maps prefixes of paths to the style of their errors. With OVMS's profile it covers all
-    paths."""
+    """Maps prefixes of paths to the style of their errors.
+
+    With OVMS's profile it covers all paths.
+    """
     if profile != "ovms":
         return {}
     of_nodes = {

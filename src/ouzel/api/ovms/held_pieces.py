@@ -4,8 +4,7 @@ OVMS's streams end so.
 
 Rules
 1. A choice begins with an opening chunk without text, which is sent at once: clients measure the
-   time
-   to the first token.
+   time to the first token.
 2. A piece is sent with the next piece of its choice, or with the choice's end, whose reason it then
    has.
 3. A piece is also sent after many tokens without text, such as the marks of a call.
@@ -35,8 +34,7 @@ class HeldPieces(Generic[Chunk]):
         self._usage: UsageObject | UnsetType | None = UNSET  # usage of the newest chunk
 
     def take(self, event: Event, pieces: Sequence[Chunk]) -> list[Chunk]:
-        """Takes the chunks of one event, each with one choice, and returns the chunks to send
-        now."""
+        """Takes an event's chunks, each with one choice, and returns the chunks to send now."""
         due: list[Chunk] = []
         for piece in pieces:
             self._usage = piece.usage

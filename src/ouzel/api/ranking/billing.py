@@ -30,8 +30,10 @@ class CohereMeta(msgspec.Struct):
 
 
 def cohere_meta(version: str, num_tokens: int, *, num_documents: int | None = None) -> CohereMeta:
-    """Counts tokens, and searches if `num_documents` is given. Each piece of a document counts as
-    one."""
+    """Counts tokens, and searches if `num_documents` is given.
+
+    Each piece of a document counts as one.
+    """
     searches = UNSET if num_documents is None else -(-num_documents // _DOCUMENTS_PER_SEARCH)
     return CohereMeta(
         ApiVersion(version), BilledUnits(num_tokens, searches), TokenCounts(num_tokens)

@@ -74,8 +74,7 @@ class Scores:
 
 class PairScores:
     def __init__(self, services: Services, *, searches: bool = False) -> None:
-        """With `searches` pairs are a query and a document, for which embedding models may have
-        prompts."""
+        """Uses the prompts of embedding models for queries and documents if `searches`."""
         self._making = VectorMaker(services)
         self._searches = searches
         # OpenVINO Model Server cuts the query to half of the model's tokens.
@@ -128,8 +127,7 @@ class PairScores:
 def compute_cosines(
     files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]
 ) -> list[float]:
-    """Returns the cosine of the two vectors of each pair; `places` are pairs of rows of
-    `vectors`."""
+    """Returns the cosine of each pair; `places` are pairs of rows of `vectors`."""
     unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
     firsts, seconds = (unit[[place[side] for place in places]] for side in (0, 1))
     values: list[float] = np.sum(firsts * seconds, axis=1).tolist()

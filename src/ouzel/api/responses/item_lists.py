@@ -76,6 +76,8 @@ def read_included(query: Query) -> frozenset[str]:
 
 
 def add_included(body: bytes, included: Collection[str]) -> bytes:
-    """Adds the included facts to a stored body. A body has logprobs if it was made with
-    logprobs."""
+    """Adds the included facts to a stored body.
+
+    A body has logprobs if it was made with logprobs.
+    """
     return with_encrypted_reasoning(body) if ENCRYPTED_REASONING in included else body

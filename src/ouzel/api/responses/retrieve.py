@@ -1,5 +1,4 @@
-"""Answers GET /responses/{id} with the response, or with its events from a given event to the
-end."""
+"""Answers GET /responses/{id} with the response, or with its events to the end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence

@@ -32,8 +32,10 @@ class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
 
 
 class StoredResponseEndpoints:
-    """Finds, deletes and cancels responses. A client finds only the responses of its own API
-    key."""
+    """Finds, deletes and cancels responses.
+
+    A client finds only the responses of its own API key.
+    """
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs

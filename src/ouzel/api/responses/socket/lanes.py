@@ -23,8 +23,10 @@ MakeOutbox = Callable[[str | None], AbstractContextManager[Outbox]]
 
 
 class Lanes:
-    """Holds the lanes of one WebSocket. `tasks` runs the workers; an exception of `respond` ends
-    all."""
+    """Holds the lanes of one WebSocket.
+
+    `tasks` runs the workers; an exception of `respond` ends all.
+    """
 
     def __init__(
         self,

@@ -57,8 +57,10 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Asks to cancel a response. OpenAI's API lacks this message: its clients close the
-    connection."""
+    """Asks to cancel a response.
+
+    OpenAI's API lacks this message: its clients close the connection.
+    """
 
     response_id: str
 
@@ -71,8 +73,10 @@ class Steer:
 
 
 class _Envelope(msgspec.Struct):
-    """Selects the fields that are known at once, undecoded. Other fields are skipped, which is
-    cheap."""
+    """Selects the fields that are known at once, undecoded.
+
+    Other fields are skipped, which is cheap.
+    """
 
     type: msgspec.Raw = msgspec.Raw()
     stream_id: msgspec.Raw = msgspec.Raw()

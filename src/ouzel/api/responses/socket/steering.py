@@ -1,10 +1,9 @@
 """Cancels running responses of a WebSocket, or steers them by more input.
 
-steer ─> accepted ─> the current item, or the response, ends ─> a successor that reads the input
-                                                             └─> pending: the client owes a tool's
-                                                             output
-                                                             └─> failed: the client gets its input
-                                                             back
+    steer ─> accepted ─> the current item, or the response, ends
+        ─> a successor reads the input
+        ─> pending: the client owes a tool's output
+        ─> failed: the client gets its input back
 """
 
 from dataclasses import dataclass, field, replace
@@ -79,8 +78,10 @@ class Steering:
         return None if active is None else active.create.stream_id
 
     async def steer(self, message: Steer, outbox: Outbox) -> None:
-        """Queues input for a response, or sends the reason why not. `outbox` is the response's
-        lane."""
+        """Queues input for a response, or sends the reason why not.
+
+        `outbox` is the response's lane.
+        """
         active = self._active.get(message.response_id)
         refusal = self._refusal(message, active)
         if refusal is not None:

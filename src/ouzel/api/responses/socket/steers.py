@@ -31,8 +31,10 @@ def read_steering_items(value: object) -> list[Message]:
 
 
 def check_steering(value: object) -> str | None:
-    """Returns the reason why input cannot be queued, or None. Content is checked later, by the
-    model."""
+    """Returns the reason why input cannot be queued, or None.
+
+    Content is checked later, by the model.
+    """
     if isinstance(value, str):
         return None if value else "input must be a non-empty string, given ''"
     if not isinstance(value, list) or not value:
