@@ -6,7 +6,7 @@ from typing import Any  # JSON Schema
 
 import msgspec
 
-from ouzel.api.document.openapi import document
+from ouzel.api.document.openapi import build_document
 from ouzel.api.operations import DOCUMENTED
 from ouzel.wire.aliases import ALIASES
 from ouzel.wire.unsupported import NEUTRAL_VALUES
@@ -42,7 +42,7 @@ MAX_STRINGS = 2**18  # in a body: more are refused before it is known in which f
 
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     """`good`: a body that is right."""
-    schemas: JsonSchema = msgspec.to_builtins(document(DOCUMENTED))["components"]["schemas"]
+    schemas: JsonSchema = msgspec.to_builtins(build_document(DOCUMENTED))["components"]["schemas"]
     [(body_type,)] = [
         operation.bodies for operation in DOCUMENTED if operation.path == path and operation.bodies
     ]

@@ -11,8 +11,8 @@ from jsonschema import Draft202012Validator
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from starlette.routing import Route
 
-from ouzel.api.document.field_defaults import default_in_words
-from ouzel.api.document.openapi import body_schemas, document
+from ouzel.api.document.field_defaults import describe_default
+from ouzel.api.document.openapi import body_schemas, build_document
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.openai import model_loading
@@ -29,12 +29,14 @@ from tools.documents import fields
 def test_the_document_is_served(http: httpx.Client, path: str) -> None:
     response = http.get(path)
     assert response.headers["content-type"] == "application/json"
-    assert response.json() == msgspec.to_builtins(document(DOCUMENTED, model_names=(MODEL, ALIAS)))
+    assert response.json() == msgspec.to_builtins(
+        build_document(DOCUMENTED, model_names=(MODEL, ALIAS))
+    )
 
 
 def test_the_document_is_valid() -> None:
     OpenAPIV31SpecValidator(
-        msgspec.to_builtins(document(DOCUMENTED, root_path="/a", model_names=("b",)))
+        msgspec.to_builtins(build_document(DOCUMENTED, root_path="/a", model_names=("b",)))
     ).validate()
 
 
@@ -82,7 +84,7 @@ def is_body(schema: dict[str, Any]) -> bool:
 
 
 def test_no_list_is_of_anything() -> None:
-    schemas = msgspec.to_builtins(document(DOCUMENTED))
+    schemas = msgspec.to_builtins(build_document(DOCUMENTED))
     assert [
         path
         for path, schema in lists_in(schemas, "")
@@ -134,10 +136,10 @@ def test_every_field_has_a_description_and_every_optional_one_a_default() -> Non
 
 
 def test_defaults_in_words_are_those_of_the_code() -> None:
-    assert default_in_words("top_p", is_boolean=False) == "1.0"
-    assert default_in_words("ignore_eos", is_boolean=True) == "false"
-    assert default_in_words("skip_special_tokens", is_boolean=True) == "true; false in /detokenize"
-    assert default_in_words("suffix", is_boolean=False) == "none"
+    assert describe_default("top_p", is_boolean=False) == "1.0"
+    assert describe_default("ignore_eos", is_boolean=True) == "false"
+    assert describe_default("skip_special_tokens", is_boolean=True) == "true; false in /detokenize"
+    assert describe_default("suffix", is_boolean=False) == "none"
 
 
 def test_the_table_of_fields_is_up_to_date() -> None:

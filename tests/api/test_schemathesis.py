@@ -14,7 +14,7 @@ import httpx
 import pytest
 import requests
 
-from ouzel.api.document.openapi import document
+from ouzel.api.document.openapi import build_document
 from ouzel.api.operations import DOCUMENTED
 from tests.api.requests import chat
 from tests.api.serving import ALIAS, RunningServer
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.serves  # thousands of requests take as long as servers of their own
 SAME_AS_INVOCATIONS = re.compile(r"^/(predictions|models)/")
 METHODS = ("get", "post", "delete")
-DOCUMENT: dict[str, Any] = json.loads(json.dumps(document(DOCUMENTED)))
+DOCUMENT: dict[str, Any] = json.loads(json.dumps(build_document(DOCUMENTED)))
 PATHS = {
     path: item for path, item in DOCUMENT["paths"].items() if not SAME_AS_INVOCATIONS.match(path)
 }

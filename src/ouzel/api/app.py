@@ -104,8 +104,10 @@ def _admin_paths(server: ServerConfig) -> frozenset[str]:
 
 
 def watching_app_of(catalogue: Catalogue) -> ASGIApp:
-    """Builds an application with only probes and metrics, open to everyone. It needs no
-    lifespan."""
+    """Builds an application with only probes and metrics, open to everyone.
+
+    It needs no lifespan.
+    """
     watching = [operation for operation in OPERATIONS if operation.is_watching]
     shared = catalogue.shared
     paths = build_paths(watching, shared.config)

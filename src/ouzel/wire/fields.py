@@ -46,8 +46,10 @@ class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GenerationFields(ChoiceFields, kw_only=True):
-    """Defines the fields of all generating endpoints. `None` means that the client did not set the
-    field."""
+    """Defines the fields of all generating endpoints.
+
+    `None` means that the client did not set the field.
+    """
 
     model: ModelName = None
     max_tokens: (

@@ -66,8 +66,7 @@ def fold(events: Sequence[Event]) -> list[FoldedChoice]:
 
 
 def prompt_logprobs_in(events: Sequence[Event]) -> list[PositionLogprobs] | None:
-    """Returns the logprobs of all prompt tokens but the first, or None if the prompt was not
-    scored."""
+    """Returns the logprobs of all prompt tokens but the first, or None without scores."""
     return next((event.logprobs for event in events if isinstance(event, PromptScored)), None)
 
 

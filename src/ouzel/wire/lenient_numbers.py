@@ -15,8 +15,7 @@ _NUMBER = re.compile(r"-?(0|[1-9]\d{0,99})(\.\d{1,99})?([eE][+-]?\d{1,3})?", re.
 
 
 def convert_numbers(body: dict[str, object], body_type: type[msgspec.Struct]) -> object:
-    """Returns a copy of `body` with readable numbers converted, where the type requires a
-    number."""
+    """Returns a copy of `body` in which numbers are converted where the type requires them."""
     return _convert(body, _type_info(body_type))
 
 

@@ -59,8 +59,10 @@ class OfferedTool(msgspec.Struct, frozen=True):
 
 
 class ToolNames(msgspec.Struct, frozen=True):
-    """Translates tool names between model and client. A name without an entry is the same for
-    both."""
+    """Translates tool names between model and client.
+
+    A name without an entry is the same for both.
+    """
 
     of_client: dict[str, ClientName] = {}  # the client's names by the model's names
     of_model: dict[ClientName, str] = {}  # the model's names by the client's names

@@ -67,8 +67,10 @@ def limit_tokens(
 
 
 def check_model(name: str | None, model: ServedModel) -> None:
-    """Raises ModelNotFound for another model's name. An absent or empty name means the served
-    model."""
+    """Raises ModelNotFound for another model's name.
+
+    An absent or empty name means the served model.
+    """
     if name is not None and not names_no_model(name) and name not in model.names:
         names = ", ".join(model.names)
         raise ModelNotFound(
@@ -77,8 +79,7 @@ def check_model(name: str | None, model: ServedModel) -> None:
 
 
 def check_generates(model: ServedModel) -> None:
-    """Raises InvalidRequest if the model makes vectors or scores; the error names their
-    endpoints."""
+    """Raises InvalidRequest, with the right endpoint, if the model makes vectors or scores."""
     if model.sentences is None:
         return
     where, does = "/v1/rerank or /v1/score", "scores texts and makes none"

@@ -1,5 +1,7 @@
-"""Request fields that demand a form of the output, under all names in use. A request may have
-one."""
+"""Reads the fields that demand a form of the output, under all names in use.
+
+A request may have one of them.
+"""
 
 from collections.abc import Collection, Iterator, Mapping
 from typing import Annotated, Protocol

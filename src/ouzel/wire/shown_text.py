@@ -45,8 +45,10 @@ class ReasoningFields(Protocol):
 
 
 def reasoning_place(fields: ReasoningFields) -> ReasoningPlace:
-    """Returns the place of the reasoning in an answer. Raises InvalidRequest if the fields
-    differ."""
+    """Returns the place of the reasoning in an answer.
+
+    Raises InvalidRequest if the fields differ.
+    """
     wishes: dict[str, ReasoningPlace] = {}
     if fields.include_reasoning is False:
         wishes["include_reasoning"] = "nowhere"

@@ -114,8 +114,7 @@ def _use(fields: _OfferFields, names: ToolNames, *, is_parallel: bool, guides_al
 def _callable_tools(
     choice: Choice | None, offered: Sequence[OfferedTool], param: str
 ) -> tuple[set[ClientName], bool, bool]:
-    """Returns the tools that may be called, whether a call is required, and whether only one is
-    allowed."""
+    """Returns the callable tools, whether a call is required, and whether only one is allowed."""
     match choice:
         case None | "none" | "auto":
             return {tool.name for tool in offered}, False, False

@@ -128,8 +128,10 @@ class AllowedToolList(msgspec.Struct, frozen=True):
 
 
 class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
-    """Holds the choice of allowed tools. In the Responses API the fields of the list stand beside
-    `type`."""
+    """Holds the choice of allowed tools.
+
+    In the Responses API the fields of the list stand beside `type`.
+    """
 
     allowed_tools: Annotated[AllowedToolList | None, Meta(description="Some of the tools.")] = None
     mode: AllowedMode | None = None

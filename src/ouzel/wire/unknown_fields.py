@@ -54,7 +54,6 @@ def _list_keys(kind: StructType) -> frozenset[str]:
 @cache
 def _find_holders(kind: StructType) -> tuple[tuple[str, str], ...]:
     """Returns name and key of the fields whose values may be, or contain, structs."""
-    """Returns name and key of the fields whose values may be, or hold, structs."""
     info = inspect.type_info(kind)
     assert isinstance(info, inspect.StructType)
     return tuple(

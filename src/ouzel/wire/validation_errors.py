@@ -91,8 +91,7 @@ def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidReque
 
 
 def format_path(steps: Sequence[Step]) -> str:
-    """Formats a path such as `messages[2].content`; replaces lone surrogates in a client's
-    names."""
+    """Formats a path such as `messages[2].content`; replaces lone surrogates in its names."""
     path = "".join(
         f"[{step}]" if isinstance(step, int) else f".{str(step)[:_MAX_NAME_CHARS]}"
         for step in steps
@@ -172,8 +171,7 @@ def _value_at(steps: Sequence[Step], body: object) -> object:
 
 
 def _values_at(steps: Sequence[Step], kind: inspect.Type) -> Iterator[object]:
-    """Yields the allowed values of the enum, or of the tag field of structs, at the end of
-    `steps`."""
+    """Yields the allowed values of the enum or tag field at the end of `steps`."""
     match kind:
         case inspect.UnionType(types=kinds):
             for each in kinds:

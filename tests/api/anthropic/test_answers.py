@@ -6,7 +6,7 @@ import re
 import httpx
 import pytest
 
-from ouzel.api.anthropic.block_writer import folded as folded_blocks
+from ouzel.api.anthropic.block_writer import fold_blocks
 from ouzel.api.anthropic.message_object import (
     AnsweredToolUse,
     ContentBlockDelta,
@@ -154,7 +154,7 @@ def test_calls_are_blocks_with_ids_and_inputs(http: httpx.Client) -> None:
 def test_an_input_that_is_nested_too_deeply_is_shown_as_it_was_written() -> None:
     written = '{"place":' + "[" * 5000 + "]" * 5000 + "}"
     call = ContentBlockStart(0, AnsweredToolUse("toolu_1", "look", {}))
-    [block] = folded_blocks([call, ContentBlockDelta(0, InputPiece(written)), ContentBlockStop(0)])
+    [block] = fold_blocks([call, ContentBlockDelta(0, InputPiece(written)), ContentBlockStop(0)])
     assert isinstance(block, AnsweredToolUse) and block.input == {"INVALID_JSON": written}
 
 

@@ -41,7 +41,7 @@ def said(role: str, *blocks: object) -> Json:
         ),
         (
             said("assistant", {"type": "server_tool_use", "id": "x"}),
-            "messages[0].content[0].type must be that of a te",
+            "messages[0].content[0].type must be the type of a te",
         ),
         (
             said("assistant", CALL),
@@ -243,9 +243,10 @@ def test_values_that_ask_for_nothing_and_hints_are_taken(
         }
         assert http.post(PATH, json=asked("Hi", **fields)).status_code == 200
     assert (
-        "taken, and not used: user" in caplog.text and "taken as hints: diagnostics" in caplog.text
+        "accepted without effect: user" in caplog.text
+        and "taken as hints: diagnostics" in caplog.text
     )
-    assert "taken, and not used: output_config.effort" in caplog.text
+    assert "accepted without effect: output_config.effort" in caplog.text
     assert "ignored fields: 'colour'" in caplog.text
 
 

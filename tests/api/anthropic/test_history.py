@@ -5,7 +5,7 @@ import re
 import httpx
 import pytest
 
-from ouzel.api.anthropic.call_ids import own_call_id, shown_call_id
+from ouzel.api.anthropic.call_ids import restore_call_id, show_call_id
 from tests.api.anthropic.exchanges import (
     CALL,
     LOOK,
@@ -197,11 +197,11 @@ def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(
 
 def test_ids_of_calls_are_read_back_as_the_parser_made_them() -> None:
     ids = ["call_" + "aB3" * 8, "functions.look:0", "a1b2c3d4e", "_", "wörld"]
-    shown = [shown_call_id(call_id) for call_id in ids]
-    assert [own_call_id(each) for each in shown] == ids
+    shown = [show_call_id(call_id) for call_id in ids]
+    assert [restore_call_id(each) for each in shown] == ids
     assert all(re.fullmatch(r"toolu_[A-Za-z0-9_-]+", each) for each in shown)
     assert [
-        own_call_id(foreign) for foreign in ("toolu_01A", "toolu_own_!", "call_1", "toolu_own_")
+        restore_call_id(foreign) for foreign in ("toolu_01A", "toolu_own_!", "call_1", "toolu_own_")
     ] == [
         "toolu_01A",
         "toolu_own_!",

@@ -8,7 +8,7 @@ import pytest
 
 from ouzel.api.anthropic.errors import ThreadUnsupported
 from ouzel.api.anthropic.messages import Messages
-from ouzel.api.anthropic.threads import HeldConversation, HeldConversations, new_conversation
+from ouzel.api.anthropic.threads import HeldConversation, HeldConversations, start_conversation
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
 from tests.api.anthropic.exchanges import (
@@ -97,7 +97,7 @@ def test_the_fields_of_a_turn_are_its_own_but_system_and_tools(http: httpx.Clien
         status, message, details = refused(response)
         assert (status, details) == (400, {"error_code": "thread_fingerprint_mismatch"})
         assert message.startswith(
-            f"{field} must be left out or be as it was when the thread was created, given "
+            f"{field} must be left out or be the same as at the thread's creation, given "
         )
 
 
@@ -215,7 +215,7 @@ def test_a_model_and_its_adapters_hold_their_conversations_within_one_bound() ->
 
 
 def conversation(num_bytes: int) -> HeldConversation:
-    return new_conversation({"messages": said("x" * num_bytes)}, None)
+    return start_conversation({"messages": said("x" * num_bytes)}, None)
 
 
 def test_the_oldest_conversations_go_first_and_the_newest_stays() -> None:

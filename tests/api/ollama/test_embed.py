@@ -6,7 +6,7 @@ import httpx
 import numpy as np
 import pytest
 
-from ouzel.api.ollama.model_name import by_tagged_name
+from ouzel.api.ollama.model_name import choose_by_tagged_name
 from ouzel.api.operations import OPERATIONS
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.serving import running_server
@@ -93,4 +93,4 @@ def test_what_cannot_be_is_refused(
 def test_all_of_ollamas_endpoints_find_a_model_by_its_tagged_name() -> None:
     named = [each for each in OPERATIONS if each.words == "ollama" and each.endpoint is not None]
     assert {each.path for each in named} >= {"/api/embed", "/api/embeddings", "/api/chat"}
-    assert [each.path for each in named if each.choice is not by_tagged_name] == []
+    assert [each.path for each in named if each.choice is not choose_by_tagged_name] == []

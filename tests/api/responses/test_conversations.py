@@ -229,7 +229,7 @@ def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
 def test_where_nothing_is_kept_no_conversation_begins(http: httpx.Client) -> None:
     answer = http.post("/v1/conversations", json={})
     assert answer.status_code == 400
-    assert "keeps nothing" in error_of(answer)["message"]
+    assert "stores nothing" in error_of(answer)["message"]
 
 
 @pytest.mark.parametrize("query", ["include=reasoning", "limit=0", "order=up", "after=msg_9"])

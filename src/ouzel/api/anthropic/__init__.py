@@ -1,4 +1,5 @@
-"""/v1/messages reads and answers as Anthropic's API does, for Claude Code and the `anthropic` packages.
+"""Reads and answers /v1/messages as Anthropic's API does, for Claude Code and the `anthropic`
+packages.
 
-docs/reference/anthropic.md says how each field is honoured.
+docs/reference/anthropic.md describes the support of each field.
 """

@@ -1,11 +1,11 @@
-"""POST /messages answers with a message, or with the events that add up to it."""
+"""Writes the answers of POST /messages: a message, or events that add up to a message."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import assert_never
 
 from msgspec import UNSET
 
-from ouzel.api.anthropic.block_writer import BlockWriter, folded
+from ouzel.api.anthropic.block_writer import BlockWriter, fold_blocks
 from ouzel.api.anthropic.context_management import AppliedEdits
 from ouzel.api.anthropic.message_object import (
     AnsweredBlock,
@@ -31,7 +31,7 @@ from ouzel.types.step_output import FinishReason
 
 
 class MessageAnswer:
-    """Implements `Answer`. A unary answer is the stream's events, folded."""
+    """Writes one message. A unary answer is the folded events of the stream."""
 
     def __init__(
         self,
@@ -41,7 +41,7 @@ class MessageAnswer:
         edits: AppliedEdits | None,
         on_end: Callable[[Sequence[AnsweredBlock]], None] | None,
     ) -> None:
-        """`edits` are the context edits that shortened the prompt; None if the request manages no context.
+        """Takes the context `edits` of the prompt, or None if the request manages no context.
 
         `on_end` takes the blocks of a complete message, before the client sees its end.
         """
@@ -54,7 +54,7 @@ class MessageAnswer:
         self._stop_sequences = body.stop_sequences or ()
         self._context_management = UNSET if edits is None else edits
         self._on_end = on_end
-        self._streamed: list[BlockEvent] = []  # so far, if `on_end` takes the blocks
+        self._streamed: list[BlockEvent] = []  # block events so far, if `on_end` is set
         self._writer = BlockWriter(shows_thinking=not _omits_thinking(body))
         self._is_started = False
         self._finished: Finished | None = None
@@ -64,7 +64,7 @@ class MessageAnswer:
         if not self._is_started:
             self._is_started = True
             written += [MessageStart(self._message([], usage)), Ping()]
-        blocks = [block_event for event in events for block_event in self._events_of(event)]
+        blocks = [block_event for event in events for block_event in self._write_events(event)]
         if self._on_end is not None:
             self._streamed += blocks
         return [*written, *blocks]
@@ -79,22 +79,22 @@ class MessageAnswer:
         )
         end = MessageEnd(stop_reason, stop_sequence)
         if self._on_end is not None:
-            self._on_end(folded(self._streamed))
+            self._on_end(fold_blocks(self._streamed))
         return [MessageDelta(end, delta_usage, self._context_management), MessageStop()]
 
     def whole(self, events: Sequence[Event], usage: Usage) -> MessageObject:
-        written = [block_event for event in events for block_event in self._events_of(event)]
-        message = self._message(folded(written), usage)
+        written = [block_event for event in events for block_event in self._write_events(event)]
+        message = self._message(fold_blocks(written), usage)
         message.stop_reason, message.stop_sequence = self._stop(usage)
         message.context_management = self._context_management
         if self._on_end is not None:
             self._on_end(message.content)
         return message
 
-    def _events_of(self, event: Event) -> Iterator[BlockEvent]:
+    def _write_events(self, event: Event) -> Iterator[BlockEvent]:
         match event:
             case PromptScored():
-                return  # nobody asks for it here
+                return  # the endpoint has no field that asks for it
             case Output(deltas=deltas):
                 for delta in deltas:
                     yield from self._writer.write(delta)

@@ -1,8 +1,8 @@
-"""What the model writes becomes blocks, one after the other: a block is closed before the next one is opened.
+"""Writes the output of a model as blocks. A block is closed before the next block opens.
 
-The signature of a thinking block holds the thinking too, so that a block that was not shown can be read back.
-Whitespace alone makes no block beside others: Anthropic takes none back, and a session may go on there. It is held back
-until it is known what follows.
+The signature of a thinking block holds the thinking too, so hidden thinking can be read back.
+Whitespace alone makes no block beside others, because Anthropic's API refuses such blocks and a
+session may continue there. So whitespace is held back until the next output.
 """
 
 from collections.abc import Iterator, Sequence
@@ -10,7 +10,7 @@ from typing import Literal, assert_never
 
 import msgspec
 
-from ouzel.api.anthropic.call_ids import shown_call_id
+from ouzel.api.anthropic.call_ids import show_call_id
 from ouzel.api.anthropic.message_object import (
     AnsweredBlock,
     AnsweredText,
@@ -35,11 +35,13 @@ Kind = Literal["text", "thinking"]
 class BlockWriter:
     def __init__(self, *, shows_thinking: bool) -> None:
         self.num_calls = 0
-        self._shows_thinking = shows_thinking  # else the signature alone has it
+        # If false, only the signature holds the thinking.
+        self._shows_thinking = shows_thinking
         self._num_blocks = 0
-        self._open: Kind | int | None = None  # what the open block holds; a call by its index
-        self._thinking = ""  # of the open block
-        self._held: tuple[Kind, str] | None = None  # whitespace
+        # kind of the open block; for a call, its index
+        self._open: Kind | int | None = None
+        self._thinking = ""  # thinking in the open block
+        self._held: tuple[Kind, str] | None = None  # whitespace that is held back
 
     def write(self, delta: Delta) -> Iterator[BlockEvent]:
         match delta:
@@ -56,7 +58,7 @@ class BlockWriter:
                 assert_never(unreachable)
 
     def finish(self) -> Iterator[BlockEvent]:
-        if self._held is not None and self._num_blocks == 0:  # the answer is nothing else
+        if self._held is not None and self._num_blocks == 0:  # the answer is only whitespace
             kind, text = self._held
             yield self._open_text(kind)
             yield from self._text_pieces(kind, text)
@@ -89,7 +91,7 @@ class BlockWriter:
         self._held = None
         yield from self._close()
         self.num_calls += 1
-        yield self._start(delta.index, AnsweredToolUse(shown_call_id(delta.id), delta.name, {}))
+        yield self._start(delta.index, AnsweredToolUse(show_call_id(delta.id), delta.name, {}))
 
     def _start(self, what: Kind | int, block: AnsweredBlock) -> BlockEvent:
         self._open = what
@@ -109,10 +111,10 @@ class BlockWriter:
         yield ContentBlockStop(self._num_blocks - 1)
 
 
-def folded(events: Sequence[BlockEvent]) -> list[AnsweredBlock]:
-    """Returns the blocks that a stream's events add up to."""
+def fold_blocks(events: Sequence[BlockEvent]) -> list[AnsweredBlock]:
+    """Adds up the events of a stream to blocks."""
     blocks: list[AnsweredBlock] = []
-    written = ""  # by the model, of the open call's input
+    written = ""  # the JSON text of the open call's input
     for event in events:
         match event:
             case ContentBlockStart(content_block=block):
@@ -124,7 +126,7 @@ def folded(events: Sequence[BlockEvent]) -> list[AnsweredBlock]:
                 _add(blocks[-1], other)
             case ContentBlockStop():
                 if isinstance(call := blocks[-1], AnsweredToolUse):
-                    call.input = _input_of(written)
+                    call.input = _parse_input(written)
             case unreachable:
                 assert_never(unreachable)
     return blocks
@@ -140,10 +142,11 @@ def _add(block: AnsweredBlock, piece: Piece) -> None:
             block.signature = signature
 
 
-def _input_of(written: str) -> dict[str, object]:
-    """Returns what is no JSON object under a key of its own, as Anthropic's guide has it.
+def _parse_input(written: str) -> dict[str, object]:
+    """Parses the input of a call.
 
-    It may have been cut, or be nested too deeply.
+    Text that is not a JSON object, because it was cut or is nested too deeply, is returned under
+    the key of Anthropic's guide.
     """
     try:
         value = msgspec.json.decode(written or "{}")

@@ -1,4 +1,4 @@
-"""What messages are made of: blocks of each role, as clients send them."""
+"""Defines the blocks of messages, as clients send them."""
 
 from typing import Annotated, Literal
 
@@ -9,7 +9,7 @@ from ouzel.api.anthropic.cache_control import CacheControl
 from ouzel.api.anthropic.tools import ClientTool
 
 Citations = Annotated[object, Meta(description="Not used: answers have no citations.")]
-Text = Annotated[str, Meta(description="What is said.")]
+Text = Annotated[str, Meta(description="The text.")]
 
 
 class TextBlock(msgspec.Struct, frozen=True, tag="text"):
@@ -19,34 +19,33 @@ class TextBlock(msgspec.Struct, frozen=True, tag="text"):
 
 
 class Base64Image(msgspec.Struct, frozen=True, tag="base64"):
-    data: Annotated[str, Meta(description="The picture's file.")]
-    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = (
-        None
-    )
+    data: Annotated[str, Meta(description="The image file in base64.")]
+    media_type: Annotated[
+        str | None, Meta(description="Not used: the content shows the type of the file.")
+    ] = None
 
 
 class UrlImage(msgspec.Struct, frozen=True, tag="url"):
     url: Annotated[
         str,
-        Meta(
-            description="A data URL; an http or https URL, or a path, where the operator allows it."
-        ),
+        Meta(description="A data URL; an http or https URL or a path, if the operator allows it."),
     ]
 
 
 class ImageTransformations(msgspec.Struct, frozen=True):
     oversized_image: Annotated[
         Literal["downsize"] | None,
-        Meta(description="Only downsize: the model gets what it can take of a picture."),
+        Meta(description="Only downsize: larger images are scaled to the model's size."),
     ] = None
 
 
 class ImageBlock(msgspec.Struct, frozen=True, tag="image"):
     source: Annotated[
-        Base64Image | UrlImage, Meta(description="The picture, for a model that sees.")
+        Base64Image | UrlImage, Meta(description="The image, for models that accept images.")
     ]
     transformations: Annotated[
-        ImageTransformations | None, Meta(description="What may be done to it.")
+        ImageTransformations | None,
+        Meta(description="Changes that the server may make to the image."),
     ] = None
     cache_control: CacheControl = None
 
@@ -57,22 +56,20 @@ class PlainText(msgspec.Struct, frozen=True, tag="text"):
 
 
 class TextContent(msgspec.Struct, frozen=True, tag="content"):
-    content: Annotated[str | list[TextBlock], Meta(description="A text, or several.")]
+    content: Annotated[str | list[TextBlock], Meta(description="A text, or several text blocks.")]
 
 
 class Base64Pdf(msgspec.Struct, frozen=True, tag="base64"):
     data: Annotated[str, Meta(description="The PDF's file.")]
-    media_type: Annotated[str | None, Meta(description="Not used: the file tells what it is.")] = (
-        None
-    )
+    media_type: Annotated[
+        str | None, Meta(description="Not used: the content shows the type of the file.")
+    ] = None
 
 
 class UrlPdf(msgspec.Struct, frozen=True, tag="url"):
     url: Annotated[
         str,
-        Meta(
-            description="A data URL; an http or https URL, or a path, where the operator allows it."
-        ),
+        Meta(description="A data URL; an http or https URL or a path, if the operator allows it."),
     ]
 
 
@@ -80,25 +77,25 @@ class DocumentBlock(msgspec.Struct, frozen=True, tag="document"):
     source: Annotated[
         PlainText | TextContent | Base64Pdf | UrlPdf,
         Meta(
-            description="The document: a text, or for a model that sees a PDF, whose pages are pictures."
+            description="A text; or a PDF, for models that accept images: its pages become images."
         ),
     ]
-    title: Annotated[str | None, Meta(description="Shown before what the document says.")] = None
-    context: Annotated[str | None, Meta(description="Shown before what the document says.")] = None
+    title: Annotated[str | None, Meta(description="Shown before the document's text.")] = None
+    context: Annotated[str | None, Meta(description="Shown before the document's text.")] = None
     cache_control: CacheControl = None
     citations: Citations = None
 
 
 class SearchResultBlock(msgspec.Struct, frozen=True, tag="search_result"):
-    content: Annotated[list[TextBlock], Meta(description="What was found.")]
-    source: Annotated[str, Meta(description="Where.")]
-    title: Annotated[str, Meta(description="Of the source.")]
+    content: Annotated[list[TextBlock], Meta(description="The texts of the search result.")]
+    source: Annotated[str, Meta(description="The source, such as a URL.")]
+    title: Annotated[str, Meta(description="The title of the source.")]
     cache_control: CacheControl = None
     citations: Citations = None
 
 
 class ToolReferenceBlock(msgspec.Struct, frozen=True, tag="tool_reference"):
-    tool_name: Annotated[str, Meta(description="A tool that a search for tools has found.")]
+    tool_name: Annotated[str, Meta(description="The name of a tool from a search for tools.")]
     cache_control: CacheControl = None
 
 
@@ -108,34 +105,37 @@ ResultContent = list[
 
 
 class ToolResultBlock(msgspec.Struct, frozen=True, tag="tool_result"):
-    tool_use_id: Annotated[str, Meta(description="The `id` of the tool_use block that it answers.")]
-    content: Annotated[str | ResultContent | None, Meta(description="What the tool said.")] = None
-    is_error: Annotated[
-        bool | None, Meta(description="The model is told that the tool failed.")
-    ] = None
+    tool_use_id: Annotated[str, Meta(description="The `id` of the tool_use block before it.")]
+    content: Annotated[str | ResultContent | None, Meta(description="The output of the tool.")] = (
+        None
+    )
+    is_error: Annotated[bool | None, Meta(description="Tells the model that the tool failed.")] = (
+        None
+    )
     cache_control: CacheControl = None
 
 
 class ToolUseBlock(msgspec.Struct, frozen=True, tag="tool_use"):
-    id: Annotated[str, Meta(min_length=1, description="As it was answered.")]
-    name: Annotated[str, Meta(min_length=1, description="Of the tool.")]
+    id: Annotated[str, Meta(min_length=1, description="The id from the answer.")]
+    name: Annotated[str, Meta(min_length=1, description="The name of the tool.")]
     input: Annotated[dict[str, object], Meta(description="The arguments.")]
     cache_control: CacheControl = None
     caller: Annotated[object, Meta(description="Not used: only the model calls tools here.")] = None
 
 
 class ThinkingBlock(msgspec.Struct, frozen=True, tag="thinking"):
-    thinking: Annotated[str, Meta(description="As it was answered.")]
+    thinking: Annotated[str, Meta(description="The thinking from the answer.")]
     signature: Annotated[
-        str | None, Meta(description="As it was answered; a foreign one hides the block.")
+        str | None,
+        Meta(
+            description="The signature from the answer; another server's signature hides the block."
+        ),
     ] = None
     cache_control: CacheControl = None
 
 
 class RedactedThinkingBlock(msgspec.Struct, frozen=True, tag="redacted_thinking"):
-    data: Annotated[
-        str, Meta(description="Only the server that wrote it can read it: it is left out.")
-    ]
+    data: Annotated[str, Meta(description="Left out: only the server that wrote it can read it.")]
     cache_control: CacheControl = None
 
 
@@ -174,7 +174,7 @@ class UserMessage(msgspec.Struct, frozen=True, tag_field="role", tag="user"):
 
 class AssistantMessage(msgspec.Struct, frozen=True, tag_field="role", tag="assistant"):
     content: Annotated[
-        str | list[AssistantBlock], Meta(description="A text, or blocks as they were answered.")
+        str | list[AssistantBlock], Meta(description="A text, or blocks from answers.")
     ]
 
 
@@ -190,7 +190,8 @@ MessageList = Annotated[
     list[Message],
     Meta(
         min_length=1,
-        description="The chat. Messages of one role in a row are one; a last one of the assistant is continued.",
+        description="The chat. Adjacent messages of one role are joined; a last assistant message "
+        "is continued.",
     ),
 ]
 SystemPrompt = Annotated[

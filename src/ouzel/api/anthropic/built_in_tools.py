@@ -1,8 +1,8 @@
-"""A request may name a tool that the client runs by its type alone: the server adds the schema that clients expect.
+"""Adds the schemas of Anthropic's client tools, which a request names only by their type.
 
-Anthropic's models know these tools by heart. Another model has never seen them, so the descriptions say everything:
-each command, and the fields that it needs. Schemas are flat, with the fields of all commands beside each other, since
-many chat templates and call formats read nothing but `properties`.
+Anthropic's models know these tools. Other models do not, so the descriptions say everything: each
+command, and its fields. Schemas are flat, with the fields of all commands side by side, because
+many chat templates and call formats read only `properties`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +20,8 @@ _LINES: Schema = {
     "items": {"type": "integer"},
     "minItems": 2,
     "maxItems": 2,
-    "description": "view: the first and the last line to show, counted from 1; -1 is the end of the file.",
+    "description": "view: the first and the last line to show, counted from 1; -1 is the end of "
+    "the file.",
 }
 _OLD_TEXT: Schema = {
     "type": "string",
@@ -34,7 +35,7 @@ _NEW_FILE: Schema = {"type": "string", "description": "create: the whole text of
 
 
 class ToolOptions(Protocol):
-    """The fields of a built-in tool in the request."""
+    """Declares the fields of a built-in tool in the request."""
 
     @property
     def strict(self) -> bool | None: ...
@@ -56,9 +57,9 @@ class ToolOptions(Protocol):
 
 
 def built_in_function(kind: str, options: ToolOptions, path: str) -> FunctionDefinition | None:
-    """Returns the function for a tool of this type, or None where the type is not known.
+    """Returns the function for a tool of this type, or None for an unknown type.
 
-    Raises InvalidRequest where `options` lack a field that the tool needs.
+    Raises InvalidRequest if `options` lack a field that the tool needs.
     """
     make = _TOOLS.get(kind)
     if make is None:
@@ -73,9 +74,10 @@ def _schema(properties: Mapping[str, Schema], *required: str) -> Schema:
 
 def _bash(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
     description = (
-        "Runs a command in a bash shell and returns what it prints. The shell lives on between calls: its working "
-        "directory, variables and files stay. Commands must not wait for input. Set restart to true to start a new "
-        "shell, for example after a command that does not end."
+        "Runs a command in a bash shell and returns what it prints. The shell lives on between "
+        "calls: its working directory, variables and files stay. Commands must not wait for "
+        "input. Set restart to true to start a new shell, for example after a command that does "
+        "not end."
     )
     properties: dict[str, Schema] = {
         "command": {"type": "string", "description": "The command to run; empty with restart."},
@@ -88,16 +90,20 @@ def _bash(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
 
 
 def _editor(name: str, *, inserted: str, undoes: bool) -> "MakeTool":
-    """`inserted` names the field with the text to insert; older types of the tool have another field for it."""
+    """Makes a text editor.
+
+    `inserted` names the field with the text to insert, which differs by type.
+    """
 
     def make(options: ToolOptions, _: str) -> tuple[str, str, Schema]:
         commands = ["view", "create", "str_replace", "insert", *(["undo_edit"] if undoes else [])]
         description = (
-            f"Shows and changes text files. Call {name} with a command and only the fields of that command: view shows "
-            "a file with line numbers, or the names in a directory (path, and view_range for a part of a file); create "
-            "writes a new file (path, file_text); str_replace replaces one text in a file (path, old_str, new_str), "
-            "where old_str must match the file exactly, with its white space, and stand there once; insert writes a "
-            f"text after a line (path, insert_line, {inserted})."
+            f"Shows and changes text files. Call {name} with a command and only the fields of "
+            "that command: view shows a file with line numbers, or the names in a directory "
+            "(path, and view_range for a part of a file); create writes a new file (path, "
+            "file_text); str_replace replaces one text in a file (path, old_str, new_str), where "
+            "old_str must match the file exactly, with its white space, and stand there once; "
+            f"insert writes a text after a line (path, insert_line, {inserted})."
         )
         if undoes:
             description += " undo_edit takes the last change of a file back (path)."
@@ -124,12 +130,13 @@ def _editor(name: str, *, inserted: str, undoes: bool) -> "MakeTool":
 
 def _memory(_: ToolOptions, __: str) -> tuple[str, str, Schema]:
     description = (
-        "Keeps notes in files below /memories, which are there in later conversations too. Look at /memories before "
-        "a task, and write down there what will be of use later. Call memory with a command and only the fields of "
-        "that command: view shows a file, or the names in a directory (path, and view_range for a part of a file); "
-        "create writes a file (path, file_text); str_replace replaces one text in a file (path, old_str, new_str); "
-        "insert writes a text after a line (path, insert_line, insert_text); delete removes a file or directory "
-        "(path); rename moves one (old_path, new_path)."
+        "Keeps notes in files below /memories, which are there in later conversations too. Look "
+        "at /memories before a task, and write down there what will be of use later. Call memory "
+        "with a command and only the fields of that command: view shows a file, or the names in "
+        "a directory (path, and view_range for a part of a file); create writes a file (path, "
+        "file_text); str_replace replaces one text in a file (path, old_str, new_str); insert "
+        "writes a text after a line (path, insert_line, insert_text); delete removes a file or "
+        "directory (path); rename moves one (old_path, new_path)."
     )
     commands = ["view", "create", "str_replace", "insert", "delete", "rename"]
     properties: dict[str, Schema] = {
@@ -172,7 +179,8 @@ _LATER_ACTIONS: Mapping[str, str] = {
     "left_mouse_down": "presses the left button where the pointer is",
     "left_mouse_up": "releases the left button",
     "triple_click": "clicks three times",
-    "scroll": "turns the wheel (coordinate, scroll_direction, scroll_amount; text: a key to hold meanwhile)",
+    "scroll": "turns the wheel (coordinate, scroll_direction, scroll_amount; text: a key to hold "
+    "meanwhile)",
     "wait": "waits (duration in seconds)",
 }
 _ZOOM = {"zoom": "returns an enlarged picture of a part of the screen (region)"}
@@ -224,9 +232,10 @@ def _computer(
         )
         described = "; ".join(f"{action} {effect}" for action, effect in known.items())
         description = (
-            f"Uses the mouse and the keyboard of a computer with a screen of {options.display_width_px} x "
-            f"{options.display_height_px} pixels{display}, and looks at it. Take a screenshot to see what an action "
-            f"has done. Call computer with an action and only the fields of that action: {described}."
+            "Uses the mouse and the keyboard of a computer with a screen of "
+            f"{options.display_width_px} x {options.display_height_px} pixels{display}, and looks "
+            "at it. Take a screenshot to see what an action has done. Call computer with an "
+            f"action and only the fields of that action: {described}."
         )
         action: Schema = {"type": "string", "enum": list(known), "description": "What to do."}
         properties = {"action": action, **fields, **({"region": _REGION} if can_zoom else {})}
@@ -235,7 +244,8 @@ def _computer(
     return make
 
 
-MakeTool = Callable[[ToolOptions, str], tuple[str, str, Schema]]  # name, description and schema
+# returns name, description and schema
+MakeTool = Callable[[ToolOptions, str], tuple[str, str, Schema]]
 
 _OLD_EDITOR = _editor("str_replace_editor", inserted="new_str", undoes=True)
 _NEW_EDITOR = _editor("str_replace_based_edit_tool", inserted="insert_text", undoes=False)
@@ -255,7 +265,7 @@ BUILT_IN_TYPES: Sequence[str] = tuple(_TOOLS)
 
 
 def check_name(name: str | None, function: FunctionDefinition, path: str) -> None:
-    """Raises InvalidRequest if the request gives a built-in tool another name than its clients know."""
+    """Raises InvalidRequest if a built-in tool has another name than clients know."""
     if name is not None and name != function.name:
         raise InvalidRequest(
             f"must be {shown(function.name)}, given {shown(name)}", field=f"{path}.name"

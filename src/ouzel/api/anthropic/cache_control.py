@@ -1,4 +1,7 @@
-"""The field `cache_control`, which blocks, tools and bodies may have: in Anthropic's API it marks a part to cache."""
+"""Defines the field `cache_control` of blocks, tools and bodies, which has no effect here.
+
+In Anthropic's API it marks a part of the prompt to cache.
+"""
 
 from typing import Annotated
 

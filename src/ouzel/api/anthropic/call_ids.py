@@ -1,9 +1,11 @@
-"""Calls have ids in Anthropic's form; read back, they are again what the parser made and the template wrote.
+"""Translates the ids of tool calls into Anthropic's form and back.
 
-    call_Ab12…   <->  toolu_Ab12…
+The parser or the chat template makes our ids.
+
+    call_Ab12…    <-> toolu_Ab12…
     functions.f:0 <-> toolu_own_ + base64url(…)
 
-Anthropic takes letters, digits, `_` and `-` only, and a session may go on there.
+Anthropic's ids have only letters, digits, `_` and `-`, and a session may continue there.
 """
 
 import re
@@ -16,15 +18,15 @@ _COMMON = re.compile(r"call_([A-Za-z0-9]{24})")
 _COMMON_SHOWN = re.compile(r"toolu_([A-Za-z0-9]{24})")
 
 
-def shown_call_id(call_id: str) -> str:
+def show_call_id(call_id: str) -> str:
     common = _COMMON.fullmatch(call_id)
     if common:
         return _PREFIX + common[1]
     return _OWN_PREFIX + urlsafe_b64encode(call_id.encode()).decode().rstrip("=")
 
 
-def own_call_id(shown_id: str) -> str:
-    """Returns ids that were made elsewhere as they are."""
+def restore_call_id(shown_id: str) -> str:
+    """Returns our id for an id in Anthropic's form. Ids of other servers stay unchanged."""
     common = _COMMON_SHOWN.fullmatch(shown_id)
     if common:
         return "call_" + common[1]

@@ -1,7 +1,7 @@
-"""Context edits leave old thinking and old results of tools out of the prompt, in the order of the request.
+"""Applies context edits, which remove old thinking and old tool results from the prompt, in order.
 
-An edit replaces turns. An edit that changes nothing, has not reached its trigger, or clears fewer tokens than
-`clear_at_least`, is not applied, and the answer does not list it.
+An edit replaces turns. It is skipped, and missing in the answer, if it changes nothing, has not
+reached its trigger, or clears fewer tokens than `clear_at_least`.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -32,7 +32,10 @@ CountTokens = Callable[[Sequence[Turn]], int]
 
 @dataclass(frozen=True)
 class Draft:
-    """A draft is the turns as they are after some of the edits; their tokens are counted when an edit needs them."""
+    """Holds the turns after some of the edits.
+
+    Tokens are counted when an edit needs their number.
+    """
 
     turns: list[Turn]
     count_tokens: CountTokens
@@ -45,16 +48,16 @@ class Draft:
 def apply_edits(
     edits: Sequence[Edit], turns: list[Turn], count_tokens: CountTokens
 ) -> tuple[list[Turn], list[ClearedThinking | ClearedToolUses]]:
-    """Returns the turns that are left, and the edits that were applied."""
+    """Returns the remaining turns, and the edits that were applied."""
     draft = Draft(turns, count_tokens)
     applied: list[ClearedThinking | ClearedToolUses] = []
     for edit in edits:
         match edit:
             case ClearThinking():
-                left, num_cleared = _without_old_thinking(draft.turns, edit)
+                left, num_cleared = _clear_thinking(draft.turns, edit)
                 at_least = 0
             case ClearToolUses():
-                left, num_cleared = _without_old_results(draft, edit)
+                left, num_cleared = _clear_results(draft, edit)
                 at_least = 0 if edit.clear_at_least is None else edit.clear_at_least.value
             case unreachable:
                 assert_never(unreachable)
@@ -70,8 +73,11 @@ def apply_edits(
     return draft.turns, applied
 
 
-def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[list[Turn], int]:
-    """A turn of the assistant includes the results of its tools; it ends when the user speaks."""
+def _clear_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[list[Turn], int]:
+    """Returns the turns without old thinking, and the number of turns that lost theirs.
+
+    A turn of the assistant includes the results of its tools; it ends when the user speaks.
+    """
     match edit.keep:
         case None:
             num_kept = 1
@@ -82,9 +88,8 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
         case unreachable:
             assert_never(unreachable)
     num_user_turns = 0
-    thinking: dict[
-        int, list[int]
-    ] = {}  # the positions of the messages with thinking, by assistant's turn
+    # positions of the messages with thinking, by the assistant's turn
+    thinking: dict[int, list[int]] = {}
     for position, turn in enumerate(turns):
         num_user_turns += turn.role == "user"
         if turn.reasoning:
@@ -95,7 +100,7 @@ def _without_old_thinking(turns: Sequence[Turn], edit: ClearThinking) -> tuple[l
     return left, len(old)
 
 
-def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn], int]:
+def _clear_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn], int]:
     ids = [call["id"] for turn in draft.turns for call in turn.calls]
     num_kept = _DEFAULT_NUM_KEPT if edit.keep is None else edit.keep.value
     excluded = frozenset(edit.exclude_tools or ())
@@ -111,7 +116,7 @@ def _without_old_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn],
         return draft.turns, 0
     names = edit.clear_tool_inputs
     clears_inputs = frozenset(names) if isinstance(names, list) else names or False
-    return [_without_result(turn, cleared, clears_inputs) for turn in draft.turns], len(cleared)
+    return [_clear_result(turn, cleared, clears_inputs) for turn in draft.turns], len(cleared)
 
 
 def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -> bool:
@@ -124,20 +129,18 @@ def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -
             assert_never(unreachable)
 
 
-def _without_result(
+def _clear_result(
     turn: Turn, cleared: Container[object], clears_inputs: bool | frozenset[str]
 ) -> Turn:
-    """`cleared` holds the ids of the calls to clear."""
+    """Replaces a tool result, or inputs of calls. `cleared` are the ids of the calls to clear."""
     if turn.role == "tool" and turn.answered["tool_call_id"] in cleared:
         return replace(turn, pieces=[_PLACEHOLDER])
     if clears_inputs is False or not turn.calls:
         return turn
-    return replace(
-        turn, calls=[_without_input(call, cleared, clears_inputs) for call in turn.calls]
-    )
+    return replace(turn, calls=[_clear_input(call, cleared, clears_inputs) for call in turn.calls])
 
 
-def _without_input(
+def _clear_input(
     call: JsonObject, cleared: Container[object], clears_inputs: bool | frozenset[str]
 ) -> JsonObject:
     function = call["function"]

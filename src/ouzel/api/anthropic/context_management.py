@@ -1,4 +1,4 @@
-"""The field `context_management`: edits that leave old blocks out of the prompt, and the account of them in answers."""
+"""Defines `context_management`: edits that remove old blocks from the prompt, and their report."""
 
 from typing import Annotated, Literal
 
@@ -19,9 +19,7 @@ class AllThinking(msgspec.Struct, frozen=True, tag="all"):
 class ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
     keep: Annotated[
         Literal["all"] | ThinkingTurns | AllThinking | None,
-        Meta(
-            description="Turns whose thinking stays in the prompt; the newest turn when not given."
-        ),
+        Meta(description="Turns that keep their thinking; default: only the newest turn."),
     ] = None
 
 
@@ -37,31 +35,33 @@ class ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919")
     trigger: Annotated[
         InputTokens | ToolUses | None,
         Meta(
-            description="The edit applies where the prompt has more than this; 100000 tokens when not given."
+            description="The edit applies if the prompt has more than this; default: 100000 tokens."
         ),
     ] = None
     keep: Annotated[
         ToolUses | None,
-        Meta(
-            description="The number of newest tool calls that keep their results; 3 when not given."
-        ),
+        Meta(description="The number of newest tool calls that keep their results; default: 3."),
     ] = None
     clear_at_least: Annotated[
         InputTokens | None,
-        Meta(description="The edit applies only where it clears this many tokens."),
+        Meta(description="The edit applies only if it clears this number of tokens."),
     ] = None
     exclude_tools: Annotated[
-        list[str] | None, Meta(description="Names of tools whose results always stay.")
+        list[str] | None, Meta(description="Names of tools that keep all results.")
     ] = None
     clear_tool_inputs: Annotated[
         bool | list[str] | None,
-        Meta(description="The inputs of cleared calls go too: of all tools, or of these."),
+        Meta(
+            description="Clears the inputs of these calls too: true for all tools, or names of "
+            "tools."
+        ),
     ] = None
 
 
 Edit = ClearThinking | ClearToolUses
 
-_MAX_EDITS = 16  # an edit renders and tokenizes the whole chat
+# Each edit renders and tokenizes the whole chat.
+_MAX_EDITS = 16
 
 
 class ContextManagement(msgspec.Struct, frozen=True):
@@ -70,7 +70,7 @@ class ContextManagement(msgspec.Struct, frozen=True):
             list[Edit],
             Meta(
                 max_length=_MAX_EDITS,
-                description="Blocks that the prompt leaves out, edit by edit; nothing is summarised.",
+                description="Blocks to remove from the prompt, edit by edit; no summaries.",
             ),
         ]
         | None
@@ -92,4 +92,4 @@ class AppliedEdits(msgspec.Struct, frozen=True):
 
 
 class CountedContext(msgspec.Struct, frozen=True):
-    original_input_tokens: int  # before the edits
+    original_input_tokens: int  # tokens of the prompt before the edits

@@ -1,4 +1,4 @@
-"""POST /messages/count_tokens says how long the prompt of the same message would be."""
+"""Counts the tokens in the prompt of a message: POST /messages/count_tokens."""
 
 from functools import partial
 
@@ -18,8 +18,8 @@ from ouzel.worker_threads import PreparationThreads
 
 
 class TokenCount(msgspec.Struct, frozen=True):
-    input_tokens: int  # after the edits of the context
-    # only where the request manages the context
+    input_tokens: int  # tokens of the prompt after the context edits
+    # set if the request manages the context
     context_management: CountedContext | UnsetType = UNSET
 
 
@@ -32,13 +32,13 @@ class CountTokens:
         self._threads = threads
 
     async def count(self, _: Request, body: bytes) -> TokenCount:
-        return await self._threads.run(partial(self._counted, body), len(body))
+        return await self._threads.run(partial(self._count, body), len(body))
 
-    def _counted(self, body: bytes) -> TokenCount:
+    def _count(self, body: bytes) -> TokenCount:
         asked = decode_messages(parse_object(body), CountTokensRequest, self._model)
         if asked.thread is not None:
             raise ThreadUnsupported(
-                "must not be given: tokens are counted of a whole conversation", field="thread"
+                "must not be given: tokens are counted for a whole conversation", field="thread"
             )
         unlimited = msgspec.structs.replace(asked, max_tokens=None)
         read = read_messages(unlimited, self._model, self._limits)
@@ -54,7 +54,7 @@ OPERATIONS = (
         method="post",
         path="/v1/messages/count_tokens",
         prefixes=PREFIXES,
-        summary="How many tokens the prompt of the same message would have.",
+        summary="Counts the tokens in the prompt of the same message.",
         endpoint=lambda services: services.make_body_endpoint(
             CountTokens(services.model, services.limits, services.threads).count
         ),

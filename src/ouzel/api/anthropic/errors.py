@@ -1,4 +1,4 @@
-"""Anthropic tells a fault by a type that goes with its status, a message and the request's id."""
+"""Writes errors in Anthropic's form: a type by status, a message and the request's id."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -10,9 +10,11 @@ from ouzel.api.endpoint.operation import PREFIXES
 from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
 from ouzel.errors import InvalidRequest, Overloaded
 
-VERSION_HEADER = "anthropic-version"  # that all its clients send, and no others
+# All clients of Anthropic's API send this header, and no others do.
+VERSION_HEADER = "anthropic-version"
 _PATHS = tuple(f"{prefix}/messages" for prefix in PREFIXES)
-OVERLOADED = 529  # Anthropic's status for it: with 429 clients take it for a limit of their own
+# Anthropic's status for a full server: clients take 429 for a limit of their own
+OVERLOADED = 529
 _FIRST_OF_SERVER = 500
 _TYPES: Mapping[int, str] = {
     HTTPStatus.UNAUTHORIZED: "authentication_error",
@@ -26,26 +28,26 @@ _TYPES: Mapping[int, str] = {
 
 
 class ThreadNotFound(InvalidRequest):
-    """The server holds no conversation that ends with the message that the request continues."""
+    """Refuses to continue a message that ends no conversation on this server."""
 
     status = 404
     code = "thread_not_found"
 
 
 class ThreadAlreadyContinued(InvalidRequest):
-    """Another request has continued the message."""
+    """Refuses to continue a message that another request has continued."""
 
     code = "thread_already_continued"
 
 
 class ThreadFingerprintMismatch(InvalidRequest):
-    """A field that is fixed when a thread is created has another value in a request that continues the thread."""
+    """Refuses to change a field that is fixed when a thread is created."""
 
     code = "thread_fingerprint_mismatch"
 
 
 class ThreadUnsupported(InvalidRequest):
-    """The request cannot belong to a thread; without the field `thread` it would be accepted."""
+    """Refuses a request that cannot belong to a thread, but is accepted without `thread`."""
 
     code = "thread_unsupported_request"
 
@@ -72,7 +74,8 @@ class CauseDetails(msgspec.Struct):
 class AnthropicErrorDetails(msgspec.Struct):
     type: str
     message: str
-    details: CauseDetails | UnsetType = UNSET  # only where clients know the cause
+    # set if clients know the cause
+    details: CauseDetails | UnsetType = UNSET
 
 
 class AnthropicError(msgspec.Struct, tag="error"):
@@ -95,5 +98,5 @@ def _cause(fault: Fault) -> CauseDetails | UnsetType:
 
 
 def anthropic_error_styles() -> Mapping[str, ErrorStyle]:
-    """Maps the beginnings of paths to the style of their errors."""
+    """Maps prefixes of paths to the style of their errors."""
     return dict.fromkeys(_PATHS, anthropic_style)

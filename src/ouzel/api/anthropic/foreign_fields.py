@@ -1,7 +1,8 @@
-"""Fields that this door does not honour: those of Anthropic's that need what is not here, and those of our other doors.
+"""Refuses or ignores fields that /v1/messages does not support.
 
-What would change the answer is refused; what would not is taken, and named in the log. Other servers' fields are looked
-after where all bodies are decoded.
+These are Anthropic's fields for missing features, and fields of our other APIs. A field that would
+change the answer is refused; others are ignored with a log line. Fields of other servers are
+handled where all bodies are decoded.
 """
 
 import logging
@@ -17,19 +18,17 @@ from ouzel.wire.validation_errors import shown
 logger = logging.getLogger(__name__)
 
 _UNSUPPORTED = frozenset({"compaction", "container"})
-_HINTS = frozenset(
-    {"prompt_cache_key", "safety_identifier", "stream_options", "user"}
-)  # of our other doors
-_OF_CHATS = (
+# hints in our other APIs
+_HINTS = frozenset({"prompt_cache_key", "safety_identifier", "stream_options", "user"})
+_CHAT_FIELDS = (
     frozenset(ChatCompletionRequest.__struct_encode_fields__)
     - NEUTRAL_VALUES.keys()
     - HINTS.keys()
     - _HINTS
 )
-_ASK_FOR_NOTHING: tuple[object, ...] = (None, False, [], {}, "")
-_NEUTRAL: Mapping[
-    str, tuple[object, ...]
-] = {  # of fields where these, or 0, would ask for something
+_NEUTRAL_ANYWHERE: tuple[object, ...] = (None, False, [], {}, "")
+# neutral values of fields with other neutral values
+_NEUTRAL: Mapping[str, tuple[object, ...]] = {
     **dict.fromkeys(
         ("best_of", "n", "num_beams", "num_beam_groups", "num_return_sequences"), (None, 1)
     ),
@@ -49,15 +48,15 @@ _INSTEAD: Mapping[str, str] = {
 }
 
 
-def without_foreign_fields(fields: JsonObject, own_fields: Collection[str]) -> JsonObject:
-    """Raises InvalidRequest for a field that asks for something that is not here."""
-    foreign = (_UNSUPPORTED | _OF_CHATS | _NEUTRAL.keys()) - set(own_fields)
+def drop_foreign_fields(fields: JsonObject, own_fields: Collection[str]) -> JsonObject:
+    """Removes foreign fields. Raises InvalidRequest for a foreign field with an effect."""
+    foreign = (_UNSUPPORTED | _CHAT_FIELDS | _NEUTRAL.keys()) - set(own_fields)
     for name in sorted(foreign & fields.keys()):
         value = fields[name]
-        if value not in _NEUTRAL.get(name, _ASK_FOR_NOTHING):
+        if value not in _NEUTRAL.get(name, _NEUTRAL_ANYWHERE):
             hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
             raise InvalidRequest(f"is not supported here{hint}, given {shown(value)}", field=name)
     hints = sorted(name for name in _HINTS & fields.keys() if fields[name] is not None)
     if hints:
-        logger.info("taken, and not used: %s", ", ".join(hints))
+        logger.info("accepted without effect: %s", ", ".join(hints))
     return {name: value for name, value in fields.items() if name not in foreign | _HINTS}

@@ -1,8 +1,8 @@
-"""Messages in Anthropic's form become chat messages, and errors about these name the client's own fields.
+"""Turns messages in Anthropic's form into chat messages. Errors name the client's own fields.
 
-Messages of one role in a row are one turn. Results of tools are messages of their own, before what the user says beside
-them. A system message in the middle stays one where the chat template writes it there, else it is the user's.
-Claude Code's billing header is no instruction: it is left out.
+Adjacent messages of one role are one turn. Results of tools become messages of their own, before
+the user's text beside them. A later system message stays one if the chat template supports that,
+else it becomes the user's. Claude Code's billing header is no instruction: it is left out.
 """
 
 import logging
@@ -35,7 +35,7 @@ from ouzel.api.anthropic.blocks import (
     UserBlock,
     UserMessage,
 )
-from ouzel.api.anthropic.call_ids import own_call_id
+from ouzel.api.anthropic.call_ids import restore_call_id
 from ouzel.api.anthropic.turn import Piece, Turn
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
@@ -45,12 +45,16 @@ from ouzel.wire.validation_errors import shown
 
 logger = logging.getLogger(__name__)
 
-_BILLING_HEADER = "x-anthropic-billing-header:"  # it differs from session to session, and would spoil the prefix cache
+# The header differs between sessions, and would prevent hits in the prefix cache.
+_BILLING_HEADER = "x-anthropic-billing-header:"
 _MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
 
 
 class History:
-    """Holds the turns of one request; the last may be the assistant's, for the answer to continue."""
+    """Holds the turns of one request.
+
+    The answer continues the last turn if it is the assistant's.
+    """
 
     def __init__(
         self,
@@ -59,10 +63,14 @@ class History:
         *,
         has_later_system: bool,
     ) -> None:
-        """`has_later_system`: the chat template writes system messages in the middle. Raises InvalidRequest."""
+        """Reads the messages of a request.
+
+        `has_later_system` says whether the chat template supports later system messages. Raises
+        InvalidRequest.
+        """
         self.turns: list[Turn] = []  # context edits replace some of them
-        self._names: dict[str, str] = {}  # of the tools called, by call id
-        self._newest_call_id = ""  # as the client sent it
+        self._names: dict[str, str] = {}  # names of the called tools, by call id
+        self._newest_call_id = ""  # the client's form of the id
         self._has_later_system = has_later_system
         texts = [text for text in _texts(system or "") if not text.startswith(_BILLING_HEADER)]
         if texts:
@@ -72,7 +80,7 @@ class History:
         if not self.turns:
             raise InvalidRequest("must have more than changes of the tools", field="messages")
         if self.turns[-1].role == "assistant" and self.turns[-1].is_empty and len(self.turns) > 1:
-            self.turns.pop()  # there is nothing to continue
+            self.turns.pop()  # an empty turn cannot be continued
 
     @property
     def is_unfinished(self) -> bool:
@@ -82,14 +90,14 @@ class History:
         return [turn.message() for turn in self.turns]
 
     def check_continuation(self) -> None:
-        """Raises InvalidRequest for a last turn that cannot be continued."""
+        """Raises InvalidRequest if the last turn cannot be continued."""
         last = self.turns[-1]
         if last.role == "assistant" and last.calls:
             limit = f"must be followed by the result of the tool call {shown(self._newest_call_id)}"
             raise InvalidRequest(limit, field=last.path)
 
-    def in_own_words(self, error: InvalidRequest) -> InvalidRequest:
-        """Returns the same error about the field that the client sent."""
+    def restore_field(self, error: InvalidRequest) -> InvalidRequest:
+        """Returns the error with the path of the field that the client sent."""
         match = _MESSAGE_PATH.match(error.param or "")
         return error if match is None else error.at(self.turns[int(match[1])].path)
 
@@ -102,7 +110,8 @@ class History:
             case SystemMessage(content=content):
                 texts = _texts(content if isinstance(content, str) else _text_blocks(content))
                 if content and not texts and not isinstance(content, str):
-                    return  # the message only changes tools, which the prompt shows elsewhere
+                    # The message only changes tools; the prompt shows the tools elsewhere.
+                    return
                 if self._has_later_system or not self.turns or self.turns[-1].role == "system":
                     self._turn("system", path).pieces += texts
                 else:
@@ -120,18 +129,18 @@ class History:
             if isinstance(block, ToolResultBlock):
                 self._read_result(block, at)
             else:
-                pieces += _pieces_of(block, at)
+                pieces += _read_pieces(block, at)
         if pieces or self.turns[-1:] == [] or self.turns[-1].role not in ("tool", "user"):
             self._turn("user", path).pieces += pieces
 
     def _read_result(self, block: ToolResultBlock, path: str) -> None:
-        call_id = own_call_id(block.tool_use_id)
+        call_id = restore_call_id(block.tool_use_id)
         if call_id not in self._names:
             limit = "must be the id of a tool_use block before it"
             raise InvalidRequest(
                 f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id"
             )
-        pieces = _joined_texts(_result_pieces(block, path))
+        pieces = _join_texts(_result_pieces(block, path))
         answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}
         self.turns.append(Turn("tool", path, pieces, answered=answered))
 
@@ -148,13 +157,15 @@ class History:
             case ThinkingBlock(thinking=thinking, signature=signature):
                 signed = THINKING.unpack(signature or "")
                 if signed is None or thinking not in ("", signed):
-                    logger.info("left out: %s, its thinking is not signed by this server", path)
+                    logger.info("left out: %s, another server signed its thinking", path)
                 else:
                     turn.reasoning.append(signed)
             case RedactedThinkingBlock():
-                logger.info("left out: %s, only who wrote its thinking can read it", path)
+                logger.info(
+                    "left out: %s, only the server that wrote its thinking can read it", path
+                )
             case ToolUseBlock():
-                call_id = own_call_id(block.id)
+                call_id = restore_call_id(block.id)
                 self._names[call_id], self._newest_call_id = block.name, block.id
                 function = {"name": block.name, "arguments": block.input}
                 turn.calls.append({"id": call_id, "type": "function", "function": function})
@@ -172,7 +183,7 @@ def _text_blocks(content: Sequence[SystemBlock]) -> list[TextBlock]:
 
 
 def _texts(content: str | list[TextBlock]) -> list[str]:
-    """Leaves out empty texts: there may be a mark for the cache on them."""
+    """Returns the texts, without empty ones, which may carry a mark for the cache."""
     texts = [content] if isinstance(content, str) else [block.text for block in content]
     return [text for text in texts if text]
 
@@ -182,13 +193,13 @@ def _result_pieces(block: ToolResultBlock, path: str) -> list[Piece]:
     if not isinstance(block.content, list):
         return [*failed, block.content or ""]
     inner = (
-        _pieces_of(each, f"{path}.content[{position}]")
+        _read_pieces(each, f"{path}.content[{position}]")
         for position, each in enumerate(block.content)
     )
     return [*failed, *(piece for pieces in inner for piece in pieces)]
 
 
-def _pieces_of(
+def _read_pieces(
     block: TextBlock | ImageBlock | DocumentBlock | SearchResultBlock | ToolReferenceBlock,
     path: str,
 ) -> Sequence[Piece]:
@@ -200,7 +211,7 @@ def _pieces_of(
         case DocumentBlock():
             return _document(block, f"{path}.source")
         case SearchResultBlock(content=content, source=where, title=title):
-            return [_framed("search_result", [title, where], "\n".join(_texts(content)))]
+            return [_frame("search_result", [title, where], "\n".join(_texts(content)))]
         case ToolReferenceBlock(tool_name=name):
             return [f"The tool {name} can be called."]
         case unreachable:
@@ -221,9 +232,9 @@ def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
     heads = [block.title, block.context]
     match block.source:
         case PlainText(data=text):
-            return [_framed("document", heads, text)]
+            return [_frame("document", heads, text)]
         case TextContent() as source:
-            return [_framed("document", heads, _joined(source))]
+            return [_frame("document", heads, _join_source(source))]
         case Base64Pdf(data=data):
             pages = DocumentPart(f"{path}.data", f"data:;base64,{data}")
         case UrlPdf(url=url):
@@ -239,16 +250,16 @@ def _document(block: DocumentBlock, path: str) -> Sequence[Piece]:
     ]
 
 
-def _joined(source: TextContent) -> str:
+def _join_source(source: TextContent) -> str:
     return "\n".join(_texts(source.content))
 
 
-def _framed(name: str, heads: Sequence[str | None], text: str) -> str:
+def _frame(name: str, heads: Sequence[str | None], text: str) -> str:
     return "\n".join([f"<{name}>", *(head for head in heads if head), text, f"</{name}>"])
 
 
-def _joined_texts(pieces: Sequence[Piece]) -> list[Piece]:
-    """Makes one text of those in a row."""
+def _join_texts(pieces: Sequence[Piece]) -> list[Piece]:
+    """Joins adjacent texts."""
     joined: list[Piece] = []
     for piece in pieces:
         if joined and isinstance(piece, str) and isinstance(joined[-1], str):

@@ -1,7 +1,7 @@
-"""The message that is answered, and the events that a stream of it is made of.
+"""Defines the message of an answer, and the events of a stream.
 
-Keys that Anthropic's service leaves out, such as the `citations` of a text without any, are left out here too: some
-clients take no null there.
+Keys that Anthropic's service omits, such as the `citations` of a text without any, are omitted here
+too: some clients accept no null for them.
 """
 
 from typing import Literal
@@ -34,7 +34,7 @@ StopReason = Literal[
 
 
 class CacheCreation(msgspec.Struct):
-    """Nothing is paid for: what is read for the first time counts as input."""
+    """Counts tokens that were written to a cache: always 0, because prompts are cached for free."""
 
     ephemeral_5m_input_tokens: int = 0
     ephemeral_1h_input_tokens: int = 0
@@ -45,7 +45,7 @@ class OutputTokensDetails(msgspec.Struct):
 
 
 class MessageUsage(msgspec.Struct, kw_only=True):
-    input_tokens: int  # without those read from the cache
+    input_tokens: int  # input tokens that were not read from the cache
     cache_creation_input_tokens: int = 0
     cache_read_input_tokens: int
     cache_creation: CacheCreation
@@ -55,7 +55,7 @@ class MessageUsage(msgspec.Struct, kw_only=True):
 
 
 class DeltaUsage(msgspec.Struct, kw_only=True):
-    """All counts are of the whole message, not of what is new."""
+    """Counts the tokens of the whole message, not only the new ones."""
 
     input_tokens: int
     cache_creation_input_tokens: int = 0
@@ -73,7 +73,7 @@ class MessageObject(msgspec.Struct, tag="message", kw_only=True):
     stop_sequence: str | None
     stop_details: None = None
     usage: MessageUsage
-    # only where the request manages the context
+    # set if the request manages the context
     context_management: AppliedEdits | UnsetType = UNSET
 
 
@@ -82,7 +82,7 @@ class MessageStart(msgspec.Struct, tag="message_start"):
 
 
 class Ping(msgspec.Struct, tag="ping"):
-    """Says that the stream lives."""
+    """Keeps the connection of a stream alive."""
 
 
 class ContentBlockStart(msgspec.Struct, tag="content_block_start"):

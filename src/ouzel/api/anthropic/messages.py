@@ -1,4 +1,4 @@
-"""POST /messages makes of a body in Anthropic's form a request of the engine and an answer."""
+"""Reads requests to POST /messages, in Anthropic's form, and begins their answers."""
 
 import secrets
 from collections.abc import Callable, Sequence
@@ -16,9 +16,9 @@ from ouzel.api.anthropic.threads import (
     HeldConversations,
     ThreadContinue,
     ThreadCreate,
-    continued_message_id,
-    new_conversation,
+    find_continued_id,
     renumber_error,
+    start_conversation,
 )
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
@@ -30,7 +30,7 @@ from ouzel.wire.decode import JsonObject, parse_object
 
 
 class Messages:
-    """Implements `Dialect` for the requests of one API key."""
+    """Reads the requests of one API key."""
 
     parse = staticmethod(parse_object)
 
@@ -49,7 +49,7 @@ class Messages:
     def prepare(
         self, fields: JsonObject, arrival_s: float
     ) -> tuple[list[GenerationRequest], Answer]:
-        previous_id = continued_message_id(fields)
+        previous_id = find_continued_id(fields)
         if previous_id is None:
             return self._prepare(fields, arrival_s, None)
         held = self._conversations.find(previous_id, self._key_id)
@@ -62,7 +62,7 @@ class Messages:
     def _prepare(
         self, fields: JsonObject, arrival_s: float, held: HeldConversation | None
     ) -> tuple[list[GenerationRequest], Answer]:
-        """`fields` have the whole conversation; `held` is the beginning of it that the server holds, if any."""
+        """Reads the body of a whole conversation. `held` is the stored beginning of it, if any."""
         body = decode_messages(fields, MessagesRequest, self._model)
         read = read_messages(body, self._model, self._limits)
         edits = read.edit_context(self._model)
@@ -74,7 +74,10 @@ class Messages:
             )
         except ContextLengthExceeded as error:
             num_tokens, most = len(prompt.token_ids), self._model.engine.info.max_model_len
-            excess = f"input length and `max_tokens` exceed context limit: {num_tokens} + {body.max_tokens} > {most}"
+            excess = (
+                f"input length and `max_tokens` exceed context limit: {num_tokens} + "
+                f"{body.max_tokens} > {most}"
+            )
             advice = "decrease input length or `max_tokens` and try again"
             raise ContextLengthExceeded(f"{excess}, {advice}", param="max_tokens") from error
         except InvalidRequest as error:
@@ -82,19 +85,22 @@ class Messages:
                 raise
             raise error.at("thinking.budget_tokens") from error
         on_end = (
-            None if body.thread is None else self._holding(message_id, body.thread, fields, held)
+            None if body.thread is None else self._make_hold(message_id, body.thread, fields, held)
         )
         return [accepted], MessageAnswer(message_id, body, self._model, edits, on_end)
 
-    def _holding(
+    def _make_hold(
         self,
         message_id: str,
         thread: ThreadCreate | ThreadContinue,
         fields: JsonObject,
         held: HeldConversation | None,
     ) -> Callable[[Sequence[AnsweredBlock]], None]:
-        """Returns the function that holds the conversation under the message's id once its blocks are complete."""
-        asked = new_conversation(fields, self._key_id) if held is None else held.extended(fields)
+        """Returns a function that holds the conversation under the message's id.
+
+        The answer calls it with the complete blocks.
+        """
+        asked = start_conversation(fields, self._key_id) if held is None else held.extend(fields)
         self._conversations.check_room(asked)
         previous_id = thread.previous_message_id if isinstance(thread, ThreadContinue) else None
 
@@ -105,11 +111,15 @@ class Messages:
         return hold
 
 
-_conversations: WeakKeyDictionary[object, HeldConversations] = WeakKeyDictionary()  # by the engine
+# conversations by engine
+_conversations: WeakKeyDictionary[object, HeldConversations] = WeakKeyDictionary()
 
 
 def _endpoint(services: Services) -> ASGIApp:
-    """A model and its adapters have one engine and one bound: the conversations are held as long as the engine runs."""
+    """Makes an endpoint. Conversations are held as long as the engine runs.
+
+    A model and its adapters share one engine and one limit of bytes.
+    """
     conversations = _conversations.setdefault(services.model.engine, HeldConversations())
     dialect_of_key = partial(Messages, services.model, services.limits, conversations)
     return services.make_generating_by_key(dialect_of_key, conversations.num_held_bytes)

@@ -1,4 +1,7 @@
-"""GET /models and /models/{id} say what is served in Anthropic's form, to who sends `anthropic-version`."""
+"""Lists the served models in Anthropic's form, for requests with `anthropic-version`.
+
+The paths are GET /models and /models/{id}.
+"""
 
 from datetime import UTC, datetime
 from typing import Literal
@@ -54,7 +57,6 @@ class AnthropicModels:
         return json_response(self._info(request.path_params["name"]))
 
     def _info(self, name: str) -> ModelInfo:
-        """Raises ModelNotFound."""
         model = self._catalogue.find(name).model
         max_model_len = model.engine.info.max_model_len
         return ModelInfo(
@@ -69,7 +71,7 @@ class AnthropicModels:
 
 
 def _page(names: list[str], query: Query, limit: int) -> tuple[list[str], bool]:
-    """Returns the names on it, and whether there are more that way."""
+    """Returns the names on a page, and whether there are more in that direction."""
     after_id, before_id = query.text("after_id"), query.text("before_id")
     if after_id is not None:
         names = names[_position(names, "after_id", after_id) + 1 :]
@@ -89,13 +91,17 @@ _QUERY = (
     QueryField(
         "limit",
         {"type": "integer", "minimum": 1, "maximum": _HIGHEST_LIMIT},
-        "Models on a page (with the header).",
+        "Models in a page (with the header).",
     ),
     QueryField(
-        "after_id", {"type": "string"}, "The page begins behind this model (with the header)."
+        "after_id",
+        {"type": "string"},
+        "The id of the model before the page (with the header).",
     ),
     QueryField(
-        "before_id", {"type": "string"}, "The page ends before this model (with the header)."
+        "before_id",
+        {"type": "string"},
+        "The id of the model after the page (with the header).",
     ),
 )
 
@@ -106,7 +112,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         header=VERSION_HEADER,
         is_documented=False,
-        summary="What is served, in Anthropic's form.",
+        summary="Lists the served models in Anthropic's form.",
         overall=lambda catalogue: AnthropicModels(catalogue).list,
         query=_QUERY,
         answers=(ModelPage,),
@@ -119,7 +125,7 @@ OPERATIONS = (
         has_slashes=True,
         header=VERSION_HEADER,
         is_documented=False,
-        summary="One served model, in Anthropic's form.",
+        summary="Describes a served model in Anthropic's form.",
         overall=lambda catalogue: AnthropicModels(catalogue).retrieve,
         answers=(ModelInfo,),
         words="anthropic",

@@ -1,4 +1,4 @@
-"""Each event of a stream has its name on a line of its own, and nothing follows the last."""
+"""Frames events with their names on a line of their own. A stream has no end mark."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from ouzel.api.http.framing import SSE, Framing
 
 
 class NamedEvents(Framing, frozen=True, kw_only=True):
-    """Frames structs by their tags."""
+    """Frames structs, and names them by their tags."""
 
     def frames(self, objects: Iterable[object]) -> bytes:
         return b"".join(map(self._frame, objects))

@@ -1,4 +1,4 @@
-"""A body of Anthropic's is read as one of ours: a chat, with what its API alone says."""
+"""Reads a body in Anthropic's form as a chat of ours, with the features of its API."""
 
 import logging
 from collections.abc import Sequence
@@ -9,11 +9,11 @@ import msgspec
 
 from ouzel.api.anthropic.context_edits import apply_edits
 from ouzel.api.anthropic.context_management import AppliedEdits, Edit
-from ouzel.api.anthropic.foreign_fields import without_foreign_fields
+from ouzel.api.anthropic.foreign_fields import drop_foreign_fields
 from ouzel.api.anthropic.history import History
 from ouzel.api.anthropic.request import MessagesRequest, ThinkingDisabled, ThinkingEnabled
-from ouzel.api.anthropic.tool_changes import changed_tools
-from ouzel.api.anthropic.tools import choice_of, functions_of
+from ouzel.api.anthropic.tool_changes import apply_tool_changes
+from ouzel.api.anthropic.tools import read_choice, read_functions
 from ouzel.api.anthropic.turn import Turn
 from ouzel.api.anthropic.unreadable import refuse_unreadable
 from ouzel.config import LimitsConfig
@@ -30,20 +30,25 @@ from ouzel.wire.tools import Tool
 logger = logging.getLogger(__name__)
 
 _SWITCHES = frozenset({"enable_thinking", "thinking"})
-_COUNTED_CHARS_PER_TOKEN = 64  # of the model's context; tokenizing many megabytes takes seconds
+# A longer text is not tokenized to count it: tokenizing many megabytes takes seconds.
+_COUNTED_CHARS_PER_TOKEN = 64
 _USUAL_CHARS_PER_TOKEN = 4
 
 
 @dataclass(frozen=True, slots=True)
 class ReadMessages:
-    """Is a request that has been read; `chat` holds all but the messages."""
+    """Holds a request that has been read. `chat` has everything but the messages."""
 
     history: History
     chat: Chat
-    edits: Sequence[Edit] | None  # of the prompt; None where the request manages no context
+    # context edits; None if the request manages no context
+    edits: Sequence[Edit] | None
 
     def edit_context(self, model: ServedModel) -> AppliedEdits | None:
-        """Applies the edits to the history. Raises InvalidRequest for messages that the chat template refuses."""
+        """Applies the context edits.
+
+        Raises InvalidRequest if the chat template refuses the messages.
+        """
         if self.edits is None:
             return None
         self.history.turns, applied = apply_edits(
@@ -52,7 +57,7 @@ class ReadMessages:
         return AppliedEdits(applied)
 
     def num_tokens(self, model: ServedModel) -> int:
-        """Counts the tokens of a prompt that may exceed the model's context, and estimates them if it is far longer."""
+        """Counts the prompt's tokens, also beyond the context; a very long prompt is estimated."""
         return self._num_tokens(model, self.history.turns)
 
     def _num_tokens(self, model: ServedModel, turns: Sequence[Turn]) -> int:
@@ -64,31 +69,36 @@ class ReadMessages:
         except PromptTooLong as error:
             return error.num_tokens
         except InvalidRequest as error:
-            raise self.history.in_own_words(error) from error
+            raise self.history.restore_field(error) from error
         return len(token_ids)
 
     def prompt(self, model: ServedModel) -> Prompt:
-        """Raises InvalidRequest, and ContextLengthExceeded in the words that Anthropic's clients look for."""
+        """Renders the prompt.
+
+        Raises InvalidRequest, and ContextLengthExceeded in the words that Anthropic's clients look
+        for.
+        """
         try:
             return model.renderer.render_chat(self.history.chat_messages(), self.chat.rendering)
         except PromptTooLong as error:
             raise _too_long(error) from error
         except InvalidRequest as error:
-            raise self.history.in_own_words(error) from error
+            raise self.history.restore_field(error) from error
 
 
 def decode_messages(
     fields: JsonObject, body_type: type[MessagesRequest], model: ServedModel
 ) -> MessagesRequest:
-    """Raises InvalidRequest."""
+    """Decodes a body, after a check of its blocks and foreign fields. Raises InvalidRequest."""
     refuse_unreadable(fields, supports_images=model.renderer.supports_images)
-    return decode_object(
-        without_foreign_fields(fields, body_type.__struct_encode_fields__), body_type
-    )
+    return decode_object(drop_foreign_fields(fields, body_type.__struct_encode_fields__), body_type)
 
 
 def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfig) -> ReadMessages:
-    """Raises InvalidRequest for what contradicts itself, this server or its model."""
+    """Reads a body.
+
+    Raises InvalidRequest if the body contradicts itself, this server or the model.
+    """
     check_model(body.model, model)
     template = model.renderer.chat_template
     has_later_system = template is not None and template.capabilities.later_system_role
@@ -96,8 +106,10 @@ def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfi
     history.check_continuation()
     refuses_hosted = model.refuses_unknown_tools
     declared = body.tools or ()
-    tools, warnings = functions_of(declared, body.mcp_servers or (), refuses_hosted=refuses_hosted)
-    tools = changed_tools(tools, declared, body.messages, refuses_hosted=refuses_hosted)
+    tools, warnings = read_functions(
+        declared, body.mcp_servers or (), refuses_hosted=refuses_hosted
+    )
+    tools = apply_tool_changes(tools, declared, body.messages, refuses_hosted=refuses_hosted)
     chat = read_chat(
         _chat_request(body, tools, model, is_unfinished=history.is_unfinished), model, limits
     )
@@ -112,7 +124,7 @@ def _chat_request(
     body: MessagesRequest, tools: list[Tool], model: ServedModel, *, is_unfinished: bool
 ) -> ChatCompletionRequest:
     """Returns the body as a chat completion request, without messages."""
-    tool_choice, are_parallel = choice_of(body.tool_choice)
+    tool_choice, are_parallel = read_choice(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template
     read = (
@@ -153,7 +165,7 @@ def _effort(body: MessagesRequest, read: frozenset[str]) -> ReasoningEffort | No
     effort = None if body.output_config is None else body.output_config.effort
     if effort is None or "reasoning_effort" in read:
         return effort
-    logger.info("taken, and not used: output_config.effort")
+    logger.info("accepted without effect: output_config.effort")
     return None
 
 
@@ -169,7 +181,7 @@ def _form(body: MessagesRequest) -> OutputForm | None:
 
 
 def _check_len(model: ServedModel, text: str) -> None:
-    """Raises PromptTooLong, with an estimate of the tokens, for a text far longer than the model's context."""
+    """Raises PromptTooLong, with an estimate, for a text far longer than the model's context."""
     max_model_len = model.engine.info.max_model_len
     if len(text) > _COUNTED_CHARS_PER_TOKEN * max_model_len:
         raise PromptTooLong(
@@ -181,7 +193,7 @@ def _check_len(model: ServedModel, text: str) -> None:
 
 
 def _too_long(error: PromptTooLong) -> ContextLengthExceeded:
-    most = error.max_model_len - 1  # the answer has a token at least
+    most = error.max_model_len - 1  # the answer needs one token at least
     return ContextLengthExceeded(
         f"prompt is too long: {error.num_tokens} tokens > {most} maximum", param="messages"
     )

@@ -1,4 +1,4 @@
-"""The bodies of /v1/messages and /v1/messages/count_tokens."""
+"""Defines the bodies of /v1/messages and /v1/messages/count_tokens."""
 
 from typing import Annotated, Literal
 
@@ -18,7 +18,7 @@ _MIN_BUDGET_TOKENS = 1024
 
 Display = Annotated[
     Literal["summarized", "omitted"] | None,
-    Meta(description="omitted: the thinking is in the signature only."),
+    Meta(description="omitted: only the signature holds the thinking."),
 ]
 
 
@@ -35,7 +35,7 @@ class ThinkingAdaptive(msgspec.Struct, frozen=True, tag="adaptive"):
 
 
 class ThinkingBetweenTools(msgspec.Struct, frozen=True, tag="between_tools"):
-    """The model thinks where it does, which may be between calls."""
+    """Lets the model think where it does, also between calls."""
 
 
 class ThinkingDisabled(msgspec.Struct, frozen=True, tag="disabled"):
@@ -46,23 +46,23 @@ ThinkingConfig = ThinkingEnabled | ThinkingAdaptive | ThinkingBetweenTools | Thi
 
 
 class JsonOutputFormat(msgspec.Struct, frozen=True, tag="json_schema"):
-    schema: Annotated[dict[str, object], Meta(description="The JSON schema that the text obeys.")]
+    schema: Annotated[dict[str, object], Meta(description="The JSON schema of the text.")]
 
 
 class OutputConfig(msgspec.Struct, frozen=True):
     format: Annotated[JsonOutputFormat | None, Meta(description="The form of the text.")] = None
     effort: Annotated[
         Literal["low", "medium", "high", "xhigh", "max"] | None,
-        Meta(description="For a chat template that reads reasoning_effort; else not used."),
+        Meta(description="Only for chat templates that read reasoning_effort."),
     ] = None
 
 
 class RequestMetadata(msgspec.Struct, frozen=True):
-    user_id: Annotated[str | None, Meta(description="Who asks; not used.")] = None
+    user_id: Annotated[str | None, Meta(description="An id of the end user; not used.")] = None
 
 
 class MessagesRequest(SamplingFields, kw_only=True):
-    """Sampling parameters that Anthropic's API has not are those of the other endpoints."""
+    """Defines the body of a message. Anthropic's API lacks the other sampling parameters."""
 
     model: ModelName = None
     messages: MessageList
@@ -74,7 +74,7 @@ class MessagesRequest(SamplingFields, kw_only=True):
         ),
     ]
     system: SystemPrompt = None
-    stream: Annotated[bool | None, Meta(description="Sends events.")] = None
+    stream: Annotated[bool | None, Meta(description="Sends events instead of a message.")] = None
     stop_sequences: (
         Annotated[list[StopString], Meta(max_length=64, description="Texts that end the answer.")]
         | None
@@ -83,7 +83,7 @@ class MessagesRequest(SamplingFields, kw_only=True):
     tool_choice: ToolChoice = None
     thinking: Annotated[
         ThinkingConfig | None,
-        Meta(description="Whether a model that reasons does so; disabled when not given."),
+        Meta(description="Switches the model's reasoning; default: disabled."),
     ] = None
     output_config: Annotated[OutputConfig | None, Meta(description="The form of the answer.")] = (
         None
@@ -92,15 +92,18 @@ class MessagesRequest(SamplingFields, kw_only=True):
         JsonOutputFormat | None, Meta(description="The older name of output_config.format.")
     ] = None
     context_management: Annotated[
-        ContextManagement | None, Meta(description="What the prompt leaves out.")
+        ContextManagement | None, Meta(description="Blocks to remove from the prompt.")
     ] = None
     thread: Annotated[
         ThreadField,
-        Meta(description="The server holds the conversation, or goes on with one that it holds."),
+        Meta(description="Stores the conversation on the server, or continues a stored one."),
     ] = None
     mcp_servers: Annotated[
         list[dict[str, object]] | None,
-        Meta(description="Left out where there are tools; this server calls none."),
+        Meta(
+            description="Ignored if the request has tools, else refused; this server calls no "
+            "tools."
+        ),
     ] = None
     metadata: Annotated[
         RequestMetadata | None, Meta(description="Labels of the request; not used.")
@@ -113,11 +116,14 @@ class MessagesRequest(SamplingFields, kw_only=True):
         Literal["standard", "fast"] | None, Meta(description="Not used: there is one speed.")
     ] = None
     inference_geo: Annotated[
-        str | None, Meta(description="Not used: the server is where it is.")
+        str | None, Meta(description="Not used: the server has one place.")
     ] = None
 
 
-class CountTokensRequest(MessagesRequest, kw_only=True):
-    """Whatever a message may be asked for counts here as it does there."""
+_UnusedMaxTokens = Annotated[int | None, Meta(description="Not used.")]
 
-    max_tokens: Annotated[int | None, Meta(description="Not used.")] = None  # type: ignore[assignment]  # nothing reads it
+
+class CountTokensRequest(MessagesRequest, kw_only=True):
+    """Takes all fields of a message, and counts them as the message would."""
+
+    max_tokens: _UnusedMaxTokens = None  # type: ignore[assignment]

@@ -1,6 +1,7 @@
-"""System messages in the middle of a chat may add tools and remove them.
+"""Applies the changes of tools in system messages in the middle of a chat.
 
-The prompt shows the tools as they are after all changes: chat templates have one place for tools, before the messages.
+The prompt shows the tools after all changes: chat templates have one place for tools, before the
+messages.
 """
 
 import re
@@ -15,7 +16,7 @@ from ouzel.api.anthropic.blocks import (
     ToolAdditionBlock,
     ToolRemovalBlock,
 )
-from ouzel.api.anthropic.tools import ClientTool, functions_of
+from ouzel.api.anthropic.tools import ClientTool, read_functions
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import Tool
 from ouzel.wire.validation_errors import shown
@@ -23,23 +24,22 @@ from ouzel.wire.validation_errors import shown
 _FIRST_TOOL = re.compile(r"tools\[0\]")
 
 
-def changed_tools(
+def apply_tool_changes(
     functions: Sequence[Tool],
     declared: Sequence[ClientTool],
     messages: Sequence[Message],
     *,
     refuses_hosted: bool,
 ) -> list[Tool]:
-    """Returns the tools that the model may call at the end of the messages.
+    """Returns the tools that the model may call after the last message.
 
-    `declared` are the tools as the request has them, of which `functions` are those that the model may call at first.
-    Raises InvalidRequest for a change of an unknown tool.
+    `declared` are the tools in the request; `functions` are the callable ones. Raises
+    InvalidRequest for a change of an unknown tool.
     """
     known = {_name(tool): tool for tool in functions}
     available = dict(known)
-    left_out = {
-        tool.name for tool in declared
-    } - known.keys()  # tools that Anthropic's servers would run
+    # tools that run on Anthropic's servers
+    left_out = {tool.name for tool in declared} - known.keys()
     for path, block in _changes(messages):
         match block:
             case ToolAdditionBlock(tool=ChangedTool(name=name)) if name in known:
@@ -56,7 +56,7 @@ def changed_tools(
                         field=f"{path}.tool.name",
                     )
             case ToolAdditionBlock(tool=DefinedTool(definition=definition)):
-                tool = _function(
+                tool = _make_function(
                     definition, f"{path}.tool.definition", refuses_hosted=refuses_hosted
                 )
                 known[_name(tool)] = available[_name(tool)] = tool
@@ -73,9 +73,9 @@ def _changes(
                     yield f"messages[{position}].content[{number}]", block
 
 
-def _function(definition: ClientTool, path: str, *, refuses_hosted: bool) -> Tool:
+def _make_function(definition: ClientTool, path: str, *, refuses_hosted: bool) -> Tool:
     try:
-        [function], _ = functions_of([definition], (), refuses_hosted=refuses_hosted)
+        [function], _ = read_functions([definition], (), refuses_hosted=refuses_hosted)
     except InvalidRequest as error:
         raise error.at(_FIRST_TOOL.sub(path, error.param or path, count=1)) from error
     return function

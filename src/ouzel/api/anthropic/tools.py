@@ -1,8 +1,8 @@
-"""The tools of a request become functions, and its choice among them ours.
+"""Turns the tools of a request into functions, and its choice into ours.
 
-Tools that Anthropic's servers run are not here. They are left out where the model has others, or refused, as
-`--unknown-tools` has it. Tools that clients run and that have no schema in the request get theirs (built_in_tools.py);
-such a tool of an unknown type is refused, since the client could not do without it.
+Tools that run on Anthropic's servers are left out if the request has others, or refused, as
+`--unknown-tools` says. Anthropic's client tools have no schema in the request; they get theirs from
+built_in_tools.py. A client tool of an unknown type is refused, because the client needs it.
 """
 
 from collections.abc import Sequence
@@ -39,17 +39,21 @@ _DIRECT = "direct"
 
 
 class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
-    """A tool of any kind; Anthropic's own kinds have further fields."""
+    """Holds a tool of any kind. Anthropic's own kinds have more fields."""
 
     type: Annotated[
         str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")
     ] = None
-    name: Annotated[FunctionName | None, Meta(description="What the model calls it.")] = None
-    description: Annotated[str | None, Meta(description="When to call it, for the model.")] = None
+    name: Annotated[
+        FunctionName | None, Meta(description="The name by which the model calls the tool.")
+    ] = None
+    description: Annotated[
+        str | None, Meta(description="Tells the model when to call the tool.")
+    ] = None
     input_schema: Annotated[
         dict[str, object] | None, Meta(description="JSON schema of the input: an object.")
     ] = None
-    strict: Annotated[bool | None, Meta(description="The input obeys the schema exactly.")] = None
+    strict: Annotated[bool | None, Meta(description="The input matches the schema exactly.")] = None
     input_examples: Annotated[
         list[dict[str, object]] | None,
         Meta(description="Shown to the model, as the schema's `examples`."),
@@ -65,22 +69,26 @@ class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
     ] = None
     cache_control: CacheControl = None
     display_width_px: (
-        Annotated[int, Meta(ge=1, description="Of computer_…: the screen's width.")] | None
+        Annotated[int, Meta(ge=1, description="For computer_…: the screen's width.")] | None
     ) = None
     display_height_px: (
-        Annotated[int, Meta(ge=1, description="Of computer_…: the screen's height.")] | None
+        Annotated[int, Meta(ge=1, description="For computer_…: the screen's height.")] | None
     ) = None
     display_number: (
-        Annotated[int, Meta(ge=0, description="Of computer_…: the display, for the model.")] | None
+        Annotated[
+            int, Meta(ge=0, description="For computer_…: the display's number, for the model.")
+        ]
+        | None
     ) = None
     enable_zoom: Annotated[
-        bool | None, Meta(description="Of computer_20251124: there is a zoom action.")
+        bool | None, Meta(description="For computer_20251124: adds a zoom action.")
     ] = None
     max_characters: (
         Annotated[
             int,
             Meta(
-                ge=1, description="Of text_editor_20250728: how much a view shows, for the model."
+                ge=1,
+                description="For text_editor_20250728: most characters in a view, for the model.",
             ),
         ]
         | None
@@ -108,22 +116,24 @@ class NoneChoice(msgspec.Struct, frozen=True, tag="none"):
 
 
 ToolList = Annotated[
-    list[ClientTool], Meta(max_length=MAX_TOOLS, description="What the model may call.")
+    list[ClientTool], Meta(max_length=MAX_TOOLS, description="The tools that the model may call.")
 ]
 ToolChoice = Annotated[
     AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
     Meta(
-        description="Whether the model may, or must, call a tool, or which; auto when there are tools."
+        description="Whether the model may or must call a tool, or the tool it must call; "
+        "auto if the request has tools."
     ),
 ]
 
 
-def functions_of(
+def read_functions(
     tools: Sequence[ClientTool], mcp_servers: Sequence[object], *, refuses_hosted: bool
 ) -> tuple[list[Tool], tuple[str, ...]]:
-    """Returns the functions of `tools`, and a warning for each tool of Anthropic's servers, which is left out.
+    """Returns the functions of `tools`, and a warning for each tool that is left out.
 
-    Raises InvalidRequest for a tool that the model could not call.
+    Tools that run on Anthropic's servers are left out. Raises InvalidRequest for a tool that the
+    model could not call.
     """
     functions: list[Tool] = []
     hosted = [UnknownTool("mcp_servers", None)] if mcp_servers else []
@@ -133,7 +143,7 @@ def functions_of(
         if tool.type is not None and tool.type.startswith(_HOSTED):
             hosted.append(UnknownTool(path, tool.type))
             continue
-        function = _function(tool, path)
+        function = _make_function(tool, path)
         if function.name in names:
             raise InvalidRequest(
                 f"must be unique, given {function.name!r} again", field=f"{path}.name"
@@ -146,13 +156,15 @@ def functions_of(
     return functions, warnings
 
 
-def _function(tool: ClientTool, path: str) -> FunctionDefinition:
+def _make_function(tool: ClientTool, path: str) -> FunctionDefinition:
     if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
         given = shown(tool.allowed_callers)
         raise InvalidRequest(
             f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers"
         )
-    function = _custom(tool, path) if tool.type in (None, "custom") else _built_in(tool, path)
+    function = (
+        _make_custom(tool, path) if tool.type in (None, "custom") else _make_built_in(tool, path)
+    )
     assert function.parameters is not None
     if tool.input_examples:
         schema = {"examples": tool.input_examples, **function.parameters}
@@ -160,7 +172,7 @@ def _function(tool: ClientTool, path: str) -> FunctionDefinition:
     return function
 
 
-def _custom(tool: ClientTool, path: str) -> FunctionDefinition:
+def _make_custom(tool: ClientTool, path: str) -> FunctionDefinition:
     for name, value in (("name", tool.name), ("input_schema", tool.input_schema)):
         if value is None:
             raise InvalidRequest("is required", field=f"{path}.{name}")
@@ -173,12 +185,15 @@ def _custom(tool: ClientTool, path: str) -> FunctionDefinition:
     return FunctionDefinition(tool.name, tool.description, tool.input_schema, tool.strict)
 
 
-def _built_in(tool: ClientTool, path: str) -> FunctionDefinition:
+def _make_built_in(tool: ClientTool, path: str) -> FunctionDefinition:
     assert tool.type is not None
     function = built_in_function(tool.type, tool, path)
     if function is None:
         known = ", ".join(map(shown, _KNOWN_TYPES))
-        why = "the schema of this type is not known here; give the tool as a custom one, with an input_schema"
+        why = (
+            "the schema of this type is not known here; give the tool as a custom one, "
+            "with an input_schema"
+        )
         raise InvalidRequest(
             f"must be one of {known}, given {shown(tool.type)}: {why}", field=f"{path}.type"
         )
@@ -193,10 +208,10 @@ def _built_in(tool: ClientTool, path: str) -> FunctionDefinition:
     )
 
 
-def choice_of(
+def read_choice(
     choice: AutoChoice | AnyChoice | OneToolChoice | NoneChoice | None,
 ) -> tuple[Choice | None, bool | None]:
-    """Returns the choice in OpenAI's words, and whether several calls may come in one answer."""
+    """Returns the choice in OpenAI's form, and whether an answer may have several calls."""
     kind: Literal["auto", "required", "none"] | NamedTool
     match choice:
         case None:

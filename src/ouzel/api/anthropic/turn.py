@@ -1,4 +1,4 @@
-"""A turn of a chat holds everything that one side said in one go, and becomes one message of the chat template."""
+"""Holds a turn of a chat: adjacent messages of one side, as one message of the chat template."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -7,19 +7,18 @@ from ouzel.api.anthropic.blocks import Role
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.wire.decode import JsonObject
 
-Piece = str | MediaPart | DocumentPart  # a text, a picture or a PDF
+Piece = str | MediaPart | DocumentPart  # a text, an image or a PDF
 
 
 @dataclass(slots=True)
 class Turn:
     role: Role
-    path: str  # of the first message of the turn
+    path: str  # path of the first message of the turn
     pieces: list[Piece] = field(default_factory=list)
     reasoning: list[str] = field(default_factory=list)
     calls: list[JsonObject] = field(default_factory=list)
-    answered: JsonObject = field(
-        default_factory=dict
-    )  # for the result of a tool: the id and the name of its call
+    # id and name of the call, for the result of a tool
+    answered: JsonObject = field(default_factory=dict)
 
     @property
     def is_empty(self) -> bool:

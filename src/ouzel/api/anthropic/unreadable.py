@@ -1,4 +1,4 @@
-"""Blocks that this server cannot show to a model are refused by their place, with the reason."""
+"""Refuses blocks that this server cannot show to a model; errors name the path and the reason."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,7 +9,7 @@ from ouzel.wire.validation_errors import shown
 _OF_SERVER_TOOL = "this server has no tools of its own, leave the block out"
 _REASONS: Mapping[str, str] = {
     "container_upload": "this server has no containers",
-    "compaction": "only who wrote the summary can read it, send it as text",
+    "compaction": "only the server that wrote the summary can read it, send it as text",
     "browser_state": "this server has no browser tools",
     **dict.fromkeys(
         (
@@ -27,14 +27,14 @@ _REASONS: Mapping[str, str] = {
     ),
 }
 _NO_IMAGES = {"image": "this model reads no images"}
-_FILES: Mapping[str, str] = {"file": "this server keeps no files"}  # sources of documents
+_FILES: Mapping[str, str] = {"file": "this server stores no files"}  # sources of documents
 _PDFS: Mapping[str, str] = dict.fromkeys(
     ("base64", "url"), "this model reads no PDFs, send the text"
 )
 
 
 def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
-    """`fields` are a body as it came, `supports_images` the model. Raises InvalidRequest for the first such block."""
+    """Raises InvalidRequest for the first such block of a parsed body."""
     reasons = _REASONS if supports_images else {**_REASONS, **_NO_IMAGES}
     refused = _FILES if supports_images else {**_FILES, **_PDFS}
     for path, block in _blocks(fields):
@@ -42,12 +42,12 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
         if isinstance(kind, str) and kind in reasons:
             readable = "a text or an image" if supports_images else "a text"
             raise InvalidRequest(
-                f"must be that of {readable}, given {shown(kind)}: {reasons[kind]}",
+                f"must be the type of {readable}, given {shown(kind)}: {reasons[kind]}",
                 field=f"{path}.type",
             )
         source_kind = source.get("type") if isinstance(source, dict) else None
         if kind == "image" and source_kind == "file":
-            limit = 'must be "base64" or "url", given "file": this server keeps no files'
+            limit = 'must be "base64" or "url", given "file": this server stores no files'
             raise InvalidRequest(limit, field=f"{path}.source.type")
         if kind == "document" and isinstance(source_kind, str) and source_kind in refused:
             read = (
@@ -58,7 +58,7 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
 
 
 def _blocks(fields: JsonObject) -> Iterator[tuple[str, JsonObject]]:
-    """Yields the blocks of all messages, and those within them, with their paths."""
+    """Yields the blocks of all messages, nested blocks included, with their paths."""
     messages = fields.get("messages")
     for position, message in enumerate(messages if isinstance(messages, list) else ()):
         for path, block in _content(message, f"messages[{position}]"):

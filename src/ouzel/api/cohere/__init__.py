@@ -1,4 +1,4 @@
-"""Embeddings in the form of Cohere's API; reranking in Cohere's form is in `api/ranking`, beside other forms.
+"""Serves embeddings in the form of Cohere's API. `api/ranking` serves Cohere's reranking.
 
 docs/how-to/embeddings.md lists the fields.
 """

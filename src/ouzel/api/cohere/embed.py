@@ -1,6 +1,7 @@
-"""POST /v2/embed and /v1/embed make a vector of each text, in the types that the request names.
+"""Makes a vector of each text, in the types of the request: POST /v2/embed and /v1/embed.
 
-`input_type` chooses one of the prompts that the checkpoint's files have for queries, documents and tasks.
+`input_type` chooses one of the prompts that the checkpoint's files have for queries, documents and
+tasks.
 """
 
 import base64
@@ -14,7 +15,7 @@ from msgspec import UNSET, Meta, UnsetType
 from numpy.typing import NDArray
 from starlette.requests import Request
 
-from ouzel.api.cohere.input_type import prompt_for
+from ouzel.api.cohere.input_type import choose_prompt
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
@@ -56,31 +57,39 @@ class CohereEmbedRequest(msgspec.Struct, kw_only=True):
     input_type: Annotated[
         str | None,
         Meta(
-            description="search_query, search_document, classification, clustering, or the name of a model's prompt."
+            description="search_query, search_document, classification, clustering, or the name of "
+            "a model's prompt."
         ),
     ] = None
     embedding_types: (
         Annotated[
             list[EmbeddingType],
-            Meta(min_length=1, description="Forms of each vector; float when not given."),
+            Meta(min_length=1, description="Forms of each vector; default: float."),
         ]
         | None
     ) = None
     truncate: Annotated[
         Literal["NONE", "START", "END"] | None,
         Meta(
-            description="Where longer texts lose tokens; NONE: they are refused. END when not given."
+            description="The side on which longer texts lose tokens; NONE refuses them. Default: "
+            "END."
         ),
     ] = None
     max_tokens: (
-        Annotated[int, Meta(ge=1, lt=2**31, description="Of each text, special tokens among them.")]
+        Annotated[
+            int, Meta(ge=1, lt=2**31, description="Limit of each text, special tokens included.")
+        ]
         | None
     ) = None
     output_dimension: (
-        Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None
+        Annotated[int, Meta(ge=1, description="Keeps this number of first values.")] | None
     ) = None
     priority: (
-        Annotated[int, Meta(ge=-(2**31), lt=2**31, description="Smaller goes first.")] | None
+        Annotated[
+            int,
+            Meta(ge=-(2**31), lt=2**31, description="Requests with a smaller number run first."),
+        ]
+        | None
     ) = None
 
 
@@ -99,7 +108,7 @@ class CohereEmbeddings(msgspec.Struct, tag_field="response_type", tag="embedding
 
 
 class CohereFloatEmbeddings(msgspec.Struct, tag_field="response_type", tag="embeddings_floats"):
-    """The answer of the older API to a request that names no types."""
+    """Holds the answer of the older API to a request without types."""
 
     id: str
     embeddings: list[list[float]]
@@ -121,7 +130,9 @@ class CohereEmbed:
         answer_id = get_exchange(request.scope).request_id
         meta = cohere_meta(self._version, usage.prompt_tokens)
         if self._version == "1" and fields.embedding_types is None:
-            floats = await self._making.write(vectors, lambda vectors: _floats(finish(vectors)))
+            floats = await self._making.write(
+                vectors, lambda vectors: _write_floats(finish(vectors))
+            )
             return CohereFloatEmbeddings(answer_id, floats, texts, meta)
         types = fields.embedding_types or ["float"]
         by_type = await self._making.write(
@@ -140,7 +151,7 @@ class CohereEmbed:
         except InvalidRequest as error:
             raise error.at("output_dimension") from error
         inputs = _inputs(fields)
-        prompt = prompt_for(fields.input_type, files)
+        prompt = choose_prompt(fields.input_type, files)
         texts = [text for _, text in inputs]
         return (
             fields,
@@ -151,7 +162,7 @@ class CohereEmbed:
 
 
 def _inputs(fields: CohereEmbedRequest) -> list[tuple[str, str]]:
-    """Returns pairs: the path of each text in the body, and the text."""
+    """Returns a pair of path and text for each text in the body."""
     if fields.images:
         limit = "must not be given: models that make embeddings read texts only"
         raise InvalidRequest(f"{limit}, given {len(fields.images)} images", field="images")
@@ -163,7 +174,7 @@ def _inputs(fields: CohereEmbedRequest) -> list[tuple[str, str]]:
     if fields.inputs is not None:
         field, texts = "inputs", [each.content[0].text for each in fields.inputs]
         paths = [f"inputs[{index}].content[0].text" for index in range(len(fields.inputs))]
-    assert texts is not None, "one of the two is there"
+    assert texts is not None, "one of texts and inputs is set"
     check_num_texts(texts, field=field)
     return list(zip(paths, texts, strict=True))
 
@@ -180,14 +191,14 @@ def _limit(fields: CohereEmbedRequest, encoder: TextEncoder) -> TextLimit:
 
 def _by_type(vectors: NDArray[np.float32], types: Sequence[EmbeddingType]) -> EmbeddingsByType:
     return EmbeddingsByType(
-        float_=_floats(vectors) if "float" in types else UNSET,
+        float_=_write_floats(vectors) if "float" in types else UNSET,
         base64=_base64(vectors) if "base64" in types else UNSET,
-        binary=_binary(vectors) if "binary" in types else UNSET,
-        ubinary=_ubinary(vectors) if "ubinary" in types else UNSET,
+        binary=_pack_signed(vectors) if "binary" in types else UNSET,
+        ubinary=_pack_unsigned(vectors) if "ubinary" in types else UNSET,
     )
 
 
-def _floats(vectors: NDArray[np.float32]) -> list[list[float]]:
+def _write_floats(vectors: NDArray[np.float32]) -> list[list[float]]:
     return [encode_numbers(vector) for vector in vectors]
 
 
@@ -195,13 +206,13 @@ def _base64(vectors: NDArray[np.float32]) -> list[str]:
     return [base64.b64encode(vector.astype("<f4").tobytes()).decode() for vector in vectors]
 
 
-def _ubinary(vectors: NDArray[np.float32]) -> list[list[int]]:
-    """Packs a bit for each value into bytes; the bit of a value above zero is 1."""
+def _pack_unsigned(vectors: NDArray[np.float32]) -> list[list[int]]:
+    """Packs one bit per value into bytes; the bit of a value above zero is 1."""
     return cast(list[list[int]], np.packbits(vectors > 0, axis=1).tolist())
 
 
-def _binary(vectors: NDArray[np.float32]) -> list[list[int]]:
-    """Packs the bits as `_ubinary` does and subtracts 128, as Cohere does."""
+def _pack_signed(vectors: NDArray[np.float32]) -> list[list[int]]:
+    """Packs the bits like `_pack_unsigned` and subtracts 128 from each byte, as Cohere does."""
     return cast(list[list[int]], (np.packbits(vectors > 0, axis=1).astype(np.int16) - 128).tolist())
 
 
@@ -209,7 +220,7 @@ def _operation(version: Literal["1", "2"], answers: tuple[StructType, ...]) -> O
     return Operation(
         method="post",
         path=f"/v{version}/embed",
-        summary="Cohere: a vector of each text, in several types.",
+        summary="Cohere: makes a vector of each text, in several types.",
         endpoint=lambda services: services.make_body_endpoint(
             CohereEmbed(services, version=version).answer
         ),

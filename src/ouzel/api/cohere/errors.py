@@ -1,4 +1,4 @@
-"""Cohere reports a fault as a message beside the request's id."""
+"""Writes errors in Cohere's form: a message beside the request's id."""
 
 from collections.abc import Mapping
 

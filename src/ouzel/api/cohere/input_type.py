@@ -1,4 +1,4 @@
-"""Cohere's `input_type` names the purpose of texts; a checkpoint's files may have a prompt for this purpose."""
+"""Chooses the prompt for Cohere's `input_type`, which names the purpose of texts."""
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
@@ -7,11 +7,11 @@ from ouzel.wire.validation_errors import shown
 _QUERY, _DOCUMENT = "search_query", "search_document"
 
 
-def prompt_for(input_type: str | None, files: SentenceFiles) -> str:
+def choose_prompt(input_type: str | None, files: SentenceFiles) -> str:
     """Returns the prompt for texts of this type.
 
-    A model without prompts reads all texts alike. A model with prompts, but without one for this type, would make
-    vectors for another purpose: the request is refused.
+    A model without prompts reads all texts alike. A model with prompts, but without a prompt for
+    this type, would make vectors for another purpose: the request is refused.
     """
     if input_type is None:
         return files.default_prompt

@@ -12,9 +12,9 @@ from ouzel.api.responses.item_lists import (
     PAGE,
     PAGE_PARAMETERS,
     ItemList,
-    included_in,
+    add_included,
     page_request,
-    with_included,
+    read_included,
 )
 from ouzel.errors import ItemNotFound
 from ouzel.store.records import Page
@@ -26,7 +26,7 @@ class ConversationItems:
         self._conversations = conversations
 
     async def create(self, request: Request, body: bytes) -> ItemList:
-        included = included_in(Query(request.query_params, "include"))
+        included = read_included(Query(request.query_params, "include"))
         fields = decode_body(body, CreateItemsRequest)
         store, owner_id = self._conversations.store(request), conversation_id(request)
         key_id = get_exchange(request.scope).key_id
@@ -38,21 +38,21 @@ class ConversationItems:
 
     async def list(self, request: Request) -> Response:
         query = Query(request.query_params, *PAGE_PARAMETERS)
-        page, included = page_request(query), included_in(query)
+        page, included = page_request(query), read_included(query)
         store, key_id = self._conversations.store(request), get_exchange(request.scope).key_id
         items = await store.conversation_page(conversation_id(request), key_id, page)
         return json_response(ItemList.of(items, included))
 
     async def retrieve(self, request: Request) -> Response:
-        included = included_in(Query(request.query_params, "include"))
+        included = read_included(Query(request.query_params, "include"))
         store, key_id = self._conversations.store(request), get_exchange(request.scope).key_id
         item = await store.conversation_item(conversation_id(request), key_id, _id(request))
         if item is None:
             raise _not_found(request)
-        return Response(with_included(item.body, included), media_type="application/json")
+        return Response(add_included(item.body, included), media_type="application/json")
 
     async def delete(self, request: Request) -> Response:
-        """Answers with what is left: the conversation."""
+        """Deletes an item, and answers with the conversation."""
         store, key_id = self._conversations.store(request), get_exchange(request.scope).key_id
         if not await store.delete_conversation_item(conversation_id(request), key_id, _id(request)):
             raise _not_found(request)
@@ -86,7 +86,7 @@ OPERATIONS = (
         method="get",
         path="/v1/conversations/{conversation_id}/items",
         prefixes=PREFIXES,
-        summary="The items of a conversation.",
+        summary="Lists the items of a conversation.",
         endpoint=lambda services: ConversationItems(ConversationEndpoints.of(services)).list,
         query=PAGE,
         answers=(ItemList,),
@@ -95,7 +95,7 @@ OPERATIONS = (
         method="get",
         path="/v1/conversations/{conversation_id}/items/{item_id}",
         prefixes=PREFIXES,
-        summary="One item of a conversation.",
+        summary="Returns one item of a conversation.",
         endpoint=lambda services: ConversationItems(ConversationEndpoints.of(services)).retrieve,
         query=(INCLUDE,),
         answers=(dict[str, object],),

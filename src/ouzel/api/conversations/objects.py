@@ -1,4 +1,4 @@
-"""These are the bodies that clients send to /conversations, and the objects that they get."""
+"""Defines the bodies and the answers of /conversations."""
 
 from typing import Annotated
 

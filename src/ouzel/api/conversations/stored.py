@@ -1,4 +1,4 @@
-"""Nobody finds the conversations of another API key."""
+"""Creates, finds, changes and deletes conversations. A client finds only its own key's."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -34,7 +34,7 @@ class ConversationEndpoints:
     async def create(self, request: Request, body: bytes) -> Conversation:
         fields = decode_body(body, CreateConversationRequest)
         if self._store is None:
-            raise InvalidRequest("a conversation cannot be created: this server keeps nothing")
+            raise InvalidRequest("a conversation cannot be created: this server stores nothing")
         key_id = get_exchange(request.scope).key_id
         new = await self.new_items(self._store, key_id).read(fields.items or [])
         stored = await self._store.create_conversation(
@@ -47,7 +47,7 @@ class ConversationEndpoints:
 
     async def update(self, request: Request, body: bytes) -> Conversation:
         fields = decode_body(body, UpdateConversationRequest)
-        return _shown(
+        return _make_conversation(
             await self.store(request).update_conversation(
                 conversation_id(request), get_exchange(request.scope).key_id, fields.metadata or {}
             ),
@@ -63,9 +63,8 @@ class ConversationEndpoints:
         return json_response(DeletedConversation(deleted_id))
 
     async def find(self, request: Request) -> Conversation:
-        """Raises ConversationNotFound."""
         store = self.store(request)
-        return _shown(
+        return _make_conversation(
             await store.conversation(conversation_id(request), get_exchange(request.scope).key_id),
             request,
         )
@@ -74,7 +73,7 @@ class ConversationEndpoints:
         return NewItems(store, key_id, supports_images=self._model.renderer.supports_images)
 
     def store(self, request: Request) -> Store:
-        """Raises ConversationNotFound where there is none."""
+        """Returns the store. Raises ConversationNotFound if the server has none."""
         if self._store is None:
             raise _not_found(request)
         return self._store
@@ -86,7 +85,7 @@ def conversation_id(request: Request) -> str:
     return id_in_path
 
 
-def _shown(stored: StoredConversation | None, request: Request) -> Conversation:
+def _make_conversation(stored: StoredConversation | None, request: Request) -> Conversation:
     if stored is None:
         raise _not_found(request)
     return Conversation.of(stored)
@@ -101,7 +100,7 @@ OPERATIONS = (
         method="post",
         path="/v1/conversations",
         prefixes=PREFIXES,
-        summary="Begins a conversation, with items or empty.",
+        summary="Creates a conversation, with or without items.",
         endpoint=lambda services: services.make_body_endpoint(
             ConversationEndpoints.of(services).create
         ),
@@ -112,7 +111,7 @@ OPERATIONS = (
         method="get",
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
-        summary="A kept conversation, without its items.",
+        summary="Returns a stored conversation, without its items.",
         endpoint=lambda services: ConversationEndpoints.of(services).retrieve,
         answers=(Conversation,),
     ),
@@ -120,7 +119,7 @@ OPERATIONS = (
         method="post",
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
-        summary="Labels a conversation anew.",
+        summary="Replaces the labels of a conversation.",
         endpoint=lambda services: services.make_body_endpoint(
             ConversationEndpoints.of(services).update
         ),

@@ -14,14 +14,16 @@ from ouzel.api.ollama.errors import OllamaError
 from ouzel.api.tei.errors import STATUSES as TEI_STATUSES
 from ouzel.api.tei.errors import TeiError
 
-_ERRORS: Mapping[Words, StructType] = {  # by dialect; others have OpenAI's form, and LMI has two
+# error bodies by dialect; other dialects have OpenAI's form, and LMI has two forms
+_ERRORS: Mapping[Words, StructType] = {
     "anthropic": AnthropicError,
     "ollama": OllamaError,
     "cohere": CohereError,
     "tei": TeiError,
     "sagemaker": SageMakerError,
 }
-_STATUSES: Mapping[Words, Mapping[str, str]] = {  # by the status in OpenAI's dialect
+# statuses of dialects by the status in OpenAI's dialect
+_STATUSES: Mapping[Words, Mapping[str, str]] = {
     "anthropic": {"429": str(OVERLOADED)},
     "tei": TEI_STATUSES,
     "sagemaker": SAGEMAKER_STATUSES,
@@ -29,12 +31,12 @@ _STATUSES: Mapping[Words, Mapping[str, str]] = {  # by the status in OpenAI's di
 ALL_ERRORS: tuple[StructType, ...] = (ErrorBody, HandlerError, FrontEndError, *_ERRORS.values())
 
 
-def errors_in(words: Words) -> tuple[StructType, ...]:
+def list_errors(words: Words) -> tuple[StructType, ...]:
     """Returns the forms of errors in a dialect."""
     return (HandlerError, FrontEndError) if words == "lmi" else (_ERRORS.get(words, ErrorBody),)
 
 
-def error_refs(operation: Operation) -> JsonObject:
+def make_error_refs(operation: Operation) -> JsonObject:
     error, own_statuses = (
         _ERRORS.get(operation.words, ErrorBody),
         _STATUSES.get(operation.words, {}),
@@ -47,7 +49,7 @@ def error_refs(operation: Operation) -> JsonObject:
     }
 
 
-def named_error_responses() -> dict[str, JsonObject]:
+def name_error_responses() -> dict[str, JsonObject]:
     errors_of_all: list[StructType] = [ErrorBody, *_ERRORS.values()]
     return {
         _response_name(error, status): response
@@ -63,12 +65,9 @@ def _response_name(error: StructType, status: str) -> str:
 def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
     """Returns a response for each status, described by the docstrings of its exception classes."""
     reasons: dict[int, list[str]] = {}
-    for kind in _with_subclasses(errors.OuzelError):
-        if kind not in (
-            errors.OuzelError,
-            errors.TryLater,
-            errors.ModelLoadError,
-        ):  # these three are never answers
+    for kind in _walk_subclasses(errors.OuzelError):
+        # these three are never answers
+        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):
             reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
     content = {JSON: {"schema": schema_ref(error)}}
     return {
@@ -78,7 +77,7 @@ def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
 
 
 def lmi_error_responses() -> dict[str, JsonObject]:
-    """Faults of bodies have the form of LMI's model handler, all others the form of its front end."""
+    """Returns LMI's error responses, in the forms of its model handler and of its front end."""
     kinds: Mapping[str, StructType] = dict.fromkeys(
         _error_responses().keys() - {"400", "429"}, FrontEndError
     ) | {str(HTTPStatus.FAILED_DEPENDENCY.value): HandlerError}
@@ -91,8 +90,8 @@ def lmi_error_responses() -> dict[str, JsonObject]:
     }
 
 
-def _with_subclasses(kind: type[errors.OuzelError]) -> Iterator[type[errors.OuzelError]]:
+def _walk_subclasses(kind: type[errors.OuzelError]) -> Iterator[type[errors.OuzelError]]:
     yield kind
     for subclass in kind.__subclasses__():
         if subclass.__module__ == errors.__name__:
-            yield from _with_subclasses(subclass)
+            yield from _walk_subclasses(subclass)

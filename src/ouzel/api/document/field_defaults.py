@@ -1,4 +1,4 @@
-"""The OpenAPI document and the table of fields say in words what counts when a field is not given."""
+"""Describes the defaults of fields in words, for the OpenAPI document and the table of fields."""
 
 from collections.abc import Mapping
 
@@ -7,7 +7,8 @@ import msgspec
 from ouzel.generation.sampling_values import DEFAULT_TEMPERATURE, DEFAULT_TOP_K
 from ouzel.sampling import SamplingParams
 
-# Of fields that are neither a sampling parameter with a default of its own nor a boolean that is false.
+# Defaults of fields that are neither sampling parameters with a default nor booleans that are
+# false.
 _DEFAULTS: Mapping[str, str] = {
     "temperature": str(DEFAULT_TEMPERATURE),
     "top_k": f"{DEFAULT_TOP_K}, all when temperature is 0",
@@ -26,9 +27,9 @@ _DEFAULTS: Mapping[str, str] = {
     "diversity_penalty": "0.0",
     "length_penalty": "1.0",
     "early_stopping": "false",
-    "max_tokens": "the model's own, else what the prompt leaves of max_model_len; 16 in completions",
+    "max_tokens": "the model's own, else as many as fit in max_model_len; 16 in completions",
     "max_completion_tokens": "max_tokens",
-    "max_output_tokens": "max_completion_tokens, max_tokens, or what the prompt leaves of max_model_len",
+    "max_output_tokens": "max_completion_tokens, max_tokens, or as many as fit in max_model_len",
     "truncation": "disabled",
     "verbosity": "medium",
     "top_logprobs": "0",
@@ -44,15 +45,15 @@ _DEFAULTS: Mapping[str, str] = {
     "include_reasoning": "true",
     "separate_reasoning": "true",
     "reasoning_format": "auto",
-    "num_assistant_tokens": "as many as pay",
-    "max_ngram_size": "as many as are the same",
+    "num_assistant_tokens": "as many as make the answer faster",
+    "max_ngram_size": "the longest match",
     "priority": "0",
     "parallel_tool_calls": "true",
     "enable_tool_guided_generation": "the server's",
 }
 
 
-def default_in_words(name: str, *, is_boolean: bool) -> str:
+def describe_default(name: str, *, is_boolean: bool) -> str:
     sampling = {field.name: field.default for field in msgspec.structs.fields(SamplingParams)}
     if name in _DEFAULTS:
         return _DEFAULTS[name]

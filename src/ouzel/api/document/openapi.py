@@ -1,4 +1,4 @@
-"""The OpenAPI 3.1 document is made from the table of operations and the wire structs."""
+"""Writes the OpenAPI 3.1 document from the table of operations and the wire structs."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -8,43 +8,46 @@ import msgspec
 from ouzel import __version__
 from ouzel.api.document.error_responses import (
     ALL_ERRORS,
-    error_refs,
-    errors_in,
+    list_errors,
     lmi_error_responses,
-    named_error_responses,
+    make_error_refs,
+    name_error_responses,
 )
-from ouzel.api.document.field_defaults import default_in_words
+from ouzel.api.document.field_defaults import describe_default
 from ouzel.api.document.schema_refs import JSON, REF, JsonObject, named_ref, schema_ref
 from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.lmi.standard import Parameters, StandardRequest
-from ouzel.api.ollama.model_name import names_taken
+from ouzel.api.ollama.model_name import list_names
 from ouzel.wire.aliases import select_aliases
 
 _LMIS = ("lmi", "sagemaker")  # dialects with LMI's bodies
-_LMI_TEXTS = ("text/plain", "text/csv")  # their other types
+_LMI_TEXTS = ("text/plain", "text/csv")  # other types of LMI's bodies
 _JSON_LINES: Mapping[Words, str] = {
     "lmi": "application/jsonlines",
     "sagemaker": "application/jsonlines",
     "ollama": "application/x-ndjson",
 }
 _ANY = "Any JSON value"
-_LMI_PREFIX = "Lmi"  # of the names of bodies whose model may be any
-_ONE_OF = {
-    "TokenizeRequest": ("text", "prompt", "messages")
-}  # fields of which a body has exactly one
+# prefix for the names of bodies that accept any model
+_LMI_PREFIX = "Lmi"
+# bodies with exactly one of these fields
+_ONE_OF = {"TokenizeRequest": ("text", "prompt", "messages")}
 _DESCRIPTION = (
-    "Every path below /v1 is also there below /v3 and /v3/v1, and tokenize, detokenize, score and rerank at the root. "
-    "A field that this document does not name is ignored, except known fields of other servers that are not "
-    "supported: these are refused with 400. Numbers may also be given as 1.0 for an integer or as a number in a "
-    "string. The real limits of n, top_logprobs and lengths are those of the server's options. With --profile ovms an "
-    "error is one string."
+    "Every path below /v1 also exists below /v3 and /v3/v1; tokenize, detokenize, score and rerank "
+    "also exist at the root. A field that this document does not name is ignored, except known "
+    "fields of other servers that are not supported: these are refused with 400. Numbers may also "
+    "be given as 1.0 for an integer or as a number in a string. The server's options set the real "
+    "limits of n, top_logprobs and lengths. With --profile ovms an error is one string."
 )
 
 
-def document(
+def build_document(
     operations: Sequence[Operation], *, root_path: str = "", model_names: Sequence[str] = ()
 ) -> JsonObject:
-    """`root_path` is the prefix of all paths, where a proxy has one. Without `model_names` a model is any string."""
+    """Returns the document. `root_path` is the prefix of all paths at a proxy.
+
+    Without `model_names` a model is any string.
+    """
     paths: dict[str, JsonObject] = {}
     for operation in operations:
         paths.setdefault(operation.path, {})[operation.method] = _operation_object(operation)
@@ -55,44 +58,39 @@ def document(
         "paths": paths,
         "components": {
             "schemas": _answer_schemas(operations) | body_schemas(operations, model_names),
-            "responses": named_error_responses(),
+            "responses": name_error_responses(),
             "securitySchemes": {"api_key": {"type": "http", "scheme": "bearer"}},
         },
-        "security": [
-            {},
-            {"api_key": []},
-        ],  # where the server has keys, every path but /health needs one
+        # if the server has keys, every path but /health needs one
+        "security": [{}, {"api_key": []}],
     }
 
 
 def body_schemas(
     operations: Sequence[Operation], model_names: Sequence[str] = ()
 ) -> dict[str, JsonObject]:
-    """Returns, by name, the schemas of the bodies and what is in them, with LMI's reading of some."""
-    lmi_bodies = _bodies([operation for operation in operations if operation.words in _LMIS])
-    in_ollamas_words = {
+    """Returns the schemas of bodies and their parts by name, with LMI's versions of some."""
+    lmi_bodies = _list_bodies([operation for operation in operations if operation.words in _LMIS])
+    ollama_bodies = {
         body.__name__ for each in operations if each.words == "ollama" for body in each.bodies
     }
-    bodies: list[StructType] = [*_bodies(operations), Parameters]
+    bodies: list[StructType] = [*_list_bodies(operations), Parameters]
     schemas = _components(bodies)
     for name, schema in schemas.items():
         _explain_fields(schema)
         if model_names:
-            _name_models(
-                schema, names_taken(model_names) if name in in_ollamas_words else model_names
-            )
+            _name_models(schema, list_names(model_names) if name in ollama_bodies else model_names)
         if name in _ONE_OF:
-            schema["oneOf"] = [_has(field) for field in _ONE_OF[name]]
+            schema["oneOf"] = [_require_field(field) for field in _ONE_OF[name]]
     for body in bodies:
         _add_aliases(schemas[body.__name__], body)
     standard = schemas[StandardRequest.__name__]["properties"]
     assert isinstance(standard, dict)
-    standard["parameters"] |= {
-        "anyOf": [schema_ref(Parameters), {"type": "null"}]
-    }  # two decoders in the code, one object
-    schemas[Parameters.__name__] = _with_any_model(schemas[Parameters.__name__])
+    # two decoders in the code are one object in the document
+    standard["parameters"] |= {"anyOf": [schema_ref(Parameters), {"type": "null"}]}
+    schemas[Parameters.__name__] = _accept_any_model(schemas[Parameters.__name__])
     for body in lmi_bodies:
-        schemas[_LMI_PREFIX + body.__name__] = _with_any_model(schemas[body.__name__])
+        schemas[_LMI_PREFIX + body.__name__] = _accept_any_model(schemas[body.__name__])
     return schemas
 
 
@@ -102,19 +100,19 @@ def _name_models(schema: JsonObject, model_names: Sequence[str]) -> None:
     field = properties.get("model")
     for kind in () if field is None else field.get("anyOf", [field]):
         if kind.get("type") == "string":
-            kind["enum"] = [*model_names, ""]  # an empty name is none
+            kind["enum"] = [*model_names, ""]  # an empty name means no name
 
 
-def _has(field: str) -> JsonObject:
-    """Null is not given."""
+def _require_field(field: str) -> JsonObject:
+    """Returns the schema of an object that has a field. A null field is absent."""
     return {"required": [field], "properties": {field: {"not": {"type": "null"}}}}
 
 
-def _bodies(operations: Sequence[Operation]) -> list[StructType]:
+def _list_bodies(operations: Sequence[Operation]) -> list[StructType]:
     return list(dict.fromkeys(body for operation in operations for body in operation.bodies))
 
 
-def _with_any_model(schema: JsonObject) -> JsonObject:
+def _accept_any_model(schema: JsonObject) -> JsonObject:
     properties = schema["properties"]
     assert isinstance(properties, dict)
     if "model" not in properties:
@@ -141,7 +139,7 @@ def _components(kinds: Sequence[object]) -> dict[str, JsonObject]:
 
 
 def _drop_titles(schema: object) -> None:
-    """A value that has a shape is not any value."""
+    """Removes the title "Any JSON value" from schemas with a shape."""
     if isinstance(schema, dict):
         if (
             schema.get("title") == _ANY
@@ -162,16 +160,19 @@ def _any_value(kind: type) -> JsonObject:
 
 
 def _explain_fields(schema: JsonObject) -> None:
-    """Puts description and default at the top of each field; msgspec writes null, which only means "not given"."""
+    """Moves description and default to the top of each field.
+
+    msgspec writes the default null, which only means that the field may be absent.
+    """
     properties = schema["properties"]
     assert isinstance(properties, dict)
     for name, field in properties.items():
         if "default" not in field:
-            continue  # required
+            continue  # the field is required
         del field["default"]
         kinds = field.get("anyOf", [])
         inner = [description for kind in kinds if (description := kind.pop("description", None))]
-        default = default_in_words(
+        default = describe_default(
             name, is_boolean=kinds == [{"type": "boolean"}, {"type": "null"}]
         )
         description = field.get("description") or " ".join(inner[:1])
@@ -179,7 +180,7 @@ def _explain_fields(schema: JsonObject) -> None:
 
 
 def _add_aliases(schema: JsonObject, body: StructType) -> None:
-    """Adds the other names of fields, which are read before a body is decoded."""
+    """Adds the aliases of fields, which are renamed before a body is decoded."""
     properties = schema["properties"]
     assert isinstance(properties, dict)
     for alias, name in select_aliases(body.__struct_encode_fields__).items():
@@ -208,7 +209,7 @@ def _operation_object(operation: Operation) -> JsonObject:
         described["parameters"] = parameters
     if operation.bodies:
         prefix = _LMI_PREFIX if operation.words in _LMIS else ""
-        schema = _either([named_ref(prefix + body.__name__) for body in operation.bodies])
+        schema = _join_schemas([named_ref(prefix + body.__name__) for body in operation.bodies])
         content: JsonObject = {JSON: {"schema": schema}}
         if operation.words in _LMIS:
             content |= {media_type: {"schema": {"type": "string"}} for media_type in _LMI_TEXTS}
@@ -221,15 +222,15 @@ def _responses(operation: Operation) -> JsonObject:
         missing = {"404": {"$ref": "#/components/responses/404"}} if "{" in operation.path else {}
         return {"200": {"description": "Yes."}, "503": {"description": "Not now."}, **missing}
     if operation.is_refused:
-        return error_refs(operation)
+        return make_error_refs(operation)
     if not operation.answers:
         text: JsonObject = {operation.media_type: {"schema": {"type": "string"}}}
         responses: JsonObject = {"200": {"description": "The answer.", "content": text}}
-        return responses | error_refs(operation) if operation.bodies else responses
+        return responses | make_error_refs(operation) if operation.bodies else responses
     schemas, _ = msgspec.json.schema_components(
         operation.answers, schema_hook=_any_value, ref_template=REF
     )
-    content: JsonObject = {JSON: {"schema": _either(list(schemas))}}
+    content: JsonObject = {JSON: {"schema": _join_schemas(list(schemas))}}
     if operation.chunks and operation.words != "ollama":
         content["text/event-stream"] = {"schema": _event(operation)}
     if operation.chunks and operation.words in _JSON_LINES:
@@ -242,18 +243,21 @@ def _responses(operation: Operation) -> JsonObject:
         return responses | {"503": {"description": "Not now.", "content": content}}
     if operation.words == "lmi":
         return responses | lmi_error_responses()
-    return responses | error_refs(operation)
+    return responses | make_error_refs(operation)
 
 
 def _event(operation: Operation) -> JsonObject:
-    """OpenAPI 3.1 has no keyword for one event of a stream; by custom the schema is that of each event."""
+    """Returns the schema of each event of a stream.
+
+    OpenAPI 3.1 has no keyword for one event; by custom the schema describes each event.
+    """
     data = {
         "type": "string",
-        "if": {"const": "[DONE]"},  # the last event, unless an error was
+        "if": {"const": "[DONE]"},  # the last event, unless the stream ended with an error
         "else": {
             "contentMediaType": JSON,
-            "contentSchema": _either(
-                [schema_ref(kind) for kind in (*operation.chunks, *errors_in(operation.words))]
+            "contentSchema": _join_schemas(
+                [schema_ref(kind) for kind in (*operation.chunks, *list_errors(operation.words))]
             ),
         },
     }
@@ -265,5 +269,5 @@ def _event(operation: Operation) -> JsonObject:
     }
 
 
-def _either(schemas: list[JsonObject]) -> JsonObject:
+def _join_schemas(schemas: list[JsonObject]) -> JsonObject:
     return schemas[0] if len(schemas) == 1 else {"anyOf": schemas}

@@ -1,4 +1,4 @@
-"""Schemas of the OpenAPI document are named after their structs, and referred to by these names."""
+"""Refers to schemas of the OpenAPI document, which have the names of their structs."""
 
 from ouzel.api.endpoint.operation import StructType
 

@@ -97,7 +97,6 @@ class Catalogue:
     @property
     def reason(self) -> str:
         """Returns the reason of the state, as a text for people."""
-        """Says of the state to people why it is."""
         state = self.state
         reasons = [
             each.model.engine.reason for each in self._served if each.model.engine.state is state
@@ -133,8 +132,10 @@ class Catalogue:
                 )
 
     def add(self, model: ServedModel) -> Services:
-        """Serves a model, and its adapters, from now on. Raises InvalidRequest if a name is
-        taken."""
+        """Serves a model, and its adapters, from now on.
+
+        Raises InvalidRequest if a name is taken.
+        """
         adapted = (
             []
             if model.adapter
@@ -152,14 +153,15 @@ class Catalogue:
         return services
 
     def arrange(self, names: Iterable[str]) -> None:
-        """Orders the models by these names, also models that are added later; other models come
-        last."""
+        """Orders models by these names, now and when models are added; others come last."""
         self._places = {name: place for place, name in enumerate(names)}
         self._served.sort(key=self._place)
 
     def _place(self, services: Services) -> int:
-        """Returns the position of a model in the order. Adapters have the position of their
-        model."""
+        """Returns the position of a model in the order.
+
+        Adapters have the position of their model.
+        """
         model = services.model
         return self._places.get((model.parent_names or model.names)[0], len(self._places))
 

@@ -81,8 +81,10 @@ class ModelChanges:
         await asyncio.gather(self.catalogue.shared.runs.drain(timeout_s), *leaving)
 
     async def unload(self, name: str) -> None:
-        """Removes a model from the catalogue; its running requests may end. Raises
-        ModelNotFound."""
+        """Removes a model from the catalogue; its running requests may end.
+
+        Raises ModelNotFound.
+        """
         loader, services = self._require_loader(), self.catalogue.find(name)
         if services.model.adapter:
             await self.unload_adapter(name)
@@ -122,8 +124,10 @@ class ModelChanges:
         return adapted
 
     async def unload_adapter(self, name: str) -> None:
-        """Removes an adapter from the catalogue; its running requests may end. Raises
-        ModelNotFound."""
+        """Removes an adapter from the catalogue; its running requests may end.
+
+        Raises ModelNotFound.
+        """
         services = next((each for each in self.catalogue if each.model.adapter == name), None)
         if services is None or not name:
             raise ModelNotFound(f"there is no adapter {name[:100]!r}", param="lora_name")

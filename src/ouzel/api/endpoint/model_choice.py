@@ -1,5 +1,7 @@
-"""Chooses the model of a request by its body. Endpoints with other rules have functions of their
-own."""
+"""Chooses the model of a request by its body.
+
+Endpoints with other rules have functions of their own.
+"""
 
 from collections.abc import Callable
 

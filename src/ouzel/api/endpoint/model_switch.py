@@ -68,8 +68,10 @@ class ModelSwitch:
             await self._app(services)(scope, receive, send)
 
     def _check_places(self) -> Services:
-        """Returns the first model. Raises Overloaded if all models are full, before the body is
-        read."""
+        """Returns the first model.
+
+        Raises Overloaded if all models are full, before the body is read.
+        """
         served = list(self._catalogue) or [self._catalogue.first]
         if not any(each.model.engine.num_free for each in served):
             served[0].admission.take_place().close()

@@ -29,8 +29,10 @@ _MAX_WAITING_TEXTS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedServices:
-    """Holds the services that all models of an application share. Without a store, `store` is
-    None."""
+    """Holds the services that all models of an application share.
+
+    Without a store, `store` is None.
+    """
 
     limits: LimitsConfig
     config: ServerConfig

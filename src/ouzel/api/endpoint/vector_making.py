@@ -75,8 +75,7 @@ class VectorMaker:
         priority: int = 0,
         token_ids: tuple[int, ...] = (),
     ) -> tuple[NDArray[np.float32], Usage]:
-        """Returns vectors as an array [texts, vector size], and the usage; with `token_ids` their
-        logits."""
+        """Returns an array [texts, vector size], or the logits of `token_ids`, and the usage."""
         exchange = get_exchange(request.scope)
         run = VectorRun(
             texts,

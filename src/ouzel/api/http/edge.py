@@ -97,8 +97,7 @@ def _warning_headers(exchange: Exchange) -> Iterable[tuple[bytes, bytes]]:
 
 
 def _as_printable_ascii(text: str) -> str:
-    """Escapes other characters as Python does, because HTTP servers refuse to send control
-    characters."""
+    """Escapes other characters as Python does: HTTP servers refuse control characters."""
     return _NOT_PRINTABLE_ASCII.sub(
         lambda match: match[0].encode("unicode_escape").decode("ascii"), text
     )

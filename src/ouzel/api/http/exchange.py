@@ -36,8 +36,10 @@ class LoggedWork(Protocol):
 
 @dataclass(slots=True)
 class Exchange:
-    """Records the facts of one request. The endpoint adds the generation; the edge logs the
-    record."""
+    """Records the facts of one request.
+
+    The endpoint adds the generation; the edge logs the record.
+    """
 
     request_id: str
     arrival_s: float = field(default_factory=time.perf_counter)

@@ -50,8 +50,10 @@ def openai_style(fault: Fault) -> ErrorAnswer:
 
 
 def make_fault(error: BaseException) -> Fault:
-    """Returns the facts of an exception for the client. Exceptions that are not ours stay
-    secret."""
+    """Returns the facts of an exception for the client.
+
+    Exceptions that are not ours stay secret.
+    """
     match error:
         case TryLater(retry_after_s=seconds):
             return _fault(error, [(b"retry-after", str(max(1, math.ceil(seconds))).encode())])

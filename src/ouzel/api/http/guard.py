@@ -25,8 +25,10 @@ class ApiKeyCheck:
         open_paths: Collection[str] = OPEN_PATHS,
         own_key_paths: Collection[str] = (),
     ) -> None:
-        """`open_paths` may be read without a key. Endpoints at `own_key_paths` check keys
-        themselves."""
+        """`open_paths` may be read without a key.
+
+        Endpoints at `own_key_paths` check keys themselves.
+        """
         self._app = app
         self._open_paths = open_paths
         self._own_key_paths = own_key_paths
@@ -83,8 +85,10 @@ class AdminKeyCheck:
 
 
 def key_id(key: bytes) -> str:
-    """Returns the digest of a key. It is the same after a restart, and the key cannot be
-    derived."""
+    """Returns the digest of a key.
+
+    It is the same after a restart, and the key cannot be derived.
+    """
     return hashlib.blake2b(key, digest_size=16, person=b"ouzel key id").hexdigest()
 
 

@@ -24,12 +24,13 @@ _CONTAINERS_HOST = ("host.docker.internal", "host.containers.internal")
 
 
 class HostCheck:
-    """Raises InvalidRequest for a missing, repeated or malformed Host, ForeignHost for another
-    host."""
+    """Raises InvalidRequest for a faulty Host header, and ForeignHost for another host."""
 
     def __init__(self, app: ASGIApp, allowed: frozenset[str] | None) -> None:
-        """`allowed` are lower-case names, besides addresses and localhost. None allows all
-        hosts."""
+        """`allowed` are lower-case names, besides addresses and localhost.
+
+        None allows all hosts.
+        """
         self._app = app
         self._allowed = allowed
         # Host headers that were allowed lately: most requests have the same

@@ -54,8 +54,7 @@ class Paths:
         return path in self._plain or self._others.match(path) is not None
 
     def template(self, path: str) -> str:
-        """Returns the path as its operation spells it, without a client's values, or an empty
-        text."""
+        """Returns the operation's path, without a client's values, or an empty text."""
         if path in self._plain:
             return path
         return next(
@@ -92,8 +91,10 @@ class Paths:
     def make_error(
         self, method: str, path: str, *, main_paths: Iterable[str], is_websocket: bool
     ) -> UnknownUrl:
-        """Returns the error for an unknown path. It suggests a similar path, or names
-        `main_paths`."""
+        """Returns the error for an unknown path.
+
+        It suggests a similar path, or names `main_paths`.
+        """
         hint = self._socket_hint() if is_websocket else self._hint(method, path, main_paths)
         return UnknownUrl(f"unknown URL: {method} {path[:_MAX_SHOWN]}{hint}")
 

@@ -1,5 +1,4 @@
-"""Reads the query of a URL as strictly as a body: errors name the parameter, the log the
-unknown."""
+"""Reads the query of a URL as strictly as a body. The log names unknown parameters."""
 
 from collections.abc import Collection
 
@@ -14,8 +13,10 @@ _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
 class Query:
     def __init__(self, params: QueryParams, *known: str) -> None:
-        """`known` are the parameters of the endpoint. Lists are spelled `name=a&name=b` or
-        `name[]=a`."""
+        """`known` are the parameters of the endpoint.
+
+        Lists are spelled `name=a&name=b` or `name[]=a`.
+        """
         self._values: dict[str, list[str]] = {}
         for name, value in params.multi_items():
             self._values.setdefault(name.removesuffix("[]"), []).append(value)

@@ -39,10 +39,10 @@ _UNTOLD = "…"
 
 @dataclass(frozen=True, slots=True)
 class RefusalReason:
-    """Holds the reason of a refusal. `error` is the code of the answer, or its type without a
-    code."""
+    """Holds the reason of a refusal.
 
-    """`error` is the code of the answer, or its type where it has no code."""
+    `error` is the code of the answer, or its type without a code.
+    """
 
     error: str
     field: str | None
@@ -73,8 +73,10 @@ def _our_field(error: OuzelError, reason: str) -> str | None:
 
 
 def _our_part_of_path(path: str, *, has_own_end: bool) -> str:
-    """Cuts a field's path before names that the client chose. An unknown field's last name is
-    one."""
+    """Cuts a field's path before names that the client chose.
+
+    An unknown field's last name is one.
+    """
     names = path.split(".")
     num_own = len(names) if has_own_end else len(names) - 1
     for position, name in enumerate(names[:num_own]):

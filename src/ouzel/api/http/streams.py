@@ -2,8 +2,8 @@
 
 Rules
 1. The response starts with the first piece, so that an error before it has its own status. It
-   starts
-   with a comment if no piece comes for `keepalive_s`: clients and proxies give up on silence.
+   starts with a comment if no piece comes for `keepalive_s`: clients and proxies give up on
+   silence.
 2. While a piece or a comment is being sent, nothing else is sent: at most one of them waits for the
    client to read.
 3. One timer per stream watches for silence. A piece costs no more than reading the clock.

@@ -1,11 +1,13 @@
-"""Which adapter each input of an invocation uses.
+"""Finds the adapter for each input of an invocation.
 
-The header X-Amzn-SageMaker-Adapter-Identifier, the query or a custom attribute names one adapter for all inputs, and
-then the body's names do not count. Else `adapters` in the body has a name for all inputs, or a list with a name for
-each; an empty name is the model as it is. `parameters.adapter_id` is the name in text-generation-inference.
+The header X-Amzn-SageMaker-Adapter-Identifier, the query or a custom attribute names one adapter
+for all inputs; then names in the body are ignored. Else `adapters` in the body has a name for all
+inputs, or a list with a name for each; an empty name means no adapter. `parameters.adapter_id` is
+the field of text-generation-inference.
 
-`choice.by_name` has led the request to the model of its first adapter, and has refused names that are not of adapters
-of the same model. So a model without an adapter refuses every name, and a model with one takes all of them.
+`choice.choose_by_name` has sent the request to the model of its first adapter, and has refused
+adapters of other models. So a model without an adapter refuses every name, and a model with an
+adapter takes all names.
 """
 
 import msgspec
@@ -15,11 +17,11 @@ from ouzel.generation import ServedModel
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.validation_errors import shown
 
-_MAX_SHOWN = 100  # characters of a name
+_MAX_SHOWN = 100  # longest part shown of a name, in characters
 
 
 class UnknownAdapter(InvalidRequest):
-    """The model of the request has no adapter of that name."""
+    """Refuses the name of an adapter that the model of the request lacks."""
 
     def __init__(self, name: str) -> None:
         super().__init__("no adapter is registered", param="adapters")
@@ -39,8 +41,11 @@ class _Names(msgspec.Struct):
     parameters: _Parameters | None = None
 
 
-def names_in(body: bytes) -> list[str]:
-    """Returns the names in a JSON body, without empty names; none where the body cannot be read."""
+def read_names(body: bytes) -> list[str]:
+    """Returns the adapter names in a JSON body, without empty names.
+
+    The list is empty if the body cannot be read.
+    """
     try:
         named = msgspec.json.decode(body, type=_Names)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
@@ -68,14 +73,18 @@ def take_adapters(
         return [named] * num_inputs
     if len(named) != num_inputs:
         raise InvalidRequest(
-            f"Number of adapters is not equal to the number of inputs, given {len(named)} and {num_inputs}",
+            "Number of adapters is not equal to the number of inputs, "
+            f"given {len(named)} and {num_inputs}",
             param="adapters",
         )
     return named
 
 
 def _take_names(fields: JsonObject) -> str | list[str]:
-    """Removes both fields. Raises InvalidRequest where they contradict each other, or have another type."""
+    """Removes both fields, and returns their names.
+
+    Raises InvalidRequest if the fields differ, or have a wrong type.
+    """
     adapters, adapter_id = fields.pop("adapters", None), None
     parameters = fields.get("parameters")
     if isinstance(parameters, dict):

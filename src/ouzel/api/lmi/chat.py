@@ -1,4 +1,4 @@
-"""In LMI's chat schema the request is OpenAI's with other defaults, and the answer is OpenAI's in other words."""
+"""Reads and answers LMI's chat schema: OpenAI's with other defaults and other answers."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,7 +9,7 @@ from msgspec import UNSET, UnsetType
 
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
-from ouzel.api.lmi.defaults import with_defaults
+from ouzel.api.lmi.defaults import fill_defaults
 from ouzel.api.openai.chat import accept_chat
 from ouzel.api.openai.chat_answer import (
     ChatAnswer,
@@ -38,9 +38,10 @@ class ChatSchema:
     def prepare(
         self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        fields = with_defaults(fields, self._model)
+        fields = fill_defaults(fields, self._model)
         if not fields.get("logprobs") and fields.pop("top_logprobs", None) is not None:
-            log_ignored({"top_logprobs"})  # LMI reads it only where logprobs is true
+            # LMI reads top_logprobs only if logprobs is true
+            log_ignored({"top_logprobs"})
         request = decode_object(fields, ChatCompletionRequest)
         chat = read_chat(request, self._model, self._limits)
         options = msgspec.structs.replace(chat.options, default_max_tokens=self._default_max_tokens)
@@ -61,7 +62,7 @@ class LmiLogprobs(msgspec.Struct):
 
 
 class StrictTopLogprob(msgspec.Struct):
-    """The number stands where the text belongs, as LMI streams it."""
+    """Holds an alternative as LMI streams it: with the log probability in the place of the text."""
 
     token: float
     logprob: float
@@ -123,7 +124,10 @@ class LmiChatCompletion(msgspec.Struct):
 
 
 class LmiChatAnswer:
-    """Implements `Answer`: it has no model names, LMI's finish reasons, and no chunk without a content."""
+    """Writes OpenAI's answer in LMI's form.
+
+    It has no model name, LMI's finish reasons, and a content in each chunk.
+    """
 
     def __init__(self, openai: ChatAnswer, framing: Framing, *, is_strict: bool) -> None:
         self.is_stream = openai.is_stream
@@ -132,7 +136,10 @@ class LmiChatAnswer:
         self._is_strict = is_strict
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[LmiChunk]:
-        """The finish reason of a choice is in the chunk of its last text, where that comes in the same wake-up."""
+        """Returns the chunks of one wake-up.
+
+        If a choice ends in this wake-up, the chunk of its last text has the finish reason.
+        """
         chunks: list[LmiChunk] = []
         newest: dict[int, LmiChunkChoice] = {}
         for chunk in self._openai.chunks(events, usage):
@@ -174,7 +181,7 @@ class LmiChatAnswer:
         shown = _logprobs(logprobs)
         if shown is None or not self._is_strict:
             return shown
-        return [StrictLogprobs([_strict(entry) for entry in shown.content])]
+        return [StrictLogprobs([_make_strict(entry) for entry in shown.content])]
 
 
 def _chunk(chunk: ChatCompletionChunk, choices: list[LmiChunkChoice]) -> LmiChunk:
@@ -212,18 +219,18 @@ def _logprobs(logprobs: ChatLogprobs | None) -> LmiLogprobs | None:
     return (
         None
         if logprobs is None
-        else LmiLogprobs([_with_sampled(entry) for entry in logprobs.content])
+        else LmiLogprobs([_add_sampled(entry) for entry in logprobs.content])
     )
 
 
-def _with_sampled(entry: ContentLogprob) -> ContentLogprob:
-    """The sampled token is always among the alternatives, as LMI's clients expect."""
+def _add_sampled(entry: ContentLogprob) -> ContentLogprob:
+    """Adds the sampled token to the alternatives, where LMI's clients expect it."""
     sampled = TopLogprob(entry.token, entry.logprob, entry.bytes)
     if sampled not in entry.top_logprobs:
         entry.top_logprobs.append(sampled)
     return entry
 
 
-def _strict(entry: ContentLogprob) -> StrictContentLogprob:
+def _make_strict(entry: ContentLogprob) -> StrictContentLogprob:
     top = [StrictTopLogprob(each.logprob, each.logprob, each.bytes) for each in entry.top_logprobs]
     return StrictContentLogprob(entry.token, entry.logprob, entry.bytes, top)

@@ -1,4 +1,4 @@
-"""Which model an invocation is for: the path, the query, a custom attribute, a header or an adapter names it."""
+"""Chooses the model of an invocation: by path, query, custom attribute, header or adapter."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -10,35 +10,37 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_choice import read_model_name
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import get_header
-from ouzel.api.lmi.adapters import UnknownAdapter, names_in
+from ouzel.api.lmi.adapters import UnknownAdapter, read_names
 from ouzel.errors import ModelNotFound
 from ouzel.generation import ServedModel
 
-_CUSTOM_ATTRIBUTES = b"x-amzn-sagemaker-custom-attributes"  # a=b;c=d
+# the header's value: a=b;c=d
+_CUSTOM_ATTRIBUTES = b"x-amzn-sagemaker-custom-attributes"
 _ADAPTER_HEADER = b"x-amzn-sagemaker-adapter-identifier"
-_MAX_SHOWN = 100  # characters of a name
+_MAX_SHOWN = 100  # longest part shown of a name, in characters
 
 
-def by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Chooses by the names beside the body, else by the body, in which the name of an unknown model changes nothing.
+def choose_by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Chooses by the names beside the body, else by the body. An unknown name in the body is
+    ignored.
 
-    An adapter that is named comes before a model. Raises UnknownAdapter.
+    The name of an adapter overrides the name of a model. Raises UnknownAdapter.
     """
     attributes = read_attributes(scope)
     adapter = adapter_beside_body(scope, attributes)
-    adapters = [adapter] if adapter else names_in(body)
+    adapters = [adapter] if adapter else read_names(body)
     if adapters:
-        return _adapted(catalogue, adapters)
-    name = _named(scope, attributes, "model_name") or read_model_name(body)
+        return _find_adapted(catalogue, adapters)
+    name = _find_name(scope, attributes, "model_name") or read_model_name(body)
     for each in catalogue:
-        if name in _spellings(each.model.names):
+        if name in _list_spellings(each.model.names):
             return each
     catalogue.check_loading(name)
     return catalogue.first
 
 
-def _adapted(catalogue: Catalogue, adapters: Sequence[str]) -> Services:
-    """Returns the model with the first of the adapters; all must be adapters of one model."""
+def _find_adapted(catalogue: Catalogue, adapters: Sequence[str]) -> Services:
+    """Returns the model with the first of the adapters. All must be adapters of one model."""
     served = {each.model.adapter: each for each in catalogue if each.model.adapter}
     for name in adapters:
         if (
@@ -50,33 +52,34 @@ def _adapted(catalogue: Catalogue, adapters: Sequence[str]) -> Services:
 
 
 def check_model(model: ServedModel, scope: Scope, attributes: Mapping[str, str]) -> None:
-    """Raises UnknownAdapter or ModelNotFound where another name than the model's stands beside the body.
+    """Checks the names beside the body.
 
-    Models have no versions. A client that names an adapter may also name the model that it adapts.
+    Raises UnknownAdapter or ModelNotFound for a name of another model, or for a version: models
+    have no versions. With an adapter, the name of its base model is allowed too.
     """
     adapter = adapter_beside_body(scope, attributes)
     if adapter and adapter != model.adapter:
         raise UnknownAdapter(adapter)
-    names = _spellings(model.names) | _spellings(model.parent_names)
+    names = _list_spellings(model.names) | _list_spellings(model.parent_names)
     for key in ("model_name", "model_version"):
-        value = _named(scope, attributes, key)
+        value = _find_name(scope, attributes, key)
         if value is not None and (key == "model_version" or value not in names):
             raise ModelNotFound(f"Model or workflow not found: {value[:_MAX_SHOWN]}", param=key)
 
 
 def adapter_beside_body(scope: Scope, attributes: Mapping[str, str]) -> str:
-    """Returns the name of an adapter in a header, the query or a custom attribute; else an empty text."""
-    return get_header(scope, _ADAPTER_HEADER) or _named(scope, attributes, "adapter") or ""
+    """Returns the adapter's name in a header, the query or a custom attribute, or an empty text."""
+    return get_header(scope, _ADAPTER_HEADER) or _find_name(scope, attributes, "adapter") or ""
 
 
 def read_attributes(scope: Scope) -> dict[str, str]:
-    """Returns the custom attributes by their names in small letters."""
+    """Returns the custom attributes by their lower-case names."""
     text = get_header(scope, _CUSTOM_ATTRIBUTES) or ""
     pairs = (pair.partition("=") for pair in text.split(";") if pair.strip())
     return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
-def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
+def _find_name(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
     query = dict(parse_qsl(scope["query_string"].decode("latin-1")))
     path = scope["path_params"]
     return next(
@@ -85,8 +88,8 @@ def _named(scope: Scope, attributes: Mapping[str, str], key: str) -> str | None:
     )
 
 
-def _spellings(names: Sequence[str]) -> set[str]:
-    """Returns the names, with their spellings in LMI and as names of SageMaker endpoints."""
+def _list_spellings(names: Sequence[str]) -> set[str]:
+    """Returns the names, also in the spelling of LMI and of SageMaker endpoints."""
     lmis = (re.sub(r"\W", "_", name) for name in names)
     endpoints = (re.sub(r"[^a-zA-Z0-9]+", "-", name).strip("-") for name in names)
     return {*names, *lmis, *endpoints}

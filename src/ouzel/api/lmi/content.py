@@ -1,14 +1,17 @@
-"""The bytes of an invocation's body become JSON values, by its content type."""
+"""Parses the body of an invocation by its content type."""
 
 from ouzel.api.lmi.csv_body import read_csv
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import parse_value
 
-_MAX_SHOWN = 60  # characters of a content type
+_MAX_SHOWN = 60  # longest part shown of a content type, in characters
 
 
 def read_content(content_type: str, body: bytes) -> object:
-    """Returns JSON: of plain text and CSV the fields of LMI's standard schema. Raises InvalidRequest."""
+    """Returns a JSON value. Plain text and CSV become fields of LMI's standard schema.
+
+    Raises InvalidRequest.
+    """
     media_type = content_type.partition(";")[0].strip().lower()
     match media_type:
         case "application/json":

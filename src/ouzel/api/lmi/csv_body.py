@@ -1,12 +1,12 @@
-"""A body of the type text/csv is read as LMI reads it (`decode_csv` of djl-serving's Python handlers).
+"""Reads a body of the type text/csv, as `decode_csv` of djl-serving's Python handlers does.
 
-The first row names the columns. The column `inputs` has a text in each row, and these texts are the `inputs` of LMI's
-standard schema; other columns are not read. Without that column each row is an object with a field for each column,
-and the objects are the `inputs`. LMI takes the columns of a question and its context there; no model here answers
-these. The columns `text` and `text_pair`, or `key` and `value`, make pairs for a model that ranks, which LMI takes as
-JSON only.
+The first row names the columns. The column `inputs` has a text in each row; these texts are the
+`inputs` of LMI's standard schema, and other columns are ignored. Without that column each row is an
+object with a field for each column, and the objects are the `inputs`. LMI takes the columns of a
+question and its context there; no model here answers these. The columns `text` and `text_pair`, or
+`key` and `value`, make pairs for a ranking model; LMI takes these pairs only as JSON.
 
-LMI fills missing cells with null and drops cells without a column. Here such rows are refused.
+LMI fills missing cells with null and drops cells without a column. This server refuses such rows.
 """
 
 import csv
@@ -19,13 +19,13 @@ from ouzel.wire.decode import JsonObject, log_ignored
 
 _TEXTS = "inputs"
 _PAIRS = (("text", "text_pair"), ("key", "value"))
-_MAX_SEPARATORS = (
-    2**20
-)  # of a body, whether they stand in texts or between them: each may begin a string
-_MAX_ROWS = 2**16  # more than any endpoint takes
-_MAX_SHOWN = 60  # characters of the names of columns
+# limit of commas and line ends in a body: each may begin a string
+_MAX_SEPARATORS = 2**20
+_MAX_ROWS = 2**16  # more rows than any endpoint takes
+_MAX_SHOWN = 60  # longest part shown of the names of columns, in characters
 
-csv.field_size_limit(2**31 - 1)  # the length of a body is limited before
+# The length of a body is limited before.
+csv.field_size_limit(2**31 - 1)
 
 
 def read_csv(body: bytes) -> JsonObject:
@@ -33,7 +33,7 @@ def read_csv(body: bytes) -> JsonObject:
     rows = _rows(body)
     _, header = next(rows, (1, []))
     columns = [name.strip().lower() for name in header]
-    wanted = _wanted(columns)
+    wanted = _choose_columns(columns)
     log_ignored({f"column {name}" for name in columns if name not in wanted})
     places = [columns.index(name) for name in wanted]
     cells = [[_cell(number, row, columns, place) for place in places] for number, row in rows]
@@ -46,13 +46,14 @@ def read_csv(body: bytes) -> JsonObject:
     return {_TEXTS: [dict(zip(wanted, row, strict=True)) for row in cells]}
 
 
-def _wanted(columns: Sequence[str]) -> tuple[str, ...]:
-    """Returns the names of the columns that are read."""
+def _choose_columns(columns: Sequence[str]) -> tuple[str, ...]:
+    """Returns the names of the columns to read."""
     found = next((names for names in ((_TEXTS,), *_PAIRS) if set(names) <= {*columns}), None)
     if found is None:
         given = ", ".join(columns)[:_MAX_SHOWN] or "nothing"
         raise InvalidRequest(
-            f"the first row of a CSV body must name the column inputs, or the columns text and text_pair, given {given}"
+            "the first row of a CSV body must name the column inputs, or the columns text and "
+            f"text_pair, given {given}"
         )
     for name in found:
         if columns.count(name) > 1:
@@ -73,21 +74,24 @@ def _cell(number: int, row: Sequence[str], columns: Sequence[str], place: int) -
             else ": a text with a comma needs quotes"
         )
         raise InvalidRequest(
-            f"row {number} of a CSV body must have {len(columns)} cells, as the first row has, given {len(row)}{hint}"
+            f"row {number} of a CSV body must have {len(columns)} cells, as the first row has, "
+            f"given {len(row)}{hint}"
         )
     if not row[place]:
         raise InvalidRequest(
-            f"row {number} of a CSV body must have a text in the column {columns[place]}, given none"
+            f"row {number} of a CSV body must have a text in the column {columns[place]}, "
+            "given none"
         )
     return row[place]
 
 
 def _rows(body: bytes) -> Iterator[tuple[int, list[str]]]:
-    """Yields the rows that are not empty, with their numbers: the first row is 1."""
+    """Yields the rows that are not empty, with their numbers, from 1."""
     num_separators = sum(body.count(separator) for separator in (b",", b"\n", b"\r"))
     if num_separators > _MAX_SEPARATORS:
         raise InvalidRequest(
-            f"a CSV body must have <= {_MAX_SEPARATORS} commas and line ends, given {num_separators}"
+            f"a CSV body must have <= {_MAX_SEPARATORS} commas and line ends, "
+            f"given {num_separators}"
         )
     try:
         text = body.decode("utf-8-sig")

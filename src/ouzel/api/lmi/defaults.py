@@ -1,4 +1,4 @@
-"""OpenAI's schemas ask for what LMI's leave out of a body; it is filled in here."""
+"""Fills in fields that OpenAI's schemas require and LMI's bodies omit."""
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
@@ -6,8 +6,11 @@ from ouzel.wire.decode import JsonObject, log_ignored
 from ouzel.wire.validation_errors import shown
 
 
-def with_defaults(fields: JsonObject, model: ServedModel) -> JsonObject:
-    """`model` never chooses in LMI, and all tokens may be drawn where neither request nor model limits them."""
+def fill_defaults(fields: JsonObject, model: ServedModel) -> JsonObject:
+    """Returns the fields with the model's name, and without a limit `top_k` unless one is set.
+
+    In LMI the field `model` chooses nothing.
+    """
     name = fields.get("model")
     if not isinstance(name, str | None):
         raise InvalidRequest(f"must be a string, given {shown(name)}", field="model")

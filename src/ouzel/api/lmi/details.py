@@ -1,6 +1,6 @@
-"""The answer in LMI's own schema has a text, its tokens one by one, and how it came about.
+"""Writes answers in LMI's own schema: a text, its tokens one by one, and details of the generation.
 
-Every generated token has exactly one entry; those that end a choice and are not shown have an empty text.
+Every generated token has exactly one entry; hidden tokens at the end have an empty text.
 """
 
 from collections.abc import Sequence
@@ -27,15 +27,15 @@ from ouzel.types.step_output import FinishReason
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """Says what an answer has."""
+    """Describes the shape of an answer."""
 
-    is_batch: bool  # a list of answers
+    is_batch: bool  # whether the answer is a list
     is_stream: bool
     is_tgi: bool
-    n: int  # of each prompt
-    is_beam_search: bool  # whose outputs come best first
+    n: int  # choices of each prompt
+    is_beam_search: bool  # whether the outputs come best first
     has_details: bool
-    shows_prompt: bool  # before the text
+    shows_prompt: bool  # whether the prompt stands before the text
     num_top_tokens: int
     skips_special_tokens: bool
 
@@ -48,7 +48,7 @@ class SequenceDetails(msgspec.Struct):
     finish_reason: str
     generated_tokens: int
     tokens: list[Token]
-    generated_text: str | UnsetType = UNSET  # in best_of_sequences
+    generated_text: str | UnsetType = UNSET  # set in best_of_sequences
     top_tokens: list[list[Token]] | UnsetType = UNSET
 
 
@@ -72,11 +72,11 @@ class StreamDetails(msgspec.Struct):
     generated_tokens: int
     inputs: str
     prefill: list[Token] | UnsetType = UNSET
-    input_length: int | UnsetType = UNSET  # TGI's
+    input_length: int | UnsetType = UNSET  # TGI's field
 
 
 class Line(msgspec.Struct):
-    """A line of a stream has one token; the last one has the rest."""
+    """Holds a line of a stream: one token; in the last line also the text and the details."""
 
     token: Token | None
     top_tokens: list[Token] | UnsetType = UNSET
@@ -85,7 +85,7 @@ class Line(msgspec.Struct):
 
 
 class Choice:
-    """Collects what has come of one sequence."""
+    """Collects the output of one sequence."""
 
     def __init__(self, texts: TokenTexts) -> None:
         self.tokens: list[ShownToken] = []
@@ -93,10 +93,10 @@ class Choice:
         self._texts = texts
 
     def take(self, event: Event) -> list[ShownToken]:
-        """Returns the tokens whose text is known by now."""
+        """Takes an event, and returns the tokens with a text that is complete by now."""
         match event:
             case PromptScored():
-                return []  # belongs to no choice
+                return []  # it belongs to no choice
             case Output(deltas=deltas, logprobs=logprobs):
                 text = "".join(
                     delta.text
@@ -131,7 +131,7 @@ class Choice:
 
 
 class StandardAnswer:
-    """Implements `Answer` in LMI's own schema."""
+    """Writes the answers of LMI's own schema."""
 
     def __init__(
         self,
@@ -145,8 +145,9 @@ class StandardAnswer:
         self.framing = framing
         self._shape = shape
         self._requests = requests
-        self._texts = texts  # of the prompts, as they were given
-        self._prefills: dict[int, list[Token]] = {}  # by the index of the prompt's first choice
+        self._texts = texts  # texts of the prompts, as in the body
+        # tokens of prompts, by the index of the prompt's first choice
+        self._prefills: dict[int, list[Token]] = {}
         self._writer = TokenWriter(model, is_tgi=shape.is_tgi, num_top_tokens=shape.num_top_tokens)
         self._choices = [
             Choice(TokenTexts(model, request, skips_special_tokens=shape.skips_special_tokens))
@@ -155,7 +156,7 @@ class StandardAnswer:
         ]
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[Line]:
-        """Returns lines of the only choice, of which the last one has everything."""
+        """Returns lines of the only choice. The last line has the text and the details."""
         lines: list[Line] = []
         for event in events:
             (choice,) = self._choices

@@ -1,4 +1,4 @@
-"""LMI tells what its model handler refuses as a 424, and the rest as an object of its front end."""
+"""Writes errors in the forms of LMI's model handler (status 424) and front end."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -8,7 +8,7 @@ import msgspec
 from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
 from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound
 
-CHAT_PATH = "/v1/chat/completions"  # is LMI's with its profile
+CHAT_PATH = "/v1/chat/completions"  # LMI's with LMI's profile
 _PREFIXES = ("/invocations", "/predictions", "/models/", "/ping")
 _PREFIX = "Input Parsing failed. Ensure that the request payload is valid. "
 _TYPES: dict[int, str] = {
@@ -27,17 +27,13 @@ _SAGEMAKER_CODES: dict[int, str] = {
     HTTPStatus.UNAUTHORIZED: "AccessDeniedException",
     HTTPStatus.SERVICE_UNAVAILABLE: "ServiceUnavailable",
 }
-SAGEMAKER_STATUSES = {
-    "400": "424",
-    "404": "400",
-    "429": "503",
-    "500": "424",
-}  # by the status of the same fault in OpenAI's dialect
+# SageMaker's statuses by the statuses of OpenAI's dialect
+SAGEMAKER_STATUSES = {"400": "424", "404": "400", "429": "503", "500": "424"}
 _FIRST_OF_SERVER = 500
 
 
 class UnknownSchema(InvalidRequest):
-    """The body has none of the fields that tell the schemas apart."""
+    """Refuses a body without any field that tells the schemas apart."""
 
     code = "unknown_schema"
 
@@ -59,11 +55,11 @@ class FrontEndError(msgspec.Struct):
 
 
 class SageMakerError(msgspec.Struct, omit_defaults=True):
-    """AWS's clients raise an exception that is named by the code."""
+    """Holds an error. AWS's clients raise an exception named by the code."""
 
     code: str
     Message: str
-    OriginalStatusCode: int = 0  # of a model's own error, with the next field
+    OriginalStatusCode: int = 0  # set for errors of the model, as the next field
     OriginalMessage: str = ""
 
 
@@ -107,6 +103,6 @@ def sagemaker_style(fault: Fault) -> ErrorAnswer:
 
 
 def lmi_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
-    """Maps the beginnings of paths to the style of their errors."""
+    """Maps prefixes of paths to the style of their errors."""
     paths = (*_PREFIXES, CHAT_PATH) if profile == "lmi" else _PREFIXES
     return dict.fromkeys(paths, lmi_style) | {"/endpoints": sagemaker_style}

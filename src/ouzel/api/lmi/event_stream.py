@@ -1,8 +1,8 @@
-"""AWS's event stream encoding: messages of named headers and a payload, each with its lengths and two checksums.
+"""Encodes AWS's event stream: messages of named headers and a payload, with lengths and checksums.
 
-A message is: its whole length, the length of its headers (4 bytes each), the CRC-32 of these eight bytes, the headers,
-the payload, the CRC-32 of all bytes before. All numbers are big-endian. SageMaker sends each piece of a container's
-stream as the payload of a message of the type PayloadPart.
+A message has its whole length, the length of its headers (4 bytes each), the CRC-32 of these eight
+bytes, the headers, the payload, and the CRC-32 of all bytes before. All numbers are big-endian.
+SageMaker sends each piece of a container's stream as the payload of a PayloadPart message.
 """
 
 import struct
@@ -12,8 +12,8 @@ from zlib import crc32
 from starlette.types import Message, Send
 
 MEDIA_TYPE = "application/vnd.amazon.eventstream"
-_STRING = 7  # the type of a header's value
-_NUM_FRAME_BYTES = 16  # of a message: two lengths and two checksums
+_STRING = 7  # type of a header's value
+_NUM_FRAME_BYTES = 16  # bytes of the two lengths and the two checksums of a message
 _PART_HEADERS = {
     ":message-type": "event",
     ":event-type": "PayloadPart",
@@ -40,7 +40,10 @@ def _encode_header(name: bytes, value: bytes) -> bytes:
 
 
 class PartsSend:
-    """Sends a response with each piece of its body as a message; the pieces' own type is in a header of SageMaker's."""
+    """Sends each piece of a response as a message.
+
+    SageMaker's header has the type of the pieces.
+    """
 
     def __init__(self, send: Send) -> None:
         self._send = send

@@ -1,6 +1,7 @@
-"""POST /invocations, /predictions/{model} and /models/{model}/invoke take any schema: the body says which it is in.
+"""Answers /invocations, /predictions/{model} and /models/{model}/invoke in several schemas.
 
-Beside the body come the model's name, custom attributes, the content type, and whether events are wanted.
+The body's fields tell the schemas apart. The model's name, custom attributes, the content type and
+the accepted type stand beside the body.
 """
 
 from collections.abc import Mapping, Sequence
@@ -18,9 +19,9 @@ from ouzel.api.http.exchange import get_header
 from ouzel.api.http.framing import JSON_LINES
 from ouzel.api.lmi.adapters import take_adapters
 from ouzel.api.lmi.chat import ChatSchema, LmiChatCompletion, LmiChunk
-from ouzel.api.lmi.choice import adapter_beside_body, by_name, check_model, read_attributes
+from ouzel.api.lmi.choice import adapter_beside_body, check_model, choose_by_name, read_attributes
 from ouzel.api.lmi.content import read_content
-from ouzel.api.lmi.defaults import with_defaults
+from ouzel.api.lmi.defaults import fill_defaults
 from ouzel.api.lmi.details import Generated, Line
 from ouzel.api.lmi.errors import CHAT_PATH, UnknownSchema
 from ouzel.api.lmi.standard import StandardRequest, StandardSchema
@@ -55,8 +56,10 @@ ANSWERS: tuple[object, ...] = (
 )
 CHUNKS: tuple[StructType, ...] = (Line, LmiChunk, Completion)
 
-_ACCEPT = b"x-amzn-sagemaker-accept"  # of invocations with a response stream, beside the one that HTTP clients set
-_REFUSED = {  # headers and custom attributes that ask for what is not here, with the value that does not
+# header of invocations with a response stream, beside the header that HTTP clients set
+_ACCEPT = b"x-amzn-sagemaker-accept"
+# headers and custom attributes for missing features, with their neutral values
+_REFUSED = {
     "x-amzn-sagemaker-session-id": "",
     "x-starting-token": "",
     "x-synchronous": "true",
@@ -72,7 +75,7 @@ class Schema(Protocol):
 
 
 class CompletionSchema:
-    """Frames OpenAI's completions as LMI does."""
+    """Reads OpenAI's completions, and frames their answers as LMI does."""
 
     def __init__(self, model: ServedModel, limits: LimitsConfig) -> None:
         self._model = model
@@ -81,7 +84,7 @@ class CompletionSchema:
     def prepare(
         self, fields: JsonObject, arrival_s: float, *, takes_events: bool
     ) -> tuple[list[GenerationRequest], Answer]:
-        body = decode_completion(with_defaults(fields, self._model))
+        body = decode_completion(fill_defaults(fields, self._model))
         requests, answer = self._openai.read(body, arrival_s)
         if not takes_events:
             answer.framing = JSON_LINES
@@ -94,7 +97,8 @@ class Invocations:
         self._services = services
         self._model = model
         self._vectors = None if model.sentences is None else VectorInvocations(services)
-        self._schemas: Mapping[str, Schema] = {  # by the field that tells them apart, first match
+        # schemas by the field that tells them apart; the first match counts
+        self._schemas: Mapping[str, Schema] = {
             "messages": ChatSchema(model, limits, config),
             "inputs": StandardSchema(model, limits, config),
             "prompt": CompletionSchema(model, limits),
@@ -125,7 +129,7 @@ class Invocations:
 
 
 class Invocation(msgspec.Struct, frozen=True):
-    """Implements `Dialect` for one request."""
+    """Reads one invocation, as a dialect of its own."""
 
     schemas: Mapping[str, Schema]
     model: ServedModel
@@ -149,7 +153,7 @@ class Invocation(msgspec.Struct, frozen=True):
                 requests, answer = schema.prepare(
                     own_fields, arrival_s, takes_events=self.takes_events
                 )
-                return _adapted(requests, adapters), answer
+                return _set_adapters(requests, adapters), answer
         raise UnknownSchema
 
     def _take_adapters(self, fields: JsonObject, field: str) -> list[str]:
@@ -161,10 +165,10 @@ class Invocation(msgspec.Struct, frozen=True):
         )
 
 
-def _adapted(
+def _set_adapters(
     requests: Sequence[GenerationRequest], adapters: Sequence[str]
 ) -> list[GenerationRequest]:
-    """`adapters` has a name for each request, or one for all of them."""
+    """Sets the adapters. `adapters` has a name for each request, or one for all of them."""
     names = adapters if len(adapters) == len(requests) else [adapters[0]] * len(requests)
     return [replace(request, adapter=name) for request, name in zip(requests, names, strict=True)]
 
@@ -183,9 +187,10 @@ def _operation(path: str, *, has_slashes: bool = False) -> Operation:
         method="post",
         path=path,
         has_slashes=has_slashes,
-        summary="LMI: a chat, a prompt, or LMI's own schema. OpenAI's fields need no model here.",
+        summary="LMI: a chat, a prompt, or LMI's own schema. Unlike at OpenAI, the body needs no "
+        "model.",
         endpoint=make_invocations,
-        choice=by_name,
+        choice=choose_by_name,
         bodies=BODIES,
         answers=ANSWERS,
         chunks=CHUNKS,
@@ -208,6 +213,6 @@ OPERATIONS = (
         profile="lmi",
         is_documented=False,
         endpoint=make_invocations,
-        choice=by_name,
+        choice=choose_by_name,
     ),
 )

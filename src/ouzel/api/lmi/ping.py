@@ -1,4 +1,4 @@
-"""GET /ping is the health check that SageMaker asks for."""
+"""Answers GET /ping, SageMaker's health check."""
 
 import msgspec
 from starlette.requests import Request
@@ -18,7 +18,7 @@ class Ping:
         self._catalogue = catalogue
 
     async def ping(self, request: Request) -> Response:
-        """Answers 200 while requests are taken, else 503, with LMI's word for the state of each model."""
+        """Answers 200 while the server takes requests, else 503, with each model's state."""
         models = [each.model for each in self._catalogue.bases]
         states = {model.names[0]: ModelStatus(_word(model.engine.state)) for model in models}
         body = msgspec.json.format(msgspec.json.encode(states)) + b"\n"

@@ -1,8 +1,9 @@
-"""POST /endpoints/{name}/invocations and …/invocations-response-stream are SageMaker's runtime in front of LMI.
+"""Serves SageMaker's runtime in front of LMI: POST /endpoints/{name}/invocations.
 
-Programs that invoke an endpoint by AWS's clients, as boto3's `sagemaker-runtime`, reach this server with no change but
-the client's `endpoint_url`. Bodies and answers are those of /invocations; the endpoint's name is a model's. Signatures
-are not looked at.
+/endpoints/{name}/invocations-response-stream is its streaming form. Programs that use AWS's
+clients, as boto3's `sagemaker-runtime`, change only the client's `endpoint_url`. Bodies and answers
+are the same as at /invocations; the endpoint's name is the name of a model. Signatures are not
+checked.
 """
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -10,24 +11,25 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import get_exchange, get_header
-from ouzel.api.lmi.choice import by_name
+from ouzel.api.lmi.choice import choose_by_name
 from ouzel.api.lmi.event_stream import MEDIA_TYPE, PartsSend, encode_part
 from ouzel.api.lmi.invocations import ANSWERS, BODIES, CHUNKS, make_invocations
 from ouzel.errors import InvalidRequest
 
 _CHOOSES = "the endpoint's name chooses the model"
-_REFUSED_HEADERS = {  # with the reason
+# refused headers, with the reasons
+_REFUSED_HEADERS = {
     "x-amzn-sagemaker-target-model": _CHOOSES,
     "x-amzn-sagemaker-target-variant": _CHOOSES,
     "x-amzn-sagemaker-inference-component": _CHOOSES,
     "x-amzn-sagemaker-target-container-hostname": _CHOOSES,
     "x-amzn-sagemaker-enable-explanations": "it explains no answers",
 }
-_MAX_SHOWN = 60  # characters of a header's value
+_MAX_SHOWN = 60  # longest part shown of a header's value, in characters
 
 
 class Endpoint:
-    """This ASGI app answers an invocation, with `sends_messages` in messages of AWS's event stream."""
+    """Answers invocations; with `sends_messages`, in messages of AWS's event stream."""
 
     def __init__(self, invocations: ASGIApp, *, sends_messages: bool) -> None:
         self._invocations = invocations
@@ -56,7 +58,7 @@ OPERATIONS = (
         path="/endpoints/{model_name}/invocations",
         summary="SageMaker's runtime: the same as /invocations.",
         endpoint=lambda services: _make_endpoint(services, sends_messages=False),
-        choice=by_name,
+        choice=choose_by_name,
         bodies=BODIES,
         answers=ANSWERS,
         chunks=CHUNKS,
@@ -67,7 +69,7 @@ OPERATIONS = (
         path="/endpoints/{model_name}/invocations-response-stream",
         summary="SageMaker's runtime: the same as /invocations, in messages of AWS's event stream.",
         endpoint=lambda services: _make_endpoint(services, sends_messages=True),
-        choice=by_name,
+        choice=choose_by_name,
         bodies=BODIES,
         media_type=MEDIA_TYPE,
         words="sagemaker",

@@ -1,4 +1,7 @@
-"""LMI's own schema has `inputs`, `parameters` and `stream`. An `inputs` list is a batch, answered with a list."""
+"""Reads LMI's own schema: `inputs`, `parameters` and `stream`.
+
+A list of `inputs` is a batch; its answer is a list.
+"""
 
 import secrets
 from collections.abc import Sequence
@@ -10,7 +13,7 @@ from msgspec.structs import replace
 
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import JSON_LINES, SSE, Framing
-from ouzel.api.lmi.defaults import with_defaults
+from ouzel.api.lmi.defaults import fill_defaults
 from ouzel.api.lmi.details import Shape, StandardAnswer
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import InvalidRequest
@@ -34,9 +37,10 @@ from ouzel.wire.options import (
 )
 from ouzel.wire.validation_errors import shown
 
-_SSE = msgspec.structs.replace(SSE, end=b"")  # LMI ends this schema's events without a [DONE]
+# In this schema LMI ends streams of events without [DONE].
+_SSE = msgspec.structs.replace(SSE, end=b"")
 
-# What the answers of this schema have no place for; with what to use instead.
+# Fields without a place in the answers of this schema, with their replacements.
 _NOT_HERE = {
     "return_token_ids": "use details",
     "return_tokens_as_token_ids": "the tokens of details have ids",
@@ -51,37 +55,43 @@ class StandardRequest(msgspec.Struct, kw_only=True):
         Text | Annotated[list[Text], Meta(min_length=1)],
         Meta(description="The prompt, or a batch of prompts."),
     ]
-    parameters: Annotated[dict[str, object] | None, Meta(description="How to generate.")] = None
+    parameters: Annotated[dict[str, object] | None, Meta(description="Generation parameters.")] = (
+        None
+    )
     stream: Annotated[bool | None, Meta(description="Sends a line for each token.")] = None
     adapters: Annotated[
         str | list[str] | None,
-        Meta(description="An adapter for all inputs, or a list with one for each; empty: none."),
+        Meta(
+            description="An adapter for all inputs, or a list with an adapter for each; empty: "
+            "none."
+        ),
     ] = None
 
 
 class Parameters(CompletionFields, kw_only=True):
-    """LMI's names stand beside ours; of two names for one thing LMI's counts."""
+    """Defines the parameters. If LMI's name and our name of a field are both set, LMI's counts."""
 
-    max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name of max_tokens.")] | None = (
+    max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name for max_tokens.")] | None = (
         None
     )
     stop_sequences: Annotated[
         StopString | Annotated[list[StopString], Meta(max_length=64)] | None,
-        Meta(description="Joins stop."),
+        Meta(description="More texts for stop."),
     ] = None
-    ignore_eos_token: Annotated[bool | None, Meta(description="LMI's name of ignore_eos.")] = None
+    ignore_eos_token: Annotated[bool | None, Meta(description="LMI's name for ignore_eos.")] = None
     bad_sequences: (
-        Annotated[list[StopString], Meta(max_length=128, description="Joins bad_words.")] | None
+        Annotated[list[StopString], Meta(max_length=128, description="More texts for bad_words.")]
+        | None
     ) = None
     min_length: (
-        Annotated[int, Meta(ge=0, description="The same as min_tokens; 1 asks for nothing.")] | None
+        Annotated[int, Meta(ge=0, description="The same as min_tokens; 1 has no effect.")] | None
     ) = None
     logprobs: (
         Annotated[
             int,
             Meta(
                 ge=0,
-                description="Changes nothing: details have the log probability of every token.",
+                description="No effect: details have the log probability of every token.",
             ),
         ]
         | None
@@ -91,30 +101,30 @@ class Parameters(CompletionFields, kw_only=True):
             int,
             Meta(
                 ge=0,
-                description="Changes nothing: decoder_input_details shows the prompt's tokens.",
+                description="No effect: decoder_input_details shows the prompt's tokens.",
             ),
         ]
         | None
     ) = None
     truncate: (
-        Annotated[int, Meta(ge=1, description="Keeps so many tokens of the prompt, the last ones.")]
+        Annotated[int, Meta(ge=1, description="Keeps this number of last tokens of the prompt.")]
         | None
     ) = None
     details: Annotated[
-        bool | None, Meta(description="Tokens and finish reasons beside the text.")
+        bool | None, Meta(description="Returns tokens and finish reasons beside the text.")
     ] = None
     return_full_text: Annotated[
-        bool | None, Meta(description="Puts the prompt before the text.")
+        bool | None, Meta(description="Returns the prompt before the text.")
     ] = None
     decoder_input_details: Annotated[
-        bool | None, Meta(description="The prompt's tokens; needs details.")
+        bool | None, Meta(description="Returns the prompt's tokens; needs details.")
     ] = None
     top_n_tokens: (
         Annotated[int, Meta(ge=0, description="Alternatives per token; needs details or stream.")]
         | None
     ) = None
     output_formatter: Annotated[
-        str | None, Meta(description="json; of a stream jsonlines or sse.")
+        str | None, Meta(description="json; for a stream, jsonlines or sse.")
     ] = None
 
 
@@ -132,7 +142,7 @@ class StandardSchema:
         parameters = self._parameters(body.parameters or {})
         is_stream = bool(parameters.stream if body.stream is None else body.stream)
         if not is_stream:
-            parameters = _with_all_choices(parameters)
+            parameters = _set_num_choices(parameters)
         framing = _framing(
             parameters, is_stream=is_stream, prefers_events=takes_events or self._is_tgi
         )
@@ -162,7 +172,7 @@ class StandardSchema:
                 for position, prompt in enumerate(prompts)
             ]
         except InvalidRequest as error:
-            raise _with_lmis_name(error, parameters) from error.__cause__
+            raise _name_lmis_field(error, parameters) from error.__cause__
         return requests, StandardAnswer(shape, requests, texts, self._model, framing)
 
     def _parameters(self, parsed: JsonObject) -> Parameters:
@@ -173,10 +183,10 @@ class StandardSchema:
                     field=name,
                 )
         known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
-        parameters = decode_object(with_defaults(known, self._model), Parameters)
+        parameters = decode_object(fill_defaults(known, self._model), Parameters)
         if parameters.prompt_logprobs is not None and not parameters.decoder_input_details:
             log_ignored({"prompt_logprobs"})
-        return _in_our_words(parameters)
+        return _translate(parameters)
 
     def _options(self, parameters: Parameters) -> GenerationOptions:
         options = read_options(parameters, self._model, self._limits)
@@ -216,7 +226,8 @@ class StandardSchema:
         )
         if len(texts) > most:
             raise InvalidRequest(
-                f"must have <= {most} entries of {num_sequences} sequences each, given {len(texts)}",
+                f"must have <= {most} entries of {num_sequences} sequences each, given "
+                f"{len(texts)}",
                 field="inputs",
             )
         if shape.is_stream and shape.is_batch:
@@ -242,8 +253,8 @@ class StandardSchema:
         return self._model.renderer.render_text(text, truncation=truncation, param="inputs")
 
 
-def _in_our_words(parameters: Parameters) -> Parameters:
-    """Reads LMI's names of sampling fields; it samples only where it is told to, or given a temperature."""
+def _translate(parameters: Parameters) -> Parameters:
+    """Translates LMI's sampling fields. LMI samples only with do_sample or a temperature."""
     is_greedy = parameters.do_sample is False or (
         parameters.do_sample is None and parameters.temperature is None
     )
@@ -259,19 +270,19 @@ def _in_our_words(parameters: Parameters) -> Parameters:
 
 
 def _min_length(parameters: Parameters) -> int:
-    """Returns 0 where nothing is asked for. A length of 1 is LMI's default, and its engines on vLLM have none."""
+    """Returns the minimal length, or 0. A length of 1 is LMI's default; its engines ignore it."""
     min_length = parameters.min_length or 0
     return min_length if min_length > 1 else 0
 
 
-def _with_lmis_name(error: InvalidRequest, parameters: Parameters) -> InvalidRequest:
+def _name_lmis_field(error: InvalidRequest, parameters: Parameters) -> InvalidRequest:
     return (
         error.at("min_length") if error.param == "min_tokens" and _min_length(parameters) else error
     )
 
 
-def _with_all_choices(parameters: Parameters) -> Parameters:
-    """LMI shows all sequences that there are, where the request does not say how many."""
+def _set_num_choices(parameters: Parameters) -> Parameters:
+    """Fills in the number of choices: by default LMI shows all sequences that are generated."""
     n = (
         parameters.n
         or parameters.num_return_sequences
@@ -282,7 +293,10 @@ def _with_all_choices(parameters: Parameters) -> Parameters:
 
 
 def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -> Framing:
-    """Returns that of the stream. One that is asked for by name must be one that the answer can have."""
+    """Returns the framing of the answer.
+
+    Raises InvalidRequest if its shape forbids the named framing.
+    """
     name = parameters.output_formatter
     allowed = ("jsonlines", "sse") if is_stream else ("json",)
     if name is not None and name not in allowed:

@@ -1,8 +1,8 @@
-"""Each token gets the piece of the text that came from it.
+"""Divides the text of a choice among its tokens.
 
-A choice's text comes without the boundaries between its tokens, and may end within one where a stop string is hidden. A
-detokenizer of our own gives the length of each token's text; the text itself is shared out by these lengths, so that
-the tokens' texts always add up to it.
+The text of a choice comes without the boundaries of tokens, and may end within a token where a stop
+string is hidden. A second detokenizer gives the length of each token's text. The text is divided by
+these lengths, so the tokens' texts always add up to it.
 """
 
 from collections import deque
@@ -14,7 +14,7 @@ from ouzel.types.step_output import PositionLogprobs
 
 
 class TokenTexts:
-    """Shares out the text of one choice."""
+    """Divides the text of one choice among its tokens."""
 
     def __init__(
         self, model: ServedModel, request: GenerationRequest, *, skips_special_tokens: bool
@@ -22,18 +22,18 @@ class TokenTexts:
         self._detokenizer = model.tokenizer.detokenizer(
             skip_special_tokens=skips_special_tokens, prompt_token_ids=request.prompt.token_ids
         )
-        self._pieces: list[str] = []  # of the text
-        self._unshared = ""  # the end of the text, whose tokens are not complete yet
-        self._waiting: deque[tuple[PositionLogprobs, int]] = (
-            deque()
-        )  # with the number of its characters
+        self._pieces: list[str] = []  # pieces of the text
+        # the end of the text, with incomplete tokens
+        self._unshared = ""
+        # tokens without a text yet, with the number of their characters
+        self._waiting: deque[tuple[PositionLogprobs, int]] = deque()
 
     @property
     def text(self) -> str:
         return "".join(self._pieces)
 
     def feed(self, text: str, positions: Sequence[PositionLogprobs]) -> list[ShownToken]:
-        """Returns the tokens whose whole text has come."""
+        """Returns the tokens with a complete text."""
         self._take(text, positions)
         tokens: list[ShownToken] = []
         while self._waiting and self._is_complete(self._waiting[0][1]):
@@ -41,13 +41,17 @@ class TokenTexts:
         return tokens
 
     def _is_complete(self, num_chars: int) -> bool:
-        """A last token without text may still be part of a character."""
+        """Says whether a token's text is complete.
+
+        A last token without text may be part of a character.
+        """
         return num_chars <= len(self._unshared) and (num_chars > 0 or len(self._waiting) > 1)
 
     def finish(self, hidden: Sequence[PositionLogprobs]) -> list[ShownToken]:
-        """Returns the remaining tokens, each with what there is of its text, then those without any."""
+        """Returns the remaining tokens with the rest of the text, then the hidden tokens."""
         tokens = [self._pop(num_chars) for _, num_chars in list(self._waiting)]
-        if tokens and self._unshared:  # half a character at the end
+        # an incomplete character at the end
+        if tokens and self._unshared:
             tokens[-1] = ShownToken(tokens[-1].position, tokens[-1].text + self._unshared)
         return tokens + [ShownToken(position, "") for position in hidden]
 

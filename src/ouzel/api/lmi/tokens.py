@@ -1,4 +1,4 @@
-"""Tokens are written as LMI does, or as text-generation-inference (TGI) does."""
+"""Writes tokens as LMI does, or as text-generation-inference (TGI) does."""
 
 from collections.abc import Sequence
 
@@ -19,8 +19,9 @@ class Token(msgspec.Struct):
     id: int
     text: str
     log_prob: float | UnsetType | None = UNSET
-    special_token: bool | UnsetType = UNSET  # only where true
-    logprob: float | UnsetType | None = UNSET  # this and the next are TGI's names
+    special_token: bool | UnsetType = UNSET  # present only if true
+    # TGI's names, here and in the next field
+    logprob: float | UnsetType | None = UNSET
     special: bool | UnsetType = UNSET
 
 
@@ -35,14 +36,14 @@ class TokenWriter:
         return self._write(sampled.token_id, shown.text, sampled.logprob)
 
     def top_tokens(self, shown: ShownToken) -> list[Token]:
-        """Returns the most likely tokens at its place, most likely first."""
+        """Returns the most likely tokens at the token's position, most likely first."""
         return [
             self._write(entry.token_id, self._tokenizer.token_text(entry.token_id), entry.logprob)
             for entry in shown.position.top[: self._num_top_tokens]
         ]
 
     def prefill(self, first_token_id: int, positions: Sequence[PositionLogprobs]) -> list[Token]:
-        """Returns the prompt's tokens; nothing predicts the first one."""
+        """Returns the prompt's tokens. The first token has no log probability."""
         entries = [(position.sampled.token_id, position.sampled.logprob) for position in positions]
         return [
             self._write(token_id, self._tokenizer.token_text(token_id), logprob)

@@ -1,9 +1,9 @@
-"""A body of /invocations is read as texts or as pairs of texts, for a model that makes embeddings or ranks texts.
+"""Reads bodies of /invocations for models that make embeddings or rank texts.
 
-`inputs` is a text or a list of texts, as LMI's guide for text embedding documents it. A pair of texts is an object with
-`text` and `text_pair`, or with `key` and `value`; `query` and `texts` are as many pairs as texts. The body is one pair,
-has `inputs`, or is itself the list of texts or pairs. These are the forms that DJL's translators for text embedding and
-cross encoders read.
+`inputs` is a text or a list of texts, as in LMI's guide for text embedding. A pair of texts is an
+object with `text` and `text_pair`, or with `key` and `value`; `query` and `texts` make a pair for
+each text. The body is one pair, has `inputs`, or is a list of texts or pairs. DJL's translators for
+text embedding and cross encoders read these forms.
 """
 
 from collections.abc import Sequence
@@ -37,10 +37,11 @@ class VectorParameters(msgspec.Struct, kw_only=True):
     normalize: Annotated[
         bool | None,
         Meta(
-            description="Whether vectors have the length 1; as the model's files say when not given."
+            description="Scales vectors to the length 1, or does not; default: as the model's "
+            "files say."
         ),
     ] = None
-    truncate: Annotated[bool | None, Meta(description="Cuts texts to what the model takes.")] = None
+    truncate: Annotated[bool | None, Meta(description="Cuts texts to the model's limit.")] = None
 
 
 class VectorRequest(msgspec.Struct, kw_only=True):
@@ -48,7 +49,8 @@ class VectorRequest(msgspec.Struct, kw_only=True):
         Annotated[
             str | PairObject | Annotated[list[str | PairObject], Meta(min_length=1)],
             Meta(
-                description="A text, a pair of texts, or a list of them. A body may also be a pair or a list itself."
+                description="A text, a pair of texts, or a list of them. The body itself may also "
+                "be a pair or a list."
             ),
         ]
         | None
@@ -58,19 +60,19 @@ class VectorRequest(msgspec.Struct, kw_only=True):
         Annotated[list[str], Meta(min_length=1)] | None,
         Meta(description="The second texts of the pairs."),
     ] = None
-    parameters: Annotated[VectorParameters | None, Meta(description="How the texts are read.")] = (
-        None
-    )
+    parameters: Annotated[
+        VectorParameters | None, Meta(description="Options for reading the texts.")
+    ] = None
     adapters: Annotated[
         str | list[str] | None, Meta(description="An adapter for all inputs; empty: none.")
     ] = None
     stream: Annotated[bool | None, Meta(description="Only false is supported.")] = None
-    model: Annotated[str | None, Meta(description="Chooses nothing.")] = None
+    model: Annotated[str | None, Meta(description="No effect: names no model here.")] = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorInputs:
-    """Has texts or pairs, and never both."""
+    """Holds texts or pairs, and never both."""
 
     texts: Sequence[Text] = ()
     pairs: Sequence[Pair] = ()
@@ -81,10 +83,10 @@ class VectorInputs:
 def read_vector_inputs(
     content: object, model: ServedModel, *, adapter_beside_body: str
 ) -> VectorInputs:
-    """Takes a body that has been parsed. Raises InvalidRequest."""
+    """Reads a parsed body. Raises InvalidRequest."""
     if not isinstance(content, dict | list):
         raise InvalidRequest(f"the body must be a JSON object or a list, given {shown(content)}")
-    fields, path = _with_inputs(content if isinstance(content, dict) else {"inputs": content})
+    fields, path = _wrap_pair(content if isinstance(content, dict) else {"inputs": content})
     if any(fields.get(name) is not None for name in _OF_GENERATION):
         check_generates(model)
     _check_adapters(fields, model, adapter_beside_body)
@@ -101,11 +103,14 @@ def read_vector_inputs(
         raise InvalidRequest(
             "Missing text or text_pair in json." if makes_scores else 'Missing "inputs" in json.'
         )
-    return _of_inputs(body.inputs, path, parameters, makes_scores=makes_scores)
+    return _read_inputs(body.inputs, path, parameters, makes_scores=makes_scores)
 
 
-def _with_inputs(fields: JsonObject) -> tuple[JsonObject, str]:
-    """Makes `inputs` of a body that is a pair, and returns the path of the inputs in the body, too."""
+def _wrap_pair(fields: JsonObject) -> tuple[JsonObject, str]:
+    """Wraps a body that is a pair into `inputs`.
+
+    Returns also the path of the inputs in the body.
+    """
     for names in _PAIR_NAMES:
         if fields.get("inputs") is None and any(fields.get(name) is not None for name in names):
             rest = {name: value for name, value in fields.items() if name not in ("inputs", *names)}
@@ -135,14 +140,14 @@ def _check_adapters(fields: JsonObject, model: ServedModel, beside_body: str) ->
         )
 
 
-def _of_inputs(
+def _read_inputs(
     inputs: str | PairObject | list[str | PairObject],
     path: str,
     parameters: VectorParameters,
     *,
     makes_scores: bool,
 ) -> VectorInputs:
-    """`path` is where the inputs are in the body."""
+    """Reads `inputs`, which stand at `path` in the body."""
     is_list = isinstance(inputs, list)
     entries = inputs if isinstance(inputs, list) else [inputs]
     check_num_texts(entries, field=path)
@@ -158,7 +163,8 @@ def _of_inputs(
                 "this model scores pairs of texts" if makes_scores else "other inputs are pairs"
             )
             raise InvalidRequest(
-                f"must be an object with text and text_pair: {reason}, given {shown(texts[0].text)}",
+                f"must be an object with text and text_pair: {reason}, "
+                f"given {shown(texts[0].text)}",
                 field=texts[0].field,
             )
     return VectorInputs(texts=texts, pairs=pairs, is_list=is_list, parameters=parameters)

@@ -1,8 +1,8 @@
-"""/invocations of a model that makes embeddings or ranks texts.
+"""Answers /invocations for models that make embeddings or rank texts.
 
-As DJL answers in LMI, the vector of one text is a list of numbers, and of a list of texts a list of such lists; the
-score of a pair is a list of one number. LMI's handler on vLLM answers one text with a list of one vector, too:
-`--lmi-vector-lists` does so here.
+As DJL in LMI does, it answers one text with a list of numbers, a list of texts with a list of such
+lists, and a pair with a list of one number. LMI's handler on vLLM answers one text with a list of
+one vector; `--lmi-vector-lists` does the same here.
 """
 
 from functools import partial
@@ -38,14 +38,14 @@ class VectorInvocations:
         )
         inputs = await self._making.read(read, body)
         if inputs.pairs:
-            _, scores = await self._scores.of_body(
+            _, scores = await self._scores.score_body(
                 request, body, lambda _: (inputs, _scoring(inputs))
             )
             lists = [[value] for value in scores.values]
             return lists if inputs.is_list else lists[0]
-        texts, files = await self._making.read(partial(self._encoded, inputs), body)
+        texts, files = await self._making.read(partial(self._encode, inputs), body)
         vectors, _ = await self._making.vectors(request, texts)
-        written = await self._making.write(vectors, partial(_written, inputs, files))
+        written = await self._making.write(vectors, partial(_write, inputs, files))
         return written if inputs.is_list or self._always_lists else written[0]
 
     def _read(self, body: bytes, *, content_type: str, adapter_beside_body: str) -> VectorInputs:
@@ -54,7 +54,7 @@ class VectorInvocations:
             content, self._making.model, adapter_beside_body=adapter_beside_body
         )
 
-    def _encoded(self, inputs: VectorInputs) -> tuple[list[EncodedText], SentenceFiles]:
+    def _encode(self, inputs: VectorInputs) -> tuple[list[EncodedText], SentenceFiles]:
         encoder, files = self._making.check_task("embed")
         limit = encoder.limit(None, truncate=inputs.parameters.truncate, field="truncate")
         texts = [(text.field, text.text) for text in inputs.texts]
@@ -65,7 +65,7 @@ def _scoring(inputs: VectorInputs) -> Scoring:
     return Scoring(model_name=None, pairs=inputs.pairs, truncate=inputs.parameters.truncate)
 
 
-def _written(
+def _write(
     inputs: VectorInputs, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[Numbers]:
     finished = finished_vectors(

@@ -1,4 +1,4 @@
-"""Ollama's clients are answered as Ollama answers: chats, prompts, and what they ask about models.
+"""Answers Ollama's clients as Ollama does: chats, prompts, and requests about models.
 
-docs/reference/ollama.md says how each field is honoured.
+docs/reference/ollama.md describes the support of each field.
 """

@@ -1,4 +1,4 @@
-"""Chats and prompts are answered with lines of JSON, or with one object that is all lines folded together."""
+"""Writes the answers to chats and prompts: lines of JSON, or all lines folded into one object."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _NS_PER_S = 1e9
 
 
 class OllamaLine(msgspec.Struct, kw_only=True):
-    """What the lines of both endpoints have; durations are in nanoseconds."""
+    """Holds the fields of lines that both endpoints share. Durations are in nanoseconds."""
 
     model: str
     created_at: str
@@ -47,7 +47,7 @@ class OllamaLine(msgspec.Struct, kw_only=True):
 
 
 class Piece(msgspec.Struct):
-    """What an answer says at one time."""
+    """Holds the new parts of an answer at one time."""
 
     content: str = ""
     thinking: str = ""
@@ -70,13 +70,13 @@ Line_co = TypeVar("Line_co", bound=OllamaLine, covariant=True)
 
 
 class MakeLine(Protocol[Line_co]):
-    """Writes a piece in the words of one endpoint."""
+    """Writes a piece in the form of one endpoint."""
 
     def __call__(self, piece: Piece, *, model: str, created_at: str) -> Line_co: ...
 
 
 class OllamaAnswer(Generic[Line]):
-    """Implements `Answer`."""
+    """Writes the answer to one request."""
 
     framing = NDJSON
 
@@ -89,9 +89,9 @@ class OllamaAnswer(Generic[Line]):
         is_stream: bool,
         arrival_s: float,
     ) -> None:
-        """`name` is what the client calls the model."""
+        """`name` is the client's name of the model."""
         self.is_stream = is_stream
-        self.token_ids: list[int] = []  # of all that has been written
+        self.token_ids: list[int] = []  # all token ids of the output so far
         self._make_line = make_line
         self._model = model
         self._name = name
@@ -124,7 +124,7 @@ class OllamaAnswer(Generic[Line]):
                 return piece
             case Finished(reason=reason):
                 self._done_reason = done_reason(reason)
-                return _with_call(self._calls.finish())
+                return _make_call_piece(self._calls.finish())
             case unreachable:
                 assert_never(unreachable)
 
@@ -132,13 +132,13 @@ class OllamaAnswer(Generic[Line]):
         for delta in deltas:
             match delta:
                 case ContentDelta(text):
-                    yield _with_call(self._calls.finish())
+                    yield _make_call_piece(self._calls.finish())
                     yield Piece(content=text)
                 case ReasoningDelta(text):
-                    yield _with_call(self._calls.finish())
+                    yield _make_call_piece(self._calls.finish())
                     yield Piece(thinking=text)
                 case ToolCallDelta():
-                    yield _with_call(self._calls.feed(delta))
+                    yield _make_call_piece(self._calls.feed(delta))
                 case unreachable:
                     assert_never(unreachable)
 
@@ -160,9 +160,8 @@ class OllamaAnswer(Generic[Line]):
             done=True,
             done_reason=self._done_reason,
             total_duration=nanoseconds(total_s),
-            load_duration=nanoseconds(
-                total_s - prompt_s - output_s
-            ),  # reading the request, and waiting for its turn
+            # the time to read the request, and to wait in the queue
+            load_duration=nanoseconds(total_s - prompt_s - output_s),
             prompt_eval_count=usage.prompt_tokens,
             prompt_eval_duration=nanoseconds(prompt_s),
             eval_count=usage.completion_tokens,
@@ -171,7 +170,7 @@ class OllamaAnswer(Generic[Line]):
 
 
 class LoadAnswer(Generic[Line]):
-    """Implements `Answer` to a request that has nothing to answer, by which Ollama's clients load and unload models."""
+    """Answers a request without a prompt, by which Ollama's clients load and unload models."""
 
     is_stream = False
     framing = NDJSON
@@ -191,7 +190,8 @@ class LoadAnswer(Generic[Line]):
 
 
 def done_reason(reason: FinishReason) -> str:
-    return public_finish_reason(reason, called=False)  # Ollama has no word of its own for calls
+    # Ollama has no word of its own for tool calls.
+    return public_finish_reason(reason, called=False)
 
 
 def now() -> str:
@@ -203,7 +203,7 @@ def rfc3339(time_ns: int) -> str:
     return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{fraction:09d}Z"
 
 
-def _with_call(call: OllamaToolCall | str | None) -> Piece:
+def _make_call_piece(call: OllamaToolCall | str | None) -> Piece:
     match call:
         case None:
             return Piece()
@@ -216,5 +216,5 @@ def _with_call(call: OllamaToolCall | str | None) -> Piece:
 
 
 def nanoseconds(duration_s: float) -> int:
-    """Returns 1 at least: clients divide by durations, and take 0 for none."""
+    """Returns a duration in nanoseconds, at least 1: clients divide by it, and take 0 for none."""
     return max(int(duration_s * _NS_PER_S), 1)

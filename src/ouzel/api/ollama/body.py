@@ -1,4 +1,4 @@
-"""Chats and prompts have these fields in common, and what they say is read as the body of a chat in our own words."""
+"""Reads the fields that chats and prompts share, and turns them into the body of a chat of ours."""
 
 import re
 from collections.abc import Collection, Mapping
@@ -16,15 +16,18 @@ from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.unsupported import refuse_unsupported
 from ouzel.wire.validation_errors import shown
 
-_DURATION = r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"  # Go's
-_HINTS = frozenset(
-    {"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"}
-)  # of our other endpoints
-# Options that some clients send beside `options`, under our names or Ollama's.
+# a duration in Go's syntax
+_DURATION = (
+    r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?"
+    r"((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"
+)
+# fields of our other endpoints that are hints
+_HINTS = frozenset({"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"})
+# options that some clients send beside `options`, under our names or Ollama's
 _OPTIONS = {name: name for name in ModelOptions.__struct_fields__} | dict.fromkeys(
     ("max_tokens", "max_completion_tokens", "max_output_tokens"), "num_predict"
 )
-# What stands for a field of ours in Ollama's bodies.
+# the fields of Ollama's bodies that replace fields of ours
 _INSTEAD = {name: f"options.{option}" for name, option in _OPTIONS.items()} | {
     "response_format": "format",
     "enable_thinking": "think",
@@ -43,13 +46,14 @@ class OllamaBody(msgspec.Struct, kw_only=True):
     )
     format: Annotated[
         Literal["", "json"] | dict[str, object] | None,
-        Meta(description="`json`, or a JSON schema of the whole answer."),
+        Meta(description="`json`, or a JSON schema for the whole answer."),
     ] = None
-    options: Annotated[ModelOptions | None, Meta(description="How tokens are chosen.")] = None
+    options: Annotated[ModelOptions | None, Meta(description="Sampling options.")] = None
     think: Annotated[
         bool | Literal["low", "medium", "high", "max"] | None,
         Meta(
-            description="Whether the model reasons first, and how much where its template says so."
+            description="Switches the model's reasoning, or sets its effort if the chat template "
+            "reads it."
         ),
     ] = None
     keep_alive: (
@@ -59,7 +63,7 @@ class OllamaBody(msgspec.Struct, kw_only=True):
             Meta(
                 max_length=40,
                 pattern=_DURATION,
-                description="A hint: the model stays loaded, whatever it says.",
+                description="A hint: the model always stays loaded.",
             ),
         ]
         | None
@@ -67,7 +71,8 @@ class OllamaBody(msgspec.Struct, kw_only=True):
     truncate: Annotated[
         bool | None,
         Meta(
-            description="Whether a chat that does not fit loses its oldest turns; true when not given."
+            description="true, the default, drops the oldest turns of a chat that does not fit; "
+            "false refuses it."
         ),
     ] = None
     logprobs: Annotated[
@@ -79,7 +84,7 @@ class OllamaBody(msgspec.Struct, kw_only=True):
 
     @property
     def unloads(self) -> bool:
-        """Tells whether a request for nothing else would unload the model."""
+        """Says whether a request without a prompt would unload the model."""
         return self.keep_alive is not None and not re.search("[1-9]", str(self.keep_alive))
 
     @property
@@ -97,13 +102,16 @@ Body = TypeVar("Body", bound=OllamaBody)
 
 
 def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> Body:
-    """Raises ModelNotFound, and InvalidRequest for fields of other endpoints that would change the answer."""
+    """Decodes a body.
+
+    Raises ModelNotFound, and InvalidRequest for other endpoints' fields that would change the
+    answer.
+    """
     own_fields = body_type.__struct_encode_fields__
-    with_options = _with_options(fields)
+    with_options = _join_options(fields)
     _refuse_others(with_options, own_fields)
-    refuse_unsupported(
-        fields, own_fields={*own_fields, *_OPTIONS}
-    )  # some are refused beside an option only
+    # Some fields are refused only if they are no option.
+    refuse_unsupported(fields, own_fields={*own_fields, *_OPTIONS})
     body = decode_object(with_options, body_type)
     check_name(body.model, model.names)
     if body.keep_alive is not None:
@@ -111,8 +119,8 @@ def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> 
     return body
 
 
-def _with_options(fields: JsonObject) -> JsonObject:
-    """Puts options that stand beside `options` into it, where what it has itself is stronger."""
+def _join_options(fields: JsonObject) -> JsonObject:
+    """Moves options beside `options` into it. Its own values override them."""
     beside = {
         _OPTIONS[name]: value
         for name, value in fields.items()
@@ -139,8 +147,8 @@ def _refuse_others(fields: Mapping[str, object], own_fields: Collection[str]) ->
             )
 
 
-def in_ollamas_words(error: InvalidRequest) -> InvalidRequest:
-    """Names the field of Ollama's body that is at fault."""
+def name_ollamas_field(error: InvalidRequest) -> InvalidRequest:
+    """Returns the error with the field of Ollama's body."""
     param = error.param or ""
     field = re.split(r"\W", param, maxsplit=1)[0]
     return error.at(_INSTEAD[field] + param.removeprefix(field)) if field in _INSTEAD else error

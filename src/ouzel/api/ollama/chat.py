@@ -1,4 +1,7 @@
-"""POST /api/chat answers a chat. Without messages it answers as if the model had been loaded, or unloaded."""
+"""Answers a chat: POST /api/chat.
+
+Without messages it answers as if the model was loaded or unloaded.
+"""
 
 from collections.abc import Sequence
 from functools import partial
@@ -12,8 +15,8 @@ from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
 from ouzel.api.ollama.body import OllamaBody, read_body
 from ouzel.api.ollama.messages import read_messages
-from ouzel.api.ollama.model_name import by_tagged_name
-from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
+from ouzel.api.ollama.model_name import choose_by_tagged_name
+from ouzel.api.ollama.reading import accept_prompt, name_ollamas_fields, read_ollama_chat
 from ouzel.api.ollama.tool_calls import OllamaToolCall
 from ouzel.config import LimitsConfig
 from ouzel.generation import ChatRendering, GenerationRequest, Prompt, ServedModel
@@ -33,7 +36,7 @@ _MESSAGE = {
         "images": {
             "type": ["array", "null"],
             "items": {"type": "string"},
-            "description": "For a model that sees.",
+            "description": "For models that accept images.",
         },
         "tool_calls": {
             "type": ["array", "null"],
@@ -44,14 +47,14 @@ _MESSAGE = {
 
 
 class OllamaTool(msgspec.Struct, frozen=True):
-    function: Annotated[FunctionDefinition, Meta(description="What may be called.")]
+    function: Annotated[FunctionDefinition, Meta(description="The function to call.")]
     type: str | None = None
 
 
 class OllamaChatRequest(OllamaBody, kw_only=True):
     messages: Annotated[
         list[Annotated[object, Meta(extra_json_schema=_MESSAGE)]] | None,
-        Meta(description="The chat; a last one of the assistant's is gone on with."),
+        Meta(description="The chat; a last message of the assistant is continued."),
     ] = None
     tools: (
         Annotated[
@@ -75,7 +78,7 @@ class OllamaChat(OllamaLine, kw_only=True):
 
 
 class Chats:
-    """Implements `Dialect`."""
+    """Reads chats and begins their answers."""
 
     parse = staticmethod(parse_object)
 
@@ -90,7 +93,7 @@ class Chats:
         name = body.model or self._model.names[0]
         if not body.messages:
             return [], LoadAnswer(_line, name=name, unloads=body.unloads)
-        with ollamas_words():
+        with name_ollamas_fields():
             messages = read_messages(
                 body.messages, supports_images=self._model.renderer.supports_images
             )
@@ -104,7 +107,7 @@ class Chats:
         self, body: OllamaChatRequest, messages: list[object], arrival_s: float
     ) -> GenerationRequest:
         tools = [Tool("function", tool.function) for tool in body.tools or []]
-        chat = chat_of(
+        chat = read_ollama_chat(
             body,
             self._model,
             self._limits,
@@ -123,7 +126,7 @@ class Chats:
                 max_model_len=self._model.engine.info.max_model_len,
                 max_tokens=chat.options.max_tokens,
             )
-        return accepted(chat.options, prompt, self._model, arrival_s)
+        return accept_prompt(chat.options, prompt, self._model, arrival_s)
 
     def _render(self, messages: Sequence[object], *, rendering: ChatRendering) -> Prompt:
         return self._model.renderer.render_chat(list(messages), rendering)
@@ -134,7 +137,7 @@ def _role(message: object) -> object:
 
 
 def _is_begun(message: object) -> bool:
-    """Tells whether it is the beginning of an answer."""
+    """Says whether the message is the beginning of an answer."""
     match message:
         case {"role": "assistant", "content": content, **others}:
             return bool(content) and not others.get("tool_calls")
@@ -155,7 +158,7 @@ OPERATIONS = (
         path="/api/chat",
         summary="Ollama: answers a chat.",
         endpoint=lambda services: services.make_generating(Chats(services.model, services.limits)),
-        choice=by_tagged_name,
+        choice=choose_by_tagged_name,
         bodies=(OllamaChatRequest,),
         answers=(OllamaChat,),
         chunks=(OllamaChat,),

@@ -1,4 +1,4 @@
-"""POST /api/embed makes vectors of texts, all of the length 1, and the older /api/embeddings one of a text."""
+"""Makes vectors of texts, all of the length 1: POST /api/embed, and the older /api/embeddings."""
 
 import time
 from functools import partial
@@ -15,7 +15,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.ollama.answer import nanoseconds
-from ouzel.api.ollama.model_name import by_tagged_name, check_name
+from ouzel.api.ollama.model_name import check_name, choose_by_tagged_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -27,11 +27,12 @@ _KeepAlive = Annotated[object, Meta(description="A hint: the model stays loaded.
 
 
 class EmbedOptions(msgspec.Struct, kw_only=True):
-    """Options of how tokens are chosen change no vector, and are ignored."""
+    """Holds the options for vectors. Sampling options change no vector, and are ignored."""
 
     num_ctx: (
         Annotated[
-            int, Meta(ge=1, lt=2**31, description="Limit of a text; the model's own where less.")
+            int,
+            Meta(ge=1, lt=2**31, description="Limit of a text in tokens; at most the model's."),
         ]
         | None
     ) = None
@@ -41,15 +42,17 @@ class OllamaEmbedRequest(msgspec.Struct, kw_only=True):
     model: Annotated[
         str | None, Meta(description="One of the served model names, with `:latest` or without.")
     ] = None
-    input: Annotated[str | list[str], Meta(description="A text, or several.")] = ""
+    input: Annotated[str | list[str], Meta(description="A text, or a list of texts.")] = ""
     truncate: Annotated[
         bool | None,
-        Meta(description="Whether a text that is too long is cut; true when not given."),
+        Meta(description="true, the default, cuts long texts; false refuses them."),
     ] = None
-    dimensions: Annotated[int, Meta(ge=1, description="Fewer values, the first ones.")] | None = (
+    dimensions: (
+        Annotated[int, Meta(ge=1, description="Keeps this number of first values.")] | None
+    ) = None
+    options: Annotated[EmbedOptions | None, Meta(description="Options for reading the texts.")] = (
         None
     )
-    options: Annotated[EmbedOptions | None, Meta(description="How the texts are read.")] = None
     keep_alive: _KeepAlive = None
 
 
@@ -66,7 +69,9 @@ class OllamaEmbeddingsRequest(msgspec.Struct, kw_only=True):
         str | None, Meta(description="One of the served model names, with `:latest` or without.")
     ] = None
     prompt: Annotated[str, Meta(description="A text.")] = ""
-    options: Annotated[EmbedOptions | None, Meta(description="How the text is read.")] = None
+    options: Annotated[EmbedOptions | None, Meta(description="Options for reading the text.")] = (
+        None
+    )
     keep_alive: _KeepAlive = None
 
 
@@ -79,7 +84,10 @@ class OllamaEmbedding:
         self._making = VectorMaker(services)
 
     async def embed(self, request: Request, body: bytes) -> OllamaEmbedAnswer:
-        """Without a text it only tells that the model is there, as Ollama does."""
+        """Makes vectors.
+
+        Without a text the answer only shows that the model is served, as in Ollama.
+        """
         fields, texts, files = await self._making.read(partial(self._read_several, body), body)
         begin_s = time.perf_counter()
         name = fields.model or self._making.model.names[0]
@@ -88,7 +96,7 @@ class OllamaEmbedding:
         if texts:
             vectors, usage = await self._making.vectors(request, texts)
             embeddings = await self._making.write(
-                vectors, partial(_written, fields.dimensions, files)
+                vectors, partial(_write, fields.dimensions, files)
             )
             num_tokens = usage.prompt_tokens
         now_s, arrival_s = time.perf_counter(), get_exchange(request.scope).arrival_s
@@ -135,7 +143,7 @@ def _limit(encoder: TextEncoder, options: EmbedOptions | None, *, cuts: bool) ->
     return TextLimit(min(num_ctx, encoder.max_tokens), cuts=cuts, field="options.num_ctx")
 
 
-def _written(
+def _write(
     dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[list[float]]:
     return list(
@@ -149,9 +157,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/api/embed",
-        summary="Ollama: vectors of texts.",
+        summary="Ollama: makes vectors of texts.",
         endpoint=lambda services: services.make_body_endpoint(OllamaEmbedding(services).embed),
-        choice=by_tagged_name,
+        choice=choose_by_tagged_name,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
         vector_tasks=frozenset({"embed"}),
@@ -160,9 +168,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/api/embeddings",
-        summary="Ollama: the vector of a text, in the older form.",
+        summary="Ollama: makes a vector of a text, in the older form.",
         endpoint=lambda services: services.make_body_endpoint(OllamaEmbedding(services).embeddings),
-        choice=by_tagged_name,
+        choice=choose_by_tagged_name,
         bodies=(OllamaEmbeddingsRequest,),
         answers=(OllamaEmbeddingsAnswer,),
         words="ollama",

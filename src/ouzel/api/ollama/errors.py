@@ -1,4 +1,4 @@
-"""Ollama tells a fault in one string, with the status that we have for it."""
+"""Writes errors in Ollama's form: one string, with our status."""
 
 from collections.abc import Mapping
 
@@ -16,5 +16,5 @@ def ollama_style(fault: Fault) -> ErrorAnswer:
 
 
 def ollama_error_styles() -> Mapping[str, ErrorStyle]:
-    """Maps the beginning of Ollama's paths to the style of their errors."""
+    """Maps the prefix of Ollama's paths to the style of their errors."""
     return {"/api/": ollama_style}

@@ -1,6 +1,6 @@
-"""POST /api/generate answers one message of a user, goes on from a text, or fills in the middle of one.
+"""Answers a prompt, continues a text, or fills in the middle of a text: POST /api/generate.
 
-Without a prompt it answers as if the model had been loaded, or unloaded.
+Without a prompt it answers as if the model was loaded or unloaded.
 """
 
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
 from ouzel.api.ollama.body import OllamaBody, read_body
-from ouzel.api.ollama.messages import pictures_in, with_pictures
-from ouzel.api.ollama.model_name import by_tagged_name
-from ouzel.api.ollama.reading import accepted, chat_of, ollamas_words
+from ouzel.api.ollama.messages import add_images, read_images
+from ouzel.api.ollama.model_name import choose_by_tagged_name
+from ouzel.api.ollama.reading import accept_prompt, name_ollamas_fields, read_ollama_chat
 from ouzel.config import LimitsConfig
 from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.generation import (
@@ -31,47 +31,48 @@ from ouzel.generation import (
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import shown
 
-_FOR_CHATS = ("system", "context", "think", "images")  # need the model's chat template
+_FOR_CHATS = ("system", "context", "think", "images")  # fields that need the model's chat template
 
 
 class OllamaGenerateRequest(OllamaBody, kw_only=True):
     prompt: Annotated[
-        str | None, Meta(description="What the user says, or with raw the text to go on from.")
+        str | None, Meta(description="The user's message; with raw, the text to continue.")
     ] = None
     suffix: Annotated[
         str | None,
         Meta(
-            description="What follows the answer: fills in the middle, for models with such tokens."
+            description="The text after the answer: fills in the middle, for models with special "
+            "tokens for it."
         ),
     ] = None
     system: Annotated[str | None, Meta(description="A system message before the prompt.")] = None
     template: Annotated[
         str | None,
-        Meta(description="Only empty: the model's own template is used, or none with raw."),
+        Meta(description="Only empty: the server uses the model's template, or none with raw."),
     ] = None
-    raw: Annotated[
-        bool | None, Meta(description="Takes the prompt as it is, without the chat template.")
-    ] = None
+    raw: Annotated[bool | None, Meta(description="Uses the prompt without the chat template.")] = (
+        None
+    )
     images: Annotated[
         list[str] | None,
-        Meta(description="Pictures before the prompt, files in base64, for a model that sees."),
+        Meta(
+            description="Image files in base64, before the prompt; for models that accept images."
+        ),
     ] = None
     context: Annotated[
         list[Annotated[int, Meta(ge=0)]] | None,
-        Meta(
-            description="Token ids that come before the prompt: the context of an earlier answer."
-        ),
+        Meta(description="Token ids before the prompt: the context of an earlier answer."),
     ] = None
 
 
 class OllamaGenerated(OllamaLine, kw_only=True):
     response: str
     thinking: str | UnsetType = UNSET
-    context: list[int] | UnsetType = UNSET  # in the last line
+    context: list[int] | UnsetType = UNSET  # set in the last line
 
 
 class Generating:
-    """Implements `Dialect`."""
+    """Reads prompts and begins their answers."""
 
     parse = staticmethod(parse_object)
 
@@ -84,14 +85,14 @@ class Generating:
     ) -> tuple[list[GenerationRequest], Answer]:
         body = read_body(fields, OllamaGenerateRequest, self._model)
         name = body.model or self._model.names[0]
-        pictures = pictures_in(
+        pictures = read_images(
             body.images, "images", supports_images=self._model.renderer.supports_images
         )
         if not body.prompt and not body.suffix and not pictures:
             return [], LoadAnswer(_line, name=name, unloads=body.unloads)
         is_text = bool(body.raw or body.suffix) or self._model.renderer.chat_template is None
         _check(body, is_text=is_text)
-        with ollamas_words():
+        with name_ollamas_fields():
             request = self._accepted(body, pictures, arrival_s, is_text=is_text)
         is_stream = body.stream is not False
         answer = OllamaAnswer(
@@ -107,17 +108,17 @@ class Generating:
         *,
         is_text: bool,
     ) -> GenerationRequest:
-        chat = chat_of(body, self._model, self._limits)
+        chat = read_ollama_chat(body, self._model, self._limits)
         if is_text:
-            options = _of_text(chat.options)
-            return accepted(options, self._text_prompt(body), self._model, arrival_s)
+            options = _make_text_options(chat.options)
+            return accept_prompt(options, self._text_prompt(body), self._model, arrival_s)
         try:
             prompt = self._model.renderer.render_chat(_messages(body, pictures), chat.rendering)
         except ContextLengthExceeded as error:
             raise error.at("prompt") from error
         if body.context:
             prompt = self._after(body.context, prompt)
-        return accepted(chat.options, prompt, self._model, arrival_s)
+        return accept_prompt(chat.options, prompt, self._model, arrival_s)
 
     def _text_prompt(self, body: OllamaGenerateRequest) -> Prompt:
         renderer = self._model.renderer
@@ -132,9 +133,9 @@ class Generating:
 
 
 class GeneratedAnswer:
-    """Implements `Answer`: the last line has the context, for the next request to go on from.
+    """Adds the context to the last line, for the next request to continue.
 
-    There is none where pictures are in it, for token ids do not hold them.
+    A prompt with images has no context, because token ids cannot hold images.
     """
 
     def __init__(self, answer: OllamaAnswer[OllamaGenerated], prompt: Prompt) -> None:
@@ -159,21 +160,24 @@ class GeneratedAnswer:
 
 
 def _check(body: OllamaGenerateRequest, *, is_text: bool) -> None:
-    """Raises InvalidRequest for what contradicts itself."""
+    """Raises InvalidRequest if fields contradict each other."""
     if body.template:
-        limit = "must be empty: this server renders prompts with the model's own template, or none with raw"
+        limit = (
+            "must be empty: this server renders prompts with the model's own template, "
+            "or none with raw"
+        )
         raise InvalidRequest(f"{limit}, given {shown(body.template)}", field="template")
     for name in _FOR_CHATS if is_text else ():
         if value := getattr(body, name):
             instead = "with raw, with a suffix, or for a model without a chat template"
             raise InvalidRequest(f"must not be given {instead}, given {shown(value)}", field=name)
     if body.images and body.context:
-        limit = "must not be given beside images: use /api/chat for what was said before them"
+        limit = "must not be given beside images: use /api/chat for earlier messages"
         raise InvalidRequest(f"{limit}, given {shown(body.context)}", field="context")
 
 
-def _of_text(options: GenerationOptions) -> GenerationOptions:
-    """Returns those of an output that goes on with its prompt, and of which all is text."""
+def _make_text_options(options: GenerationOptions) -> GenerationOptions:
+    """Returns the options for an output that continues its prompt, and is text only."""
     return msgspec.structs.replace(options, continues_prompt=True, parses_output=False)
 
 
@@ -183,7 +187,7 @@ def _messages(
     system: list[dict[str, object]] = (
         [{"role": "system", "content": body.system}] if body.system else []
     )
-    return [*system, {"role": "user", "content": with_pictures(pictures, body.prompt or "")}]
+    return [*system, {"role": "user", "content": add_images(pictures, body.prompt or "")}]
 
 
 def _line(piece: Piece, *, model: str, created_at: str) -> OllamaGenerated:
@@ -197,11 +201,11 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/api/generate",
-        summary="Ollama: answers a prompt, goes on from it, or fills in before a suffix.",
+        summary="Ollama: answers a prompt, continues it, or fills in before a suffix.",
         endpoint=lambda services: services.make_generating(
             Generating(services.model, services.limits)
         ),
-        choice=by_tagged_name,
+        choice=choose_by_tagged_name,
         bodies=(OllamaGenerateRequest,),
         answers=(OllamaGenerated,),
         chunks=(OllamaGenerated,),

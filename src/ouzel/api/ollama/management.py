@@ -1,4 +1,4 @@
-"""What Ollama manages and this server does not: each is answered with what to do instead."""
+"""Answers Ollama's requests to manage models, which this server refuses with advice."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, Literal
@@ -9,13 +9,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.ollama.model_name import by_tagged_name, check_name
+from ouzel.api.ollama.model_name import check_name, choose_by_tagged_name
 from ouzel.errors import InvalidRequest, ModelNotFound
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
 
 _OWN_MODELS = (
-    "this server has the models that it was started with, or that POST /v1/models/load has loaded"
+    "this server has the models that it was started with, or that POST /v1/models/load loaded"
 )
 
 
@@ -36,7 +36,7 @@ class Pulls:
         self._model = model
 
     async def pull(self, _: Request, body: bytes) -> OllamaStatus:
-        """Answers in one object, which is a stream of one line as well."""
+        """Answers with one object, which is also a stream of one line."""
         asked = decode_body(body, OllamaPullRequest)
         name = asked.model or asked.name or ""
         try:
@@ -48,8 +48,8 @@ class Pulls:
         return OllamaStatus("success")
 
 
-def _refusal(message: str) -> Callable[[Request], Awaitable[Response]]:
-    """Returns an endpoint that leaves the body unread: a blob has gigabytes."""
+def _make_refusal(message: str) -> Callable[[Request], Awaitable[Response]]:
+    """Returns an endpoint that refuses a request without reading its body: blobs have gigabytes."""
 
     async def refuse(_: Request) -> Response:
         raise InvalidRequest(message)
@@ -57,14 +57,14 @@ def _refusal(message: str) -> Callable[[Request], Awaitable[Response]]:
     return refuse
 
 
-def _refused(
+def _make_refused(
     path: str, summary: str, message: str, method: Literal["post", "delete"] = "post"
 ) -> Operation:
     return Operation(
         method=method,
         path=path,
         summary=f"Ollama: {summary}; refused.",
-        overall=lambda _: _refusal(message),
+        overall=lambda _: _make_refusal(message),
         is_refused=True,
         words="ollama",
     )
@@ -74,25 +74,27 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/api/pull",
-        summary="Ollama: loads a model from its registry; the served model is there.",
+        summary="Ollama: loads a model from its registry; succeeds for the served model.",
         endpoint=lambda services: services.make_body_endpoint(Pulls(services.model).pull),
-        choice=by_tagged_name,
+        choice=choose_by_tagged_name,
         bodies=(OllamaPullRequest,),
         answers=(OllamaStatus,),
         words="ollama",
     ),
-    _refused("/api/push", "uploads a model", f"models cannot be pushed: {_OWN_MODELS}"),
-    _refused("/api/create", "creates a model", f"models cannot be created: {_OWN_MODELS}"),
-    _refused(
+    _make_refused("/api/push", "uploads a model", f"models cannot be pushed: {_OWN_MODELS}"),
+    _make_refused("/api/create", "creates a model", f"models cannot be created: {_OWN_MODELS}"),
+    _make_refused(
         "/api/copy",
         "copies a model",
         f"models cannot be copied: {_OWN_MODELS} (names: --served-model-name)",
     ),
-    _refused(
+    _make_refused(
         "/api/delete",
         "deletes a model",
         f"models cannot be deleted: {_OWN_MODELS}",
         method="delete",
     ),
-    _refused("/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_OWN_MODELS}"),
+    _make_refused(
+        "/api/blobs/{digest}", "uploads a file", f"files cannot be uploaded: {_OWN_MODELS}"
+    ),
 )

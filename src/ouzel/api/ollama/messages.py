@@ -1,4 +1,7 @@
-"""A chat's messages become ours: Ollama's have other names for some keys, and calls and results without ids."""
+"""Turns Ollama's messages into ours.
+
+Some keys have other names in Ollama, and tool calls and results have no ids.
+"""
 
 from collections import deque
 from collections.abc import Sequence
@@ -11,9 +14,10 @@ Message = dict[str, object]
 
 
 def read_messages(entries: list[object], *, supports_images: bool) -> list[object]:
-    """`supports_images`: the model reads pictures. Leaves what is no message as it is, for the renderer to name.
+    """Translates messages. Invalid messages stay unchanged: the renderer refuses them.
 
-    Raises InvalidRequest for images that are none.
+    `supports_images` says whether the model accepts images. Raises InvalidRequest for invalid
+    images.
     """
     calls = _OpenCalls()
     return [
@@ -24,8 +28,8 @@ def read_messages(entries: list[object], *, supports_images: bool) -> list[objec
     ]
 
 
-def pictures_in(images: object, field: str, *, supports_images: bool) -> list[MediaPart]:
-    """Raises InvalidRequest."""
+def read_images(images: object, field: str, *, supports_images: bool) -> list[MediaPart]:
+    """Reads images. Raises InvalidRequest."""
     if not images:
         return []
     if not supports_images:
@@ -35,8 +39,8 @@ def pictures_in(images: object, field: str, *, supports_images: bool) -> list[Me
     return [_picture(image, f"{field}[{position}]") for position, image in enumerate(images)]
 
 
-def with_pictures(pictures: Sequence[MediaPart], content: object) -> object:
-    """Returns the content behind the pictures, which Ollama shows first; what is none as it is."""
+def add_images(pictures: Sequence[MediaPart], content: object) -> object:
+    """Puts images before a content, as Ollama does. An invalid content stays unchanged."""
     match content:
         case _ if not pictures:
             return content
@@ -58,44 +62,46 @@ def _picture(image: object, path: str) -> MediaPart:
 
 def _message(entry: Message, path: str, calls: "_OpenCalls", *, supports_images: bool) -> Message:
     message = {key: value for key, value in entry.items() if value is not None}
-    pictures = pictures_in(
+    pictures = read_images(
         message.pop("images", None), f"{path}.images", supports_images=supports_images
     )
     role = message.get("role")
     if isinstance(role, str):
         message["role"] = role.lower()
-    message["content"] = with_pictures(pictures, message.get("content", ""))
+    message["content"] = add_images(pictures, message.get("content", ""))
     for ollamas, ours in (("thinking", "reasoning_content"), ("tool_name", "name")):
         if ollamas in message:
             message.setdefault(ours, message.pop(ollamas))
     tool_calls = message.get("tool_calls")
     if isinstance(tool_calls, list):
-        message["tool_calls"] = [calls.with_id(call) for call in tool_calls]
+        message["tool_calls"] = [calls.add_id(call) for call in tool_calls]
     if message.get("role") == "tool" and "tool_call_id" not in message:
-        message |= calls.answered(message.get("name"))
+        message |= calls.find_answered(message.get("name"))
     return message
 
 
 class _OpenCalls:
-    """Gives calls the ids that some templates ask for, and results those of the calls that they answer."""
+    """Adds ids to calls, which some templates need, and to results the ids of their calls."""
 
     def __init__(self) -> None:
         self._num_calls = 0
-        self._open: deque[tuple[object, object]] = deque()  # name and id
+        self._open: deque[tuple[object, object]] = deque()  # names and ids of unanswered calls
 
-    def with_id(self, call: object) -> object:
-        """Leaves what is no call as it is."""
+    def add_id(self, call: object) -> object:
+        """Adds an id to a call. An invalid call stays unchanged."""
         if not isinstance(call, dict) or not isinstance(call.get("function"), dict):
             return call
         self._num_calls += 1
-        call_id = (
-            call.get("id") or f"call{self._num_calls:05d}"
-        )  # nine characters, as Mistral's templates want it
+        # nine characters, as Mistral's templates demand
+        call_id = call.get("id") or f"call{self._num_calls:05d}"
         self._open.append((call["function"].get("name"), call_id))
         return {**call, "id": call_id}
 
-    def answered(self, name: object) -> Message:
-        """Returns the key with the id of the first unanswered call of that name, or of any; nothing without calls."""
+    def find_answered(self, name: object) -> Message:
+        """Returns the key with the id of the first unanswered call of that name, else of any call.
+
+        Without unanswered calls it returns nothing.
+        """
         found = next((each for each in self._open if each[0] == name), None) or next(
             iter(self._open), None
         )

@@ -1,4 +1,4 @@
-"""Ollama's names have a tag, which is `latest` where nobody says otherwise."""
+"""Matches Ollama's model names, which have a tag; the default tag is `latest`."""
 
 from collections.abc import Iterable
 
@@ -13,18 +13,21 @@ _LATEST = ":latest"
 
 
 def full_name(name: str) -> str:
-    """Returns the name as Ollama lists it; only what follows the last slash can be a tag."""
+    """Returns the name with its tag, as Ollama lists it. A tag stands after the last slash."""
     return name if ":" in name.rpartition("/")[2] else name + _LATEST
 
 
-def names_taken(served_names: Iterable[str]) -> list[str]:
-    """Returns the names that a request may have: as they are, and with their tag."""
+def list_names(served_names: Iterable[str]) -> list[str]:
+    """Returns the names that a request may use: without and with a tag."""
     names = list(served_names)
     return list(dict.fromkeys((*names, *map(full_name, names))))
 
 
-def by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Chooses the model; a name's tag may be left out. Raises ModelNotFound, and EngineUnavailable."""
+def choose_by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Chooses the model by its name, with or without a tag.
+
+    Raises ModelNotFound and EngineUnavailable.
+    """
     name = read_model_name(body, has_old_field=True)
     for each in catalogue:
         if name and full_name(name) in map(full_name, each.model.names):
@@ -35,6 +38,6 @@ def by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
 
 
 def check_name(name: str | None, served_names: Iterable[str]) -> None:
-    """Raises ModelNotFound. No name, and an empty one, are the one model that is served."""
+    """Raises ModelNotFound for an unknown name. An absent or empty name means the served model."""
     if name and full_name(name) not in map(full_name, served_names):
         raise ModelNotFound(f"model '{name[:100]}' not found", param="model")

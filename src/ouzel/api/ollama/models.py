@@ -1,6 +1,6 @@
-"""What Ollama's clients ask about models: which are there, which are loaded, what they are and can do.
+"""Answers requests of Ollama's clients about models: lists, loaded models, details, capabilities.
 
-All of it is what this server has: sizes and shapes from the model's files, limits and precision from the engine.
+Sizes and shapes come from the model's files, limits and precision from the engine.
 """
 
 import hashlib
@@ -16,13 +16,15 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.ollama.answer import rfc3339
-from ouzel.api.ollama.model_name import by_tagged_name, check_name, full_name
+from ouzel.api.ollama.model_name import check_name, choose_by_tagged_name, full_name
 from ouzel.api.openai.models import list_capabilities
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import decode_body
 
-API_VERSION = "0.12.11"  # of Ollama: what it has is spoken here; clients refuse versions that are too low for them
-_NEVER = "2300-01-01T00:00:00Z"  # clients show a time more than a century away as "Forever"
+# the version of Ollama whose API is implemented; clients refuse versions that are too low for them
+API_VERSION = "0.12.11"
+# Clients show a time more than a century away as "Forever".
+_NEVER = "2300-01-01T00:00:00Z"
 _UNITS = ((1e9, "B", 1), (1e6, "M", 2), (1e3, "K", 2))
 
 
@@ -67,9 +69,7 @@ class OllamaRunningModels(msgspec.Struct):
 class OllamaShowRequest(msgspec.Struct, kw_only=True):
     model: Annotated[str | None, Meta(description="One of the served model names.")] = None
     name: Annotated[str | None, Meta(description="The old name of model.")] = None
-    verbose: Annotated[bool | None, Meta(description="A hint: there is nothing more to show.")] = (
-        None
-    )
+    verbose: Annotated[bool | None, Meta(description="A hint without effect.")] = None
 
 
 class OllamaModelCard(msgspec.Struct):
@@ -174,7 +174,7 @@ def _details(model: ServedModel) -> OllamaModelDetails:
 
 
 def _in_words(number: int) -> str:
-    """Writes a count as Ollama does: 4.0M is `3.97M`, 8.0B is `8.0B`."""
+    """Formats a count as Ollama does: 4.0M is `3.97M`, 8.0B is `8.0B`."""
     for unit, letter, digits in _UNITS:
         if number >= unit:
             return f"{number / unit:.{digits}f}{letter}"
@@ -182,12 +182,12 @@ def _in_words(number: int) -> str:
 
 
 def _digest(model: ServedModel) -> str:
-    """Returns one that changes when the same request might get another answer."""
+    """Returns a digest that changes if the same request might get another answer."""
     return hashlib.sha256(model.system_fingerprint.encode()).hexdigest()
 
 
 def _capabilities(model: ServedModel) -> list[str]:
-    """Returns them by Ollama's names."""
+    """Returns the capabilities by Ollama's names."""
     ours = list_capabilities(model)
     names = {
         "embedding": "embedding",
@@ -218,7 +218,7 @@ def _model_info(model: ServedModel, name: str) -> dict[str, str | int]:
 
 
 def _parameters(model: ServedModel) -> Iterator[tuple[str, str]]:
-    """Yields what counts where a request does not say: the makers' values, by the names that Ollama has for them."""
+    """Yields the model's default parameters by Ollama's names."""
     yield "num_ctx", str(model.engine.info.max_model_len)
     defaults = model.sampling_defaults
     numbers = {
@@ -242,7 +242,7 @@ def _parameters(model: ServedModel) -> Iterator[tuple[str, str]]:
 
 def _modelfile(name: str, template: str, parameters: list[tuple[str, str]]) -> str:
     lines = [
-        "# What this server has, in the form of a Modelfile; the template is Jinja.",
+        "# The served model in the form of a Modelfile; the template is Jinja.",
         f"FROM {name}",
     ]
     if template:
@@ -254,7 +254,7 @@ OPERATIONS = (
     Operation(
         method="get",
         path="/api/tags",
-        summary="Ollama: what is served.",
+        summary="Ollama: lists the served models.",
         overall=lambda catalogue: ModelLists(catalogue).tags,
         answers=(OllamaModels,),
         words="ollama",
@@ -262,7 +262,7 @@ OPERATIONS = (
     Operation(
         method="get",
         path="/api/ps",
-        summary="Ollama: what is loaded, which is the same.",
+        summary="Ollama: lists the loaded models, which are the served models.",
         overall=lambda catalogue: ModelLists(catalogue).running,
         answers=(OllamaRunningModels,),
         words="ollama",
@@ -270,9 +270,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/api/show",
-        summary="Ollama: what a model is and can do.",
+        summary="Ollama: describes a model and its capabilities.",
         endpoint=lambda services: services.make_body_endpoint(ModelCard(services.model).show),
-        choice=by_tagged_name,
+        choice=choose_by_tagged_name,
         bodies=(OllamaShowRequest,),
         answers=(OllamaModelCard,),
         words="ollama",
@@ -280,7 +280,7 @@ OPERATIONS = (
     Operation(
         method="get",
         path="/api/version",
-        summary="Ollama: the version whose API this is.",
+        summary="Ollama: returns the version of the implemented API.",
         overall=lambda _: tell_version,
         answers=(OllamaVersion,),
         words="ollama",

@@ -1,4 +1,7 @@
-"""`options` has how tokens are chosen, under Ollama's names; what it says of the machine changes nothing here."""
+"""Reads `options`: sampling options under Ollama's names.
+
+Options about the machine have no effect.
+"""
 
 from typing import Annotated
 
@@ -14,31 +17,32 @@ _NO_PENALTIES = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_
 
 
 class ModelOptions(SamplingFields, kw_only=True):
-    """Our own sampling fields work too. `None` is "not given"; what has no field here is ignored."""
+    """Defines Ollama's options and our own sampling fields. Unknown options are ignored."""
 
     num_predict: (
         Annotated[
             int,
             Meta(
-                ge=-2, description="Limit of generated tokens; 0 and less: what the prompt leaves."
+                ge=-2,
+                description="Limit of generated tokens; 0 or less: as many as fit.",
             ),
         ]
         | None
     ) = None
     stop: Annotated[
         StopString | Annotated[list[StopString], Meta(max_length=64)] | None,
-        Meta(description="What ends the output."),
+        Meta(description="Texts that end the output."),
     ] = None
     repeat_penalty: (
         Annotated[
             float,
-            Meta(ge=0.01, le=10.0, description="The same as repetition_penalty, and stronger."),
+            Meta(ge=0.01, le=10.0, description="The same as repetition_penalty; overrides it."),
         ]
         | None
     ) = None
-    penalize_newline: Annotated[
-        bool | None, Meta(description="Only true where penalties are on.")
-    ] = None
+    penalize_newline: Annotated[bool | None, Meta(description="Only true if penalties are on.")] = (
+        None
+    )
     mirostat: (
         Annotated[int, Meta(ge=0, le=0, description="Only 0: it is not supported.")] | None
     ) = None
@@ -47,8 +51,8 @@ class ModelOptions(SamplingFields, kw_only=True):
     ) = None
 
 
-def sampling_of(options: ModelOptions, model: ServedModel) -> dict[str, object]:
-    """Returns our sampling fields; penalties that spare line breaks are refused."""
+def read_sampling(options: ModelOptions, model: ServedModel) -> dict[str, object]:
+    """Returns our sampling fields. Raises InvalidRequest for penalties that spare line breaks."""
     fields = {name: getattr(options, name) for name in SamplingFields.__struct_fields__}
     if options.seed == _RANDOM_SEED:
         fields["seed"] = None
@@ -60,7 +64,7 @@ def sampling_of(options: ModelOptions, model: ServedModel) -> dict[str, object]:
         and _are_penalties_on(fields, model)
     ):
         raise InvalidRequest(
-            "must be true where penalties are on, given false", field="options.penalize_newline"
+            "must be true while penalties are on, given false", field="options.penalize_newline"
         )
     return fields
 

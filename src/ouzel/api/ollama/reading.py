@@ -1,4 +1,4 @@
-"""What Ollama's two generating endpoints read alike: our options of a body, and what the engine accepts."""
+"""Reads the parts that Ollama's two generating endpoints share."""
 
 import secrets
 from collections.abc import Iterator
@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import msgspec
 
-from ouzel.api.ollama.body import OllamaBody, in_ollamas_words
-from ouzel.api.ollama.options import ModelOptions, sampling_of
+from ouzel.api.ollama.body import OllamaBody, name_ollamas_field
+from ouzel.api.ollama.options import ModelOptions, read_sampling
 from ouzel.api.openai.models import list_capabilities
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
@@ -21,7 +21,7 @@ from ouzel.wire.tools import Choice, Tool
 _SWITCHES = {"enable_thinking", "thinking"}
 
 
-def chat_of(
+def read_ollama_chat(
     body: OllamaBody,
     model: ServedModel,
     limits: LimitsConfig,
@@ -30,12 +30,15 @@ def chat_of(
     tool_choice: Choice | None = None,
     continues: bool = False,
 ) -> Chat:
-    """Reads all but the messages. `continues`: the answer goes on with the last of them."""
+    """Reads a body, except for the messages.
+
+    With `continues` the answer continues the last message.
+    """
     options = body.options or ModelOptions()
     ours = msgspec.convert(
         {
-            **sampling_of(options, model),
-            **_thinking_of(body, model),
+            **read_sampling(options, model),
+            **_read_thinking(body, model),
             "model": model.names[0],
             "messages": [],
             "stop": options.stop,
@@ -59,7 +62,7 @@ def chat_of(
     return replace(chat, options=own)
 
 
-def accepted(
+def accept_prompt(
     options: GenerationOptions, prompt: Prompt, model: ServedModel, arrival_s: float
 ) -> GenerationRequest:
     return accept(
@@ -68,16 +71,16 @@ def accepted(
 
 
 @contextmanager
-def ollamas_words() -> Iterator[None]:
-    """Lets what is wrong be told of Ollama's fields."""
+def name_ollamas_fields() -> Iterator[None]:
+    """Names Ollama's fields in errors of the block."""
     try:
         yield
     except InvalidRequest as error:
-        raise in_ollamas_words(error) from error
+        raise name_ollamas_field(error) from error
 
 
-def _thinking_of(body: OllamaBody, model: ServedModel) -> dict[str, object]:
-    """Returns our fields for the wish. Raises InvalidRequest where the model cannot reason."""
+def _read_thinking(body: OllamaBody, model: ServedModel) -> dict[str, object]:
+    """Returns our fields for `think`. Raises InvalidRequest if the model cannot reason."""
     if body.think is None:
         return {}
     template = model.renderer.chat_template

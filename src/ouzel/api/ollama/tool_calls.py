@@ -1,6 +1,6 @@
-"""Ollama shows a tool call when it is whole, with its arguments as an object.
+"""Collects tool calls: Ollama shows a call when it is complete, with its arguments as an object.
 
-Arguments that are no object, as those of a call that was cut, cannot be shown so: then the call is text of the answer.
+A call with other arguments, for example a call that was cut, becomes text of the answer.
 """
 
 from typing import Annotated
@@ -16,7 +16,8 @@ Arguments = Annotated[msgspec.Raw, Meta(extra_json_schema={"type": "object"})]
 class OllamaFunctionCall(msgspec.Struct):
     index: int
     name: str
-    arguments: Arguments  # in one line, with numbers as the model wrote them
+    # JSON in one line, with numbers as the model wrote them
+    arguments: Arguments
 
 
 class OllamaToolCall(msgspec.Struct):
@@ -30,19 +31,19 @@ class _TextOfCall(msgspec.Struct):
 
 
 class ToolCalls:
-    """Puts the pieces of the calls together, which come one call after the other."""
+    """Joins the pieces of tool calls, which arrive one call after the other."""
 
     def __init__(self) -> None:
-        self._pieces: list[ToolCallDelta] = []  # of one call
+        self._pieces: list[ToolCallDelta] = []  # pieces of one call
 
     def feed(self, delta: ToolCallDelta) -> OllamaToolCall | str | None:
-        """Returns the call before, if this piece begins another."""
+        """Takes a piece. Returns the call before if the piece begins another call."""
         before = self.finish() if self._pieces and delta.index != self._pieces[0].index else None
         self._pieces.append(delta)
         return before
 
     def finish(self) -> OllamaToolCall | str | None:
-        """Returns the call that has no more pieces, or what it has of text; None where there is none."""
+        """Returns the complete call, its text if its arguments are no object, or None."""
         if not self._pieces:
             return None
         call_id = next((piece.id for piece in self._pieces if piece.id), "")

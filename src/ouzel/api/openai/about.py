@@ -23,8 +23,10 @@ class Load(msgspec.Struct):
 
 
 class TokenizerConfig(msgspec.Struct, kw_only=True):
-    """Describes a tokenizer like `tokenizer_config.json`. More named tokens may stand beside these
-    fields."""
+    """Describes a tokenizer like `tokenizer_config.json`.
+
+    More named tokens may stand beside these fields.
+    """
 
     tokenizer_class: str = _TOKENIZER_CLASS
     model_max_length: int

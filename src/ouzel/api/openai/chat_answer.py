@@ -298,8 +298,7 @@ def _function(delta: ToolCallDelta) -> ToolFunction:
 
 
 def _last_answer(messages: object) -> str:
-    """Returns the text of the last rendered message, or an empty text if it is not the
-    assistant's."""
+    """Returns the text of the last rendered message if it is the assistant's, else no text."""
     assert isinstance(messages, list)
     last = messages[-1]
     if last["role"] != "assistant":

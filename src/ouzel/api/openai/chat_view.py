@@ -20,8 +20,10 @@ _MARKS = ("<think>", "</think>")
 
 
 class ChatView:
-    """Turns the events of a request into the events that its answer shows. It needs all events in
-    order."""
+    """Turns the events of a request into the events that its answer shows.
+
+    It needs all events in order.
+    """
 
     def __init__(self, place: ReasoningPlace, echo: str, model: ServedModel) -> None:
         self._place = place

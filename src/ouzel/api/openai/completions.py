@@ -310,8 +310,10 @@ class CompletionAnswer:
     def _piece(
         self, index: int, text: str, token_ids: list[int], logprobs: CompletionLogprobs | None
     ) -> CompletionChoice:
-        """Returns the new part of a choice. The first part begins with the shown parts of the
-        prompt."""
+        """Returns the new part of a choice.
+
+        The first part begins with the shown parts of the prompt.
+        """
         piece = CompletionChoice(index, text, logprobs)
         if self._body.return_token_ids:
             piece.token_ids = token_ids

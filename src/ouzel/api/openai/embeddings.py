@@ -117,8 +117,7 @@ def encode_inputs(
     *,
     special: bool = True,
 ) -> list[EncodedText]:
-    """Encodes inputs, which are pairs of a path in the body and a value; `prompt` precedes each
-    text."""
+    """Encodes pairs of a path in the body and an input; `prompt` precedes each text."""
     return [_encode(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
 
 
@@ -138,8 +137,7 @@ def _encode(
 
 
 def check_dimensions(dimensions: int | None, vector_size: int, files: SentenceFiles) -> None:
-    """Raises InvalidRequest for more dimensions than vectors have, or for fewer if the model
-    forbids it."""
+    """Raises InvalidRequest for too many dimensions, or for fewer if the model forbids it."""
     if dimensions is None or dimensions == vector_size:
         return
     if dimensions > vector_size:

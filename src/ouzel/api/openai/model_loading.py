@@ -30,8 +30,7 @@ class UnloadedModel(msgspec.Struct, tag_field="object", tag="model"):
 
 class ModelChangeEndpoint:
     def __init__(self, changes: ModelChanges, change: Callable[[bytes], Awaitable[object]]) -> None:
-        """`change` takes the body and returns the answer; it is cancelled if the client
-        disconnects."""
+        """Takes `change`, from a body to an answer; it is cancelled if the client disconnects."""
         self._bodies = changes.catalogue.shared.bodies
         self._admin_key = AdminKeyCheck(changes.catalogue.shared.config.admin_api_key)
         self._change = change

@@ -1,5 +1,4 @@
-"""Holds the parts of a prompt that completions show: text and logprobs (echo), ids and scores
-(vLLM)."""
+"""Holds the parts of a prompt that completions show: text, logprobs, ids and scores."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -40,8 +39,10 @@ class ShownPrompt:
 
     @cached_property
     def text(self) -> str:
-        """Returns the prompt's text up to the last whole character. The choice completes a partial
-        one."""
+        """Returns the prompt's text up to the last whole character.
+
+        The choice completes a partial one.
+        """
         tokenizer, prompt = self._model.tokenizer, self._prompt
         unfinished = tokenizer.detokenizer(
             skip_special_tokens=False, prompt_token_ids=prompt.token_ids

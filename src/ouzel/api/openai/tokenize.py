@@ -220,8 +220,10 @@ class Tokenizing:
     def _encode(
         self, text: str, add_special_tokens: bool, max_length: int | None = None
     ) -> list[int]:
-        """Encodes a text and cuts it to `max_length` tokens. A cut text keeps its special
-        tokens."""
+        """Encodes a text and cuts it to `max_length` tokens.
+
+        A cut text keeps its special tokens.
+        """
         token_ids = self._tokenizer.encode(text, add_special_tokens=add_special_tokens)
         if max_length is None or len(token_ids) <= max_length:
             return token_ids

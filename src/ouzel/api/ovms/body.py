@@ -1,4 +1,4 @@
-"""A body is checked in OVMS's order, and becomes one of ours by what its fields mean there."""
+"""Checks bodies in OVMS's order, and translates their fields by OVMS's meaning."""
 
 import dataclasses
 from collections.abc import Collection, Mapping
@@ -17,7 +17,8 @@ _OF_SAMPLING = ("temperature", "top_p", "top_k", "min_p")
 _OF_BEAM_SEARCH = ("length_penalty",)
 _OF_BEAM_GROUPS = ("diversity_penalty",)
 
-_SWITCHES = frozenset({"enable_thinking", "thinking", "reasoning_effort"})  # of a template
+# variables of a chat template
+_SWITCHES = frozenset({"enable_thinking", "thinking", "reasoning_effort"})
 
 Body = TypeVar("Body", bound=GenerationFields)
 Completion = TypeVar("Completion", bound=CompletionFields)
@@ -26,13 +27,16 @@ Completion = TypeVar("Completion", bound=CompletionFields)
 def read_fields(
     parsed: JsonObject, body_type: type[Completion], model_names: Collection[str]
 ) -> Completion:
-    """Raises NotARequest and ModelNotFound, in OVMS's order."""
+    """Decodes a body. Raises NotARequest and ModelNotFound, in OVMS's order."""
     check_model_and_stream(parsed, model_names)
-    return in_our_words(decode_object(parsed, body_type))
+    return translate_fields(decode_object(parsed, body_type))
 
 
 def check_model_and_stream(parsed: JsonObject, model_names: Collection[str]) -> None:
-    """Checks the fields that OVMS looks at before any model sees the body. Raises NotARequest and ModelNotFound."""
+    """Checks the fields that OVMS reads before a model sees the body.
+
+    Raises NotARequest and ModelNotFound.
+    """
     if "model" not in parsed:
         raise NotARequest("model field is missing in JSON body", param="model")
     if not isinstance(parsed["model"], str):
@@ -44,12 +48,12 @@ def check_model_and_stream(parsed: JsonObject, model_names: Collection[str]) -> 
 
 
 def parse_body(body: bytes) -> JsonObject:
-    """Raises NotARequest."""
+    """Parses a body. Raises NotARequest."""
     try:
         return parse_object(body)
     except InvalidRequest as error:
         if error.param is not None:
-            raise  # what is wrong with a field
+            raise  # the error of one field
         match error.__cause__:
             case None:
                 raise NotARequest("JSON body must be an object") from error
@@ -59,12 +63,12 @@ def parse_body(body: bytes) -> JsonObject:
                 raise NotARequest("Cannot parse JSON body") from error
 
 
-def in_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
-    """Returns the chat of any endpoint as OVMS understands `body`.
+def apply_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
+    """Returns a chat with OVMS's meaning of `body`, for any endpoint.
 
-    A template variable that the chat template does not read has no effect. With `skip_special_tokens: false` the
-    output is shown as the model writes it: calls and reasoning stay in the text. A grammar holds forced calls and
-    forms to their shape all the same.
+    A template variable that the chat template does not read has no effect. With
+    `skip_special_tokens: false` the output is shown as the model writes it: calls and reasoning
+    stay in the text. A grammar still constrains forced calls and forms.
     """
     options: GenerationOptions = replace(
         chat.options, shows_raw_output=body.skip_special_tokens is False
@@ -73,11 +77,11 @@ def in_ovms_meaning(chat: Chat, body: GenerationFields) -> Chat:
     return dataclasses.replace(chat, options=options, rendering=rendering)
 
 
-def in_our_words(body: Body) -> Body:
-    """Makes `best_of` a number of beams, and lets a stream show the stop string that ended it.
+def translate_fields(body: Body) -> Body:
+    """Reads `best_of` as a number of beams, and shows the stop string in streams.
 
-    Fields of sampling are not read in a beam search and those of beam search not outside one: OVMS documents them so.
-    OVMS has one group of beams, in which `diversity_penalty` has no effect.
+    As OVMS documents, sampling fields are ignored in a beam search, and beam search fields outside
+    of it. OVMS has one group of beams, so `diversity_penalty` has no effect.
     """
     is_best_of = body.best_of not in (None, 1)
     unread: tuple[str, ...] = ()
@@ -99,6 +103,6 @@ def in_our_words(body: Body) -> Body:
 
 
 def switches_reasoning(template_kwargs: Mapping[str, object] | None) -> bool:
-    """Tells whether variables for the chat template say how much to reason; then an effort does not count."""
+    """Says whether template variables switch reasoning; then the effort is ignored."""
     told = {name for name, value in (template_kwargs or {}).items() if value is not None}
     return bool(told & _SWITCHES)

@@ -1,7 +1,7 @@
-"""OVMS's chat completions are OpenAI's with its reading of some fields.
+"""Reads and answers chat completions as OVMS does, with its meaning of some fields.
 
-Its messages always have a text and a list of calls; its streams open each choice with a chunk of its own, and end the
-choice with its last text.
+Its messages always have a text and a list of calls. Its streams open each choice with a chunk of
+its own, and end the choice in the chunk of its last text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,9 +19,9 @@ from ouzel.api.openai.chat_answer import (
     ChunkChoice,
     ChunkDelta,
 )
-from ouzel.api.ovms.body import in_ovms_meaning, parse_body, read_fields, switches_reasoning
+from ouzel.api.ovms.body import apply_ovms_meaning, parse_body, read_fields, switches_reasoning
 from ouzel.api.ovms.held_pieces import HeldPieces
-from ouzel.api.ovms.verbose import verbose_if_asked
+from ouzel.api.ovms.verbose import make_verbose
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.chat import read_chat
@@ -30,7 +30,7 @@ from ouzel.wire.decode import JsonObject, log_ignored
 
 
 class OvmsChat:
-    """Implements `Dialect`."""
+    """Reads OVMS's chats and begins their answers."""
 
     parse = staticmethod(parse_body)
 
@@ -41,31 +41,31 @@ class OvmsChat:
     def prepare(
         self, fields: JsonObject, arrival_s: float
     ) -> tuple[list[GenerationRequest], Answer]:
-        request = _in_our_words(read_fields(fields, ChatCompletionRequest, self._model.names))
-        chat = in_ovms_meaning(read_chat(request, self._model, self._limits), request)
+        request = _translate(read_fields(fields, ChatCompletionRequest, self._model.names))
+        chat = apply_ovms_meaning(read_chat(request, self._model, self._limits), request)
         answer, accepted = accept_chat(request, chat, self._model, arrival_s)
         return [accepted], OvmsChatAnswer(answer)
 
 
-def _in_our_words(request: ChatCompletionRequest) -> ChatCompletionRequest:
-    """Gives messages without a content an empty one; what the template is told by name counts before an effort."""
+def _translate(request: ChatCompletionRequest) -> ChatCompletionRequest:
+    """Fills in empty contents, and drops an effort beside template variables."""
     messages = request.messages
     if isinstance(messages, list):
-        messages = [_with_content(message) for message in messages]
+        messages = [_fill_content(message) for message in messages]
     if request.reasoning_effort is None or not switches_reasoning(request.chat_template_kwargs):
         return replace(request, messages=messages)
     log_ignored({"reasoning_effort"})
     return replace(request, messages=messages, reasoning_effort=None)
 
 
-def _with_content(message: object) -> object:
+def _fill_content(message: object) -> object:
     if isinstance(message, dict) and message.get("content") in (None, []):
         return {**message, "content": ""}
     return message
 
 
 class OvmsChatAnswer:
-    """Implements `Answer`."""
+    """Writes OpenAI's answer in OVMS's form."""
 
     def __init__(self, openai: ChatAnswer) -> None:
         self.is_stream = openai.is_stream
@@ -81,8 +81,8 @@ class OvmsChatAnswer:
                 if chunk.choices[0].delta.role is UNSET:
                     pieces.append(chunk)
                 else:
-                    chunks.append(_opening(chunk))
-                    pieces += _without_opening(chunk)
+                    chunks.append(_make_opening(chunk))
+                    pieces += _drop_opening(chunk)
             chunks += self._held.take(event, pieces)
         return chunks
 
@@ -97,8 +97,8 @@ class OvmsChatAnswer:
         return answer
 
 
-def _opening(chunk: ChatCompletionChunk) -> ChatCompletionChunk:
-    """Returns the chunk that tells of a choice's first token, made of the first chunk in OpenAI's words."""
+def _make_opening(chunk: ChatCompletionChunk) -> ChatCompletionChunk:
+    """Returns the chunk for a choice's first token, from the first chunk of OpenAI's answer."""
     choice = chunk.choices[0]
     opening = ChunkChoice(choice.index, ChunkDelta("assistant", content=None))
     if choice.token_ids is not UNSET:
@@ -106,8 +106,8 @@ def _opening(chunk: ChatCompletionChunk) -> ChatCompletionChunk:
     return replace(chunk, choices=[opening])
 
 
-def _without_opening(chunk: ChatCompletionChunk) -> Iterator[ChatCompletionChunk]:
-    """Yields the rest of the first chunk, if it says anything."""
+def _drop_opening(chunk: ChatCompletionChunk) -> Iterator[ChatCompletionChunk]:
+    """Yields the rest of the first chunk, unless it is empty."""
     choice = chunk.choices[0]
     choice.delta.role = UNSET
     is_empty = (
@@ -127,7 +127,7 @@ OPERATIONS = (
         profile="ovms",
         is_documented=False,
         endpoint=lambda services: services.make_generating(
-            verbose_if_asked(OvmsChat(services.model, services.limits), services)
+            make_verbose(OvmsChat(services.model, services.limits), services)
         ),
     ),
 )

@@ -1,6 +1,7 @@
-"""OVMS's completions are OpenAI's with its reading of some fields; without a limit they go on to the model's end.
+"""Reads and answers completions as OVMS does: without a limit they continue to the model's end.
 
-Its streams open each choice with a chunk without text, and end the choice with its last text.
+Its streams open each choice with a chunk without text, and end the choice in the chunk of its last
+text.
 """
 
 from collections.abc import Iterator, Sequence
@@ -19,14 +20,14 @@ from ouzel.api.openai.completions import (
 )
 from ouzel.api.ovms.body import parse_body, read_fields
 from ouzel.api.ovms.held_pieces import HeldPieces
-from ouzel.api.ovms.verbose import verbose_if_asked
+from ouzel.api.ovms.verbose import make_verbose
 from ouzel.config import LimitsConfig
 from ouzel.generation import Event, GenerationRequest, ServedModel, Usage
 from ouzel.wire.decode import JsonObject
 
 
 class OvmsCompletions:
-    """Implements `Dialect`."""
+    """Reads OVMS's completions and begins their answers."""
 
     parse = staticmethod(parse_body)
 
@@ -43,13 +44,13 @@ class OvmsCompletions:
 
 
 class OvmsCompletionAnswer:
-    """Implements `Answer`."""
+    """Writes OpenAI's answer in OVMS's form."""
 
     def __init__(self, openai: CompletionAnswer) -> None:
         self.is_stream = openai.is_stream
         self.framing = openai.framing
         self._openai = openai
-        self._opened: set[int] = set()  # choices whose first chunk has been made
+        self._opened: set[int] = set()  # choices with a first chunk
         self._held = HeldPieces[Completion]()
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[Completion]:
@@ -59,8 +60,8 @@ class OvmsCompletionAnswer:
             for chunk in self._openai.chunks([event], usage):
                 if chunk.choices[0].index not in self._opened:
                     self._opened.add(chunk.choices[0].index)
-                    chunks.append(_opening(chunk))
-                pieces += _without_opening(chunk)
+                    chunks.append(_make_opening(chunk))
+                pieces += _drop_opening(chunk)
             chunks += self._held.take(event, pieces)
         return chunks
 
@@ -71,8 +72,8 @@ class OvmsCompletionAnswer:
         return self._openai.whole(events, usage)
 
 
-def _opening(chunk: Completion) -> Completion:
-    """Returns the chunk that tells of a choice's first token, made of the first chunk in OpenAI's words."""
+def _make_opening(chunk: Completion) -> Completion:
+    """Returns the chunk for a choice's first token, from the first chunk of OpenAI's answer."""
     choice = chunk.choices[0]
     opening = CompletionChoice(
         choice.index,
@@ -84,8 +85,8 @@ def _opening(chunk: Completion) -> Completion:
     return replace(chunk, choices=[opening])
 
 
-def _without_opening(chunk: Completion) -> Iterator[Completion]:
-    """Yields the chunk without the facts that the opening tells, if it says anything more."""
+def _drop_opening(chunk: Completion) -> Iterator[Completion]:
+    """Yields the chunk without the facts of the opening chunk, unless it is empty."""
     choice = chunk.choices[0]
     choice.prompt_token_ids = choice.prompt_logprobs = UNSET
     says_logprobs = choice.logprobs is not None and choice.logprobs.tokens
@@ -101,7 +102,7 @@ OPERATIONS = (
         profile="ovms",
         is_documented=False,
         endpoint=lambda services: services.make_generating(
-            verbose_if_asked(OvmsCompletions(services.model, services.limits), services)
+            make_verbose(OvmsCompletions(services.model, services.limits), services)
         ),
     ),
 )

@@ -1,4 +1,7 @@
-"""OVMS tells a fault in one string. Statuses are its own, except where it blames the client, or itself, wrongly."""
+"""Writes errors in OVMS's form, one string.
+
+The statuses are OVMS's, unless they blame the wrong side.
+"""
 
 from collections.abc import Mapping
 from functools import partial
@@ -14,8 +17,9 @@ _PREFIX = (
     "Mediapipe execution failed. MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
     'Calculator::Process() for node "{node}" failed: '
 )
-_NODES = {"embeddings": "EmbeddingsExecutor", "rerank": "RerankExecutor"}  # by the end of the path
-_TEXTS: dict[str | None, tuple[int, str]] = {  # by our code
+# executors by the end of the path
+_NODES = {"embeddings": "EmbeddingsExecutor", "rerank": "RerankExecutor"}
+_TEXTS: dict[str | None, tuple[int, str]] = {  # status and text by our code
     "unknown_url": (HTTPStatus.BAD_REQUEST, "Invalid request URL"),
     "method_not_allowed": (HTTPStatus.NOT_ACCEPTABLE, "Unsupported method"),
     Unauthenticated.code: (
@@ -30,7 +34,7 @@ _TEXTS: dict[str | None, tuple[int, str]] = {  # by our code
 
 
 class NotARequest(InvalidRequest):
-    """The body is refused before any model sees it."""
+    """Refuses a body before a model sees it."""
 
     status = 412
 
@@ -61,14 +65,17 @@ def ovms_style(fault: Fault, node: str = "LLMExecutor") -> ErrorAnswer:
 
 
 def ovms_models_style(fault: Fault) -> ErrorAnswer:
-    """Tells the faults of GET /models/{name}, where an unknown model has a text of its own."""
+    """Writes errors of GET /models/{name}, which has its own text for an unknown model."""
     if fault.code == ModelNotFound.code:
         return ErrorAnswer(HTTPStatus.NOT_FOUND, OvmsError("Model not found"))
     return ovms_style(fault)
 
 
 def ovms_error_styles(profile: str) -> Mapping[str, ErrorStyle]:
-    """Maps the beginnings of paths to the style of their errors; with OVMS's profile there are no others."""
+    """Maps prefixes of paths to the style of their errors.
+
+    With OVMS's profile it covers all paths.
+    """
     if profile != "ovms":
         return {}
     of_nodes = {

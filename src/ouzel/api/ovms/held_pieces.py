@@ -1,10 +1,14 @@
-"""The newest piece of a streamed choice waits, so that the last piece of text can carry the finish reason, as in OVMS.
+"""Holds back the newest piece of a streamed choice, so that the last text has the finish reason.
+
+OVMS's streams end so.
 
 Rules
-1. A choice begins with an opening chunk without text. It is sent at once: clients measure the time to the first token.
-2. A piece leaves with the next piece of its choice, or with the end of the choice, whose reason it then carries.
-3. A piece also leaves after many tokens without text: the marks of a call, for example, give none.
-4. A piece that leaves has the newest usage, so that the usage of no chunk is below the usage of the chunk before.
+1. A choice begins with an opening chunk without text, which is sent at once: clients measure the
+   time to the first token.
+2. A piece is sent with the next piece of its choice, or with the choice's end, whose reason it then
+   has.
+3. A piece is also sent after many tokens without text, such as the marks of a call.
+4. A piece gets the newest usage when it is sent, so that the usage never falls from chunk to chunk.
 """
 
 from collections.abc import Sequence
@@ -18,7 +22,7 @@ from ouzel.api.openai.completions import Completion
 from ouzel.api.openai.envelope import UsageObject
 from ouzel.generation import Event, Output
 
-# more than most models write from the last argument of a call to the end of the answer
+# more tokens than most models write between the last argument of a call and the end
 _MAX_TOKENS_WAITED = 16
 
 Chunk = TypeVar("Chunk", ChatCompletionChunk, Completion)
@@ -26,11 +30,11 @@ Chunk = TypeVar("Chunk", ChatCompletionChunk, Completion)
 
 class HeldPieces(Generic[Chunk]):
     def __init__(self) -> None:
-        self._held: dict[int, _Held[Chunk]] = {}  # by index of the choice
-        self._usage: UsageObject | UnsetType | None = UNSET  # of the newest chunk
+        self._held: dict[int, _Held[Chunk]] = {}  # pieces by the index of their choice
+        self._usage: UsageObject | UnsetType | None = UNSET  # usage of the newest chunk
 
     def take(self, event: Event, pieces: Sequence[Chunk]) -> list[Chunk]:
-        """Takes the chunks of one event, of one choice each, and returns the chunks to send now."""
+        """Takes an event's chunks, each with one choice, and returns the chunks to send now."""
         due: list[Chunk] = []
         for piece in pieces:
             self._usage = piece.usage
@@ -39,7 +43,7 @@ class HeldPieces(Generic[Chunk]):
                 due += [] if held is None else [held.piece]
                 self._held[piece.choices[0].index] = _Held(piece)
             else:
-                due.append(piece if held is None else _ended(held.piece, piece))
+                due.append(piece if held is None else _end_piece(held.piece, piece))
         if isinstance(event, Output) and not pieces:
             due += self._after_silence(event)
         for piece in due:
@@ -47,7 +51,7 @@ class HeldPieces(Generic[Chunk]):
         return due
 
     def _after_silence(self, output: Output) -> list[Chunk]:
-        """Counts tokens without text, and returns the piece that has waited for too many of them."""
+        """Counts tokens without text. Returns the held piece after too many of them."""
         held = self._held.get(output.index)
         if held is None:
             return []
@@ -64,8 +68,8 @@ class _Held(Generic[Chunk]):
     num_tokens_waited: int = 0
 
 
-def _ended(piece: Chunk, end: Chunk) -> Chunk:
-    """Returns the piece with the reasons of the chunk that ends its choice."""
+def _end_piece(piece: Chunk, end: Chunk) -> Chunk:
+    """Returns the piece with the finish reason of the chunk that ends its choice."""
     piece.choices[0].finish_reason = end.choices[0].finish_reason
     piece.choices[0].stop_reason = end.choices[0].stop_reason
     return piece

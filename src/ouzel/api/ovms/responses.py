@@ -1,4 +1,4 @@
-"""OVMS's dialect of the Responses API: its reading of some fields, and reasoning as a summary.
+"""Defines OVMS's dialect of the Responses API: its meaning of some fields, and reasoning summaries.
 
 Features that OVMS lacks (a store, conversations, WebSockets, …) work as in OpenAI's dialect.
 """
@@ -7,11 +7,11 @@ from msgspec import UNSET
 from msgspec.structs import replace
 
 from ouzel.api.ovms.body import (
+    apply_ovms_meaning,
     check_model_and_stream,
-    in_our_words,
-    in_ovms_meaning,
     parse_body,
     switches_reasoning,
+    translate_fields,
 )
 from ouzel.generation import ServedModel
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
@@ -28,9 +28,9 @@ def _check(parsed: JsonObject, model: ServedModel) -> None:
     check_model_and_stream(parsed, model.names)
 
 
-def _in_our_words(request: ResponsesRequest) -> ResponsesRequest:
-    """Puts the shared fields into our words, and drops the efforts where template variables say how much to reason."""
-    request = in_our_words(request)
+def _translate(request: ResponsesRequest) -> ResponsesRequest:
+    """Translates the shared fields, and drops efforts beside template variables for reasoning."""
+    request = translate_fields(request)
     if not switches_reasoning(request.chat_template_kwargs):
         return request
     dropped = set()
@@ -47,8 +47,8 @@ def _in_our_words(request: ResponsesRequest) -> ResponsesRequest:
 _OVMS = ResponseDialect(
     parse=parse_body,
     check=_check,
-    in_our_words=_in_our_words,
-    in_its_meaning=in_ovms_meaning,
+    in_our_words=_translate,
+    in_its_meaning=apply_ovms_meaning,
     style=ResponseStyle(
         has_reasoning_as_summary=True, limit_reason="max_tokens", early_completed_at=UNSET
     ),

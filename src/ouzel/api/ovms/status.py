@@ -1,7 +1,4 @@
-"""Machines ask by these paths how OVMS is: they are KServe's health checks, and the state of its models.
-
-One of them changes that state: the models are read again.
-"""
+"""Serves KServe's health checks and OVMS's state of models, and reads the list of models again."""
 
 import asyncio
 import logging
@@ -48,16 +45,16 @@ class Status:
         return _empty(200)
 
     async def ready(self, request: Request) -> Response:
-        """Answers 200 while requests are taken, for whichever model, else 503."""
+        """Answers 200 if any model takes requests, else 503."""
         return _empty(200 if self._catalogue.state is EngineState.READY else 503)
 
     async def model_ready(self, request: Request) -> Response:
-        """Answers the same for a model by its name."""
+        """Answers 200 if the named model takes requests, else 503."""
         engine = self._catalogue.find(request.path_params["name"]).model.engine
         return _empty(200 if engine.state is EngineState.READY else 503)
 
     async def config(self, request: Request) -> Response:
-        """Answers by name, in TensorFlow Serving's shape."""
+        """Answers with the state of each model by name, in TensorFlow Serving's form."""
         return json_response(
             {name: _status(each.model) for each in self._catalogue for name in each.model.names}
         )
@@ -71,23 +68,22 @@ class Reload:
         self._admin_key = AdminKeyCheck(config.admin_api_key) if needs_admin_key(config) else None
 
     async def reload(self, request: Request) -> Response:
-        """Answers when the models have come and gone, with the state of each."""
+        """Reads the list of models again, and answers with the state of each model."""
         if self._admin_key is not None:
             self._admin_key.check(request.scope)
         try:
-            await asyncio.shield(
-                asyncio.ensure_future(self._changes.reload())
-            )  # whoever asks for it may go away
+            # The client may disconnect meanwhile.
+            await asyncio.shield(asyncio.ensure_future(self._changes.reload()))
         except InvalidRequest:
             raise
         except OuzelError as error:
-            logger.error("models stay as they are: %s", error)
+            logger.error("models not reloaded: %s", error)
             raise ConfigNotReloaded(is_unreadable=isinstance(error.__cause__, OSError)) from error
         return await self._status.config(request)
 
 
 def needs_admin_key(config: ServerConfig) -> bool:
-    """Tells whether no other key is good for reading the models again, which OVMS lets everybody do."""
+    """Says whether a reload needs the admin key. OVMS lets every client reload."""
     return config.profile != "ovms" or bool(config.admin_api_key)
 
 
@@ -118,14 +114,14 @@ OPERATIONS = (
     Operation(
         method="get",
         path="/v2/health/live",
-        summary="KServe's: the server is there.",
+        summary="KServe's: the server is running.",
         overall=lambda catalogue: Status(catalogue).live,
         is_probe=True,
     ),
     Operation(
         method="get",
         path="/v2/health/ready",
-        summary="KServe's: requests are taken.",
+        summary="KServe's: the server takes requests.",
         overall=lambda catalogue: Status(catalogue).ready,
         is_probe=True,
     ),
@@ -133,22 +129,22 @@ OPERATIONS = (
         method="get",
         path="/v2/models/{name}/ready",
         has_slashes=True,
-        summary="KServe's, of a model.",
+        summary="KServe's: the model takes requests.",
         overall=lambda catalogue: Status(catalogue).model_ready,
         is_probe=True,
     ),
     Operation(
         method="get",
         path="/v1/config",
-        summary="The state of each model, as OpenVINO Model Server tells it.",
+        summary="Returns the state of each model, in OpenVINO Model Server's form.",
         overall=lambda catalogue: Status(catalogue).config,
         answers=(dict[str, ModelState],),
     ),
     Operation(
         method="post",
         path=RELOAD_PATH,
-        summary="Reads again which models there are; they come and go, and the answer is the state of each.",
+        summary="Reads the list of models again, and returns the state of each model.",
         changing=lambda changes: Reload(changes).reload,
-        is_documented=False,  # for operators
+        is_documented=False,  # an interface of operators
     ),
 )

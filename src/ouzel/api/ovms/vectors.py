@@ -1,4 +1,4 @@
-"""OVMS's embeddings and ranks are ours; a body that is no request is refused in OVMS's words."""
+"""Serves embeddings and ranks like our own endpoints, with OVMS's checks of the body before."""
 
 from collections.abc import Callable
 from functools import partial
@@ -15,7 +15,7 @@ from ouzel.api.ranking.rerank import Rerank
 
 class OvmsVectors:
     def __init__(self, services: Services, answer: AnswerBody) -> None:
-        """`answer` answers what is a request for OVMS."""
+        """Calls `answer` with bodies that pass OVMS's checks."""
         self._names = services.model.names
         self._threads = services.threads
         self._answer = answer

@@ -1,6 +1,8 @@
-"""With `--verbose-response` an answer has `__verbose`: the rendered prompt, and the output as the model wrote it.
+"""Adds `__verbose` to answers, with `--verbose-response`: the prompt, and the output with all
+marks.
 
-In a stream the chunk that ends the first choice has it. Of several choices or prompts the first one is told.
+In a stream the last chunk of the first choice has it. Of several choices or prompts only the first
+is shown.
 """
 
 from collections.abc import Sequence
@@ -16,13 +18,13 @@ from ouzel.wire.decode import JsonObject
 _KEY = "__verbose"
 
 
-def verbose_if_asked(dialect: Dialect, services: Services) -> Dialect:
-    """Returns the dialect itself unless the server's options ask for verbose answers."""
+def make_verbose(dialect: Dialect, services: Services) -> Dialect:
+    """Returns the dialect, wrapped if the server's options ask for verbose answers."""
     return VerboseDialect(dialect, services.model) if services.config.verbose_response else dialect
 
 
 class VerboseDialect:
-    """Implements `Dialect` for another one, whose answers it completes."""
+    """Wraps a dialect, and adds `__verbose` to its answers."""
 
     def __init__(self, dialect: Dialect, model: ServedModel) -> None:
         self._dialect = dialect
@@ -40,7 +42,7 @@ class VerboseDialect:
 
 
 class VerboseAnswer:
-    """Implements `Answer`."""
+    """Wraps an answer, and adds `__verbose` to it."""
 
     def __init__(self, answer: Answer, prompt: str, model: ServedModel) -> None:
         self.is_stream = answer.is_stream
@@ -48,14 +50,14 @@ class VerboseAnswer:
         self._answer = answer
         self._prompt = prompt
         self._model = model
-        self._token_ids: list[int] = []  # of the first choice
+        self._token_ids: list[int] = []  # token ids of the first choice
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> Sequence[object]:
         self._collect(events)
         chunks = [*self._answer.chunks(events, usage)]
         if any(isinstance(event, Finished) and event.index == 0 for event in events):
             return [
-                self._completed(chunk) if _ends_first_choice(chunk) else chunk for chunk in chunks
+                self._complete(chunk) if _ends_first_choice(chunk) else chunk for chunk in chunks
             ]
         return chunks
 
@@ -64,14 +66,14 @@ class VerboseAnswer:
 
     def whole(self, events: Sequence[Event], usage: Usage) -> object:
         self._collect(events)
-        return self._completed(self._answer.whole(events, usage))
+        return self._complete(self._answer.whole(events, usage))
 
     def _collect(self, events: Sequence[Event]) -> None:
         for event in events:
             if isinstance(event, Output) and event.index == 0:
                 self._token_ids += event.token_ids
 
-    def _completed(self, answer: object) -> dict[str, Any]:
+    def _complete(self, answer: object) -> dict[str, Any]:
         content = self._model.tokenizer.decode(self._token_ids, skip_special_tokens=False)
         fields: dict[str, Any] = msgspec.to_builtins(answer)
         return fields | {_KEY: {"prompt": self._prompt, "content": content}}

@@ -1,9 +1,12 @@
-"""Cohere's answers say in `meta` what the request would cost there. Nothing is billed here; the counts are real."""
+"""Writes `meta` of Cohere's answers: the cost of the request at Cohere.
+
+Nothing is billed here, but the counts are real.
+"""
 
 import msgspec
 from msgspec import UNSET, UnsetType
 
-_DOCUMENTS_PER_SEARCH = 100  # Cohere's unit of a search
+_DOCUMENTS_PER_SEARCH = 100  # the number of documents in one of Cohere's search units
 
 
 class ApiVersion(msgspec.Struct):
@@ -27,7 +30,10 @@ class CohereMeta(msgspec.Struct):
 
 
 def cohere_meta(version: str, num_tokens: int, *, num_documents: int | None = None) -> CohereMeta:
-    """Counts a search among `num_documents`, if there is one: each piece of a long document is one of them."""
+    """Counts tokens, and searches if `num_documents` is given.
+
+    Each piece of a document counts as one.
+    """
     searches = UNSET if num_documents is None else -(-num_documents // _DOCUMENTS_PER_SEARCH)
     return CohereMeta(
         ApiVersion(version), BilledUnits(num_tokens, searches), TokenCounts(num_tokens)

@@ -1,6 +1,7 @@
-"""The pairs of a request become the texts that the model reads: one for each pair, or one for each text of a pair.
+"""Encodes the pairs of a request: one text for each pair, or for each text of a pair.
 
-A document that is too long is cut, refused, or divided into pieces: then its pair is read once for each piece.
+A document that is too long is cut, refused, or divided into pieces. A pair with pieces is read once
+for each piece.
 """
 
 from collections.abc import Sequence
@@ -11,15 +12,14 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
 
-_MAX_TOKENS = (
-    2**23
-)  # of a request: a short body can have a long query, which stands before each of its documents
+# Limit of a request: a short body can have a long query, which precedes each of its documents.
+_MAX_TOKENS = 2**23
 
 
 @dataclass(frozen=True, slots=True)
 class Text:
     text: str
-    field: str  # its path in the body
+    field: str  # path of the text in the body
 
 
 Pair = tuple[Text, Text]
@@ -27,17 +27,19 @@ Pair = tuple[Text, Text]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """Holds the pairs to score, and how to score them; the same for the requests of all dialects."""
+    """Holds pairs to score and the options of scoring, for all dialects."""
 
     model_name: str | None
     pairs: Sequence[Pair]
     truncate_prompt_tokens: int | None = None
-    truncate: bool | None = None  # None: the request does not say
-    keeps_end: bool = False  # of texts that are cut
-    max_document_tokens: int | None = None  # cuts the second text of each pair, and no first text
-    # long documents; unless the request says that they are cut or refused
+    # None if the request does not set it
+    truncate: bool | None = None
+    keeps_end: bool = False  # whether cut texts keep their end
+    # cuts the second text of each pair, not the first
+    max_document_tokens: int | None = None
+    # divides long documents, unless the request cuts or refuses them
     divides_documents: bool = False
-    max_pieces: int | None = None  # of each document
+    max_pieces: int | None = None  # limit for each document
     instruction: str | None = None
     activates: bool = True
     priority: int = 0
@@ -45,15 +47,13 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPairs:
-    """Each pair has one score for each piece of its document."""
+    """Holds encoded pairs. Each pair has one score for each piece of its document."""
 
-    texts: list[
-        EncodedText
-    ]  # one for each score; where the model makes embeddings, all different texts
-    places: list[
-        tuple[int, int]
-    ]  # of the two texts of each score among these; empty where a pair is one text
-    begins: list[int]  # of the scores of each pair among all scores
+    # one text for each score; for embedding models, all distinct texts
+    texts: list[EncodedText]
+    # positions in `texts` of the two texts of each score; empty if a pair is one text
+    places: list[tuple[int, int]]
+    begins: list[int]  # position of each pair's first score among all scores
 
     @property
     def num_scores(self) -> int:
@@ -63,7 +63,10 @@ class EncodedPairs:
 def encode_pairs(
     scoring: Scoring, making: VectorMaker, *, searches: bool, cuts_queries: bool = False
 ) -> EncodedPairs:
-    """Raises InvalidRequest. `searches`: the prompts of the model's files for queries and documents are used."""
+    """Encodes the pairs of a request. Raises InvalidRequest.
+
+    With `searches` the model's prompts for queries and documents are used.
+    """
     encoder, files = making.check_task("score", "embed")
     limit = encoder.limit(
         scoring.truncate_prompt_tokens, truncate=scoring.truncate, field="truncate_prompt_tokens"
@@ -100,14 +103,20 @@ def encode_pairs(
 
 
 def _piece_limit(scoring: Scoring, model: ServedModel, *, cuts_queries: bool) -> PieceLimit | None:
-    """Returns None where no document is divided. Raises InvalidRequest for fields that contradict each other."""
+    """Returns the limit of pieces, or None if documents are not divided.
+
+    Raises InvalidRequest if fields contradict each other.
+    """
     says_otherwise = scoring.truncate_prompt_tokens is not None or scoring.truncate is not None
     if scoring.max_pieces is not None:
         if says_otherwise:
             limit = "must not be given beside truncate or truncate_prompt_tokens"
             raise InvalidRequest(f"{limit}, given {scoring.max_pieces}", field="max_chunks_per_doc")
         if not model.max_document_pieces:
-            limit = "is not supported by this server, which divides no document (--max-document-chunks 0)"
+            limit = (
+                "is not supported by this server, which divides no document "
+                "(--max-document-chunks 0)"
+            )
             raise InvalidRequest(f"{limit}, given {scoring.max_pieces}", field="max_chunks_per_doc")
     elif says_otherwise or model.cuts_long_texts or not model.max_document_pieces:
         return None
@@ -118,12 +127,15 @@ def _piece_limit(scoring: Scoring, model: ServedModel, *, cuts_queries: bool) ->
 
 def _check_num_pieces(num_pieces: int, max_pieces: int) -> None:
     if num_pieces > max_pieces:
-        limit = f"must come to <= {max_pieces} pieces in all, where the long ones are divided (--max-document-chunks)"
+        limit = (
+            f"must come to <= {max_pieces} pieces in all, where the long ones are divided "
+            "(--max-document-chunks)"
+        )
         raise InvalidRequest(f"{limit}, given {num_pieces} or more", field="documents")
 
 
 def _check_num_tokens(num_tokens: int, field: str) -> None:
-    """`field` is the path of the document that exceeds the limit."""
+    """Raises InvalidRequest for too many tokens. `field` is the path of the last document read."""
     if num_tokens > _MAX_TOKENS:
         limit = f"must come to <= {_MAX_TOKENS} tokens in all, the query before each piece included"
         raise InvalidRequest(f"{limit}, given {num_tokens} or more", field=field.partition("[")[0])
@@ -166,7 +178,7 @@ class _PairReader:
 
 
 class _TextReader:
-    """Encodes each text of the pairs once, for a model that reads a text alone."""
+    """Encodes each distinct text of the pairs once, for a model that reads single texts."""
 
     def __init__(
         self,
@@ -179,10 +191,9 @@ class _TextReader:
         self.texts: list[EncodedText] = []
         self.places: list[tuple[int, int]] = []
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
-        self._limits = limit, _limit_of_documents(limit, max_document_tokens)
-        self._found: dict[
-            tuple[str, TextLimit, bool], range
-        ] = {}  # the places of the texts that have been read
+        self._limits = limit, _limit_documents(limit, max_document_tokens)
+        # positions of the texts that were encoded
+        self._found: dict[tuple[str, TextLimit, bool], range] = {}
 
     @property
     def num_scores(self) -> int:
@@ -208,8 +219,8 @@ class _TextReader:
         return self._found[key]
 
 
-def _limit_of_documents(limit: TextLimit, max_tokens: int | None) -> TextLimit:
-    """Returns the limit of a document that is a text of its own, its prompt and special tokens included."""
+def _limit_documents(limit: TextLimit, max_tokens: int | None) -> TextLimit:
+    """Returns the limit of a single document, with its prompt and special tokens."""
     return (
         limit
         if max_tokens is None

@@ -1,4 +1,8 @@
-"""Pairs of texts are scored by a cross encoder, a decoder that says yes or no, or by the cosine of two embeddings."""
+"""Scores pairs of texts.
+
+The model is a cross encoder, a decoder that says yes or no, or an encoder of embeddings, whose
+cosine is the score.
+"""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,11 +29,14 @@ from ouzel.wire.options import check_model
 class PairFields(VectorFields, kw_only=True):
     instruction: Annotated[
         str | None,
-        Meta(description="What counts as an answer, for models that read one (Qwen3-Reranker)."),
+        Meta(
+            description="Describes a good answer, for models that read an instruction "
+            "(Qwen3-Reranker)."
+        ),
     ] = None
     use_activation: Annotated[
         bool | None,
-        Meta(description="false: scores as the model gives them, of any size, rather than 0 to 1."),
+        Meta(description="false: the model's raw scores, of any size, instead of 0 to 1."),
     ] = None
 
     def scoring(
@@ -59,24 +66,24 @@ Fields = TypeVar("Fields")
 
 @dataclass(frozen=True, slots=True)
 class Scores:
-    values: list[float]  # of each pair: the best of its pieces
+    values: list[float]  # the best score among the pieces of each pair
     model: str
     usage: EmbeddingsUsage
-    num_pieces: int  # of all pairs
+    num_pieces: int  # pieces of all pairs
 
 
 class PairScores:
     def __init__(self, services: Services, *, searches: bool = False) -> None:
-        """`searches`: a pair is a query and a document, for which a model that makes embeddings may have prompts."""
+        """Uses the prompts of embedding models for queries and documents if `searches`."""
         self._making = VectorMaker(services)
         self._searches = searches
         # OpenVINO Model Server cuts the query to half of the model's tokens.
         self._cuts_queries = services.config.profile == "ovms"
 
-    async def of_body(
+    async def score_body(
         self, request: Request, body: bytes, read: Callable[[bytes], tuple[Fields, Scoring]]
     ) -> tuple[Fields, Scores]:
-        """Scores the pairs that `read`, which is called in another thread, finds in the body."""
+        """Scores the pairs that `read` finds in the body. `read` is called on a worker thread."""
         fields, scoring, encoded = await self._making.read(partial(self._read, body, read), body)
         values, usage = await self._values(request, encoded, scoring)
         best: list[float] = np.maximum.reduceat(values, encoded.begins).tolist()
@@ -89,9 +96,9 @@ class PairScores:
     ) -> tuple[Fields, Scoring, EncodedPairs]:
         fields, scoring = read(body)
         check_model(scoring.model_name, self._making.model)
-        return fields, scoring, self._encoded(scoring)
+        return fields, scoring, self._encode(scoring)
 
-    def _encoded(self, scoring: Scoring) -> EncodedPairs:
+    def _encode(self, scoring: Scoring) -> EncodedPairs:
         return encode_pairs(
             scoring, self._making, searches=self._searches, cuts_queries=self._cuts_queries
         )
@@ -102,12 +109,14 @@ class PairScores:
         files = self._making.model.sentences
         assert files is not None, "checked when the texts were encoded"
         says_yes = self._making.task == "score" and not self._making.vector_size
-        ids = answer_ids(self._making.model) if says_yes else ()
+        ids = find_answer_ids(self._making.model) if says_yes else ()
         vectors, usage = await self._making.vectors(
             request, encoded.texts, priority=scoring.priority, token_ids=ids
         )
         if encoded.places:
-            return await self._making.write(vectors, partial(cosines, files, encoded.places)), usage
+            return await self._making.write(
+                vectors, partial(compute_cosines, files, encoded.places)
+            ), usage
         logits = relevance(vectors) if ids else vectors
         values: list[float] = score_values(logits, files, activates=scoring.activates)[
             :, 0
@@ -115,18 +124,21 @@ class PairScores:
         return values, usage
 
 
-def cosines(
+def compute_cosines(
     files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]
 ) -> list[float]:
-    """Returns the cosine of the two vectors of each pair; `places` are pairs of rows of `vectors`."""
+    """Returns the cosine of each pair; `places` are pairs of rows of `vectors`."""
     unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
     firsts, seconds = (unit[[place[side] for place in places]] for side in (0, 1))
     values: list[float] = np.sum(firsts * seconds, axis=1).tolist()
     return values
 
 
-def answer_ids(model: ServedModel) -> tuple[int, int]:
-    """Returns the tokens of yes and no. Raises InvalidRequest where the model has none, or scores by others."""
+def find_answer_ids(model: ServedModel) -> tuple[int, int]:
+    """Returns the token ids of yes and no.
+
+    Raises InvalidRequest if the model has no such tokens, or scores by other tokens.
+    """
     name, files = model.names[0], model.sentences
     yes, no = (model.tokenizer.token_id(word) for word in ("yes", "no"))
     if yes is None or no is None:
@@ -134,6 +146,9 @@ def answer_ids(model: ServedModel) -> tuple[int, int]:
             f"the model {name!r} has no tokens for yes and no to score with", param="model"
         )
     if files is not None and files.answer_ids not in (None, (yes, no)):
-        complaint = f"the model {name!r} scores by the tokens {files.answer_ids}, and only yes and no are supported"
+        complaint = (
+            f"the model {name!r} scores by the tokens {files.answer_ids}, "
+            "and only yes and no are supported"
+        )
         raise InvalidRequest(complaint, param="model")
     return yes, no

@@ -1,7 +1,8 @@
-"""POST /v1/rerank and /v2/rerank order documents by how well they answer a query, as Jina's and Cohere's APIs do.
+"""Orders documents by their relevance to a query: POST /v1/rerank and /v2/rerank.
 
-infinity's clients get documents in another form. They are told from all others by `raw_scores`, a field that only their
-API has beside `documents`, and that they always send.
+Jina's and Cohere's APIs have these paths. infinity's clients get documents in another form: a
+request is theirs if it has `raw_scores`, a field that only their API has beside `documents` and
+that they always send.
 """
 
 from functools import partial
@@ -23,7 +24,8 @@ from ouzel.wire.decode import decode_body
 from ouzel.wire.validation_errors import shown
 
 _COHERES_MAX_TOKENS_PER_DOC = 4096
-_MAX_DOCUMENTS = 10_000  # Cohere's limit, and OVMS's
+# the limit of Cohere and of OVMS
+_MAX_DOCUMENTS = 10_000
 
 Version = Literal["1", "2"]
 
@@ -33,7 +35,7 @@ class DocumentText(msgspec.Struct):
 
 
 class RerankRequest(PairFields, kw_only=True):
-    query: Annotated[str, Meta(description="What the documents are compared with.")]
+    query: Annotated[str, Meta(description="The query to compare the documents with.")]
     documents: Annotated[
         list[str | DocumentText],
         Meta(min_length=1, description="Texts, or objects with a `text`; 10000 at most."),
@@ -41,12 +43,14 @@ class RerankRequest(PairFields, kw_only=True):
     top_n: (
         Annotated[
             int,
-            Meta(ge=1, lt=2**31, description="Returns so many of the best; all when not given."),
+            Meta(
+                ge=1, lt=2**31, description="Returns this number of best documents; default: all."
+            ),
         ]
         | None
     ) = None
     return_documents: Annotated[
-        bool | None, Meta(description="Shows the documents beside their scores.")
+        bool | None, Meta(description="Returns the documents beside their scores.")
     ] = None
     max_tokens_per_doc: (
         Annotated[
@@ -54,7 +58,8 @@ class RerankRequest(PairFields, kw_only=True):
             Meta(
                 ge=1,
                 lt=2**31,
-                description="Cuts longer documents to so many tokens; /v2/rerank: 4096.",
+                description="Cuts longer documents to this number of tokens; default of "
+                "/v2/rerank: 4096.",
             ),
         ]
         | None
@@ -65,7 +70,8 @@ class RerankRequest(PairFields, kw_only=True):
             Meta(
                 ge=1,
                 lt=2**31,
-                description="Most pieces into which a document that is too long is divided; the rest of it is cut off.",
+                description="Most pieces of a divided long document; the rest of the document is "
+                "cut off.",
             ),
         ]
         | None
@@ -73,7 +79,8 @@ class RerankRequest(PairFields, kw_only=True):
     raw_scores: Annotated[
         bool | None,
         Meta(
-            description="infinity's: true is use_activation false. Documents are shown as texts where it is given."
+            description="infinity's: true means use_activation false. With this field, documents "
+            "are returned as texts."
         ),
     ] = None
 
@@ -99,13 +106,13 @@ class Rerank:
         self._version = version
 
     async def answer(self, request: Request, body: bytes) -> RerankResults:
-        fields, scores = await self._scores.of_body(
+        fields, scores = await self._scores.score_body(
             request, body, partial(_read, version=self._version)
         )
         values = scores.values
         results = [
-            RerankResult(index, values[index], _shown_document(fields, index))
-            for index in by_score(values)[: fields.top_n]
+            RerankResult(index, values[index], _show_document(fields, index))
+            for index in rank_by_score(values)[: fields.top_n]
         ]
         meta = cohere_meta(
             self._version, scores.usage.prompt_tokens, num_documents=scores.num_pieces
@@ -114,8 +121,8 @@ class Rerank:
         return RerankResults(answer_id, scores.model, results, scores.usage, meta)
 
 
-def by_score(values: list[float]) -> list[int]:
-    """Returns the indices of the values, the highest value first, and of equal values the first one."""
+def rank_by_score(values: list[float]) -> list[int]:
+    """Returns the indices of the values, highest value first; equal values keep their order."""
     return sorted(range(len(values)), key=lambda index: -values[index])
 
 
@@ -137,7 +144,7 @@ def _read(body: bytes, *, version: Version) -> tuple[RerankRequest, Scoring]:
 
 
 def _max_document_tokens(fields: RerankRequest, version: Version) -> int | None:
-    """Returns the limit of the request; for Cohere's /v2/rerank a default, unless other fields cut the texts."""
+    """Returns the request's limit; /v2/rerank has a default unless other fields cut the texts."""
     says_otherwise = fields.truncate_prompt_tokens is not None or fields.truncate is not None
     if fields.max_tokens_per_doc is not None or version == "1" or says_otherwise:
         return fields.max_tokens_per_doc
@@ -148,19 +155,19 @@ def _pairs(fields: RerankRequest) -> list[Pair]:
     check_num_texts(fields.documents, field="documents", max_texts=_MAX_DOCUMENTS)
     query = Text(fields.query, "query")
     return [
-        (query, Text(_text_of(document), f"documents[{index}]"))
+        (query, Text(_get_text(document), f"documents[{index}]"))
         for index, document in enumerate(fields.documents)
     ]
 
 
-def _shown_document(fields: RerankRequest, index: int) -> DocumentText | str | UnsetType:
+def _show_document(fields: RerankRequest, index: int) -> DocumentText | str | UnsetType:
     if not fields.return_documents:
         return UNSET
-    text = _text_of(fields.documents[index])
+    text = _get_text(fields.documents[index])
     return DocumentText(text) if fields.raw_scores is None else text
 
 
-def _text_of(document: str | DocumentText) -> str:
+def _get_text(document: str | DocumentText) -> str:
     return document if isinstance(document, str) else document.text
 
 
@@ -171,7 +178,7 @@ def _operation(
         method="post",
         path=path,
         prefixes=prefixes,
-        summary=f"Orders documents by how well they answer a query, as {whose} does.",
+        summary=f"Orders documents by their relevance to a query, as {whose} does.",
         endpoint=lambda services: services.make_body_endpoint(
             Rerank(services, version=version).answer
         ),

@@ -1,4 +1,4 @@
-"""POST /v1/score says how well pairs of texts fit, as vLLM does."""
+"""Scores how well pairs of texts fit, as vLLM does: POST /v1/score."""
 
 from typing import Annotated
 
@@ -21,9 +21,9 @@ _Texts = str | Annotated[list[str], Meta(min_length=1)]
 
 class ScoreRequest(PairFields, kw_only=True):
     text_1: Annotated[
-        _Texts, Meta(description="The first texts of pairs, or one that is the first of all.")
+        _Texts, Meta(description="The first texts of the pairs, or one first text for all pairs.")
     ]
-    text_2: Annotated[_Texts, Meta(description="The second texts, as many as pairs; 2048 at most.")]
+    text_2: Annotated[_Texts, Meta(description="The second texts of the pairs; 2048 at most.")]
 
 
 class ScoreObject(msgspec.Struct, tag_field="object", tag="score"):
@@ -42,7 +42,7 @@ class Score:
         self._scores = PairScores(services)
 
     async def answer(self, request: Request, body: bytes) -> ScoreList:
-        _, scores = await self._scores.of_body(request, body, _read)
+        _, scores = await self._scores.score_body(request, body, _read)
         data = [ScoreObject(index, score) for index, score in enumerate(scores.values)]
         return ScoreList(data, scores.model, scores.usage)
 
@@ -75,7 +75,7 @@ OPERATIONS = (
         method="post",
         path="/v1/score",
         prefixes=("", *PREFIXES),
-        summary="How well pairs of texts fit, as vLLM says it.",
+        summary="Scores how well pairs of texts fit, as vLLM does.",
         endpoint=lambda services: services.make_body_endpoint(Score(services).answer),
         bodies=(ScoreRequest,),
         answers=(ScoreList,),

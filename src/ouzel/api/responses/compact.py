@@ -1,4 +1,4 @@
-"""POST /responses/compact makes of a conversation what the user has said in it, and a summary of the rest."""
+"""Compacts a conversation to the user's messages and a summary: POST /responses/compact."""
 
 import asyncio
 import time
@@ -32,19 +32,21 @@ class CompactRequest(msgspec.Struct, kw_only=True):
     input: Input = None
     model: ModelName = None
     instructions: Annotated[
-        str | None, Meta(description="Summarised too, as a system message before the input.")
+        str | None, Meta(description="Summarised with the input, as a system message before it.")
     ] = None
     previous_response_id: Annotated[
-        str | None, Meta(description="The kept response that the input continues.")
+        str | None, Meta(description="The id of the stored response that the input continues.")
     ] = None
     prompt_cache_key: Annotated[
         str | None,
-        Meta(description="A hint for routers, which keep requests with the same one together."),
+        Meta(
+            description="A hint for routers, which send requests with the same key to one server."
+        ),
     ] = None
 
 
 class CompactedResponse(msgspec.Struct, frozen=True, tag_field="object", tag="response.compaction"):
-    """It is not kept: the client goes on with its items."""
+    """Holds the items for the client to continue with. The server does not store it."""
 
     id: str
     created_at: int
@@ -102,7 +104,7 @@ OPERATIONS = (
         method="post",
         path="/v1/responses/compact",
         prefixes=PREFIXES,
-        summary="Puts a summary in the place of what was answered.",
+        summary="Replaces the answers of a conversation by a summary.",
         endpoint=lambda services: services.make_body_endpoint(
             CompactResponse(services.summariser, services.model, services.store).compact
         ),

@@ -1,4 +1,4 @@
-"""POST /responses/input_tokens says how long the prompt of a response would be."""
+"""Counts the tokens in the prompt of a response: POST /responses/input_tokens."""
 
 import msgspec
 from starlette.requests import Request
@@ -10,7 +10,7 @@ from ouzel.responses.request import ResponsesRequest
 
 
 class InputTokensRequest(ResponsesRequest, kw_only=True):
-    """Whatever a response may be asked for counts here as it does there."""
+    """Takes all fields of a response, and counts them as the response would."""
 
 
 class InputTokens(msgspec.Struct, frozen=True, tag_field="object", tag="response.input_tokens"):
@@ -22,7 +22,7 @@ class CountInputTokens:
         self._preparer = preparer
 
     async def count(self, request: Request, body: bytes) -> InputTokens:
-        """Prepares the response, and makes nothing of it."""
+        """Prepares the response, and generates nothing."""
         exchange = get_exchange(request.scope)
         prepared = await self._preparer.prepare(
             body,
@@ -39,7 +39,7 @@ OPERATIONS = (
         method="post",
         path="/v1/responses/input_tokens",
         prefixes=PREFIXES,
-        summary="How many tokens the prompt of the same response would have.",
+        summary="Counts the tokens in the prompt of the same response.",
         endpoint=lambda services: services.make_body_endpoint(
             CountInputTokens(services.preparer).count
         ),

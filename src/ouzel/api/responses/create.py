@@ -1,4 +1,4 @@
-"""POST /responses starts a run and follows it, whole or event by event."""
+"""Starts a response, and answers whole or event by event: POST /responses."""
 
 from contextlib import ExitStack
 
@@ -19,7 +19,7 @@ from ouzel.responses.runs import Runs
 
 
 class CreateResponse:
-    """When the client goes away first, the response is cancelled, unless it is made in the background."""
+    """Cancels the response if the client disconnects, unless it runs in the background."""
 
     def __init__(
         self,
@@ -58,7 +58,8 @@ OPERATIONS = (
         method="post",
         path="/v1/responses",
         prefixes=PREFIXES,
-        summary="Answers a chat in items. A WebSocket to this path asks by events: docs/reference/responses.md.",
+        summary="Answers a chat in items. WebSockets use the same path: "
+        "docs/reference/responses.md.",
         endpoint=lambda services: CreateResponse(
             services.runs,
             services.preparer,

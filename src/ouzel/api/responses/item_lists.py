@@ -1,4 +1,4 @@
-"""Items of a response and those of a conversation are listed alike, page by page."""
+"""Lists the items of responses and conversations in pages."""
 
 from collections.abc import Collection
 from typing import Annotated
@@ -21,19 +21,20 @@ PAGE_PARAMETERS = ("include", "limit", "order", "after")
 INCLUDE = QueryField(
     "include",
     {"type": "array", "items": {"enum": list(INCLUDABLE)}},
-    "What is shown beside the text.",
+    "Facts to show beside the text.",
 )
 PAGE = (
     INCLUDE,
     QueryField(
         "limit", {"type": "integer", "minimum": 1, "maximum": 100}, "Items in a page. Default: 20."
     ),
-    QueryField("order", {"enum": ["asc", "desc"]}, "By age. Default: desc."),
-    QueryField("after", {"type": "string"}, "The id of the item before the first."),
+    QueryField("order", {"enum": ["asc", "desc"]}, "The order by age. Default: desc."),
+    QueryField("after", {"type": "string"}, "The id of the item before the page."),
 )
 
 
-_ITEM = {  # as it was stored; of which kinds there are, the input of a response tells
+# an item in its stored form; the input of a response describes all kinds
+_ITEM = {
     "type": "object",
     "required": ["id", "type"],
     "properties": {"id": {"type": "string"}, "type": {"type": "string"}},
@@ -50,7 +51,7 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
     def of(cls, page: Page, included: Collection[str]) -> "ItemList":
         items = page.items
         return cls(
-            [msgspec.Raw(with_included(item.body, included)) for item in items],
+            [msgspec.Raw(add_included(item.body, included)) for item in items],
             first_id=items[0].id if items else None,
             last_id=items[-1].id if items else None,
             has_more=page.has_more,
@@ -58,7 +59,7 @@ class ItemList(msgspec.Struct, frozen=True, tag_field="object", tag="list"):
 
 
 def page_request(query: Query) -> PageRequest:
-    """Returns what page the query asks for; OpenAI's defaults are 20 items, the newest first."""
+    """Reads the page that the query asks for. As at OpenAI, the default is the newest 20 items."""
     return PageRequest(
         limit=query.integer("limit", 20, lowest=1, highest=100),
         is_ascending=query.choice("order", "desc", ("asc", "desc")) == "asc",
@@ -66,7 +67,7 @@ def page_request(query: Query) -> PageRequest:
     )
 
 
-def included_in(query: Query) -> frozenset[str]:
+def read_included(query: Query) -> frozenset[str]:
     names = query.texts("include")
     for name in names:
         check_includable(name, "include")
@@ -74,6 +75,9 @@ def included_in(query: Query) -> frozenset[str]:
     return frozenset(names)
 
 
-def with_included(body: bytes, included: Collection[str]) -> bytes:
-    """Expects what the store keeps: it has logprobs when it was made with them."""
+def add_included(body: bytes, included: Collection[str]) -> bytes:
+    """Adds the included facts to a stored body.
+
+    A body has logprobs if it was made with logprobs.
+    """
     return with_encrypted_reasoning(body) if ENCRYPTED_REASONING in included else body

@@ -1,4 +1,4 @@
-"""GET /responses/{id} answers with the response, or with its events from the first or a later one to the end."""
+"""Answers GET /responses/{id} with the response, or with its events to the end."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Collection, Sequence
@@ -17,7 +17,7 @@ from ouzel.api.http.query import Query
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
-from ouzel.api.responses.item_lists import INCLUDE, included_in, with_included
+from ouzel.api.responses.item_lists import INCLUDE, add_included, read_included
 from ouzel.api.responses.send import Following, send_events
 from ouzel.api.responses.stored import StoredResponseEndpoints
 from ouzel.errors import InvalidRequest
@@ -29,7 +29,8 @@ from ouzel.responses.stored_progress import shown_response
 from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
 
-_LOOK_EVERY_S = 0.25  # for events of a response that another server makes
+# interval between looks for events of a response that runs on another server
+_LOOK_EVERY_S = 0.25
 
 
 class RetrieveResponse:
@@ -50,7 +51,7 @@ class RetrieveResponse:
         for name in ("starting_after", "include_obfuscation"):
             if not is_stream and query.has(name):
                 raise InvalidRequest("needs stream to be true", field=name)
-        included = included_in(query)
+        included = read_included(query)
         stored = await self._responses.find(request)
         run = self._runs.find(stored.id, stored.key_id)
         if LOGPROBS in included:
@@ -61,7 +62,7 @@ class RetrieveResponse:
                 if run is None
                 else await asyncio.to_thread(msgspec.json.encode, run.response)
             )
-            await send_json(with_included(body, included), send)
+            await send_json(add_included(body, included), send)
             return
         after = query.integer("starting_after", -1, lowest=-1, highest=2**31)
         following = (
@@ -72,12 +73,12 @@ class RetrieveResponse:
         get_exchange(scope).framing = self._framing
         framing = EventFraming(self._framing, query.boolean("include_obfuscation"))
         async with cancel_on_disconnect(receive):
-            await send_events(_with_included(following, included), framing, self._streams, send)
+            await send_events(_add_included(following, included), framing, self._streams, send)
 
     async def _follow(
         self, stored: StoredResponse, after: int, store: Store
     ) -> AsyncGenerator[Sequence[bytes], None]:
-        """Follows a response that has ended, or that another server makes."""
+        """Yields the events of a response that has ended, or that runs on another server."""
         current: StoredResponse | None = stored
         while current is not None:
             events = await store.events(stored.id, stored.key_id, after=after)
@@ -90,10 +91,10 @@ class RetrieveResponse:
             current = await store.response(stored.id, stored.key_id)
 
 
-async def _with_included(following: Following, included: Collection[str]) -> Following:
+async def _add_included(following: Following, included: Collection[str]) -> Following:
     async with aclosing(following):
         async for events in following:
-            yield [with_included(event, included) for event in events]
+            yield [add_included(event, included) for event in events]
 
 
 def _check_logprobs(response: ResponseObject) -> None:
@@ -104,7 +105,7 @@ def _check_logprobs(response: ResponseObject) -> None:
             )
 
 
-def _retrieving(catalogue: Catalogue) -> RetrieveResponse:
+def _make_retrieve(catalogue: Catalogue) -> RetrieveResponse:
     shared = catalogue.shared
     responses = StoredResponseEndpoints(shared.runs)
     return RetrieveResponse(responses, shared.runs, stream_framing(shared.config), shared.streams)
@@ -115,19 +116,19 @@ OPERATIONS = (
         method="get",
         path="/v1/responses/{response_id}",
         prefixes=PREFIXES,
-        summary="A kept response, or its events once more.",
-        overall=_retrieving,
+        summary="Returns a stored response, or its events.",
+        overall=_make_retrieve,
         query=(
             INCLUDE,
             QueryField(
                 "stream",
                 {"type": "boolean"},
-                "Sends its events, and goes on with them until it ends.",
+                "Sends the events so far, then new events until the response ends.",
             ),
             QueryField(
                 "starting_after",
                 {"type": "integer", "minimum": -1},
-                "The event before; with stream.",
+                "The number of the last event that the client has; with stream.",
             ),
             QueryField(
                 "include_obfuscation",

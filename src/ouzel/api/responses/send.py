@@ -1,4 +1,4 @@
-"""A response goes out whole, or event by event."""
+"""Sends a response whole, or event by event."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
@@ -12,9 +12,11 @@ from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming
 from ouzel.responses.response_object import ResponseObject
 
-Following = AsyncGenerator[Sequence[bytes], None]  # the events of each wake-up, as JSON
+# yields the events of each wake-up, as JSON
+Following = AsyncGenerator[Sequence[bytes], None]
 
-_MANY_LOGPROBS = 16  # writing more positions than this may take over a millisecond
+# encoding more positions with logprobs than this may take over a millisecond
+_MANY_LOGPROBS = 16
 
 
 async def send_events(

@@ -12,8 +12,8 @@ from ouzel.api.responses.item_lists import (
     PAGE,
     PAGE_PARAMETERS,
     ItemList,
-    included_in,
     page_request,
+    read_included,
 )
 from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
 from ouzel.responses.response_object import ResponseObject
@@ -32,13 +32,15 @@ class DeletedResponse(msgspec.Struct, tag_field="object", tag="response"):
 
 
 class StoredResponseEndpoints:
-    """Nobody finds the responses of another API key."""
+    """Finds, deletes and cancels responses.
+
+    A client finds only the responses of its own API key.
+    """
 
     def __init__(self, runs: Runs) -> None:
         self._runs = runs
 
     async def find(self, request: Request) -> StoredResponse:
-        """Raises ResponseNotFound."""
         stored = await self.store(request).response(
             _id(request), get_exchange(request.scope).key_id
         )
@@ -47,7 +49,10 @@ class StoredResponseEndpoints:
         return stored
 
     async def delete(self, request: Request) -> Response:
-        """Deletes first: what goes on then ends without being kept, which works on a full disk too."""
+        """Deletes the response, then cancels it if it is running.
+
+        So its end is not stored, and deletion works on a full disk too.
+        """
         stored = await self.find(request)
         run = self._runs.find(stored.id, stored.key_id)
         if not await self.store(request).delete_response(stored.id, stored.key_id):
@@ -58,15 +63,15 @@ class StoredResponseEndpoints:
         return json_response(DeletedResponse(stored.id))
 
     async def cancel(self, request: Request) -> Response:
-        """Cancels a response that is being made, kept or not, or left to be made.
+        """Cancels a running response, stored or not, or a queued one.
 
-        Raises InvalidRequest for a response that has ended otherwise than by being cancelled.
+        Raises InvalidRequest if the response has ended in another way.
         """
         run = self._runs.find(_id(request), get_exchange(request.scope).key_id)
         stored = await self.find(request) if run is None or run.is_kept else None
         if run is not None:
             run.cancel()
-            await _ended(run)
+            await _wait_for_end(run)
             response: ResponseObject | None = run.response
         else:
             assert stored is not None
@@ -81,7 +86,7 @@ class StoredResponseEndpoints:
 
     async def input_items(self, request: Request) -> Response:
         query = Query(request.query_params, *PAGE_PARAMETERS)
-        page, included = page_request(query), included_in(query)
+        page, included = page_request(query), read_included(query)
         store = self.store(request)
         items = await store.input_items(_id(request), get_exchange(request.scope).key_id, page)
         if items is None:
@@ -94,13 +99,16 @@ class StoredResponseEndpoints:
         return self._runs.store
 
 
-async def _ended(run: Run) -> None:
-    """Raises StoreUnavailable where the end of a response in the background waits to be kept."""
+async def _wait_for_end(run: Run) -> None:
+    """Waits for the end of a cancelled response.
+
+    Raises StoreUnavailable if the end of a background response cannot be stored for now.
+    """
     try:
         async with asyncio.timeout(_MAX_WAIT_S):
             await run.log.closed()
     except TimeoutError:
-        why = "the response has been stopped, but the store cannot keep its end now"
+        why = "the response has been stopped, but its end cannot be stored now"
         raise StoreUnavailable(why, retry_after_s=1.0) from None
 
 
@@ -119,7 +127,7 @@ OPERATIONS = (
         method="delete",
         path="/v1/responses/{response_id}",
         prefixes=PREFIXES,
-        summary="Deletes a kept response; one that goes on is cancelled.",
+        summary="Deletes a stored response; a running response is cancelled.",
         overall=lambda catalogue: StoredResponseEndpoints(catalogue.shared.runs).delete,
         answers=(DeletedResponse,),
     ),
@@ -127,7 +135,7 @@ OPERATIONS = (
         method="post",
         path="/v1/responses/{response_id}/cancel",
         prefixes=PREFIXES,
-        summary="Cancels a response that goes on.",
+        summary="Cancels a running response.",
         overall=lambda catalogue: StoredResponseEndpoints(catalogue.shared.runs).cancel,
         answers=(ResponseObject,),
     ),
@@ -135,7 +143,7 @@ OPERATIONS = (
         method="get",
         path="/v1/responses/{response_id}/input_items",
         prefixes=PREFIXES,
-        summary="The items that a response was made from, what it continued among them.",
+        summary="Lists the input items of a response, with the items that it continued.",
         overall=lambda catalogue: StoredResponseEndpoints(catalogue.shared.runs).input_items,
         query=PAGE,
         answers=(ItemList,),

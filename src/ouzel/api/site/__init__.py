@@ -1,1 +1,1 @@
-"""What a person sees who opens the server's address in a browser."""
+"""Serves pages for a browser at the server's address."""

@@ -1,7 +1,7 @@
-"""GET / is the playground for browsers; others get JSON that says what this server is and how to reach it.
+"""Serves the playground to browsers at GET /, and JSON about the server to other clients.
 
-People get that as a page at /about, and at / where there is no playground. All of it is open, as it tells nothing that
-a client must not know before it has a key.
+The page about the server is at /about, and at / without a playground. All of it is open, because it
+shows only facts that a client needs before it has a key.
 """
 
 from collections.abc import Sequence
@@ -17,7 +17,8 @@ from ouzel.api.site.index import Index
 from ouzel.api.site.page import index_page
 from ouzel.api.site.playground import PlaygroundFile
 
-_DOORS = (  # by whose clients: the path that tells whether there is such a door, and where their base URL ends
+# clients, the path whose endpoint serves them, and the end of their base URL
+_APIS = (
     ("OpenAI", "/v1/chat/completions", "/v1"),
     ("Anthropic", "/v1/messages", ""),
     ("Ollama", "/api/chat", ""),
@@ -26,7 +27,8 @@ _DOORS = (  # by whose clients: the path that tells whether there is such a door
 )
 _HEADERS = {"vary": "accept", "cache-control": "no-cache"}
 _PAGE_HEADERS = _HEADERS | {
-    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'; base-uri 'none'",
+    "content-security-policy": "default-src 'none'; style-src 'unsafe-inline'; "
+    "frame-ancestors 'none'; base-uri 'none'",
     "x-content-type-options": "nosniff",
     "referrer-policy": "no-referrer",
 }
@@ -72,6 +74,6 @@ class Site:
             needs_api_key=bool(config.api_key),
             keeps_conversations=self._keeps_conversations,
             max_logprobs=self._max_logprobs,
-            base_urls={name: url + end for name, path, end in _DOORS if path in paths},
+            base_urls={name: url + end for name, path, end in _APIS if path in paths},
             openapi=f"{config.root_path}/openapi.json",
         )

@@ -1,4 +1,4 @@
-"""What the server tells of itself is one record, which becomes JSON or the page."""
+"""Holds the facts about the server for the JSON answer and the page."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,11 +9,12 @@ from ouzel import __version__
 
 class Index(msgspec.Struct):
     models: Sequence[str]
-    max_model_len: int | None  # of the first; None while there is none
+    # limit of the first model; None without a model
+    max_model_len: int | None
     needs_api_key: bool
     keeps_conversations: bool
-    max_logprobs: int  # -1: the whole vocabulary
-    base_urls: Mapping[str, str]  # by whose clients they are for
+    max_logprobs: int  # -1 stands for the whole vocabulary
+    base_urls: Mapping[str, str]  # base URLs by the clients that use them
     openapi: str  # the path of the OpenAPI document
     server: str = "Ouzel"
     version: str = __version__

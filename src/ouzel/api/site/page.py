@@ -1,4 +1,4 @@
-"""The page is one piece of HTML: it loads nothing, from here or elsewhere, and runs nothing."""
+"""Writes the page about the server: HTML that loads nothing and runs no script."""
 
 import json
 import shlex
@@ -23,7 +23,7 @@ a { color: light-dark(#0b57d0, #a8c7fa) }
 def index_page(
     index: Index, example: Example | None, operations: Sequence[Operation], *, root_path: str
 ) -> str:
-    """`example`: None where there is no model."""
+    """Returns the page. Without a model, `example` is None."""
     names = ", ".join(f"<code>{escape(name)}</code>" for name in index.models)
     answers = f"This server answers for {names}, with a context of {index.max_model_len} tokens."
     if not names:
@@ -40,7 +40,10 @@ def index_page(
     attempt = ""
     if example is not None:
         command = escape(_command(index, example))
-        attempt = f'<h2>Try it</h2>\n<pre tabindex="0" role="region" aria-label="A command to try">{command}</pre>'
+        attempt = (
+            '<h2>Try it</h2>\n<pre tabindex="0" role="region" aria-label="A command to try">'
+            f"{command}</pre>"
+        )
     return f"""<!doctype html>
 <html lang="en">
 <head>
@@ -57,7 +60,8 @@ def index_page(
 {urls}
 {attempt}
 <h2>Endpoints</h2>
-<p>All their fields, with ranges and defaults, are in the <a href="{escape(index.openapi)}">OpenAPI document</a>.</p>
+<p>All their fields, with ranges and defaults, are in the
+<a href="{escape(index.openapi)}">OpenAPI document</a>.</p>
 {endpoints}
 </main>
 </body>

@@ -1,6 +1,8 @@
-"""The playground is a page at `/` with its styles and modules: it asks the same API as everybody else.
+"""Serves the playground: a page at `/` with its styles and modules, which uses the same API as
+clients.
 
-Its files are open to all, as they tell nothing of this server; what it asks for needs the key that a person types.
+Its files are open, because they show nothing of this server. Its requests need the key that a
+person types.
 """
 
 import hashlib
@@ -20,7 +22,7 @@ _MEDIA_TYPES = {
     ".js": "text/javascript",
     ".svg": "image/svg+xml",
 }
-# Nothing is loaded from elsewhere, no script stands in a page, and no other page may show it in a frame.
+# The page loads nothing from elsewhere, has no inline script, and no other page may frame it.
 CONTENT_SECURITY_POLICY = "; ".join(
     [
         "default-src 'none'",
@@ -47,9 +49,8 @@ class PlaygroundFile:
     def __init__(self, name: str, *, root_path: str) -> None:
         path = DIRECTORY / name
         self._content = path.read_bytes()
-        if (
-            path.suffix == ".html"
-        ):  # references in pages are from the server's root, wherever a page stands
+        # references in pages begin at the server's root
+        if path.suffix == ".html":
             self._content = self._content.replace(b'="/', f'="{root_path}/'.encode())
         self._media_type = _MEDIA_TYPES[path.suffix]
         self._tag = f'"{hashlib.blake2b(self._content, digest_size=12).hexdigest()}"'
@@ -61,7 +62,7 @@ class PlaygroundFile:
         return Response(self._content, headers=headers, media_type=self._media_type)
 
 
-def _endpoint_of(name: str) -> Callable[[Catalogue], Callable[[Request], Awaitable[Response]]]:
+def _make_endpoint(name: str) -> Callable[[Catalogue], Callable[[Request], Awaitable[Response]]]:
     return lambda catalogue: (
         PlaygroundFile(name, root_path=catalogue.shared.config.root_path).__call__
     )
@@ -73,9 +74,9 @@ OPERATIONS = tuple(
         path=_PREFIX + name,
         is_documented=False,
         is_playground=True,
-        overall=_endpoint_of(name),
+        overall=_make_endpoint(name),
     )
     for name in file_names()
 )
-TEMPLATE = _PREFIX + "{file}"  # of all these paths, in logs and metrics
+TEMPLATE = _PREFIX + "{file}"  # the path of all these files in logs and metrics
 PATHS = frozenset(operation.path for operation in OPERATIONS)

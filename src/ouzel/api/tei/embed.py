@@ -1,4 +1,4 @@
-"""POST /embed makes a vector of each text: the answer is the list of the vectors."""
+"""Makes a vector of each text: POST /embed. The answer is the list of the vectors."""
 
 from functools import partial
 from typing import Annotated
@@ -14,7 +14,7 @@ from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
 from ouzel.api.openai.embedding_fields import InputField, read_inputs
 from ouzel.api.openai.embeddings import check_dimensions, encode_inputs, find_prompt
 from ouzel.api.tei.fields import PromptName, TeiFields
-from ouzel.api.tei.shape import by_work
+from ouzel.api.tei.shape import choose_by_work
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, finished_vectors
 from ouzel.wire.decode import decode_body
@@ -24,12 +24,13 @@ from ouzel.wire.options import check_model
 class TeiEmbedRequest(TeiFields, kw_only=True):
     inputs: InputField
     normalize: Annotated[
-        bool | None, Meta(description="Whether vectors have the length 1; true when not given.")
+        bool | None, Meta(description="Scales vectors to the length 1; default: true.")
     ] = None
     prompt_name: PromptName | None = None
     dimensions: (
         Annotated[
-            int, Meta(ge=1, description="Fewer values, the first ones, with the length 1 again.")
+            int,
+            Meta(ge=1, description="Keeps this number of first values, scaled to the length 1."),
         ]
         | None
     ) = None
@@ -42,7 +43,7 @@ class Embed:
     async def answer(self, request: Request, body: bytes) -> list[list[float]]:
         fields, texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
-        return await self._making.write(vectors, partial(_written, fields, files))
+        return await self._making.write(vectors, partial(_write, fields, files))
 
     def _read(self, body: bytes) -> tuple[TeiEmbedRequest, list[EncodedText], SentenceFiles]:
         fields = decode_body(body, TeiEmbedRequest)
@@ -54,7 +55,7 @@ class Embed:
         return fields, encode_inputs(encoder, inputs, prompt, fields.limit(encoder)), files
 
 
-def _written(
+def _write(
     fields: TeiEmbedRequest, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[list[float]]:
     normalises = fields.normalize is not False
@@ -66,9 +67,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/embed",
-        summary="TEI: a vector of each text.",
+        summary="TEI: makes a vector of each text.",
         endpoint=lambda services: services.make_body_endpoint(Embed(services).answer),
-        choice=by_work,
+        choice=choose_by_work,
         bodies=(TeiEmbedRequest,),
         answers=(list[list[float]],),
         words="tei",

@@ -1,4 +1,4 @@
-"""TEI reports a fault as a sentence and a type, and each type has a status of its own."""
+"""Writes errors in TEI's form: a sentence and a type, with a status for each type."""
 
 from collections.abc import Mapping
 from http import HTTPStatus
@@ -9,9 +9,8 @@ from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
 from ouzel.errors import ContextLengthExceeded
 
 _PATHS = ("/embed", "/similarity", "/info")
-_BY_STATUS: Mapping[
-    int, tuple[int, str]
-] = {  # by the status in OpenAI's dialect: TEI's status and type
+# TEI's status and type by the status in OpenAI's dialect
+_BY_STATUS: Mapping[int, tuple[int, str]] = {
     HTTPStatus.BAD_REQUEST: (HTTPStatus.UNPROCESSABLE_ENTITY, "Validation"),
     HTTPStatus.TOO_MANY_REQUESTS: (HTTPStatus.TOO_MANY_REQUESTS, "Overloaded"),
     HTTPStatus.INTERNAL_SERVER_ERROR: (HTTPStatus.FAILED_DEPENDENCY, "Backend"),
@@ -28,16 +27,15 @@ class TeiError(msgspec.Struct):
 
 
 def tei_style(fault: Fault) -> ErrorAnswer:
-    status, kind = _status_and_type(fault)
+    status, kind = _find_status(fault)
     return ErrorAnswer(status, TeiError(fault.message, kind))
 
 
-def _status_and_type(fault: Fault) -> tuple[int, str]:
+def _find_status(fault: Fault) -> tuple[int, str]:
     if fault.code == ContextLengthExceeded.code:
         return HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "Validation"
-    if (
-        fault.status == HTTPStatus.BAD_REQUEST and fault.param == "model"
-    ):  # the model was made for something else
+    # the model was made for another task
+    if fault.status == HTTPStatus.BAD_REQUEST and fault.param == "model":
         return HTTPStatus.FAILED_DEPENDENCY, "Backend"
     return _BY_STATUS.get(fault.status, (fault.status, "Validation"))
 

@@ -1,4 +1,4 @@
-"""TEI's bodies have these fields in common."""
+"""Defines the fields that TEI's bodies share."""
 
 from dataclasses import replace
 from typing import Annotated, Literal
@@ -13,9 +13,7 @@ Direction = Annotated[
     Literal["left", "right", "Left", "Right"],
     Meta(description="The side on which a longer text loses tokens."),
 ]
-PromptName = Annotated[
-    str, Meta(description="Which of the model's prompts stands before every text.")
-]
+PromptName = Annotated[str, Meta(description="The name of the model's prompt before every text.")]
 
 
 class CutFields(msgspec.Struct, kw_only=True):

@@ -1,4 +1,7 @@
-"""GET /info describes the served model in TEI's terms; of several models the first that makes embeddings or scores."""
+"""Describes the served model in TEI's terms: GET /info.
+
+Of several models it prefers a model for embeddings, then a model for scores.
+"""
 
 from collections.abc import Mapping
 
@@ -14,7 +17,8 @@ from ouzel.api.http.send import json_response
 from ouzel.checkpoint.sentence_files import SentenceFiles
 
 _DTYPES: Mapping[str, str] = {"f32": "float32", "f16": "float16", "bf16": "bfloat16"}
-_ONE_LABEL = "LABEL_0"  # the name that transformers gives to the label of a single score
+# transformers' name for the label of a single score
+_ONE_LABEL = "LABEL_0"
 
 
 class EmbeddingModel(msgspec.Struct):
@@ -27,7 +31,7 @@ class RerankerModel(msgspec.Struct):
 
 
 class ModelType(msgspec.Struct, omit_defaults=True):
-    """Has one of the two fields."""
+    """Holds the type of a model: exactly one of the two fields is set."""
 
     embedding: EmbeddingModel | None = None
     reranker: RerankerModel | None = None
@@ -85,7 +89,7 @@ OPERATIONS = (
     Operation(
         method="get",
         path="/info",
-        summary="TEI: what the model is and takes.",
+        summary="TEI: describes the model and its limits.",
         overall=lambda catalogue: Info(catalogue).info,
         answers=(TeiInfo,),
         words="tei",

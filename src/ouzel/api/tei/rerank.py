@@ -1,7 +1,7 @@
-"""POST /rerank orders texts by how well they answer a query, as TEI does.
+"""Orders texts by their relevance to a query, as TEI does: POST /rerank.
 
-The path is also that of Jina's, vLLM's and infinity's clients, which send `documents`: a body with `texts` and without
-`documents` is TEI's, and every other body is theirs.
+The clients of Jina, vLLM and infinity use the same path. They send `documents`: a body with `texts`
+and without `documents` is TEI's, and every other body is theirs.
 """
 
 from typing import Annotated
@@ -17,22 +17,22 @@ from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.encoded_pairs import Scoring, Text
 from ouzel.api.ranking.pair_scores import PairScores
-from ouzel.api.ranking.rerank import Rerank, RerankResults, by_score
+from ouzel.api.ranking.rerank import Rerank, RerankResults, rank_by_score
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.fields import TeiFields
-from ouzel.api.tei.shape import by_work, shape_of
+from ouzel.api.tei.shape import choose_by_work, read_shape
 from ouzel.wire.decode import decode_body
 
 
 class TeiRerankRequest(TeiFields, kw_only=True):
-    query: Annotated[str, Meta(description="The query that the texts are compared with.")]
+    query: Annotated[str, Meta(description="The query to compare the texts with.")]
     texts: Annotated[list[str], Meta(min_length=1, description="The texts to order; 2048 at most.")]
     raw_scores: Annotated[
         bool | None,
-        Meta(description="true: scores as the model gives them, of any size, rather than 0 to 1."),
+        Meta(description="true: the model's raw scores, of any size, instead of 0 to 1."),
     ] = None
     return_text: Annotated[
-        bool | None, Meta(description="Shows the texts beside their scores.")
+        bool | None, Meta(description="Returns the texts beside their scores.")
     ] = None
 
 
@@ -47,10 +47,11 @@ class TeiRerank:
         self._scores = PairScores(services, searches=True)
 
     async def answer(self, request: Request, body: bytes) -> list[Rank]:
-        fields, scores = await self._scores.of_body(request, body, _read)
+        fields, scores = await self._scores.score_body(request, body, _read)
         shown = fields.texts if fields.return_text else [UNSET] * len(fields.texts)
         return [
-            Rank(index, scores.values[index], shown[index]) for index in by_score(scores.values)
+            Rank(index, scores.values[index], shown[index])
+            for index in rank_by_score(scores.values)
         ]
 
 
@@ -61,7 +62,7 @@ class EitherRerank:
         self._others = Rerank(services)
 
     async def answer(self, request: Request, body: bytes) -> list[Rank] | RerankResults:
-        if not await self._making.read(lambda: shape_of(body).is_ranking, body):
+        if not await self._making.read(lambda: read_shape(body).is_ranking, body):
             return await self._others.answer(request, body)
         get_exchange(request.scope).error_style = tei_style
         return await self._teis.answer(request, body)
@@ -86,8 +87,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/rerank",
-        is_documented=False,  # beside the paths that have the one form or the other, /v1/rerank and the root
+        # /v1/rerank and the root, which have one of the two forms, are documented instead
+        is_documented=False,
         endpoint=lambda services: services.make_body_endpoint(EitherRerank(services).answer),
-        choice=by_work,
+        choice=choose_by_work,
     ),
 )

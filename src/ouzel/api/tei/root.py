@@ -1,6 +1,7 @@
-"""POST / takes TEI's requests of every kind: clients that know only a server's address send all requests there.
+"""Takes all kinds of TEI's requests: POST /.
 
-huggingface_hub's InferenceClient is such a client.
+Clients that know only the address of a server, as huggingface_hub's InferenceClient, send all
+requests there.
 """
 
 from starlette.requests import Request
@@ -12,7 +13,7 @@ from ouzel.api.http.exchange import get_exchange
 from ouzel.api.tei.embed import Embed, TeiEmbedRequest
 from ouzel.api.tei.errors import tei_style
 from ouzel.api.tei.rerank import Rank, TeiRerank, TeiRerankRequest
-from ouzel.api.tei.shape import by_work, is_given, shape_of
+from ouzel.api.tei.shape import choose_by_work, is_present, read_shape
 from ouzel.api.tei.similarity import Similarity, SimilarityRequest
 
 
@@ -27,8 +28,8 @@ class Root:
         self, request: Request, body: bytes
     ) -> list[list[float]] | list[float] | list[Rank]:
         get_exchange(request.scope).error_style = tei_style
-        shape = await self._making.read(lambda: shape_of(body), body)
-        if is_given(shape.texts):
+        shape = await self._making.read(lambda: read_shape(body), body)
+        if is_present(shape.texts):
             return await self._rerank.answer(request, body)
         if bytes(shape.inputs).lstrip().startswith(b"{"):
             return await self._similarity.answer(request, body)
@@ -39,9 +40,11 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/",
-        summary="TEI: the vectors, similarities or ranks that the body asks for. Ranks are also made at /rerank.",
+        summary="TEI: makes vectors, similarities or ranks, by the fields of the body. /rerank "
+        "also "
+        "makes ranks.",
         endpoint=lambda services: services.make_body_endpoint(Root(services).answer),
-        choice=by_work,
+        choice=choose_by_work,
         bodies=(TeiEmbedRequest, SimilarityRequest, TeiRerankRequest),
         answers=(list[list[float]], list[float], list[Rank]),
         words="tei",

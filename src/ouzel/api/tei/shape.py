@@ -1,4 +1,4 @@
-"""The fields of a body tell which kind of work a TEI request asks for, and so which of several models does it.
+"""Finds the kind of work in a TEI request by its fields, and chooses the model for it.
 
 TEI serves one model, so its clients name none: the first model that can do the work answers.
 """
@@ -13,7 +13,7 @@ from ouzel.wire.model_name import names_no_model
 
 
 class Shape(msgspec.Struct):
-    """The fields that tell requests apart, not decoded."""
+    """Holds the fields that tell requests apart, undecoded."""
 
     inputs: msgspec.Raw = msgspec.Raw()
     texts: msgspec.Raw = msgspec.Raw()
@@ -21,28 +21,34 @@ class Shape(msgspec.Struct):
 
     @property
     def is_ranking(self) -> bool:
-        """Tells whether the body is TEI's for a ranking; other servers' clients send `documents`."""
-        return is_given(self.texts) and not is_given(self.documents)
+        """Says whether the body is a TEI ranking. Other servers' clients send `documents`."""
+        return is_present(self.texts) and not is_present(self.documents)
 
 
-def shape_of(body: bytes) -> Shape:
-    """Returns an empty shape for a body that cannot be read: the endpoint that reads it says what is wrong."""
+def read_shape(body: bytes) -> Shape:
+    """Returns the shape of a body; an unreadable body has an empty shape.
+
+    The endpoint that decodes the body reports the error.
+    """
     try:
         return msgspec.json.decode(body, type=Shape)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return Shape()
 
 
-def is_given(value: msgspec.Raw) -> bool:
-    """Returns False for a field that the body lacks, and for null, which is the same."""
+def is_present(value: msgspec.Raw) -> bool:
+    """Says whether a body has a field. A null field is absent."""
     return bytes(memoryview(value)[:4]) not in (b"", b"null")
 
 
-def by_work(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Chooses the model that the body names, else the first one that can do the work. Raises ModelNotFound."""
+def choose_by_work(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Chooses the model that the body names, else the first model that can do the work.
+
+    Raises ModelNotFound.
+    """
     if not names_no_model(read_model_name(body)):
         return choose_by_body(catalogue, scope, body)
-    shape = shape_of(body)
+    shape = read_shape(body)
     if shape.is_ranking:
         return catalogue.first_for("score", "embed")
-    return catalogue.first_for("embed") if is_given(shape.inputs) else catalogue.first
+    return catalogue.first_for("embed") if is_present(shape.inputs) else catalogue.first

@@ -1,4 +1,4 @@
-"""POST /similarity compares a sentence with others: the answer is the list of the cosines of their vectors."""
+"""Compares a sentence with others: POST /similarity. The answer is the list of cosines."""
 
 from functools import partial
 from typing import Annotated
@@ -12,9 +12,9 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_making import VectorMaker
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import encode_inputs, find_prompt
-from ouzel.api.ranking.pair_scores import cosines
+from ouzel.api.ranking.pair_scores import compute_cosines
 from ouzel.api.tei.fields import CutFields, PromptName
-from ouzel.api.tei.shape import by_work
+from ouzel.api.tei.shape import choose_by_work
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText
 from ouzel.wire.decode import decode_body
@@ -23,9 +23,7 @@ from ouzel.wire.options import check_model
 
 
 class Sentences(msgspec.Struct):
-    source_sentence: Annotated[
-        str, Meta(description="The sentence that the others are compared with.")
-    ]
+    source_sentence: Annotated[str, Meta(description="The sentence to compare the others with.")]
     sentences: Annotated[
         list[str], Meta(min_length=1, description="The other sentences; 2047 at most.")
     ]
@@ -39,7 +37,7 @@ class SimilarityRequest(msgspec.Struct, kw_only=True):
     inputs: Annotated[Sentences, Meta(description="The sentences to compare.")]
     model: ModelName = None
     parameters: Annotated[
-        SimilarityParameters | None, Meta(description="How the sentences are read.")
+        SimilarityParameters | None, Meta(description="Options for reading the sentences.")
     ] = None
 
 
@@ -50,8 +48,9 @@ class Similarity:
     async def answer(self, request: Request, body: bytes) -> list[float]:
         texts, files = await self._making.read(partial(self._read, body), body)
         vectors, _ = await self._making.vectors(request, texts)
-        others = [(0, place) for place in range(1, len(texts))]  # each compared with the first
-        return await self._making.write(vectors, partial(cosines, files, others))
+        # Each other sentence is compared with the first.
+        others = [(0, place) for place in range(1, len(texts))]
+        return await self._making.write(vectors, partial(compute_cosines, files, others))
 
     def _read(self, body: bytes) -> tuple[list[EncodedText], SentenceFiles]:
         fields = decode_body(body, SimilarityRequest)
@@ -69,9 +68,9 @@ OPERATIONS = (
     Operation(
         method="post",
         path="/similarity",
-        summary="TEI: how much a sentence is like others.",
+        summary="TEI: computes the similarity of a sentence to others.",
         endpoint=lambda services: services.make_body_endpoint(Similarity(services).answer),
-        choice=by_work,
+        choice=choose_by_work,
         bodies=(SimilarityRequest,),
         answers=(list[float],),
         words="tei",

@@ -119,8 +119,7 @@ class HttpProtocol(HttpToolsProtocol):
             self._refuse(fault)
 
     def on_body(self, body: bytes) -> None:
-        """Collects small pieces, so that a client that sends single bytes does not wake the
-        application."""
+        """Collects small pieces: a client that sends single bytes does not wake the application."""
         self._num_framing_bytes = 0
         if self._ignores_input or self.cycle.response_complete:
             return
@@ -216,8 +215,7 @@ class HttpProtocol(HttpToolsProtocol):
                 self.handle_websocket_upgrade()
 
     def _refuse(self, error: OuzelError) -> None:
-        """Answers with the error, after the answers to earlier requests, and closes the
-        connection."""
+        """Answers earlier requests, then this one with the error, and closes the connection."""
         self._ignores_input = True
         self.flow.resume_reading()
         cycle = self.cycle

@@ -19,8 +19,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
     _message: bytearray  # the fragments received so far
 
     def shutdown(self) -> None:
-        """Tells the application to close. uvicorn's method would cut off the end of a drained
-        answer."""
+        """Tells the application to close: uvicorn's method would cut off a drained answer."""
         if self.handshake_complete and not self.close_sent and self.initial_response is None:
             self.queue.put_nowait({"type": "websocket.disconnect", "code": SERVER_STOPS})
         else:
@@ -41,8 +40,7 @@ class SocketProtocol(WebSocketsSansIOProtocol):
             self.handshake_complete = True
 
     def handle_ping(self) -> None:
-        """Answers only the newest ping of a client that does not read: it may send pings for
-        ever."""
+        """Answers only the newest ping of a client that does not read, but sends pings for ever."""
         # the first call has the pongs of all pings that arrived together
         pongs = self.conn.data_to_send()
         if self.writable.is_set():

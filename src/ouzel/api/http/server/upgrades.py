@@ -10,8 +10,10 @@ from ouzel.api.http.server.close_codes import SERVER_FAILED
 
 
 class Upgrades:
-    """Sends responses for WebSockets. After the accept, a response can only close the
-    connection."""
+    """Sends responses for WebSockets.
+
+    After the accept, a response can only close the connection.
+    """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

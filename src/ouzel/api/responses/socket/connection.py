@@ -1,4 +1,4 @@
-"""A connection reads what the client sends on one WebSocket, and ends when either side has had enough."""
+"""Reads the messages of one WebSocket of the Responses API, until either side closes it."""
 
 import asyncio
 from collections.abc import Iterator
@@ -15,9 +15,9 @@ from ouzel.api.responses.socket.messages import (
     Cancel,
     Create,
     Steer,
-    envelope_of,
-    message_of,
-    stream_id_of,
+    decode_envelope,
+    read_message,
+    read_stream_id,
 )
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.api.responses.socket.responder import Responder
@@ -41,7 +41,7 @@ class Connection:
         receive: Receive,
         send: Send,
     ) -> None:
-        """The WebSocket has been accepted. `share` is what its messages take of the server's bytes for bodies."""
+        """Takes an accepted WebSocket. `share` counts the bytes of its unanswered messages."""
         self._responder = responder
         self._steering = steering
         self._limits = limits
@@ -52,7 +52,7 @@ class Connection:
         self._is_too_old = False
 
     async def serve(self) -> None:
-        """Serves the connection to its end. What still runs on it then is cancelled."""
+        """Serves the connection to its end, and then cancels its running responses."""
         try:
             async with asyncio.TaskGroup() as tasks:
                 max_bytes = self._limits.max_body_bytes
@@ -74,7 +74,7 @@ class Connection:
             pass
 
     async def _read(self, lanes: Lanes) -> int:
-        """Reads until the connection ends, and returns the code by which it did."""
+        """Reads until the connection ends. Returns the close code."""
         with self._sending() as send:
             while True:
                 message = await self._receive()
@@ -89,15 +89,15 @@ class Connection:
             if text is None:
                 raise InvalidRequest("a message must be text, given a binary one")
             encoded = text.encode()
-            fields = await self._threads.run(partial(envelope_of, encoded), len(encoded))
-            stream_id = stream_id_of(fields)
+            fields = await self._threads.run(partial(decode_envelope, encoded), len(encoded))
+            stream_id = read_stream_id(fields)
             await self._act(fields, encoded, lanes, send)
         except OuzelError as error:
             self._responder.log_refused(error)
             await Outbox(send, stream_id).put_error(error)
 
     async def _act(self, fields: JsonObject, text: bytes, lanes: Lanes, send: Send) -> None:
-        match message_of(fields, text):
+        match read_message(fields, text):
             case Create() as create:
                 if self._is_too_old:
                     raise self._too_old()
@@ -105,7 +105,7 @@ class Connection:
             case Cancel(response_id):
                 self._steering.cancel(response_id)
             case Steer() as steer:
-                lane = self._steering.lane_of(steer.response_id)
+                lane = self._steering.find_lane(steer.response_id)
                 await self._steering.steer(steer, Outbox(send, lane))
 
     async def _age(self, lanes: Lanes) -> None:
@@ -119,13 +119,13 @@ class Connection:
     def _too_old(self) -> SocketTooOld:
         limit = f"{self._limits.websocket_lifetime_s:g} s"
         return SocketTooOld(
-            f"this WebSocket is as old as it may become ({limit}): open another to go on"
+            f"this WebSocket has reached its age limit ({limit}): open another to continue"
         )
 
     async def _close(self, code: int) -> None:
         try:
             await self._send({"type": "websocket.close", "code": code})
-        except OSError as error:  # so ASGI says that nobody is there
+        except OSError as error:  # ASGI's signal that the client has left
             raise ClientDisconnected from error
 
     @contextmanager
@@ -135,6 +135,6 @@ class Connection:
 
     @contextmanager
     def _sending(self) -> Iterator[Send]:
-        """Yields a `send` for the task that asks: it is the one that leaves when the client reads nothing."""
+        """Yields a `send` for the current task, which is cancelled if the client reads nothing."""
         with send_within(self._send, self._limits.write_timeout_s) as send:
             yield send

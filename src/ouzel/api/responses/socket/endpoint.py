@@ -1,4 +1,4 @@
-"""The Responses API has a WebSocket mode, whose connections are opened and counted here."""
+"""Opens the WebSockets of the Responses API, and limits their number."""
 
 from starlette.types import Receive, Scope, Send
 
@@ -13,7 +13,8 @@ from ouzel.errors import Overloaded
 from ouzel.responses.stored.recent_responses import RecentHistories, RecentResponses
 
 _MAX_RECENT = 64
-_RECENT_MESSAGES = 4  # so many of the longest ones are remembered on a connection
+# A connection remembers responses up to this number of messages of the longest length.
+_RECENT_MESSAGES = 4
 _RETRY_AFTER_S = 1.0
 
 
@@ -85,7 +86,8 @@ OPERATIONS = (
         method="websocket",
         path="/v1/responses",
         prefixes=PREFIXES,
-        is_documented=False,  # OpenAPI has no WebSockets; that of POST names it
+        # OpenAPI cannot describe WebSockets; the summary of POST names it.
+        is_documented=False,
         overall=ResponsesSocket,
     ),
 )

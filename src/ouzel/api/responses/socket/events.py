@@ -1,4 +1,7 @@
-"""Only WebSockets have these events, as OpenAI has them (`ResponsesServerEvent`); the others are a stream's."""
+"""Defines the events that only WebSockets have, as OpenAI does (`ResponsesServerEvent`).
+
+All other events are the same as in streams.
+"""
 
 from typing import Literal
 
@@ -22,13 +25,12 @@ class SocketError(msgspec.Struct, frozen=True, kw_only=True):
     code: str | None
     message: str
     param: str | None
-    headers: dict[str, str] | msgspec.UnsetType = (
-        msgspec.UNSET
-    )  # that the same error has in an HTTP response
+    # headers of the same error over HTTP
+    headers: dict[str, str] | msgspec.UnsetType = msgspec.UNSET
 
 
 class ErrorEvent(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
-    status: int  # of HTTP
+    status: int  # the HTTP status
     error: SocketError
 
     @classmethod
@@ -46,18 +48,17 @@ class ErrorEvent(msgspec.Struct, frozen=True, tag_field="type", tag="error"):
 
 class AcceptedSteer(msgspec.Struct, frozen=True):
     id: str
-    previous_response_id: str  # that it steers
+    previous_response_id: str  # the steered response
 
 
 class SteerAccepted(msgspec.Struct, frozen=True, tag_field="type", tag="response.steer.accepted"):
-    sequence_number: (
-        int  # that of the last event before: a replay of the response does not have this one
-    )
+    # number of the last event before: a replay of the response lacks this event
+    sequence_number: int
     steer: AcceptedSteer
 
 
 class RequiredOutput(msgspec.Struct, frozen=True, tag_field="type", tag="function_call_output"):
-    """The client fills it in."""
+    """Names an output that the client must send."""
 
     call_id: str
     name: str
@@ -74,7 +75,7 @@ class SteerPending(
 
 class RefusedSteer(msgspec.Struct, frozen=True, kw_only=True):
     previous_response_id: str
-    input: object  # as it came
+    input: object  # the client's value, unchanged
     id: str | msgspec.UnsetType = msgspec.UNSET
 
 

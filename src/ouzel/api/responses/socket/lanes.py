@@ -1,6 +1,6 @@
-"""Requests of one lane of a WebSocket are answered one after the other, lanes beside each other.
+"""Answers the requests of a lane of a WebSocket in order, and lanes in parallel.
 
-add ─> the lane's queue ─> its worker, when fewer than MAX_IN_FLIGHT work ─> respond
+add ─> the lane's queue ─> its worker, if fewer than MAX_IN_FLIGHT work ─> respond
 """
 
 import asyncio
@@ -12,7 +12,8 @@ from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
 from ouzel.errors import Overloaded, StreamLimitReached
 
-MAX_LANES = 32  # that have a name; OpenAI's limit, and so is the next
+# OpenAI's limits: lanes with a name, requests in progress
+MAX_LANES = 32
 MAX_IN_FLIGHT = 16
 MAX_WAITING = 64
 _RETRY_AFTER_S = 1.0
@@ -22,7 +23,10 @@ MakeOutbox = Callable[[str | None], AbstractContextManager[Outbox]]
 
 
 class Lanes:
-    """`tasks` runs the workers; what `respond` raises ends them all."""
+    """Holds the lanes of one WebSocket.
+
+    `tasks` runs the workers; an exception of `respond` ends all.
+    """
 
     def __init__(
         self,
@@ -33,7 +37,7 @@ class Lanes:
         share: Share,
         max_waiting_bytes: int,
     ) -> None:
-        """`share` is what all that waits or is in flight takes of the server's bytes for bodies."""
+        """`share` counts the bytes of requests that wait or are in progress."""
         self._tasks = tasks
         self._respond = respond
         self._make_outbox = make_outbox
@@ -43,12 +47,12 @@ class Lanes:
         self._workers: list[asyncio.Task[None]] = []
         self._in_flight = asyncio.Semaphore(MAX_IN_FLIGHT)
         self._num_waiting = self._num_waiting_bytes = 0
-        self._num_open = self._num_open_bytes = 0  # waiting or in flight
+        self._num_open = self._num_open_bytes = 0  # requests that wait or are in progress
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
     def add(self, create: Create) -> None:
-        """Raises StreamLimitReached, or Overloaded when too much waits."""
+        """Queues a request. Raises StreamLimitReached, or Overloaded if too much waits."""
         self._check_room(create)
         self._share.grow_to(self._num_open_bytes + create.num_bytes)
         lane = self._lanes.get(create.stream_id)
@@ -62,11 +66,11 @@ class Lanes:
         self._is_idle.clear()
 
     async def idle(self) -> None:
-        """Returns when nothing waits or is in flight."""
+        """Waits until no request waits or is in progress."""
         await self._is_idle.wait()
 
     def close(self) -> None:
-        """Cancels what is in flight."""
+        """Cancels the requests in progress."""
         for worker in self._workers:
             worker.cancel()
 
@@ -77,22 +81,21 @@ class Lanes:
             and create.stream_id not in named
             and len(named) >= MAX_LANES
         ):
-            limit = (
-                f"stream_id must be one of the {MAX_LANES} that this WebSocket has had, its limit"
-            )
+            limit = f"stream_id must be one of the {MAX_LANES} of this WebSocket, its limit"
             raise StreamLimitReached(f"{limit}, given {create.stream_id}", param="stream_id")
         if self._num_waiting >= MAX_WAITING:
-            limit = f"{MAX_WAITING} requests wait on this WebSocket, which is the limit"
+            limit = f"{MAX_WAITING} requests wait on this WebSocket, the most allowed"
         elif (
             self._num_waiting
             and self._num_waiting_bytes + create.num_bytes > self._max_waiting_bytes
         ):
-            limit = f"requests that wait on this WebSocket must be <= {self._max_waiting_bytes} bytes long together"
+            limit = (
+                "requests that wait on this WebSocket must be "
+                f"<= {self._max_waiting_bytes} bytes long together"
+            )
         else:
             return
-        raise Overloaded(
-            f"{limit}: send more when one has been answered", retry_after_s=_RETRY_AFTER_S
-        )
+        raise Overloaded(f"{limit}: send more after an answer", retry_after_s=_RETRY_AFTER_S)
 
     def _open(self, stream_id: str | None) -> asyncio.Queue[Create]:
         lane = self._lanes[stream_id] = asyncio.Queue()

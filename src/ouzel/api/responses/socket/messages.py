@@ -1,4 +1,4 @@
-"""A client sends one JSON object a text frame on a WebSocket, and its type says what it is."""
+"""Reads the messages of a client: each is a JSON object in a text frame, with a type."""
 
 import re
 from collections.abc import Iterable
@@ -18,17 +18,19 @@ _TYPES = ("response.create", "response.cancel", "response.steer")
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """It is kept as the text that came: what that is parsed to is many times longer, and many may wait."""
+    """Asks for a response. It holds the text of the message, not the parsed body.
+
+    A parsed body is many times longer, and many requests may wait.
+    """
 
     text: bytes
-    stream_id: str | None  # of its lane; None: the one without a name
+    stream_id: str | None  # name of the lane; None: the lane without a name
     previous_response_id: object
     has_conversation: bool
     generates: bool
-    steers: tuple[QueuedSteer, ...] = field(
-        default=()
-    )  # whose input the body is given, and that it commits
-    # the response that the server goes on from, with the input of the steers alone
+    # steers whose input comes before the body's own, and is committed by this request
+    steers: tuple[QueuedSteer, ...] = field(default=())
+    # the response that the server continues with the input of the steers alone
     follows: str | None = None
 
     @property
@@ -36,7 +38,7 @@ class Create:
         return len(self.text) + sum(steer.num_bytes for steer in self.steers)
 
     def body(self) -> JsonObject:
-        """Returns that of POST /responses; parses it, which takes long for a long one."""
+        """Parses the message into a body for POST /responses; long messages take long."""
         fields = parse_object(self.text)
         body = {
             name: value
@@ -55,7 +57,10 @@ class Create:
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """It is ours: OpenAI's clients close the connection."""
+    """Asks to cancel a response.
+
+    OpenAI's API lacks this message: its clients close the connection.
+    """
 
     response_id: str
 
@@ -63,12 +68,15 @@ class Cancel:
 @dataclass(frozen=True, slots=True)
 class Steer:
     response_id: str
-    input: object  # as it came
+    input: object  # the client's value, unchanged
     num_bytes: int
 
 
 class _Envelope(msgspec.Struct):
-    """Each field as it came, so that the others are skipped: that takes no memory and little time."""
+    """Selects the fields that are known at once, undecoded.
+
+    Other fields are skipped, which is cheap.
+    """
 
     type: msgspec.Raw = msgspec.Raw()
     stream_id: msgspec.Raw = msgspec.Raw()
@@ -79,12 +87,12 @@ class _Envelope(msgspec.Struct):
     background: msgspec.Raw = msgspec.Raw()
 
 
-_decode_envelope = msgspec.json.Decoder(_Envelope).decode
+_envelope_decoder = msgspec.json.Decoder(_Envelope).decode
 ClientMessage = Create | Cancel | Steer
 
 
-def stream_id_of(fields: JsonObject) -> str | None:
-    """Returns which lane a message names; errors about the message go there."""
+def read_stream_id(fields: JsonObject) -> str | None:
+    """Returns the name of the lane in a message. Errors about the message go to this lane."""
     stream_id = fields.get("stream_id")
     if stream_id is None:
         return None
@@ -94,14 +102,14 @@ def stream_id_of(fields: JsonObject) -> str | None:
     return stream_id
 
 
-def envelope_of(text: bytes) -> JsonObject:
-    """Returns what is to be known of a message at once: all of it, but of what begins a response no long field."""
+def decode_envelope(text: bytes) -> JsonObject:
+    """Decodes a message; of a `response.create` only short fields, else all."""
     if len(text) > MAX_SHORT_BYTES:
         check_num_values(text)
     try:
-        envelope = _decode_envelope(text)
+        envelope = _envelope_decoder(text)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
-        return parse_object(text)  # which says what is wrong with it
+        return parse_object(text)  # raises the error
     fields: JsonObject = {
         name: msgspec.json.decode(value)
         for name, value in msgspec.structs.asdict(envelope).items()
@@ -110,8 +118,8 @@ def envelope_of(text: bytes) -> JsonObject:
     return fields if fields.get("type") == "response.create" else parse_object(text)
 
 
-def message_of(fields: JsonObject, text: bytes) -> ClientMessage:
-    """`fields` are its envelope. Raises InvalidRequest for what is none."""
+def read_message(fields: JsonObject, text: bytes) -> ClientMessage:
+    """Reads a message from its envelope `fields` and its text. Raises InvalidRequest."""
     match fields.get("type"):
         case "response.create":
             return _create(fields, text)
@@ -140,7 +148,7 @@ def _create(fields: JsonObject, text: bytes) -> Create:
         raise InvalidRequest(f"must be true or false, given {shown(generates)}", field="generate")
     return Create(
         text,
-        stream_id_of(fields),
+        read_stream_id(fields),
         fields.get("previous_response_id"),
         has_conversation=fields.get("conversation") is not None,
         generates=generates is not False,
@@ -148,7 +156,7 @@ def _create(fields: JsonObject, text: bytes) -> Create:
 
 
 def _with_input(body: JsonObject, steers: Iterable[QueuedSteer]) -> JsonObject:
-    """Puts the queued input before the request's own, in the order in which it was queued."""
+    """Puts the queued input before the request's own input, in the order of the queue."""
     own = body.get("input")
     items: list[object] = [item for steer in steers for item in steer.items]
     if isinstance(own, str):

@@ -1,4 +1,4 @@
-"""A request of a WebSocket becomes a response, event by event, and those that follow it by steering."""
+"""Answers the requests of a WebSocket event by event, with the successors that steering demands."""
 
 import itertools
 import logging
@@ -12,7 +12,7 @@ from ouzel.api.http.faults import make_fault
 from ouzel.api.http.refusal_reason import make_refusal_reason
 from ouzel.api.http.request_log import log_exchange
 from ouzel.api.http.request_span import end_message_span
-from ouzel.api.responses.event_framing import event_name, obfuscated
+from ouzel.api.responses.event_framing import event_name, obfuscate
 from ouzel.api.responses.socket.events import SteerError
 from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 
 class Responder:
-    """It belongs to one connection; `exchange` is that of its opening."""
+    """Answers the requests of one connection. `exchange` is the exchange of the handshake."""
 
     def __init__(
         self,
@@ -48,8 +48,8 @@ class Responder:
         self._numbers = itertools.count(1)
 
     async def respond(self, create: Create, outbox: Outbox) -> None:
-        """Raises ClientDisconnected."""
-        following: Create | None = self._steering.with_waiting(create)
+        """Answers a request and its successors. Raises ClientDisconnected."""
+        following: Create | None = self._steering.add_waiting(create)
         is_automatic = False
         try:
             while following is not None:
@@ -59,7 +59,7 @@ class Responder:
             self._steering.settle()
 
     def log_refused(self, error: OuzelError) -> None:
-        """Logs a message that was none, or was refused before it became a request."""
+        """Logs a message that is invalid, or was refused before it became a request."""
         exchange = self._next_exchange()
         exchange.status, exchange.refusal = error.status, make_refusal_reason(error)
         before = request_id_in_scope.set(exchange.request_id)
@@ -76,7 +76,7 @@ class Responder:
     async def _respond(
         self, create: Create, outbox: Outbox, *, is_automatic: bool
     ) -> Create | None:
-        """Returns the successor to make."""
+        """Answers one request. Returns the request of its successor, or None."""
         exchange = self._next_exchange()
         request_id_in_scope.set(exchange.request_id)
         connection_span = span_in_scope.get()
@@ -96,9 +96,8 @@ class Responder:
             raise
         except STOPS:
             raise
-        except (
-            BaseException
-        ) as error:  # broad: the connection, and all else that runs on it, outlives one request
+        # broad: the connection, and its other requests, outlive one request
+        except BaseException as error:
             exchange.refusal = make_refusal_reason(error)
             exchange.status = await self._refuse(create, error, outbox, is_automatic=is_automatic)
             return None
@@ -142,14 +141,14 @@ class Responder:
                             is_padded = prepared.obfuscates and event_name(event).endswith(
                                 b".delta"
                             )
-                            await outbox.put_encoded(obfuscated(event) if is_padded else event)
+                            await outbox.put_encoded(obfuscate(event) if is_padded else event)
                             active.num_sent += 1
             finally:
                 self._steering.end(active)
             return active
 
     def _remember(self, run: Run, prepared: PreparedResponse, create: Create) -> None:
-        """Remembers the response before the client reads of its end, and may go on from it."""
+        """Remembers the response before the client reads its end and may continue it."""
         response = run.response
         if (
             response.store
@@ -168,7 +167,7 @@ class Responder:
     async def _refuse(
         self, create: Create, error: BaseException, outbox: Outbox, *, is_automatic: bool
     ) -> int:
-        """Returns the status."""
+        """Sends the error of a request, and returns its status."""
         if not isinstance(error, OuzelError):
             logger.error("unexpected error", exc_info=error)
         if not is_automatic:

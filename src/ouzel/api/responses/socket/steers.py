@@ -1,4 +1,4 @@
-"""`response.steer` queues input for a response that is being made."""
+"""Reads the input of `response.steer`, which queues it for a running response."""
 
 from dataclasses import dataclass
 
@@ -10,28 +10,31 @@ _KEYS = {"type", "role", "content"}
 
 @dataclass(frozen=True, slots=True)
 class QueuedSteer:
-    """It has been accepted: the server owns it until a response has begun that reads it, or until it is given back."""
+    """Holds accepted input until a response that reads it has begun, or until it is given back."""
 
     id: str
-    response_id: str  # that it steers
-    input: object  # as it came
+    response_id: str  # the steered response
+    input: object  # the client's value, unchanged
     num_bytes: int
 
     @property
     def items(self) -> list[Message]:
-        return steering_items(self.input)
+        return read_steering_items(self.input)
 
 
-def steering_items(value: object) -> list[Message]:
-    """Returns it as input of a response. `fault_of_steering` has found no fault."""
+def read_steering_items(value: object) -> list[Message]:
+    """Returns steering input as items of a response. Check it with `check_steering` before."""
     if isinstance(value, str):
         return [{"type": "message", "role": "user", "content": value}]
     assert isinstance(value, list)
     return value
 
 
-def fault_of_steering(value: object) -> str | None:
-    """Says why it cannot be queued. What its content may be is the model's matter, as in every other input."""
+def check_steering(value: object) -> str | None:
+    """Returns the reason why input cannot be queued, or None.
+
+    Content is checked later, by the model.
+    """
     if isinstance(value, str):
         return None if value else "input must be a non-empty string, given ''"
     if not isinstance(value, list) or not value:
@@ -47,5 +50,6 @@ def fault_of_steering(value: object) -> str | None:
         if not isinstance(item.get("content"), str | list):
             return f"{at}.content must be a string or a list, given {shown(item.get('content'))}"
         if item.keys() - _KEYS:
-            return f"{at} must have nothing but type, role and content, given {shown(sorted(item.keys() - _KEYS)[0])}"
+            name = sorted(item.keys() - _KEYS)[0]
+            return f"{at} must have nothing but type, role and content, given {shown(name)}"
     return None

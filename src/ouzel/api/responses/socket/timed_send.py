@@ -1,4 +1,4 @@
-"""A client that reads nothing cannot hold up a send for ever."""
+"""Limits the time of a send to a client that reads nothing."""
 
 import asyncio
 from collections.abc import Iterator
@@ -11,9 +11,10 @@ from ouzel.api.http.exchange import ClientDisconnected
 
 @contextmanager
 def send_within(send: Send, timeout_s: float) -> Iterator[Send]:
-    """Yields a `send` that raises ClientDisconnected when held up so long: its client would keep a place for ever.
+    """Yields a `send` that raises ClientDisconnected after `timeout_s` without progress.
 
-    One timer watches all sends of the block: a timer for each would cost more than the sends.
+    Else such a client would hold its place for ever. One timer watches all sends of the block,
+    because a timer for each send would cost more than the send.
     """
     loop, block = asyncio.get_running_loop(), asyncio.current_task()
     assert block is not None
