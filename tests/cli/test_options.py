@@ -6,7 +6,7 @@ import pytest
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:
@@ -170,7 +170,7 @@ def test_a_variable_that_is_almost_an_options_is_named_in_the_log() -> None:
 
 
 def test_every_option_has_a_description_and_appears_once() -> None:
-    options = [option for record in RECORDS for option in options_of(record)]
+    options = [option for record in RECORDS for option in list_options(record)]
 
     assert all(option.description.endswith(".") for option in options)
     assert len({option.name for option in options}) == len(options)
@@ -183,7 +183,7 @@ def test_the_flags_that_a_document_names_exist(document: str) -> None:
     ours = re.sub(r"uv (run|sync)( --no-dev| --extra \w+)* ", "", ours)
     named = set(re.findall(r"--[a-z][a-z-]+", ours))
 
-    options = [option for record in RECORDS for option in options_of(record)]
+    options = [option for record in RECORDS for option in list_options(record)]
     negations = {f"--no-{option.flag[2:]}" for option in options if option.is_flag}
     assert named - {option.flag for option in options} - negations == {"--help", "--config"} & named
     assert "--max-num-seqs" in named

@@ -13,7 +13,7 @@ from msgspec import Meta
 from ouzel.config import StoreConfig
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options, read_options
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 from ouzel.terminal.suggestion import did_you_mean
 
 _LISTENS = "Ray Serve listens, as its http_options say"
@@ -74,7 +74,7 @@ def read_arguments(arguments: Mapping[str, Any]) -> tuple[ReplicaSettings, dict[
     Raises InvalidOption.
     """
     own = set(ReplicaSettings.__struct_fields__)
-    options = {option.name: option for record in RECORDS for option in options_of(record)}
+    options = {option.name: option for record in RECORDS for option in list_options(record)}
     unknown = sorted(set(map(str, arguments)) - own - set(options) - {"config"})
     if unknown:
         raise InvalidOption(

@@ -16,7 +16,7 @@ from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
 from ouzel.options.profiles.ovms_meanings import Settings, Values, take_setting
 from ouzel.options.profiles.ovms_servable import read_servable
-from ouzel.options.seen_files import Stamp, stamp_of
+from ouzel.options.seen_files import Stamp, read_stamp
 from ouzel.terminal.suggestion import did_you_mean
 
 _OF_THE_SERVER = "max_choices"
@@ -98,7 +98,7 @@ class OvmsConfig:
 def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
     """Options of `ours` beat the options of graphs. Raises InvalidOption where the file itself is wrong."""
     path = Path(os.path.abspath(path))
-    config = OvmsConfig(path, stamps={path: stamp_of(path)})
+    config = OvmsConfig(path, stamps={path: read_stamp(path)})
     try:
         keys = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
         content = msgspec.convert(keys, _File)
@@ -170,7 +170,7 @@ def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> 
     directory = config.path.parent / (entry.base_path or name)
     graph_path = directory / entry.graph_path if entry.graph_path else None
     graph = graph_path or directory / GRAPH_FILE
-    config.stamps[graph] = stamp_of(graph)
+    config.stamps[graph] = read_stamp(graph)
     try:
         settings = _settings(entry, directory, graph_path)
         config.entries.append(_values(settings, name, ours))

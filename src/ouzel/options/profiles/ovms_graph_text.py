@@ -159,12 +159,12 @@ def _plugin_config(flags: Flags) -> dict[str, str]:
     )
 
 
-def _texts(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:
-    return {field: _quoted(flags[flag]) for field, flag in flag_of.items() if flag in flags}
+def _texts(flags: Flags, format_flag: Mapping[str, str]) -> dict[str, str]:
+    return {field: _quoted(flags[flag]) for field, flag in format_flag.items() if flag in flags}
 
 
-def _words(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:
-    return {field: _lowered(flags[flag]) for field, flag in flag_of.items() if flag in flags}
+def _words(flags: Flags, format_flag: Mapping[str, str]) -> dict[str, str]:
+    return {field: _lowered(flags[flag]) for field, flag in format_flag.items() if flag in flags}
 
 
 def _lowered(word: str) -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.model_settings import settings_of_entry
+from ouzel.options.model_settings import read_model_entry
 from ouzel.options.profiles.ovms_config import OvmsConfig, read_ovms_config
 from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
 from ouzel.options.profiles.ovms_meanings import Values
@@ -95,7 +95,7 @@ def _read_own(ours: Mapping[str, object]) -> OvmsModels:
 
 def _is_valid(entry: Values, ours: Mapping[str, object], config: OvmsConfig) -> bool:
     try:
-        settings_of_entry(entry, ours, str(entry["name"]))
+        read_model_entry(entry, ours, str(entry["name"]))
     except InvalidOption as error:
         config.problems[str(entry["name"])] = str(error)
         return False
