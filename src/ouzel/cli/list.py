@@ -83,7 +83,7 @@ def run(arguments: Sequence[str]) -> int:
             each.short_id,
             each.kind,
             each.width,
-            inventory.model_of(each),
+            inventory.name_model(each),
             str(each.path),
             each.size_bytes,
             each.last_used,

@@ -10,7 +10,7 @@ from ouzel.config import EngineConfig
 from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
 from ouzel.machine.free_memory import available_bytes
 from ouzel.machine.machine import quota_cores
-from ouzel.machine.processors import num_processors, shares_of_processors, shares_of_quota
+from ouzel.machine.processors import divide_processors, divide_quota, num_processors
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.options import Options
 
@@ -58,7 +58,7 @@ def engine_specs(options: Options, local: LocalModel, memory_share: float) -> li
         return [engine_spec(options, local, configs[0], memory)]
     return [
         engine_spec(options, local, config, memory, processors=processors)
-        for config, processors in zip(configs, shares_of_processors(len(configs)), strict=True)
+        for config, processors in zip(configs, divide_processors(len(configs)), strict=True)
     ]
 
 
@@ -71,7 +71,7 @@ def engine_configs(engine: EngineConfig) -> list[EngineConfig]:
     if engine.num_threads or not engine.device.startswith("CPU"):
         return configs
     quota = quota_cores()
-    shares = shares_of_quota(engine.replicas, quota, num_processors())
+    shares = divide_quota(engine.replicas, quota, num_processors())
     if any(shares):
         logger.info(
             "the CPU quota of the container is %g processors: %s threads",
