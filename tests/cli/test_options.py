@@ -27,7 +27,7 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
         ),
         (
             ("model", "--demo", "text"),
-            "--demo: needs that no model is named, given the model 'model'",
+            "--demo: must not stand beside MODEL, given the model 'model'",
         ),
         (("--demo", "audio"), "--demo"),
     ],

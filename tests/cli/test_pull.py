@@ -253,8 +253,8 @@ def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
     [
         ([], "the following arguments are required: MODEL"),
         ([""], "MODEL: must be owner/name, given ''"),
-        (["owner/model", "--mtp"], "--mtp: needs --weights"),
-        (["owner/model", "--recompress"], "--recompress: needs --weights"),
+        (["owner/model", "--mtp"], "--mtp requires --weights"),
+        (["owner/model", "--recompress"], "--recompress requires --weights"),
         (["owner/model", "--weights", "int5"], "--weights: a width must be one of"),
         (["owner/model", "--port", "8000"], "unknown option --port; ouzel pull --help lists all"),
         (["./nowhere"], "there is no directory ./nowhere"),

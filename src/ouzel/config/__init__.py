@@ -86,10 +86,10 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
         int, Meta(ge=1, le=4096), option("Largest number of sequences in a batch.", is_common=True)
     ] = 128
     max_num_batched_tokens: Annotated[
-        int, Meta(ge=16), option("Tokens in one step; longer prompts are prefilled in chunks.")
+        int, Meta(ge=16), option("Tokens in one step; longer prompts take several steps.")
     ] = 512
     prefix_caching: Annotated[
-        bool, option("Reuse KV blocks of earlier requests with the same API key.")
+        bool, option("Reuse KV blocks of requests with the same API key.")
     ] = True
     shared_prefix_cache: Annotated[
         bool,
@@ -127,7 +127,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     grammar_timeout_s: Annotated[
         float,
         Meta(gt=0, le=600),
-        option("Longest time to compile a response format or a tool's schema."),
+        option("Longest time to compile a response format or tool schema."),
     ] = 5.0
     step_timeout_s: Annotated[
         float,
@@ -188,7 +188,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ssl_certfile: Annotated[
         str,
         option(
-            "A PEM certificate, with its chain; the server then speaks HTTPS.",
+            "A PEM certificate with its chain; it turns HTTPS on.",
             unset="none",
             heading="TLS",
         ),
@@ -219,7 +219,7 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     responses_done: Annotated[
         bool,
         option(
-            "End streams of /v1/responses with `data: [DONE]`, like OpenVINO Model Server.",
+            "End streams of /v1/responses with `data: [DONE]`.",
             heading="Compatibility",
         ),
     ] = True
@@ -330,9 +330,9 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Storage of responses and conversations"
 
-    store: Annotated[
-        bool, option("Store conversations, and responses unless a request says store: false.")
-    ] = True
+    store: Annotated[bool, option("Store conversations, and responses without store: false.")] = (
+        True
+    )
     store_url: Annotated[
         str,
         option(

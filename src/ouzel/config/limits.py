@@ -70,7 +70,7 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         ),
     ] = 10.0
     max_websockets: Annotated[
-        int, Meta(ge=0), option("Largest number of open WebSockets; one more gets a 429.")
+        int, Meta(ge=0), option("Most open WebSockets; one more gets a 429.")
     ] = 1024
     websocket_lifetime_s: Annotated[
         float,

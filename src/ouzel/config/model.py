@@ -82,7 +82,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = 10_000
     demo: Annotated[
         Demo,
-        option("The demo model to serve if no model is named."),
+        option("The demo model, if no model is named."),
     ] = "text"
     served_model_name: Annotated[
         tuple[str, ...],

@@ -16,7 +16,7 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
     ] = "info"
     log_format: Annotated[
         Literal["text", "json"],
-        option("Format of log lines: text for people, json for programs."),
+        option("Format of log lines, for people or programs."),
     ] = "text"
     otlp_traces_endpoint: Annotated[
         str,

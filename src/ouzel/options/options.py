@@ -29,7 +29,7 @@ from ouzel.options.records import ENVIRONMENT_PREFIX, RECORDS, converted, list_o
 from ouzel.options.seen_files import SeenFiles
 from ouzel.terminal.suggestion import did_you_mean
 
-CONFIG_DESCRIPTION = "A YAML file of options, by their keys; also OUZEL_CONFIG."
+CONFIG_DESCRIPTION = "A YAML file of options; also OUZEL_CONFIG."
 _UNREAD_MODELS = (
     "--config {path}: its `models` are ignored, since --model or OUZEL_MODELS names models"
 )
