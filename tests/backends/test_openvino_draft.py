@@ -15,7 +15,7 @@ from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
-from ouzel.serve.draft_engine import draft_runner
+from ouzel.serve.draft_engine import create_draft_runner
 from tests.backends import GOLDEN
 from tests.backends.conftest import read_golden
 from tests.engine.requests import make_request, run
@@ -42,7 +42,7 @@ def loaded(
         model=str(model), draft_model=str(draft), weights="f32", cache_dir=str(tmp_path / "cache")
     )
     runner = create_runner(config, engine)
-    return runner, draft_runner(config, engine, runner.info)
+    return runner, create_draft_runner(config, engine, runner.info)
 
 
 def test_a_model_drafts_for_itself(tmp_path: Path) -> None:

@@ -295,7 +295,7 @@ def test_the_verdict_on_a_directory_of_graphs_is_known_as_kept(graphs: Path) -> 
     create_runner(ModelConfig(model=str(graphs), cache_dir=str(root)), engine_config("u8"))
     [kept] = kept_in(root)
     assert (kept.kind, kept.name, kept.source, kept.stale) == ("verdict", "graphs", str(graphs), "")
-    assert Inventory((), (kept,), {}).kept_of([graphs]) == [kept]
+    assert Inventory((), (kept,), {}).list_entries([graphs]) == [kept]
     (graphs / "openvino_model.bin").touch()
     assert [each.stale for each in kept_in(root)] == ["its model has changed"]
     shutil.rmtree(graphs)

@@ -29,7 +29,7 @@ def test_two_models_at_every_address_without_a_key(tmp_path: Path) -> None:
     assert len(answers) == min(len(own_addresses(with_v6=False)), 4)
     assert set(answers) <= {200}
     assert re.search(
-        r"WARNING .*everybody who reaches 0\.0\.0\.0 port \d+ may use this server", errors
+        r"WARNING .*every client that reaches 0\.0\.0\.0 port \d+ may use this server", errors
     )
     assert "StepCosts" not in errors
 

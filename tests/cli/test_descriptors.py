@@ -52,7 +52,7 @@ def most_connections(*, has_metrics_port: bool) -> int:
             )
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
-    found = re.search(r"must be <= (\d+), ", str(error.value))
+    found = re.search(r"must be <= (\d+) ", str(error.value))
     assert found is not None
     return int(found[1])
 

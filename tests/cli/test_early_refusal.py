@@ -63,7 +63,7 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
         (("--max-model-len", "0"), "--max-model-len: must be a whole number >= 1, given '0'"),
         (
             ("--max-model-len", "4096", "--kv-cache-gib", "0.001"),
-            "--max-model-len: must be <= 838, which is the most that --kv-cache-gib 0.001 holds, given 4096",
+            "--max-model-len: must be <= 838, the capacity of --kv-cache-gib 0.001, given 4096",
         ),
         (
             ("--tool-parser", "nope"),

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from ouzel.cli.app import main
-from ouzel.options.records import RECORDS, Option, options_of
+from ouzel.options.records import RECORDS, Option, list_options
 
-OPTIONS = [option for record in RECORDS for option in options_of(record)]
+OPTIONS = [option for record in RECORDS for option in list_options(record)]
 COLUMNS, ROWS = 100, 50  # of a terminal
 
 
@@ -68,7 +68,7 @@ def test_the_most_needed_options_come_first_and_are_all_of_the_short_help(
     whole, short = shown(capsys, "--help"), shown(capsys, "-h")
 
     assert len(short.splitlines()) <= ROWS
-    beginning, _, _ = short.partition("\nOther options")
+    beginning, _, _ = short.partition("\nAll options")
     assert whole.startswith(beginning)
     for flag in (
         "--host",

@@ -88,7 +88,7 @@ def test_an_encoder_is_told_without_a_cache_and_a_chat(capsys: pytest.CaptureFix
 
 def test_one_answer_is_told_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "--deterministic"]) == 0
-    assert "answers     one for a request that is greedy or has a seed" in capsys.readouterr().out
+    assert "answers     the same for a greedy or seeded request" in capsys.readouterr().out
     for name, reason in (
         ("golden/qwen3_5", "the states of recurrent layers"),
         ("golden_vision/gemma3", "computes the tokens of an image together"),
@@ -108,7 +108,7 @@ def test_nothing_is_written_and_no_weights_are_read(
     assert main(["inspect", str(directory), "--cache-dir", str(tmp_path / "cache")]) == 0
     said = capsys.readouterr().out
     assert said.startswith("model       model: llama, ")
-    assert "no chat template: completions only" in said
+    assert "no chat template: only completions" in said
     assert not (tmp_path / "cache").exists()
 
 
@@ -166,12 +166,12 @@ def test_recompress_needs_an_integer_width(
         (
             [],
             "32 tokens for a prompt and its answer (the model's own limit is 4096);",
-            "short factors serve,",
+            "short factors serve;",
         ),
         (
             ["--max-model-len", "31"],
             "31 tokens for a prompt and its answer (the model's own limit",
-            "short factors serve,",
+            "short factors serve;",
         ),
         (
             ["--max-model-len", "64"],

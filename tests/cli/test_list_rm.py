@@ -108,7 +108,7 @@ def test_without_a_hub_cache_the_demos_are_listed(caches: Caches) -> None:
     assert status == 0
     assert f"The Hugging Face cache, {caches.hub}, does not exist" in output
     assert "ouzel-demo-vision" in output
-    assert f"Nothing is kept in {caches.own} yet" in output
+    assert f"Nothing is stored in {caches.own} yet" in output
 
 
 def test_a_model_is_listed_with_what_is_kept_of_it(caches: Caches, served: Path) -> None:
@@ -251,7 +251,7 @@ def test_somebody_at_a_terminal_is_asked(
 
 def test_where_nobody_can_be_asked_a_flag_must_agree(caches: Caches, served: Path) -> None:
     status, _, errors = caches.run("rm", "owner/model")
-    assert (status, errors) == (2, "ouzel: --yes: is needed where nobody can be asked\n")
+    assert (status, errors) == (2, "ouzel: --yes: is required without a terminal\n")
     assert served.exists()
 
 

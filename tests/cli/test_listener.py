@@ -142,7 +142,7 @@ def test_a_port_of_metrics_that_is_in_use(cache_dir: Path) -> None:
     assert message.startswith(
         f"ouzel: cannot listen on 127.0.0.1 port {port}: Address already in use; "
     )
-    assert message.endswith(" choose another port with --metrics-port (0: any that is free)\n")
+    assert message.endswith(" choose another port with --metrics-port (0: a free port)\n")
 
 
 def test_a_client_must_show_a_certificate_where_it_is_required(
@@ -164,7 +164,7 @@ def test_a_client_must_show_a_certificate_where_it_is_required(
 def test_a_certificate_that_is_not_there(cache_dir: Path) -> None:
     message = failure("--ssl-certfile", "/nowhere/cert.pem", cache_dir=cache_dir)
 
-    assert "--ssl-certfile /nowhere/cert.pem: there is no file that can be read" in message
+    assert "--ssl-certfile /nowhere/cert.pem: must be a file that can be read" in message
 
 
 def test_no_key_is_ever_shown(cache_dir: Path) -> None:
@@ -215,7 +215,7 @@ def test_a_file_is_never_replaced_by_a_socket(cache_dir: Path, tmp_path: Path) -
     path = tmp_path / "precious"
     path.write_text("text")
 
-    assert f"cannot listen on {path}: there is a file" in failure(
+    assert f"cannot listen on {path}: the path is a file" in failure(
         "--uds", str(path), cache_dir=cache_dir
     )
     assert path.read_text() == "text"

@@ -9,7 +9,7 @@ from ouzel.config import MediaConfig
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
 from ouzel.options.profiles.lmi import MEANINGS, Setting
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 from tests.cli.test_options import parse
 
 ROOT = Path(__file__).parents[2]
@@ -301,7 +301,7 @@ def test_how_many_videos_may_be_in_a_prompt_says_nothing_of_images() -> None:
 
 
 def test_every_meaning_is_an_option() -> None:
-    ours = {option.name for record in RECORDS for option in options_of(record)}
+    ours = {option.name for record in RECORDS for option in list_options(record)}
     given = {"dtype": "auto", "inference_address": "http://h:1", "max_payload_in_mb": "1"}
     given |= {
         "limit_mm_per_prompt": "image=1",

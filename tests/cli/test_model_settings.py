@@ -63,7 +63,7 @@ def test_models_of_the_file_that_do_not_count_are_told(tmp_path: Path) -> None:
     options = read_options({"config": str(file), "models": ["a=/x"]}, {})
     assert [each.model.served_model_name for each in options.all_models] == [("a",)]
     assert options.warnings == (
-        f"--config {file}: its `models` do not count, as --model or OUZEL_MODELS names others",
+        f"--config {file}: its `models` are ignored, since --model or OUZEL_MODELS names models",
     )
     assert read_options({"config": str(file)}, {}).warnings == ()
 
@@ -115,7 +115,7 @@ def test_what_is_wrong_is_said_with_its_place(models: list[object], message: str
 
 
 def test_a_served_name_needs_a_model_that_has_none() -> None:
-    with pytest.raises(InvalidOption, match="--served-model-name: names MODEL"):
+    with pytest.raises(InvalidOption, match="--served-model-name: needs MODEL"):
         read(models=["a=/x"], served_model_name=["b"])
 
 

@@ -5,7 +5,7 @@ import pytest
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 
 
 def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options:
@@ -26,7 +26,7 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
         ),
         (
             ("model", "--demo", "text"),
-            "--demo: needs that no model is named, given the model 'model'",
+            "--demo: must not stand beside MODEL, given the model 'model'",
         ),
         (("--demo", "audio"), "--demo"),
     ],
@@ -169,7 +169,7 @@ def test_a_variable_that_is_almost_an_options_is_named_in_the_log() -> None:
 
 
 def test_every_option_has_a_description_and_appears_once() -> None:
-    options = [option for record in RECORDS for option in options_of(record)]
+    options = [option for record in RECORDS for option in list_options(record)]
 
     assert all(option.description.endswith(".") for option in options)
     assert len({option.name for option in options}) == len(options)

@@ -224,7 +224,7 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
         _, first, _ = pull("owner/model", "--weights", "int4", env=env)
         _, second, _ = pull("owner/model", "--weights", "int4", env=env)
     assert re.search(r"weights \(int4\) are made in \d+ s: \S+-int4-", first)
-    assert "weights (int4) are there already" in second
+    assert "weights (int4) are stored already" in second
     assert second.endswith("ouzel serve owner/model --weights int4\n")
 
 
@@ -252,9 +252,9 @@ def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
     ("arguments", "about"),
     [
         ([], "the following arguments are required: MODEL"),
-        ([""], "MODEL: must be named, as owner/name, given ''"),
-        (["owner/model", "--mtp"], "--mtp: needs --weights"),
-        (["owner/model", "--recompress"], "--recompress: needs --weights"),
+        ([""], "MODEL: must be owner/name, given ''"),
+        (["owner/model", "--mtp"], "--mtp requires --weights"),
+        (["owner/model", "--recompress"], "--recompress requires --weights"),
         (["owner/model", "--weights", "int5"], "--weights: a width must be one of"),
         (["owner/model", "--port", "8000"], "unknown option --port; ouzel pull --help lists all"),
         (["./nowhere"], "there is no directory ./nowhere"),

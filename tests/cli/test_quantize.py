@@ -192,4 +192,4 @@ def test_pull_calibrates_once(tmp_path: Path, text: Path) -> None:
     assert status == 0
     assert "weights (int4) are made in" in output
     assert "-int4,calibrated-" in output
-    assert "weights (int4) are there already" in ouzel(*arguments, cache=tmp_path / "cache")[1]
+    assert "weights (int4) are stored already" in ouzel(*arguments, cache=tmp_path / "cache")[1]

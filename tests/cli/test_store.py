@@ -5,14 +5,14 @@ import pytest
 from ouzel.config import StoreConfig
 from ouzel.errors import StoreOpenError
 from ouzel.options.command_line import read_command_line
-from ouzel.serve.open_store import store_of
+from ouzel.serve.open_store import open_configured_store
 
 
 async def test_without_options_the_store_is_a_file_that_only_its_owner_reads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    store = await store_of(StoreConfig())
+    store = await open_configured_store(StoreConfig())
     assert store is not None
     await store.close()
     file = tmp_path / "ouzel" / "responses.sqlite3"
@@ -27,7 +27,7 @@ async def test_the_data_directory_and_the_url_put_it_elsewhere(tmp_path: Path) -
             data_dir=f"{tmp_path}/nowhere", store_url=f"sqlite:///{tmp_path}/there %41/my.db"
         ),
     ):
-        store = await store_of(config)
+        store = await open_configured_store(config)
         assert store is not None
         await store.close()
     assert files_below(tmp_path) == [
@@ -38,7 +38,7 @@ async def test_the_data_directory_and_the_url_put_it_elsewhere(tmp_path: Path) -
 
 
 async def test_no_store_makes_no_file(tmp_path: Path) -> None:
-    assert await store_of(StoreConfig(store=False, data_dir=str(tmp_path))) is None
+    assert await open_configured_store(StoreConfig(store=False, data_dir=str(tmp_path))) is None
     assert files_below(tmp_path) == []
 
 
@@ -71,7 +71,7 @@ async def test_a_store_that_cannot_be_used_is_named_without_its_password(
     url: str, message: str
 ) -> None:
     with pytest.raises(StoreOpenError, match=message) as caught:
-        await store_of(StoreConfig(store_url=url))
+        await open_configured_store(StoreConfig(store_url=url))
     assert "--no-store" in str(caught.value)
     assert "secret@" not in str(caught.value)
 

@@ -59,25 +59,25 @@ def test_without_a_certificate_there_is_no_tls() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"ssl_certfile": "nowhere.pem"}, "--ssl-certfile .*nowhere.pem: there is no file"),
-        ({"ssl_certfile": "."}, "--ssl-certfile .*: there is no file"),
+        ({"ssl_certfile": "nowhere.pem"}, "--ssl-certfile .*nowhere.pem: must be a file"),
+        ({"ssl_certfile": "."}, "--ssl-certfile .*: must be a file"),
         (
             {"ssl_certfile": "cert.pem", "ssl_keyfile": "nowhere.pem"},
-            "--ssl-keyfile .*nowhere.pem: there is no file",
+            "--ssl-keyfile .*nowhere.pem: must be a file",
         ),
         ({"ssl_certfile": "cert.pem"}, "cert.pem: must be a PEM certificate and its private key"),
         ({"ssl_certfile": "cert.pem", "ssl_keyfile": "other-key.pem"}, "other-key.pem: must be"),
         (
             {"ssl_certfile": "cert.pem", "ssl_keyfile": "encrypted.pem"},
-            "encrypted.pem: is encrypted",
+            "encrypted.pem: must be a key without a pass phrase",
         ),
         ({"ssl_keyfile": "key.pem"}, "need --ssl-certfile"),
         ({"ssl_client_auth": "required"}, "need --ssl-certfile"),
-        ({"ssl_certfile": "both.pem", "ssl_client_auth": "required"}, "need each other"),
-        ({"ssl_certfile": "both.pem", "ssl_ca_certs": "ca.pem"}, "need each other"),
+        ({"ssl_certfile": "both.pem", "ssl_client_auth": "required"}, "must be given together"),
+        ({"ssl_certfile": "both.pem", "ssl_ca_certs": "ca.pem"}, "must be given together"),
         (
             {"ssl_certfile": "both.pem", "ssl_ca_certs": "key.pem", "ssl_client_auth": "required"},
-            "--ssl-ca-certs .*key.pem: holds no PEM certificates",
+            "--ssl-ca-certs .*key.pem: must hold PEM certificates",
         ),
     ],
 )

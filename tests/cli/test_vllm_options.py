@@ -90,12 +90,12 @@ def check(directory: Path, *arguments: str) -> None:
         ((*PYTHON, "--engine-args", "x"), "--engine-args: must be a JSON object, given 'x'"),
         (
             (*PYTHON, "--engine-args", '{"max_num_seqs": 3}'),
-            "max_num_seqs is said by --max-num-seqs",
+            "max_num_seqs is set by --max-num-seqs",
         ),
-        ((*PYTHON, "--engine-args", '{"dtype": "half"}'), "dtype is said by --precision"),
+        ((*PYTHON, "--engine-args", '{"dtype": "half"}'), "dtype is set by --precision"),
         (
             (*PYTHON, "--engine-args", '{"logprobs_mode": "raw_logits"}'),
-            "logprobs_mode is not free",
+            "logprobs_mode must not be set",
         ),
     ],
 )

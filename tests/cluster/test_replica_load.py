@@ -1,6 +1,6 @@
 """What a replica tells of itself."""
 
-from ouzel.cluster.replica_load import ReplicaLoad, load_of
+from ouzel.cluster.replica_load import ReplicaLoad, report_load
 from ouzel.engine_client import EngineClient, EngineSpec
 from tests.generation.test_generation import served
 
@@ -13,7 +13,7 @@ async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:
     info = await engine.start()
     model = served(engine)
 
-    load = load_of([model, model.with_adapter("poet")])
+    load = report_load([model, model.with_adapter("poet")])
     await engine.close()
 
     assert load["most_running"] == info.max_num_seqs

@@ -11,7 +11,7 @@ import yaml
 
 from ouzel import __version__
 from ouzel.api.http.guard import OPEN_PATHS
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 from tools.deploy.containerfile import PATH, ROOT, read_image
 
 CHART = ROOT / "deploy" / "helm" / "ouzel"
@@ -22,7 +22,7 @@ CASES = [
     CHART / "values-inferencepool.yaml",
     *sorted((ROOT / "tests" / "deploy" / "values").iterdir()),
 ]
-OPTIONS = {option.name: option for record in RECORDS for option in options_of(record)}
+OPTIONS = {option.name: option for record in RECORDS for option in list_options(record)}
 
 
 def paths(values: dict[str, Any], before: str = "") -> Iterator[str]:

@@ -5,13 +5,13 @@ import re
 import pytest
 import yaml
 
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 from tools.deploy import image as image_command
 from tools.deploy.containerfile import PATH, ROOT, read_image
 
 IMAGE = read_image(PATH.read_text())
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text())
-VARIABLES = {option.variable for record in RECORDS for option in options_of(record)}
+VARIABLES = {option.variable for record in RECORDS for option in list_options(record)}
 
 
 def test_the_image_sets_options_that_there_are() -> None:

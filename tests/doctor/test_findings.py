@@ -55,18 +55,18 @@ def test_of_a_machine_that_is_well_nothing_is_said() -> None:
 
 CASES = {
     "has no AVX2": found(processor=replace(PROCESSOR, features=())),
-    "no instructions for products of int8": found(processor=replace(PROCESSOR, features=("AVX2",))),
-    "models have 2 threads": found(processor=replace(PROCESSOR, quota_cores=2.5)),
+    "no int8 dot products": found(processor=replace(PROCESSOR, features=("AVX2",))),
+    "a model gets 2 threads": found(processor=replace(PROCESSOR, quota_cores=2.5)),
     "may run on 2 of 8 cores": found(processor=replace(PROCESSOR, num_usable_cores=2)),
     "numactl --cpunodebind=0": found(processor=replace(PROCESSOR, num_numa_nodes=2)),
-    "may take 4 of 32 GiB": found(memory=replace(MEMORY, limit=4 * GIB)),
+    "may use 4 of 32 GiB": found(memory=replace(MEMORY, limit=4 * GIB)),
     "2 GiB of memory are swapped out": found(memory=replace(MEMORY, swap_used=2 * GIB)),
     "has only 1 GB free": found(disk=replace(DISK, free_bytes=10**9)),
     "cannot be written": found(disk=replace(DISK, is_writable=False)),
     "Try --precision int8": found(
         speeds=replace(SPEEDS, matrices=(SPEEDS.matrices[0], Speed("int8", 999.0, False)))
     ),
-    "is another program's. Serve on another port: --port 8001": found(is_port_free=False),
+    "is used by another program. Serve on another port: --port 8001": found(is_port_free=False),
     "Ouzel 1.0 with m is served at": found(is_port_free=False, own_server="Ouzel 1.0 with m"),
 }
 

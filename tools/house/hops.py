@@ -37,7 +37,7 @@ from ouzel.api.app import create_app
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.options.options import read_options
 from ouzel.serve.open_models import open_model
-from ouzel.serve.open_store import store_of
+from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.served_model import load_served_model
 
 PACKAGE = Path(ouzel.__file__).parent
@@ -209,7 +209,7 @@ async def _serve(path: str, body: dict[str, object], recorder: Recorder) -> None
         options = read_options({"data_dir": data_dir}, {})
         local = open_model(options.all_models[0]).local
         model = await load_served_model(options, local, engine, asyncio.create_task(engine.start()))
-        store = await store_of(options.store)
+        store = await open_configured_store(options.store)
         app = create_app(model, options.limits, options.server, store)
         encoded = json.dumps({"model": local.name, **body}).encode()
         await _answer(app, path, encoded, Recorder())

@@ -1,4 +1,4 @@
-"""Activation functions of what comes behind a model: of Dense layers, and of scores."""
+"""Applies the activation functions of Dense layers and of scores."""
 
 import math
 from typing import Literal, assert_never

@@ -1,4 +1,4 @@
-"""How many tokens of context a model reads, and how much of a KV cache they take, by its config.json.
+"""Reads from config.json how much context a model has, and how much of a KV cache it takes.
 
 The OpenVINO backend and the check of `--max-model-len` both use these functions, so that an option
 is refused at once by the same limit that the engine would find after it has loaded the model.

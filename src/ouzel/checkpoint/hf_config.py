@@ -1,7 +1,8 @@
-"""The config.json of a Hugging Face checkpoint is read with types and limits; every error names the key.
+"""Reads config.json of a Hugging Face checkpoint with types and limits.
 
-The limits are several times what any published model has. They keep a number out of which something is counted, made or
-reserved from taking all time and memory before the checkpoint is found not to fit it.
+Every error names the key. The limits are several times the values of published models. Numbers
+decide how much is counted, built or reserved, so an absurd one must be refused before it takes all
+time and memory.
 """
 
 from collections.abc import Collection
@@ -27,9 +28,9 @@ MAX_SIZES = {
     ),
 }
 MAX_OTHER_SIZE = 2**20
-# Of these, older checkpoints have the language model's keys beside vision_config.
+# Older checkpoints of these types have the keys of the language model beside vision_config.
 _FLAT = ("qwen2_vl", "qwen2_5_vl")
-# These may stand outside of text_config.
+# Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
     "quantization_config",
@@ -40,11 +41,10 @@ _SHARED_WITH_TEXT = (
 
 
 class HfConfig:
-    """It is one JSON object of the file; nested objects are read through `section`."""
+    """Reads one JSON object of the file; `section` reads the nested objects."""
 
-    def __init__(
-        self, values: dict[str, Any], source: str = CONFIG_FILE
-    ) -> None:  # Any: JSON, checked by the getters
+    # Any: JSON values, which the getters check
+    def __init__(self, values: dict[str, Any], source: str = CONFIG_FILE) -> None:
         self.values = values
         self._source = source
 
@@ -61,7 +61,7 @@ class HfConfig:
         return value
 
     def size(self, key: str, default: int | None = None) -> int:
-        """Reads an integer of at least one, and of at most what MAX_SIZES says."""
+        """Reads an integer from 1 to the limit of the key in MAX_SIZES."""
         value = self.integer(key, default)
         if value < 1:
             raise self._wrong(key, "a positive integer", value)
@@ -76,7 +76,7 @@ class HfConfig:
             or isinstance(value, bool)
             or not -MAX_NUMBER <= value <= MAX_NUMBER
         ):
-            raise self._wrong(key, "a number", value)  # which NaN is not, and infinity
+            raise self._wrong(key, "a number", value)  # NaN and infinity included
         return float(value)
 
     def flag(self, key: str, default: bool | None = None) -> bool:
@@ -102,7 +102,7 @@ class HfConfig:
         return value
 
     def integers(self, key: str, length: int | None = None) -> list[int]:
-        """Reads a list of so many, or of any number."""
+        """Reads a list of integers, of `length` entries unless that is None."""
         value = self.values.get(key)
         if not isinstance(value, list) or not all(isinstance(item, int) for item in value):
             raise self._wrong(key, "a list of integers", value)
@@ -131,13 +131,14 @@ class HfConfig:
         return section
 
     def with_defaults(self, **defaults: object) -> "HfConfig":
-        """Adds the values of keys that are left out; a key that is null stays so."""
+        """Returns a copy with values for missing keys; a key that is null stays null."""
         return HfConfig(defaults | self.values, self._source)
 
     def text_model(self) -> "HfConfig":
-        """Returns what a checkpoint of several modes says of its language model; of another checkpoint, all.
+        """Returns the config of the language model of a checkpoint that reads images or audio too.
 
-        What stands outside of `text_config` counts first, as in transformers.
+        Keys outside of `text_config` count first, as in transformers. Another checkpoint is its own
+        language model.
         """
         text = self.section("text_config")
         if text is None:
@@ -151,18 +152,18 @@ class HfConfig:
         return HfConfig(self.values | values, self._source)
 
     def has(self, key: str) -> bool:
-        """Tells whether the key is present and not null: transformers writes null for what is off."""
+        """Tells whether the key is present and not null: transformers writes null for "off"."""
         return self.values.get(key) is not None
 
     def refuse(self, key: str, supported: str) -> ModelLoadError:
-        """Returns an error that names the key, its value, and what is supported instead."""
+        """Returns an error that names the key, its value and the supported values."""
         value = brief(self.values.get(key))
         return ModelLoadError(
             f"{self._source}: {key} {value} is not supported; supported: {supported}"
         )
 
     def refuse_others(self, known: Collection[str]) -> None:
-        """Raises ModelLoadError where there is another key that is not off (null, false or empty)."""
+        """Raises ModelLoadError for any other key, unless it is off: null, false or empty."""
         for key, value in self.values.items():
             if key not in known and value not in (None, False, "", [], {}):
                 raise ModelLoadError(

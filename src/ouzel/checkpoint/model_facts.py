@@ -1,4 +1,4 @@
-"""What the files of a model say of its size and shape, for those who ask what is served."""
+"""Reads the size and the shape of a model from its files, for the lists of models."""
 
 import math
 import struct
@@ -8,19 +8,16 @@ import msgspec
 
 from ouzel.checkpoint.model_files import JsonObject, read_config_json
 
-_MAX_HEADER_BYTES = 32 * 2**20  # ten times what a model of 100,000 tensors has
-_OF_QUANTISED = (
-    ".weight_scale",
-    ".weight_scale_inv",
-    ".weight_zero_point",
-)  # no element of these is a parameter
+_MAX_HEADER_BYTES = 32 * 2**20  # ten times the header of a model of 100,000 tensors
+# Tensors beside quantised weights, which hold no parameters.
+_BESIDE_PARAMETERS = (".weight_scale", ".weight_scale_inv", ".weight_zero_point")
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """None, and an empty format, is what they do not say."""
+    """Holds facts about a model; None, or an empty format, where the files do not tell."""
 
     file_format: str = ""  # safetensors, gguf or openvino
-    num_bytes: int | None = None  # of the weights as they are stored
+    num_bytes: int | None = None  # the stored size of the weights
     num_parameters: int | None = None
     hidden_size: int | None = None
     num_layers: int | None = None
@@ -32,24 +29,23 @@ NO_FACTS = ModelFacts()
 
 
 class _Tensor(msgspec.Struct):
-    shape: list[int] | None = None  # the entry of the file's own metadata has none
+    shape: list[int] | None = None  # None: the entry of the file's own metadata
 
 
 def read_model_facts(directory: Path) -> ModelFacts:
     config = read_config_json(directory)
     checkpoint = sorted(directory.glob("*.safetensors"))
-    graph = sorted(
-        directory.glob("openvino_model.bin")
-    )  # the backend takes it first, and safetensors before GGUF
+    # The backend prefers an IR to safetensors, and safetensors to GGUF.
+    graph = sorted(directory.glob("openvino_model.bin"))
     gguf = [] if checkpoint else sorted(directory.glob("*.gguf"))
+    if graph:
+        file_format = "openvino"
+    elif gguf:
+        file_format = "gguf"
+    else:
+        file_format = "safetensors" if checkpoint else ""
     return ModelFacts(
-        file_format="openvino"
-        if graph
-        else "gguf"
-        if gguf
-        else "safetensors"
-        if checkpoint
-        else "",
+        file_format=file_format,
         num_bytes=sum(path.stat().st_size for path in graph or gguf or checkpoint) or None,
         num_parameters=None if graph or gguf else _num_parameters(checkpoint),
         hidden_size=_count(config, "hidden_size"),
@@ -65,7 +61,7 @@ def _count(config: JsonObject, key: str) -> int | None:
 
 
 def _num_parameters(paths: list[Path]) -> int | None:
-    """Returns None where a file is not what it should be: the backend says what is wrong with it."""
+    """Counts the parameters; returns None for broken files, which the backend reports."""
     try:
         return sum(map(_num_elements, paths)) or None
     except (OSError, struct.error, msgspec.MsgspecError, RecursionError):
@@ -80,5 +76,5 @@ def _num_elements(path: Path) -> int:
     return sum(
         math.prod(tensor.shape)
         for name, tensor in tensors.items()
-        if tensor.shape is not None and not name.endswith(_OF_QUANTISED)
+        if tensor.shape is not None and not name.endswith(_BESIDE_PARAMETERS)
     )

@@ -1,8 +1,9 @@
-"""The small JSON and Jinja files beside `tokenizer.json` are read once into frozen records.
+"""Reads the small JSON and Jinja files of a model directory into frozen records.
 
-A missing file is an empty record; a broken one is a `ModelLoadError` that names it. Where two files say the same thing,
-the reader's docstring says which one counts. The files are strangers': how long they may be, and how large a token id,
-is limited to several times what any published model has, so that reading them takes seconds and less than 2 GB.
+A missing file is an empty record; a broken file raises a ModelLoadError that names it. If two files
+say the same thing, the docstring of the reader tells which file counts. The files come from
+strangers: their sizes and their token ids are limited to several times the values of published
+models, so that reading them takes seconds and less than 2 GB.
 """
 
 import json
@@ -24,13 +25,13 @@ MAX_JSON_BYTES = 16 * 2**20
 MAX_TEMPLATE_BYTES = 2**20
 MAX_TOKENIZER_BYTES = 128 * 2**20
 MAX_VOCAB_SIZE = 2**22
-MAX_UNUSED_IDS = 2**16  # beside as many as there are tokens
+MAX_UNUSED_IDS = 2**16  # token ids may exceed twice the number of tokens by so many
 
 StopString = Annotated[str, Meta(min_length=1)]
 
 
 class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """The model's makers recommend these values; None is where they say nothing."""
+    """Holds the sampling values that the model's makers recommend; None where they name none."""
 
     do_sample: bool | None = None
     temperature: Annotated[float, Meta(ge=0.0)] | None = None
@@ -44,23 +45,26 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
     frequency_penalty: float | None = None
     max_new_tokens: Annotated[int, Meta(ge=1)] | None = None
     stop_strings: StopString | list[StopString] | None = None
-    # what transformers has adapted is 20.0
+    # transformers' own default is 20.0, a float
     num_assistant_tokens: Annotated[float, Meta(ge=0.0)] | None = None
     assistant_confidence_threshold: Annotated[float, Meta(ge=0.0, le=1.0)] | None = None
 
 
 class GenerationConfig(SamplingDefaults, frozen=True, kw_only=True):
-    """Holds what matters here of `generation_config.json`."""
+    """Holds the fields of `generation_config.json` that Ouzel uses."""
 
     eos_token_id: int | list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTexts:
-    """Holds the chat templates of a directory by name; `default`, `tool_use` and `rag` have a meaning."""
+    """Holds the chat templates of a directory by name.
+
+    The names `default`, `tool_use` and `rag` have a meaning.
+    """
 
     by_name: Mapping[str, str]
-    source: Path  # for messages
+    source: Path  # the file or directory that messages name
 
 
 def sampling_defaults(directory: Path) -> SamplingDefaults:
@@ -84,7 +88,10 @@ def read_generation_config(directory: Path) -> GenerationConfig:
 
 
 def read_special_tokens(directory: Path) -> dict[str, str]:
-    """Returns every `…_token` and named extra token; `tokenizer_config.json` beats `special_tokens_map.json`."""
+    """Returns every `…_token` and named extra token.
+
+    `tokenizer_config.json` beats `special_tokens_map.json`.
+    """
     special_tokens: dict[str, str] = {}
     for file_name in ("special_tokens_map.json", "tokenizer_config.json"):
         entries = read_json_object(directory / file_name)
@@ -98,12 +105,12 @@ def read_special_tokens(directory: Path) -> dict[str, str]:
 
 
 def read_response_template(directory: Path) -> object:
-    """Returns the makers' description of the answers, as `tokenizer_config.json` has it; None without one."""
+    """Returns the `response_template` of `tokenizer_config.json`, or None without one."""
     return read_json_object(directory / "tokenizer_config.json").get("response_template")
 
 
 def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
-    """Reads them from `generation_config.json`, else from `config.json`."""
+    """Returns the end tokens of `generation_config.json`, or else of `config.json`."""
     path = directory / "generation_config.json"
     declared: object = read_generation_config(directory).eos_token_id
     if declared is None:
@@ -120,9 +127,10 @@ def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
 
 
 def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTexts | None:
-    """Reads the override, else `.jinja` files, `tokenizer_config.json` or `chat_template.json`, in this order.
+    """Reads the chat templates of the first source that has any, or returns None.
 
-    Returns None where there is none of them.
+    The sources are the override, the `.jinja` files, `tokenizer_config.json` and
+    `chat_template.json`, in this order.
     """
     if override_path:
         return TemplateTexts({"default": _read_text(Path(override_path))}, Path(override_path))
@@ -134,7 +142,7 @@ def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTex
 
 
 def read_config_json(directory: Path) -> JsonObject:
-    """Reads `config.json` of a model directory; `hf_config.py` reads its values with types and limits.
+    """Reads `config.json`; `hf_config.py` checks the types and limits of its values.
 
     Returns an empty object if there is no such file. Raises ModelLoadError if it is broken.
     """
@@ -142,7 +150,7 @@ def read_config_json(directory: Path) -> JsonObject:
 
 
 def read_json_object(path: Path) -> JsonObject:
-    """Returns an empty object when there is no such file."""
+    """Reads a JSON object; returns an empty one if there is no such file."""
     if not path.is_file():
         return {}
     text = _read_text(path, MAX_JSON_BYTES)
@@ -150,7 +158,7 @@ def read_json_object(path: Path) -> JsonObject:
         value = json.loads(text)
     except RecursionError:
         raise ModelLoadError(f"{path} is not valid JSON: it is nested too deep") from None
-    except ValueError as error:  # also an integer of more digits than Python reads
+    except ValueError as error:  # Python also refuses an integer with too many digits
         raise ModelLoadError(f"{path} is not valid JSON: {error}") from error
     if not isinstance(value, dict):
         raise ModelLoadError(f"{path} must hold a JSON object")
@@ -179,7 +187,7 @@ def _templates_in_json_files(directory: Path) -> TemplateTexts | None:
 
 
 def _named_templates(declared: object, path: Path) -> dict[str, str]:
-    """Reads a single text, or a list of `{"name": …, "template": …}`."""
+    """Reads one template, or a list of `{"name": …, "template": …}`."""
     if isinstance(declared, str):
         return {"default": declared}
     try:
@@ -200,23 +208,23 @@ class _AddedToken(msgspec.Struct):
 
 
 class _AddedTokens(msgspec.Struct):
-    """Holds the added tokens of `tokenizer.json`; the decoder skips the rest of the file."""
+    """Decodes the added tokens of `tokenizer.json`, and skips the rest of the file."""
 
     added_tokens: list[_AddedToken] = []
 
 
 class _TokenIds(_AddedTokens):
-    """Holds all token ids of `tokenizer.json`."""
+    """Decodes all token ids of `tokenizer.json`."""
 
     model: "_Vocabulary | None" = None
 
 
 class _Vocabulary(msgspec.Struct):
-    vocab: dict[str, int] | list[msgspec.Raw] = {}  # the list's ids are its indices
+    vocab: dict[str, int] | list[msgspec.Raw] = {}  # in a list the index is the id
 
 
 def read_tokenizer_json(path: Path) -> str:
-    """Returns the text of `tokenizer.json`; the token ids in it are small enough to count up to."""
+    """Returns the text of `tokenizer.json`, after it has checked that no token id is too large."""
     text = _read_text(path, MAX_TOKENIZER_BYTES)
     try:
         content = msgspec.json.decode(text, type=_TokenIds)
@@ -233,7 +241,8 @@ def read_tokenizer_json(path: Path) -> str:
     if unlike := [token_id for token_id in ids if not 0 <= token_id < limit]:
         number = len(vocabulary) + len(content.added_tokens)
         raise ModelLoadError(
-            f"{path}: the ids of its {number} tokens must be >= 0 and < {limit}, found {brief(unlike[0])}"
+            f"{path}: the ids of its {number} tokens must be >= 0 and < {limit}, "
+            f"found {brief(unlike[0])}"
         )
     return text
 
@@ -241,7 +250,7 @@ def read_tokenizer_json(path: Path) -> str:
 def read_added_tokens(directory: Path) -> frozenset[str]:
     """Returns the spellings of the tokens that `tokenizer.json` adds to its vocabulary.
 
-    A file that is missing or broken has none: the reader of the whole tokenizer says what is wrong with it.
+    Returns none for a missing or broken file: the reader of the whole tokenizer reports it.
     """
     try:
         text = _read_text(directory / "tokenizer.json", MAX_TOKENIZER_BYTES)
@@ -252,10 +261,10 @@ def read_added_tokens(directory: Path) -> frozenset[str]:
 
 
 def brief(value: object) -> str:
-    """Writes a value of a file into a message, however long it is."""
+    """Returns a JSON value as text for a message, cut after 80 characters."""
     try:
         text = json.dumps(value)
-    except ValueError:  # Python writes out no integers of more than 4,300 digits
+    except ValueError:  # Python refuses to print integers of more than 4,300 digits
         return "a number of thousands of digits"
     return text if len(text) <= 80 else f"{text[:80]}…"
 

@@ -1,10 +1,11 @@
-"""What a checkpoint's sentence-transformers files say about the vectors that it makes.
+"""Reads the sentence-transformers files of a checkpoint, which describe its vectors.
 
-modules.json names what follows one another: the transformer, a pooling, perhaps Dense layers and a Normalize. Each has
-a directory with a config.json; `sentence_bert_config.json` limits the length, `config_sentence_transformers.json` has
-prompts. Without modules.json the pooling is the one of `1_Pooling/config.json`, which conversions keep, or else the
-default of sentence-transformers: the mean of all tokens. Of a decoder only the last token has read all others, so its
-vector counts, with the length 1.
+`modules.json` lists the modules in their order: the transformer, a pooling, perhaps Dense layers
+and a Normalize. Each has a directory with a config.json. `sentence_bert_config.json` limits the
+length of a text; `config_sentence_transformers.json` holds prompts. Without `modules.json` the
+pooling is the one of `1_Pooling/config.json`, which conversions keep, or else the default of
+sentence-transformers: the mean of all tokens. In a decoder only the last token has read all the
+others, so the vector of the last token counts, with length 1.
 """
 
 from collections.abc import Mapping
@@ -26,7 +27,7 @@ PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmea
 ModelKind = Literal["encoder", "decoder"]
 
 _MODES: tuple[str, ...] = get_args(PoolingMode)
-_OLDER_MODES = {  # transformers 4's sentence-transformers wrote a flag for each
+_OLDER_MODES = {  # older sentence-transformers wrote a flag for each mode
     "pooling_mode_cls_token": "cls",
     "pooling_mode_max_tokens": "max",
     "pooling_mode_mean_tokens": "mean",
@@ -41,10 +42,9 @@ _ACTIVATIONS: Mapping[str, Activation] = {
     "ReLU": "relu",
     "GELU": "gelu",
 }
-_QUERY_PROMPT, _DOCUMENT_PROMPTS = (
-    "query",
-    ("document", "passage", "corpus"),
-)  # as sentence-transformers looks for them
+# The names of the prompts in sentence-transformers.
+_QUERY_PROMPT = "query"
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
 _MAX_SIZE = 2**18
 _MODULES = "modules.json"
 _POOLING = "1_Pooling"
@@ -53,7 +53,7 @@ _CONFIG = "config_sentence_transformers.json"
 
 @dataclass(frozen=True, slots=True)
 class DenseFile:
-    """A Dense layer: `model.safetensors` with linear.weight [out, in] and perhaps linear.bias."""
+    """Describes a Dense layer: `model.safetensors` with linear.weight [out, in] and linear.bias."""
 
     directory: Path
     num_inputs: int
@@ -64,27 +64,30 @@ class DenseFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceFiles:
-    modes: tuple[PoolingMode, ...]  # their vectors stand one after the other
+    modes: tuple[PoolingMode, ...]  # the vectors of several modes are concatenated
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
-    # the tokens of whose logits a decoder's score is made, yes and no
+    # The tokens "yes" and "no", of whose logits a decoder's score is made.
     answer_ids: tuple[int, int] | None = None
-    max_tokens: int | None = None  # of a text
-    lowers_case: bool = False  # of a text, before it is tokenized
+    max_tokens: int | None = None  # the longest text
+    lowers_case: bool = False  # texts are tokenized in lower case
     prompts: Mapping[str, str] = field(default_factory=dict)
-    default_prompt: str = ""  # before every text whose request names no prompt
-    is_matryoshka: bool = False  # the first values of a vector are a vector too
-    # of scores; None: a single one becomes sigmoid of it, several stay
+    default_prompt: str = ""  # the prompt of texts whose request names no prompt
+    is_matryoshka: bool = False  # a vector may be cut after its first values
+    # The activation of scores; None: sigmoid for a single score, none for several.
     activation: Activation | None = None
 
     @property
     def query_prompt(self) -> str:
-        """Stands before what documents are searched by."""
+        """Returns the prompt of a search query."""
         return self.prompts.get(_QUERY_PROMPT, self.default_prompt)
 
     @property
     def document_prompt(self) -> str:
-        """An empty one under another name is what sentence-transformers writes where nobody gave one."""
+        """Returns the prompt of a document.
+
+        An empty prompt counts as missing: sentence-transformers writes it if nobody chose one.
+        """
         named = [self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts]
         return next(filter(None, named), "" if named else self.default_prompt)
 
@@ -92,9 +95,9 @@ class SentenceFiles:
 def read_sentence_files(
     directory: Path, kind: ModelKind, *, pooling: PoolingMode | None = None
 ) -> SentenceFiles:
-    """Reads the files. `pooling` replaces the pooling that they name.
+    """Reads the files; `pooling` replaces the pooling in them.
 
-    Raises ModelLoadError, which names the file.
+    Raises ModelLoadError, which names the wrong file.
     """
     config, own = read_config_json(directory), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
@@ -104,7 +107,7 @@ def read_sentence_files(
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
         raise ModelLoadError(
-            f"{directory / _CONFIG}: default_prompt_name {brief(default)} is none of its prompts"
+            f"{directory / _CONFIG}: default_prompt_name {brief(default)} must be among its prompts"
         )
     return SentenceFiles(
         modes=(pooling,) if pooling else read.modes,
@@ -124,7 +127,8 @@ def _modules(directory: Path) -> list[JsonObject]:
     path = directory / _MODULES
     if not path.is_file():
         return []
-    from msgspec import DecodeError, json  # noqa: PLC0415  read_json_object takes objects only
+    # read_json_object takes objects only.
+    from msgspec import DecodeError, json  # noqa: PLC0415
 
     try:
         return json.decode(path.read_bytes(), type=list[dict[str, object]])
@@ -133,7 +137,7 @@ def _modules(directory: Path) -> list[JsonObject]:
 
 
 def names_pooling(directory: Path) -> bool:
-    """Tells whether the model's own files say how a text becomes a vector."""
+    """Tells whether the files of the model name the pooling of its vectors."""
     return (directory / _MODULES).is_file() or (directory / _POOLING / CONFIG_FILE).is_file()
 
 
@@ -150,13 +154,11 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
     answer_ids = None
     normalises = False
     for module in modules:
-        kind, path = (
-            str(module.get("type", "")).rpartition(".")[2],
-            directory / str(module.get("path", "")),
-        )
+        kind = str(module.get("type", "")).rpartition(".")[2]
+        path = directory / str(module.get("path", ""))
         if not path.resolve().is_relative_to(directory.resolve()):
             raise ModelLoadError(
-                f"{directory / _MODULES}: {brief(module.get('path'))} is no directory of the model"
+                f"{directory / _MODULES}: {brief(module.get('path'))} must be below the model's directory"
             )
         match kind:
             case "Transformer":
@@ -183,7 +185,8 @@ def _answer_ids(path: Path) -> tuple[int, int]:
     yes, no = (config.get(f"{answer}_token_id") for answer in ("true", "false"))
     if not isinstance(yes, int) or not isinstance(no, int):
         raise ModelLoadError(
-            f"{path}: true_token_id and false_token_id must be tokens, found {brief(yes)}, {brief(no)}"
+            f"{path}: true_token_id and false_token_id must be tokens, "
+            f"found {brief(yes)}, {brief(no)}"
         )
     return yes, no
 
@@ -192,7 +195,7 @@ def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
     config = read_json_object(path)
     if config.get("include_prompt") is False:
         raise ModelLoadError(
-            f"{path}: include_prompt false is not supported: prompts count as other tokens do"
+            f"{path}: include_prompt false is not supported: prompts count like other tokens"
         )
     named = config.get("pooling_mode")
     modes = named if isinstance(named, list) else [named] if named is not None else None
@@ -200,16 +203,16 @@ def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
         modes = [mode for key, mode in _OLDER_MODES.items() if config.get(key)] or ["mean"]
     if unknown := [mode for mode in modes if mode not in _MODES]:
         raise ModelLoadError(
-            f"{path}: pooling_mode {brief(unknown[0])} is not supported; supported: {', '.join(_MODES)}"
+            f"{path}: pooling_mode {brief(unknown[0])} is not supported; "
+            f"supported: {', '.join(_MODES)}"
         )
     return cast(tuple[PoolingMode, ...], tuple(modes))
 
 
 def _dense(directory: Path) -> DenseFile:
     path, config = directory / CONFIG_FILE, read_config_json(directory)
-    name = str(config.get("activation_function", "torch.nn.modules.activation.Tanh")).rpartition(
-        "."
-    )[2]
+    activation = config.get("activation_function", "torch.nn.modules.activation.Tanh")
+    name = str(activation).rpartition(".")[2]
     if name not in _ACTIVATIONS or config.get("use_residual"):
         raise ModelLoadError(
             f"{path}: a Dense layer is supported with {', '.join(_ACTIVATIONS)}, without a residual"
@@ -230,20 +233,20 @@ def _dense(directory: Path) -> DenseFile:
 
 
 def _reading(directory: Path, modules: list[JsonObject]) -> JsonObject:
-    """Returns how the transformer reads texts; its directory is often the checkpoint's own."""
-    path = next(
-        (
-            str(each.get("path", ""))
-            for each in modules
-            if str(each.get("type", "")).endswith("Transformer")
-        ),
-        "",
-    )
+    """Returns the file about the length of texts, beside the transformer module."""
+    path = ""
+    for module in modules:
+        if str(module.get("type", "")).endswith("Transformer"):
+            path = str(module.get("path", ""))
+            break
     return read_json_object(directory / path / "sentence_bert_config.json")
 
 
 def _max_tokens(directory: Path, reading: JsonObject) -> int | None:
-    """Reads the tokenizer's limit where there is no other; transformers writes 1e30 for none."""
+    """Returns the longest text in tokens, by the sentence file or the tokenizer's limit.
+
+    transformers writes 1e30 for no limit.
+    """
     tokenizer = read_json_object(directory / "tokenizer_config.json")
     value = reading.get("max_seq_length") or tokenizer.get("model_max_length")
     return value if isinstance(value, int) and 0 < value <= _MAX_SIZE else None

@@ -1,4 +1,4 @@
-"""A calibration takes a model that generates text, and a text, Ouzel's own or a file of the user's."""
+"""Reads the text of a calibration: Ouzel's own text or a file of the user."""
 
 from importlib import resources
 from pathlib import Path
@@ -18,16 +18,19 @@ _PACKAGE, _FILE = "ouzel.backends.openvino.calibration", "text.txt"
 
 
 def check_generates(local: LocalModel, config: HfConfig) -> None:
-    """Raises ModelLoadError for a model that makes embeddings or scores."""
+    """Raises ModelLoadError if the model makes embeddings or scores instead of text."""
     if (task := task_of(config, local.directory, "auto")) != "generate":
         made = "embeddings" if task == "embed" else "scores"
         raise ModelLoadError(
-            f"{local.name} makes {made}; only models that generate text are calibrated yet"
+            f"{local.name} makes {made}; only models that generate text can be calibrated"
         )
 
 
 def read_calibration_text(directory: Path, path: str) -> CalibrationText:
-    """Returns the first MAX_TOKENS tokens of the text. Raises InvalidOption where the file is empty or not readable."""
+    """Returns the first MAX_TOKENS tokens of the text.
+
+    Raises InvalidOption if the file is empty or cannot be read.
+    """
     tokenizer = load_tokenizer(directory)
     text = (
         read_text(path)

@@ -1,4 +1,4 @@
-"""`ouzel doctor` tells what this machine has, what runs fast on it, which models fit, and what could be better."""
+"""`ouzel doctor` reports the machine, its speed, the models that fit, and possible problems."""
 
 import json
 import sys
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from ouzel.doctor.speed import Speeds
 
 _DESCRIPTION = """\
-Tells what this machine has, measures for some seconds what runs fast on it, and which models fit. The exit status is 1
-where something stops serving."""
+Reports the hardware of this machine, measures its speed for some seconds, and lists models that
+fit. The exit status is 1 if something prevents serving."""
 _INDENT = 12
 _COLUMNS = 100
 
@@ -45,13 +45,13 @@ _COLUMNS = 100
 class Report:
     processor: Processor
     memory: Memory
-    available_bytes: int  # that a server may take now
+    available_bytes: int  # free memory for a server
     software: Software
     disks: tuple[Disk, ...]
     address: str
     is_port_free: bool
-    own_server: str  # the Ouzel that has the port; empty: it is free, or another program has it
-    speeds: "Speeds | None"  # None: they cannot be measured, or were not to be
+    own_server: str  # the Ouzel server that uses the port; empty if there is none
+    speeds: "Speeds | None"  # None: not measured, or the measurement failed
     estimates: tuple[Estimate, ...]
     findings: tuple[Finding, ...]
 
@@ -64,13 +64,13 @@ def doctor_parser() -> OneLineParser:
     parser.add_argument(
         "--no-measuring",
         action="store_true",
-        help="leave out the tests of speed, which take seconds",
+        help="skip the measurements of speed, which take seconds",
     )
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Prints the report and returns the exit status. Raises OuzelError."""
     values = vars(doctor_parser().parse_args(arguments))
     is_json, is_quick = values.pop("json"), values.pop("no_measuring")
     options = apply_logging(read_options(values | {"log_level": "error"}))
@@ -78,12 +78,12 @@ def run(arguments: Sequence[str]) -> int:
         read_disk("the cache of weights", cache_root(options.model.cache_dir)),
         read_disk("the hub's cache", cache_directory()),
     )
-    report = examined(disks, options.server.host, options.server.port, measures=not is_quick)
+    report = examine(disks, options.server.host, options.server.port, measures=not is_quick)
     sys.stdout.write(json.dumps(_json(report), indent=2) + "\n" if is_json else _text(report))
     return int(any(finding.stops_serving for finding in report.findings))
 
 
-def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -> Report:
+def examine(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -> Report:
     processor, memory = read_processor(), read_memory()
     available = available_bytes()
     speeds, failures = _measured(available) if measures else (None, [])
@@ -119,7 +119,8 @@ def examined(disks: tuple[Disk, ...], host: str, port: int, *, measures: bool) -
 
 def _measured(available_bytes: int) -> "tuple[Speeds | None, list[Finding]]":
     try:
-        from ouzel.doctor.speed import measure_speeds  # noqa: PLC0415  takes half a second, and may be what is wrong
+        # The import takes half a second, and may itself be the fault that is reported.
+        from ouzel.doctor.speed import measure_speeds  # noqa: PLC0415
 
         with progress_shown():
             return measure_speeds(available_bytes), []
@@ -127,7 +128,7 @@ def _measured(available_bytes: int) -> "tuple[Speeds | None, list[Finding]]":
         reason = (str(error).splitlines() or [repr(error)])[0]
         text = f"OpenVINO cannot multiply matrices on this machine: {reason}"
         return None, [
-            Finding(text, "Install openvino anew, or use another machine.", stops_serving=True)
+            Finding(text, "Reinstall openvino, or use another machine.", stops_serving=True)
         ]
 
 
@@ -141,7 +142,7 @@ def _json(report: Report) -> dict[str, Any]:
 def _text(report: Report) -> str:
     facts = {
         "processor": _processor(report.processor),
-        "features": ", ".join(report.processor.features) or "none that matter to matrices",
+        "features": ", ".join(report.processor.features) or "none for faster matrices",
         "memory": _memory(report),
         "software": _software(report.software),
         "extras": ", ".join(
@@ -167,7 +168,8 @@ def _processor(processor: Processor) -> str:
         f" on {processor.num_physical_cores} physical ones" if processor.num_physical_cores else ""
     )
     nodes = f", {processor.num_numa_nodes} NUMA nodes" if processor.num_numa_nodes > 1 else ""
-    return f"{processor.name}, {processor.num_usable_cores} of {processor.num_cores} cores{physical}{nodes}"
+    cores = f"{processor.num_usable_cores} of {processor.num_cores} cores"
+    return f"{processor.name}, {cores}{physical}{nodes}"
 
 
 def _memory(report: Report) -> str:
@@ -177,11 +179,15 @@ def _memory(report: Report) -> str:
         if memory.limit is not None
         else ""
     )
-    return f"{size_text(memory.total)}{limit}; {size_text(report.available_bytes)} are free for a server"
+    free = size_text(report.available_bytes)
+    return f"{size_text(memory.total)}{limit}; {free} are free for a server"
 
 
 def _software(software: Software) -> str:
-    return f"ouzel {software.ouzel}, openvino {software.openvino}, Python {software.python}, {software.system}"
+    return (
+        f"ouzel {software.ouzel}, openvino {software.openvino}, Python {software.python}, "
+        f"{software.system}"
+    )
 
 
 def _speed_facts(speeds: "Speeds | None") -> dict[str, str]:
@@ -192,7 +198,7 @@ def _speed_facts(speeds: "Speeds | None") -> dict[str, str]:
         for each in sorted(speeds.matrices, key=lambda each: -each.gflops)
     )
     return {
-        "reading": f"{speeds.weight_gb_per_s:.1f} GB/s of weights, by all cores, for one token",
+        "reading": f"{speeds.weight_gb_per_s:.1f} GB/s of weights with all cores, for one token",
         "multiplying": f"GFLOP/s of a prompt's matrices: {matrices}",
     }
 
@@ -204,10 +210,10 @@ def _fitting(report: Report) -> str:
         own = [each for each in report.estimates if each.model is model]
         cells = [cell for each in own for cell in (_needed(each), _rate(each))]
         rows.append([model.size, model.example, *cells])
-    context = f"Memory that models need with {CONTEXT_TOKENS} tokens of context, and the tokens/s of one user"
     note = (
-        f"{context}. These are estimates, and upper bounds: the speed at which weights are read, by the weights of "
-        "a token. (free) would fit if memory was freed; - does not fit."
+        f"Memory of models with {CONTEXT_TOKENS} tokens of context, and tokens/s of one user. "
+        "The speeds are estimates and upper bounds: the measured speed of reading weights, divided "
+        "by the weights of a token. (free): fits if memory is freed; -: does not fit."
     )
     return _wrapped(note, 0) + "\n\n" + table(heads, rows, right=heads[2:])
 
@@ -233,7 +239,7 @@ def _rate(estimate: Estimate) -> str:
 
 def _findings(found: Sequence[Finding]) -> str:
     if not found:
-        return "Nothing stands in the way.\n"
+        return "No problems found.\n"
     return "".join(f"{_wrapped(f'* {each.text} {each.advice}', 2)}\n" for each in found)
 
 

@@ -1,4 +1,4 @@
-"""`ouzel inspect` tells what `ouzel serve` would load of a model, without loading it."""
+"""`ouzel inspect` shows how `ouzel serve` would load a model, without loading it."""
 
 import sys
 import textwrap
@@ -27,11 +27,12 @@ _COLUMNS = 100
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Prints the description of the model and returns the exit status. Raises OuzelError."""
     options = apply_logging(read_command_line(arguments, command="inspect"))
     if options.vllm.is_chosen:
         raise InvalidOption(
-            "--engine: must be openvino for ouzel inspect, which cannot tell what vLLM would load"
+            "--engine: must be openvino for ouzel inspect, which does not know how vLLM loads "
+            "models"
         )
     sys.stdout.write(describe_model(options, open_model(options.all_models[0]).local))
     return 0
@@ -42,7 +43,8 @@ def describe_model(options: Options, local: LocalModel) -> str:
 
     Raises ModelLoadError if the model could not be served.
     """
-    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second to import
+    # The import takes a second.
+    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
 
     model = msgspec.structs.replace(options.model, model=str(local.directory))
     found = inspect_model(model, options.engine)
@@ -78,35 +80,37 @@ def _weights(found: "Inspection") -> str:
         return f"{size_text(found.weight_bytes)} in memory, from the IR as it is"
     parts = "; ".join(f"{encoding}: {size_text(size)}" for encoding, size in found.weights)
     calibrated = "calibrated, " * found.are_weights_calibrated
-    return f"{calibrated}{size_text(found.weight_bytes)} in memory, and as much in the cache on disk ({parts})"
+    size = size_text(found.weight_bytes)
+    return f"{calibrated}{size} in memory, and as much in the cache on disk ({parts})"
 
 
 def _cache(found: "Inspection") -> str:
-    """Returns nothing for a model that reads texts whole."""
+    """Describes the KV cache; returns an empty text for encoders."""
     if not found.num_kv_tokens:
         return ""
-    return (
-        f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size_text(found.kv_cache_bytes)} "
+    size = size_text(found.kv_cache_bytes)
+    text = (
+        f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size} "
         f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
-        + (f"; {found.kv_cache_reason}" * bool(found.kv_cache_reason))
-        + (
-            "; the first load tries u8 on a text and chooses another cache where u8 does harm"
-            * found.kv_cache_is_open
-        )
     )
+    if found.kv_cache_reason:
+        text += f"; {found.kv_cache_reason}"
+    if found.kv_cache_is_open:
+        text += "; the first load tests u8 on a text and chooses another type if u8 harms the model"
+    return text
 
 
 def _states(found: "Inspection") -> str:
-    """Returns nothing for a model without recurrent layers."""
+    """Describes the states of recurrent layers; returns an empty text without such layers."""
     if not found.num_state_slots:
         return ""
     size = size_text(found.num_state_slots * found.state_slot_bytes)
-    slots = f"{found.num_state_slots} of running and kept ones"
+    slots = f"{found.num_state_slots} running and stored states"
     return f"{size_text(found.state_slot_bytes)} a sequence: {size} for {slots}"
 
 
 def _context(found: "Inspection", *, is_named: bool) -> str:
-    """Tells the longest request; `is_named` says that the user asked for this length."""
+    """Describes the longest request; `is_named` says that the user chose its length."""
     if not found.num_kv_tokens:
         longest = f" (the model's own limit is {found.max_positions})"
         return f"{found.max_model_len} tokens of a text" + (
@@ -115,22 +119,30 @@ def _context(found: "Inspection", *, is_named: bool) -> str:
     own = f"{found.max_model_len} tokens for a prompt and its answer"
     if found.max_model_len < found.max_positions:
         is_cut = not is_named and found.max_model_len < found.default_positions
-        own += f" (the model's own limit is {found.max_positions}{', the cache holds no more' if is_cut else ''})"
-    return f"{own}; {found.num_kv_tokens // found.max_model_len} requests of this length at once{_longrope(found)}"
+        reason = ", the cache holds no more" if is_cut else ""
+        own += f" (the model's own limit is {found.max_positions}{reason})"
+    at_once = found.num_kv_tokens // found.max_model_len
+    return f"{own}; {at_once} requests of this length at once{_longrope(found)}"
 
 
 def _longrope(found: "Inspection") -> str:
-    """Says which of LongRoPE's factors serve; nothing for a model that has one set of frequencies."""
+    """Describes which factors of LongRoPE serve; returns an empty text for other models."""
     original = found.default_positions
     if original == found.max_positions:
         return ""
     if found.max_model_len > original:
-        return f"; LongRoPE's long factors serve all requests, up to --max-model-len {original} the short ones would"
-    return f"; LongRoPE's short factors serve, --max-model-len beyond {original} takes the long ones for all requests"
+        return (
+            "; LongRoPE's long factors serve all requests; the short factors would serve up to "
+            f"--max-model-len {original}"
+        )
+    return (
+        f"; LongRoPE's short factors serve; --max-model-len beyond {original} would use the long "
+        "factors for all requests"
+    )
 
 
 def _vectors(found: "Inspection") -> str:
-    """Returns nothing for a model that generates."""
+    """Describes vectors or scores; returns an empty text for a model that generates."""
     match found.task:
         case "generate":
             return ""
@@ -144,19 +156,19 @@ def _vectors(found: "Inspection") -> str:
 
 
 def _answers(engine: EngineConfig) -> str:
-    """Returns nothing where a request may have another answer each time."""
+    """Describes `--deterministic`; returns an empty text without it."""
     if not engine.deterministic:
         return ""
     return (
-        "one for a request that is greedy or has a seed (--deterministic); the start computes rows in different "
-        "company, and fails where their bits differ"
+        "the same for a greedy or seeded request under any load (--deterministic); the start "
+        "compares the bits of rows in different batches, and fails if they differ"
     )
 
 
 def _chat(options: Options, local: LocalModel) -> str:
     templates = read_chat_templates(local.directory, options.model.chat_template)
     if not templates:
-        return "no chat template: completions only"
+        return "no chat template: only completions"
     chosen = read_output_format(local.directory, options.model)
     calls, reasoning = (
         family.names[0] if family else "none" for family in (chosen.calls, chosen.reasoning)

@@ -1,4 +1,4 @@
-"""`ouzel list` and `ouzel rm` look at the same: the hub's cache, ours, and the demos."""
+"""Reads the inventory for `ouzel list` and `ouzel rm`: the hub's cache, Ouzel's, and the demos."""
 
 from pathlib import Path
 
@@ -16,7 +16,7 @@ DEMOS: dict[str, Path] = {
 
 
 def read_inventory(cache_dir: str) -> Inventory:
-    """Raises OuzelError where a cache may not be read."""
+    """Returns the models and stored files on this disk. Raises OuzelError for unreadable caches."""
     try:
         found, kept = repositories(cache_directory()), kept_in(cache_root(cache_dir))
     except PermissionError as error:

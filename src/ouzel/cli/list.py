@@ -1,4 +1,4 @@
-"""`ouzel list` tells which models are on this disk, what serve would make of them, and what is kept of them."""
+"""`ouzel list` lists the models on this disk, whether serve supports them, and stored files."""
 
 import json
 import sys
@@ -23,16 +23,18 @@ from ouzel.terminal.one_line_parser import OneLineParser
 from ouzel.terminal.table import table
 
 _KINDS = {"gguf": "of GGUF", "verdict": "KV cache", "unfinished": "unfinished"}
-_DESCRIPTION = "Lists the models in the Hugging Face cache and what is kept of models in ours."
-_MAX_REASON = 90  # characters in a table; all of it is in --json and in what `ouzel inspect` says
+_DESCRIPTION = (
+    "Lists the models in the Hugging Face cache, and the files that Ouzel made of models."
+)
+_MAX_REASON = 90  # characters in the table; --json and `ouzel inspect` show the whole reason
 _DAY_S = 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """It is a row of the first table."""
+    """Describes one row of the table of models."""
 
-    name: str  # as MODEL of `ouzel serve`
+    name: str  # the MODEL argument of `ouzel serve`
     revision: str
     size_bytes: int
     incomplete_bytes: int
@@ -40,12 +42,12 @@ class Model:
     num_parameters: int
     last_used: float
     is_served: bool
-    reason: str  # why not
+    reason: str  # why the model is not served
 
 
 @dataclass(frozen=True, slots=True)
 class KeptModel:
-    """It is a row of the second table."""
+    """Describes one row of the table of stored files."""
 
     id: str
     kind: str
@@ -70,18 +72,18 @@ def list_parser() -> OneLineParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Prints the tables or the JSON document, and returns the exit status. Raises OuzelError."""
     values = vars(list_parser().parse_args(arguments))
     is_json = values.pop("json")
     options = apply_logging(read_options(values | {"log_level": "error"}))
     inventory, root = read_inventory(options.model.cache_dir), cache_root(options.model.cache_dir)
-    models = [*models_of(inventory), *demos_of(inventory)]
+    models = [*list_models(inventory), *list_demos(inventory)]
     kept = [
         KeptModel(
             each.short_id,
             each.kind,
             each.width,
-            inventory.model_of(each),
+            inventory.name_model(each),
             str(each.path),
             each.size_bytes,
             each.last_used,
@@ -102,18 +104,18 @@ def run(arguments: Sequence[str]) -> int:
     return 0
 
 
-def models_of(inventory: Inventory) -> Iterator[Model]:
+def list_models(inventory: Inventory) -> Iterator[Model]:
     for repository in inventory.repositories:
         if not repository.snapshots:
-            reason = "its download has not come to an end; `ouzel pull` goes on with it"
+            reason = "its download is not complete; `ouzel pull` continues it"
             yield _model(
                 repository, repository.repo_id, "", repository.size_bytes, Verdict("", 0, reason)
             )
         for snapshot in repository.snapshots:
-            yield from _models_of_snapshot(repository, snapshot)
+            yield from _list_snapshot(repository, snapshot)
 
 
-def _models_of_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterator[Model]:
+def _list_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterator[Model]:
     ggufs = gguf_models(snapshot.directory)
     own = judge(snapshot.directory)
     if own.is_served or not ggufs:
@@ -127,12 +129,13 @@ def _models_of_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterat
             if quantisation
             else f"{repository.repo_id} ({name})"
         )
-        size = sum(each.stat().st_size for each in _files_of(name, snapshot.directory))
+        files = _find_files(name, snapshot.directory)
+        size = sum(each.stat().st_size for each in files)
         yield _model(repository, label, snapshot.revision, size, judge_gguf(path))
 
 
-def _files_of(name: str, directory: Path) -> Iterator[Path]:
-    """Gives those that are there: what a link leads to may be gone."""
+def _find_files(name: str, directory: Path) -> Iterator[Path]:
+    """Yields the files of a GGUF model; links whose target is missing are left out."""
     return (
         path
         for path in directory.rglob("*")
@@ -156,7 +159,7 @@ def _model(
     )
 
 
-def demos_of(inventory: Inventory) -> Iterator[Model]:
+def list_demos(inventory: Inventory) -> Iterator[Model]:
     for name, directory in inventory.demos.items():
         verdict, last_used = judge(directory), directory.stat().st_mtime
         size = size_behind(directory)
@@ -213,7 +216,10 @@ def _served(model: Model) -> str:
 
 def _kept_text(kept: Sequence[KeptModel], root: str) -> str:
     if not kept:
-        return f"Nothing is kept in {root} yet: a model's first start keeps its compressed weights there.\n"
+        return (
+            f"Nothing is stored in {root} yet: the first start of a model stores its "
+            "compressed weights there.\n"
+        )
     rows = [
         [
             each.id,
@@ -225,13 +231,11 @@ def _kept_text(kept: Sequence[KeptModel], root: str) -> str:
         ]
         for each in kept
     ]
-    total, stale = (
-        sum(each.size_bytes for each in kept),
-        sum(each.size_bytes for each in kept if each.stale),
-    )
-    text = table(["ID", "KEPT", "OF", "SIZE", "USED", "STATE"], rows, right=["SIZE"])
+    total = sum(each.size_bytes for each in kept)
+    stale = sum(each.size_bytes for each in kept if each.stale)
+    text = table(["ID", "STORED", "OF", "SIZE", "USED", "STATE"], rows, right=["SIZE"])
     hint = f"; {amount(stale)} are stale: `ouzel rm --stale` removes them" if stale else ""
-    return f"Kept in {root}:\n\n{text}\n{amount(total)} in all{hint}.\n"
+    return f"Stored in {root}:\n\n{text}\n{amount(total)} in all{hint}.\n"
 
 
 def _what(kept: KeptModel) -> str:
@@ -245,6 +249,6 @@ def _state(kept: KeptModel) -> str:
 
 
 def ago(moment: float) -> str:
-    """Says in days how long ago a moment was."""
+    """Returns the age of a moment (seconds since 1970) in days, as text."""
     days = int((time.time() - moment) / _DAY_S)
     return "today" if days < 1 else "yesterday" if days == 1 else f"{days} days ago"

@@ -1,4 +1,4 @@
-"""`ouzel pull` fetches a model, so that `ouzel serve` finds it on this disk."""
+"""`ouzel pull` downloads a model into the hub's cache, where `ouzel serve` finds it."""
 
 import argparse
 import sys
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from ouzel.checkpoint.hf_config import HfConfig
 
 _DESCRIPTION = """\
-Fetches a model of the Hugging Face hub into its cache. What was cut off goes on where it ended. HF_TOKEN, HF_ENDPOINT,
-HF_HOME and HF_HUB_OFFLINE mean what they mean to the hub's own tools."""
+Downloads a model from the Hugging Face hub into the hub's cache. An interrupted download continues
+where it stopped. HF_TOKEN, HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE work as in the hub's tools."""
 
 
 def pull_parser() -> OneLineParser:
@@ -39,25 +39,27 @@ def pull_parser() -> OneLineParser:
         "--weights",
         metavar="WIDTHS",
         default=argparse.SUPPRESS,
-        help="also make the compressed weights now that serve would make at its first start with the same value: "
-        "auto, int8, int4, bf16 or f32, or by parts as for ouzel serve",
+        help="also compress the weights now, as the first start of serve with the same value would "
+        "do: auto, int8, int4, bf16 or f32, or by parts as for ouzel serve",
     )
     parser.add_argument(
         "--recompress",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="round weights again that are stored in as few bits already; needs --weights int8 or int4",
+        help="quantise weights again that are stored in as few bits already; needs --weights int8 "
+        "or int4",
     )
     parser.add_argument(
         "--mtp",
         action="store_true",
         default=argparse.SUPPRESS,
-        help="make them with the layer that predicts further tokens; needs --weights",
+        help="include the prediction layer in the compressed weights; needs --weights",
     )
     parser.add_argument(
         "--calibrate",
         action="store_true",
-        help="let the model read a text first, by which int4 weights are encoded and lose less; needs --weights int4",
+        help="calibrate: the model reads a text first, by which int4 weights are encoded with less "
+        "loss; needs --weights int4",
     )
     add_text_option(parser)
     add_log_options(parser)
@@ -65,17 +67,21 @@ def pull_parser() -> OneLineParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Downloads the model and returns the exit status. Raises OuzelError."""
     values = vars(pull_parser().parse_args(arguments))
     calibrates, text_path = values.pop("calibrate"), values.pop("calibration_text")
     makes_weights = "weights" in values
     if not values["model"]:
-        raise InvalidOption("MODEL: must be named, as owner/name, given ''")
+        raise InvalidOption("MODEL: must be owner/name, given ''")
     for name in ("mtp", "recompress"):
         if name in values and not makes_weights:
-            raise InvalidOption(f"--{name}: needs --weights, since nothing is made without it")
+            raise InvalidOption(
+                f"--{name} requires --weights: without it no weights are compressed"
+            )
     if calibrates and not makes_weights:
-        raise InvalidOption("--calibrate requires --weights int4: without it no weights are made")
+        raise InvalidOption(
+            "--calibrate requires --weights int4: without it no weights are compressed"
+        )
     if text_path and not calibrates:
         raise InvalidOption("--calibration-text requires --calibrate")
     options = apply_logging(read_options(values))
@@ -84,7 +90,7 @@ def run(arguments: Sequence[str]) -> int:
             f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}"
         )
     local = open_model(options.all_models[0]).local
-    _say(f"{local.name} is in {local.directory}, {amount(_size_of(local.directory))}")
+    _say(f"{local.name} is in {local.directory}, {amount(_measure(local.directory))}")
     command = f"ouzel serve {options.model.model}"
     if makes_weights:
         _make_weights(local, options.model, calibrates=calibrates, text_path=text_path)
@@ -98,12 +104,12 @@ def run(arguments: Sequence[str]) -> int:
 def _make_weights(
     local: LocalModel, model: ModelConfig, *, calibrates: bool, text_path: str
 ) -> None:
-    """Raises ModelLoadError."""
+    """Compresses the weights and prints where they are stored. Raises ModelLoadError."""
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
-    from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
+    from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
 
     if is_ir_directory(local.directory):
-        _say("it is an OpenVINO IR, which is served as it is: there are no weights to make")
+        _say("the model is an OpenVINO IR, whose weights are served as they are")
         return
     begun_at, config = time.monotonic(), read_hf_config(local.directory)
     with progress_shown(), clean_end():
@@ -111,24 +117,28 @@ def _make_weights(
         made = _load(local, config, model)
     if made.cache_entry is None:
         raise ModelLoadError(
-            f"{local.name}: its weights were made, but cannot be kept; the log says why"
+            f"{local.name}: its weights were compressed, but could not be stored; see the log"
         )
     did = (
         f"made in {time.monotonic() - begun_at:.0f} s"
         if is_new or made.is_entry_new
-        else "there already"
+        else "stored already"
     )
     if calibrates and not is_new:
-        did += ", of an earlier calibration"
+        did += ", by an earlier calibration"
     _say(
-        f"weights ({model.weights}) are {did}: {made.cache_entry}, {amount(_size_of(made.cache_entry))}"
+        f"weights ({model.weights}) are {did}: {made.cache_entry}, "
+        f"{amount(_measure(made.cache_entry))}"
     )
 
 
 def _load(
     local: LocalModel, config: "HfConfig", model: ModelConfig
 ) -> "LanguageModel | EncoderModel":
-    """Loads the weights as a server does, which makes them where they are not kept. Raises ModelLoadError."""
+    """Loads the weights like a server, which compresses and stores them if they are missing.
+
+    Raises ModelLoadError.
+    """
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
     from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
@@ -143,8 +153,13 @@ def _load(
 
 
 def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, path: str) -> bool:
-    """Returns whether the weights were made now. Raises ModelLoadError."""
-    from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated_entry  # noqa: PLC0415
+    """Calibrates the weights; returns False if they were calibrated and stored before.
+
+    Raises ModelLoadError.
+    """
+    from ouzel.backends.openvino.calibration.calibrated_entry import (  # noqa: PLC0415
+        make_calibrated_entry,
+    )
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     check_generates(local, config)
@@ -154,8 +169,8 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     )
 
 
-def _size_of(directory: Path) -> int:
-    """Counts what links lead to."""
+def _measure(directory: Path) -> int:
+    """Returns the bytes of all files below a directory, following links."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 

@@ -1,4 +1,4 @@
-"""`ouzel quantize` writes a four-bit checkpoint that Ouzel and others load."""
+"""`ouzel quantize` writes a four-bit checkpoint that Ouzel and other programs load."""
 
 import logging
 import shutil
@@ -27,15 +27,13 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _DESCRIPTION = """\
-Writes a model as a checkpoint of compressed-tensors with 4 to 4.6 bits a weight in most matrices. The model first
-reads a text, by which its weights are encoded. Ouzel serves the checkpoint as it is, and transformers loads it, too."""
+Writes a model as a compressed-tensors checkpoint with 4 to 4.6 bits a weight in most matrices.
+The model reads a text first, and its weights are encoded by the inputs of that text. Ouzel serves
+the checkpoint as it is; transformers loads it too."""
 
 _COPIED_SUFFIXES = {".json", ".jinja", ".model", ".txt", ".tiktoken"}
-_NOT_COPIED = {
-    "config.json",
-    "made_of.json",
-    "quantize_config.json",
-}  # made here, or of weights that stay behind
+# The command writes the first file itself; the other two describe the weights of the source.
+_NOT_COPIED = {"config.json", "made_of.json", "quantize_config.json"}
 
 
 def quantize_parser() -> OneLineParser:
@@ -44,7 +42,7 @@ def quantize_parser() -> OneLineParser:
         "source", metavar="SRC", help="a directory, a GGUF file, or owner/name of the hub"
     )
     parser.add_argument(
-        "output", metavar="OUT", help="the directory to make; it must not hold anything yet"
+        "output", metavar="OUT", help="the directory to write; it must be new or empty"
     )
     add_text_option(parser)
     add_log_options(parser)
@@ -52,11 +50,10 @@ def quantize_parser() -> OneLineParser:
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Quantizes the model and returns the exit status. Raises OuzelError."""
     values = vars(quantize_parser().parse_args(arguments))
-    source, output, text_path = (
-        values.pop(name) for name in ("source", "output", "calibration_text")
-    )
+    source, output = values.pop("source"), values.pop("output")
+    text_path = values.pop("calibration_text")
     if not source or not output:
         raise InvalidOption("SRC and OUT must name a model and a directory")
     out = _output_directory(output)
@@ -78,15 +75,13 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _output_directory(output: str) -> Path:
-    """Raises InvalidOption for a path that a finished directory cannot be moved to."""
+    """Returns the path of OUT. Raises InvalidOption if a directory cannot be moved there."""
     try:
         out = Path(output).expanduser().resolve()
         if out.exists() and (not out.is_dir() or any(out.iterdir())):
             raise InvalidOption(f"OUT must be a new or an empty directory, given {output}")
-    except (
-        OSError,
-        RuntimeError,
-    ) as error:  # no access, a name too long, a circle of links, ~ of nobody
+    # No access, a name that is too long, a loop of links, or `~` of an unknown user.
+    except (OSError, RuntimeError) as error:
         raise InvalidOption(f"OUT: {output} cannot be used: {error}") from error
     if out.is_mount():
         raise InvalidOption(
@@ -96,14 +91,18 @@ def _output_directory(output: str) -> Path:
 
 
 def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
-    """Puts the finished checkpoint in place at once. Raises OuzelError and OSError."""
-    from ouzel.backends.openvino.calibration.export import export_checkpoint  # noqa: PLC0415  slow to import
+    """Writes the checkpoint beside OUT and moves it there when it is complete.
+
+    Raises OuzelError and OSError.
+    """
+    # The import is slow.
+    from ouzel.backends.openvino.calibration.export import export_checkpoint  # noqa: PLC0415
     from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     if is_ir(local.directory):
         raise ModelLoadError(
-            f"{local.name} is an OpenVINO IR; SRC must be the checkpoint that it was made of"
+            f"{local.name} is an OpenVINO IR; SRC must be the checkpoint from which it was exported"
         )
     config = read_hf_config(local.directory)
     check_generates(local, config)
@@ -117,7 +116,7 @@ def _quantize(local: LocalModel, out: Path, text_path: str) -> "Export":
         for path in sorted(local.directory.iterdir()):
             if path.suffix in _COPIED_SUFFIXES and path.is_file() and not _is_left_out(path.name):
                 shutil.copyfile(path, made / path.name)
-        made.rename(out)  # which replaces an empty directory
+        made.rename(out)  # rename replaces an empty directory
     return export
 
 
@@ -126,22 +125,20 @@ def _is_left_out(name: str) -> bool:
 
 
 def _warn_of_second_rounding(local: LocalModel, config: "HfConfig") -> None:
-    from ouzel.backends.openvino.weights.stored import find_weights  # noqa: PLC0415  see above
+    from ouzel.backends.openvino.weights.stored import find_weights  # noqa: PLC0415  slow to import
 
     if form := find_weights(local.directory, config.text_model()).compressed_as:
         logger.warning(
-            "%s has quantised weights (%s), which are rounded a second time; a checkpoint in bf16 or f16 loses less",
+            "%s has quantised weights (%s), which are rounded a second time; a checkpoint in bf16 "
+            "or f16 loses less quality",
             local.name,
             form,
         )
 
 
 def _matrices(export: "Export") -> str:
-    """Returns how many matrices have which width."""
-    num_int4, num_int8, num_floats = (
-        len(export.modules[4]),
-        len(export.modules[8]),
-        len(export.ignored),
-    )
-    counts = f"{num_int4} matrices in int4, {num_int8} in int8, {num_floats} in floats"
+    """Returns the numbers of matrices in each width."""
+    modules = export.modules
+    counts = f"{len(modules[4])} matrices in int4, {len(modules[8])} in int8"
+    counts += f", {len(export.ignored)} in floats"
     return f"{counts}, {export.bits_per_weight:.2f} bits a quantised weight"

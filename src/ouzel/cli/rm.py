@@ -1,4 +1,4 @@
-"""`ouzel rm` removes models of the hub's cache, and what is kept of models, when it has said what that frees."""
+"""`ouzel rm` removes models of the hub's cache and files that Ouzel made of models."""
 
 import sys
 from collections.abc import Sequence
@@ -14,8 +14,8 @@ from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal.one_line_parser import OneLineParser
 
 _DESCRIPTION = """\
-Removes models: a repository of the Hugging Face cache with all that is kept of it, or what is kept alone. Nothing
-outside the two caches is removed, nor what a running server holds."""
+Removes models: a repository of the Hugging Face cache with all files that Ouzel made of it, or
+such files alone. Only files of the two caches are removed, and none that a running server uses."""
 
 
 def rm_parser() -> OneLineParser:
@@ -24,45 +24,48 @@ def rm_parser() -> OneLineParser:
         "names",
         metavar="NAME",
         nargs="*",
-        help="owner/name, an id that `ouzel list` shows, a demo, or the path of a model: of the last two, what is kept",
+        help="owner/name, an id that `ouzel list` shows, a demo, or the path of a model; for the "
+        "last two, only the files that Ouzel made are removed",
     )
     parser.add_argument(
-        "--weights-only", action="store_true", help="leave the model, remove what is kept of it"
+        "--weights-only",
+        action="store_true",
+        help="keep the model, remove the files that Ouzel made of it",
     )
     parser.add_argument(
-        "--stale", action="store_true", help="remove what is kept and no start will use"
+        "--stale", action="store_true", help="remove stored files that no start will use"
     )
     parser.add_argument("--yes", action="store_true", help="do not ask")
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Removes the models and returns the exit status. Raises OuzelError."""
     values = vars(rm_parser().parse_args(arguments))
-    names, weights_only, stale, is_agreed = (
-        values.pop(name) for name in ("names", "weights_only", "stale", "yes")
-    )
+    names = values.pop("names")
+    weights_only, stale = values.pop("weights_only"), values.pop("stale")
+    is_confirmed = values.pop("yes")
     if "" in names:
-        raise InvalidOption("NAME: must name something, given ''")
+        raise InvalidOption("NAME: must not be empty, given ''")
     if not names and not stale:
-        raise InvalidOption("NAME: at least one is needed, or --stale; `ouzel list` shows them")
+        raise InvalidOption("NAME: name at least one model, or give --stale; see `ouzel list`")
     options = apply_logging(read_options(values | {"log_level": "error"}))
     inventory = read_inventory(options.model.cache_dir)
     removal = plan_removal(inventory, names, weights_only=weights_only, stale=stale)
     if not removal.repositories and not removal.kept:
         sys.stdout.write("There is nothing to remove.\n")
         return 0
-    sys.stdout.write(_named(removal))
-    if not is_agreed and not _is_agreed():
+    sys.stdout.write(_describe(removal))
+    if not is_confirmed and not _ask():
         sys.stdout.write("Nothing was removed.\n")
         return 1
     if failures := carry_out(removal):
-        raise CannotRemove(f"{len(failures)} could not be removed: {'; '.join(failures[:8])}")
+        raise CannotRemove(f"{len(failures)} files could not be removed: {'; '.join(failures[:8])}")
     sys.stdout.write(f"{amount(removal.num_bytes)} were freed.\n")
     return 0
 
 
-def _named(removal: Removal) -> str:
+def _describe(removal: Removal) -> str:
     lines = [
         f"{each.repo_id}, {amount(each.size_bytes)}: {each.path}" for each in removal.repositories
     ]
@@ -72,10 +75,10 @@ def _named(removal: Removal) -> str:
     )
 
 
-def _is_agreed() -> bool:
-    """Raises InvalidOption where nobody can be asked."""
+def _ask() -> bool:
+    """Asks the user whether to remove the files. Raises InvalidOption without a terminal."""
     if not sys.stdin.isatty():
-        raise InvalidOption("--yes: is needed where nobody can be asked")
+        raise InvalidOption("--yes: is required without a terminal")
     sys.stdout.write("Remove it? [y/N] ")
     sys.stdout.flush()
     return sys.stdin.readline().strip().lower() in ("y", "yes")

@@ -1,1 +1,1 @@
-"""The whole API on the replicas of somebody else's cluster; the only package that imports Ray."""
+"""Runs the API on replicas of Ray Serve; no other package imports Ray."""

@@ -1,11 +1,11 @@
-"""The arguments of an application on Ray Serve: options of `ouzel serve`, and a few about its replicas.
+"""Reads the arguments of an application on Ray Serve: options of `ouzel serve`, and settings.
 
-`serve run` gives texts, a file of `serve deploy` values. An option that means nothing there is refused, wherever it
-was given: in the arguments, in a node's environment or in the file that `config` names.
+`serve run` gives texts, a file of `serve deploy` gives values. An option that has no meaning on Ray
+is refused, from any source: the arguments, a node's environment or the file that `config` names.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Annotated, Any, Literal  # Any: option values are typed by `converted`
+from typing import Annotated, Any, Literal  # Any: values of options, checked by `converted`
 
 import msgspec
 from msgspec import Meta
@@ -13,15 +13,15 @@ from msgspec import Meta
 from ouzel.config import StoreConfig
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options, read_options
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 from ouzel.terminal.suggestion import did_you_mean
 
-_LISTENS = "Ray Serve listens, as its http_options say"
+_LISTENS = "Ray Serve listens, by its http_options"
 _NO_TLS = "Ray Serve listens, without TLS: put a proxy with TLS before it"
-_NO_PORT = "replicas have no ports of their own; open_metrics lets /metrics be read without a key"
-_CONNECTIONS = "connections are those of Ray Serve, as RAY_SERVE_HTTP_… and RAY_SERVE_HAPROXY_… say"
-_LEAVES = "Ray Serve takes a replica off its list by itself, before it stops"
-_ONE_DIRECTORY = "a directory is one engine's, and replicas come and go"
+_NO_PORT = "replicas have no ports of their own; with open_metrics /metrics needs no key"
+_CONNECTIONS = "Ray Serve holds the connections, by RAY_SERVE_HTTP_… and RAY_SERVE_HAPROXY_…"
+_LEAVES = "Ray Serve removes a replica from its list by itself, before it stops"
+_ONE_DIRECTORY = "only one engine may use a directory, and replicas come and go"
 _REFUSED = {
     "host": _LISTENS,
     "port": _LISTENS,
@@ -39,23 +39,20 @@ _REFUSED = {
     "drain_grace_s": _LEAVES,
     "prefix_cache_dir": _ONE_DIRECTORY,
     "prefix_cache_dir_gib": _ONE_DIRECTORY,
-    "replicas": "an engine is a replica here: num_replicas says how many",
-    "admin_api_key": "a model would be loaded on one replica only: name all in models",
+    "replicas": "each engine is a replica here: set num_replicas",
+    "admin_api_key": "a model would be loaded on one replica only: name all models in `models`",
 }
-_SHOWN = "Ray shows arguments to all who see its dashboard: set {variable} on the nodes"
-_MAY_BE_SHOWN = ("store_url",)  # as one without a password
-_OF_THE_NODES = (
-    "config",
-    "api_key_file",
-    "allowed_local_media_path",
-)  # files that need not be where this is called
+_SHOWN = "Ray shows arguments to every user of its dashboard: set {variable} on the nodes"
+_MAY_BE_SHOWN = ("store_url",)  # a URL without a password is no secret
+# Files of the nodes, which need not exist on the machine that calls `build`.
+_OF_THE_NODES = ("config", "api_key_file", "allowed_local_media_path")
 
 
 class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds what is Ray's matter: how many replicas there are, and what each has."""
+    """Sets the number of the replicas and the CPUs of each, for Ray."""
 
     num_replicas: Annotated[int, Meta(ge=1)] = 1
-    # with max_replicas, there are as many as waiting requests need
+    # With max_replicas, the number of replicas follows the waiting requests.
     min_replicas: Annotated[int, Meta(ge=1)] = 1
     max_replicas: Annotated[int, Meta(ge=1)] | None = None
     target_waiting: Annotated[float, Meta(gt=0)] = 2.0
@@ -69,12 +66,12 @@ class ReplicaSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def read_arguments(arguments: Mapping[str, Any]) -> tuple[ReplicaSettings, dict[str, Any], Options]:
-    """Returns the settings of replicas, the options' values, and the options as far as nodes do not say more.
+    """Returns the settings of the replicas, the values of the options, and the options here.
 
-    Raises InvalidOption.
+    The options of a replica may differ: its node may set more. Raises InvalidOption.
     """
     own = set(ReplicaSettings.__struct_fields__)
-    options = {option.name: option for record in RECORDS for option in options_of(record)}
+    options = {option.name: option for record in RECORDS for option in list_options(record)}
     unknown = sorted(set(map(str, arguments)) - own - set(options) - {"config"})
     if unknown:
         raise InvalidOption(
@@ -111,9 +108,10 @@ def replica_options(
     num_cpus: float,
     drain_timeout_s: float,
 ) -> Options:
-    """Returns a replica's, whose node may say more; it computes on the CPUs that Ray has given it.
+    """Returns the options of a replica, with the environment of its node and the CPUs from Ray.
 
-    Ray waits for `drain_timeout_s` and not for longer. Raises InvalidOption.
+    Raises InvalidOption, also if the node sets a longer drain than `drain_timeout_s`, for which Ray
+    waits.
     """
     options = read_options(values, environment)
     if "num_threads" not in options.values and num_cpus > 0:
@@ -128,23 +126,23 @@ def replica_options(
 
 
 def check_store(store: StoreConfig, num_replicas: int) -> None:
-    """Raises InvalidOption where replicas would keep responses each for itself."""
+    """Raises InvalidOption if several replicas would each have a store of their own."""
     if store.store and num_replicas > 1 and not store.store_url.startswith("postgresql"):
         raise InvalidOption(
             f"store_url: {num_replicas} replicas need a postgresql:// URL for all of them, "
-            "as an argument or as OUZEL_STORE_URL on the nodes; store=false keeps no responses"
+            "as an argument or as OUZEL_STORE_URL on the nodes; store=false stores no responses"
         )
 
 
 def _listed(value: Any) -> Any:
-    """Reads a list as environment variables have it."""
+    """Splits a text at commas, as in environment variables; other values stay."""
     return [part.strip() for part in value.split(",")] if isinstance(value, str) else value
 
 
 def _check(names: Iterable[str], refused: Mapping[str, str]) -> None:
     for name in names:
         if name in refused:
-            raise InvalidOption(f"{name}: is no option on Ray Serve: {refused[name]}")
+            raise InvalidOption(f"{name}: must not be set on Ray Serve: {refused[name]}")
 
 
 def _settings(values: Mapping[str, Any]) -> ReplicaSettings:
@@ -164,10 +162,11 @@ def _settings(values: Mapping[str, Any]) -> ReplicaSettings:
                 )
     elif "num_replicas" in values:
         raise InvalidOption(
-            f"num_replicas: must not be given beside max_replicas, given {settings.num_replicas}"
+            f"num_replicas: must not stand beside max_replicas, given {settings.num_replicas}"
         )
     elif settings.min_replicas > settings.max_replicas:
         raise InvalidOption(
-            f"min_replicas: must be <= max_replicas, {settings.max_replicas}, given {settings.min_replicas}"
+            f"min_replicas: must be <= max_replicas, {settings.max_replicas}, given "
+            f"{settings.min_replicas}"
         )
     return settings

@@ -1,11 +1,14 @@
-"""Ray's HAProxy asks a door where each POST goes, before it passes it on: a deployment beside that of the replicas.
+"""Chooses the replica of each POST for Ray's HAProxy, as a deployment of its own: the door.
 
 Rules
-1. HAProxy sends the body, or what fits into its buffer, to `POST /internal/route`, and takes `{"replica_id": …}`. What
-   else it gets is a 503 to the client. It knows the names of replicas about as soon as the door does.
-2. `Application._with_ingress_request_router` is Ray's own, and changes when Ray wants. Where it is missing, or bodies
-   are not sent, requests go where the fewest are open (`missing_for_prefixes`). `tests/cluster` sees what has changed.
-3. A door remembers what it gave to whom. Each node that has a proxy has one, and they know nothing of each other.
+1. HAProxy sends the body, or the part that fits into its buffer, to `POST /internal/route`, and
+   takes `{"replica_id": …}`. Any other answer is a 503 for the client. HAProxy learns the names of
+   replicas about as soon as the door does.
+2. `Application._with_ingress_request_router` is private to Ray and may change. If it is missing, or
+   HAProxy sends no bodies, requests go to the replica with the fewest requests
+   (`missing_for_prefixes`). The tests in `tests/cluster` notice changes.
+3. A door remembers the replica of each request. Each node with a proxy has a door of its own, and
+   doors know nothing of each other.
 """
 
 import asyncio
@@ -26,29 +29,31 @@ from ouzel.cluster.replica_list import ReplicaList
 
 _HOOK = "_with_ingress_request_router"
 _NEEDED = ("RAY_SERVE_ENABLE_HA_PROXY", "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY")
-_MAX_BODY_BYTES = 8 * 2**20  # a longer one has no keys
-MAX_ONGOING_REQUESTS = 100_000  # of a door or a replica, whose own queue refuses long before
+_MAX_BODY_BYTES = 8 * 2**20  # a longer body has no cache keys
+MAX_ONGOING_REQUESTS = 100_000  # Ray's limit; the queue of a replica refuses long before
 _TOLD_EACH_S = 1.0
 _LOOK_S = 0.1
-_HARD_STOP_AFTER_S = 120.0  # Ray's own, where the environment says nothing
+_HARD_STOP_AFTER_S = 120.0  # Ray's default
 _CLOSING_S = 20.0
-_HEALTH_CHECK_PERIOD_S = 2.0  # without a door no POST is answered
+_HEALTH_CHECK_PERIOD_S = 2.0  # short, since no POST is answered without a door
 
 
 def missing_for_prefixes(environment: Mapping[str, str]) -> str | None:
-    """Says what is missing for a door, if anything is."""
+    """Returns the reason why a door cannot work with this Ray, or None."""
     if not hasattr(Application, _HOOK):
-        return "this Ray has no hook for it"
+        return f"this version of Ray has no Application.{_HOOK}"
     return next((f"{name} is not 1" for name in _NEEDED if environment.get(name) != "1"), None)
 
 
 class Door:
-    """Serve asks it for its app after it was made, in the actor's process."""
+    """Answers HAProxy; Ray Serve takes the app after `__init__`, in the actor's process."""
 
-    async def __init__(self, replicas: DeploymentHandle) -> None:  # type: ignore[misc]  # Serve awaits it
+    async def __init__(  # type: ignore[misc]  # Serve awaits it
+        self, replicas: DeploymentHandle
+    ) -> None:
         self._choice = PrefixChoice()
         replicas._init()
-        while not ReplicaList.loads():  # noqa: ASYNC110  # Ray says so in a thread of its own
+        while not ReplicaList.loads():  # noqa: ASYNC110  a thread of Ray updates it
             await asyncio.sleep(_LOOK_S)
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
@@ -75,10 +80,10 @@ OuzelDoor = serve.deployment(
 
 
 def behind_door(application: Application, environment: Mapping[str, str]) -> Application:
-    """Returns the application, whose deployment has `ROUTER_CONFIG`, with a door before it.
+    """Puts a door before an application whose deployment has `ROUTER_CONFIG`.
 
-    A HAProxy that was replaced still serves the connections that it has, and asks the door that it knows. So a door
-    that was replaced stays for as long.
+    A HAProxy that was replaced still serves its connections and asks the door that it knows. So a
+    door that was replaced stays for the same time.
     """
     linger_s = (
         float(environment.get("RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S", _HARD_STOP_AFTER_S))
@@ -90,7 +95,8 @@ def behind_door(application: Application, environment: Mapping[str, str]) -> App
     return getattr(application, _HOOK)(door)
 
 
-# Ray copies the module that a router's name begins with, and all that is in it. Of the class there must be one only.
+# Ray copies the module at the beginning of the class's name, with all objects in it. `ReplicaList`
+# has a module of its own, because its class, which keeps the latest instance, must exist only once.
 ROUTER_CONFIG = RequestRouterConfig(
     request_router_class=f"{__name__}.{ReplicaList.__name__}",
     request_routing_stats_period_s=_TOLD_EACH_S,

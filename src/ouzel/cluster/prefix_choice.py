@@ -1,11 +1,15 @@
-"""Which replica gets a request, where nobody tells when requests end: replicas tell now and then how many they have.
+"""Chooses replicas by prefixes, although no message tells the end of a request.
+
+Replicas report the number of their requests now and then.
 
 Rules
-1. A request that was given to a replica counts there until the replica has told that it has fewer: the oldest are
-   taken to have ended.
-2. What a replica tells is old when it comes. Requests that are younger than that it may not know of, so they count.
-3. A longer prompt of the same session is its next turn: the one before has ended.
-4. What a replica has besides came by other ways: through other doors, without a body, in the background. It counts too.
+1. A request counts for its replica until the replica reports fewer requests: then the oldest ones
+   are taken to have ended.
+2. A report is old when it arrives. Requests younger than the report may be missing in it, so they
+   count in addition.
+3. A longer prompt of the same session is its next turn: the turn before has ended.
+4. Further requests of a replica came by other ways: through other doors, without a body, in the
+   background. They count too.
 """
 
 import itertools
@@ -18,27 +22,27 @@ import msgspec
 from ouzel.cluster.replica_load import ReplicaLoad
 from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, Ticket, body_keys
 
-TOLD_LATE_S = 3.0  # Ray asks replicas each second, and tells what they said when its controller comes around to it
+TOLD_LATE_S = 3.0  # Ray asks replicas each second, and passes their reports on some time later
 
 
 class _Given(msgspec.Struct, eq=False):
     ticket: Ticket
     at_s: float
-    has_begun: bool = False  # its prompt is taken to be computed
+    has_begun: bool = False  # True: its prompt counts as computed
 
 
 class PrefixChoice:
-    """It remembers what it has given to which replica."""
+    """Chooses a replica for each request, and remembers the choices."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._cache_tokens = 0  # of a replica, as the first one told
+        self._cache_tokens = 0  # cache size of a replica in tokens, from the first report
         self._policy: RoutingPolicy = PrefixPolicy(clock=clock)
-        self._given: dict[str, deque[_Given]] = {}  # by replica, the oldest first
-        self._last_turns: dict[bytes, _Given] = {}  # by session; of those that are given
+        self._given: dict[str, deque[_Given]] = {}  # requests by replica, the oldest first
+        self._last_turns: dict[bytes, _Given] = {}  # the latest open request of each session
 
     def replica_for(self, body: bytes, loads: Mapping[str, ReplicaLoad]) -> str:
-        """Returns one of the replicas, of which there are some; it is taken to get the request."""
+        """Returns the replica for a request, and counts the request there; `loads` is not empty."""
         self._learn_cache_tokens(loads)
         for gone in self._given.keys() - loads.keys():
             self._forget(gone)
@@ -55,7 +59,7 @@ class PrefixChoice:
         return replica
 
     def _learn_cache_tokens(self, loads: Mapping[str, ReplicaLoad]) -> None:
-        """Begins anew when the first replica tells; all have about the same."""
+        """Starts a policy with the cache size of the first report, as the replicas are similar."""
         told = min((load.cache_tokens for load in loads.values() if load.cache_tokens), default=0)
         if told and not self._cache_tokens:
             self._cache_tokens = told

@@ -1,18 +1,21 @@
-"""`serve run ouzel.cluster.ray:build model=MODEL num_replicas=2` serves the whole API on replicas of Ray Serve 2.60.
+"""Serves the API on replicas of Ray Serve 2.60.
+
+    serve run ouzel.cluster.ray:build model=MODEL num_replicas=2
 
 Rules
-1. A replica is what `ouzel serve` builds, without its listening: Serve's own servers ask the app.
-2. Serve counts requests, and responses in the background are none. It runs the end of the app's lifespan before a
-   replica's actor is killed, and that waits for them (`api/http/lifespan.py`). So Serve is told to wait for that long.
-3. Requests queue here and are refused here, so that Serve has no bound of its own that matters.
-4. What is secret, and which files there are, is said by the nodes: each replica reads all options again.
+1. A replica is a server of `ouzel serve` without a listener: Serve's own servers call its app.
+2. Serve counts open requests, and background responses are none. But before it kills the actor of
+   a replica it runs the end of the app's lifespan, which waits for them
+   (`api/http/lifespan.py`). So Serve must be told to wait long enough.
+3. Requests queue in the replica and are refused there, so Serve's own limit must be larger.
+4. Secrets and files belong to the nodes: each replica reads all options again on its node.
 """
 
 import asyncio
 import logging
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any  # Any: Ray ships no types that are looked at here
+from typing import TYPE_CHECKING, Any  # Any: Ray's objects, whose types are not checked here
 
 import ray
 from ray import serve
@@ -26,7 +29,7 @@ from ouzel.cluster.door import (
     behind_door,
     missing_for_prefixes,
 )
-from ouzel.cluster.replica_load import load_of
+from ouzel.cluster.replica_load import report_load
 from ouzel.cluster.request_ids import OneRequestId
 from ouzel.cluster.scaling import WaitingPolicy
 from ouzel.errors import OuzelError
@@ -42,14 +45,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_DEREGISTRATION_S = 30.0  # for which Serve leaves a replica reachable behind its HAProxy, at least
-_CLOSING_S = 20.0  # engine, store and traces
+_DEREGISTRATION_S = 30.0  # the least time that a replica stays reachable behind HAProxy
+_CLOSING_S = 20.0  # time to close engine, store and traces
 _HEALTH_CHECK_PERIOD_S = 5.0
 _BROKEN = (EngineState.FAILED, EngineState.CLOSED)
 
 
 class Replica:
-    """Serve asks it for its app after it was made, in the actor's process."""
+    """Runs a server; Ray Serve takes its app after `__init__`, in the actor's process."""
 
     async def __init__(  # type: ignore[misc]  # Serve awaits it
         self, values: Mapping[str, Any], num_replicas: int, drain_timeout_s: float
@@ -71,9 +74,8 @@ class Replica:
             self._front = await open_frontend_for(options, models, self._host, traces)
         except OuzelError as error:
             await self._close()
-            raise RuntimeError(
-                str(error)
-            ) from error  # Ray passes on what it can make again elsewhere
+            # Ray can pass on only errors that it can make again in another process.
+            raise RuntimeError(str(error)) from error
         settle_memory()
 
     def __serve_build_asgi_app__(self) -> ASGIApp:
@@ -81,7 +83,7 @@ class Replica:
         return OneRequestId(self._front.app)
 
     async def check_health(self) -> None:
-        """Raises where another replica is needed: an engine that died is started again here."""
+        """Raises RuntimeError if Ray must replace the replica; a replica restarts a dead engine."""
         assert self._front is not None
         catalogue = self._front.catalogue
         if catalogue.state in _BROKEN:
@@ -94,12 +96,12 @@ class Replica:
         return self._load()
 
     async def __del__(self) -> None:
-        """Serve awaits it when the app's lifespan has ended."""
+        """Closes the replica; Serve awaits it after the end of the app's lifespan."""
         await self._close()
 
     def _load(self) -> dict[str, float]:
         assert self._front is not None
-        return load_of(served.model for served in self._front.catalogue)
+        return report_load(served.model for served in self._front.catalogue)
 
     async def _close(self) -> None:
         host, self._host = self._host, None
@@ -114,13 +116,15 @@ Ouzel = serve.deployment(name="Ouzel")(serve.ingress()(Replica))
 
 
 def build(arguments: dict[str, Any]) -> Any:
-    """Returns the application, for `serve run` and `import_path`. Raises InvalidOption."""
+    """Builds the application for `serve run` and `import_path`. Raises InvalidOption."""
     settings, values, options = read_arguments(arguments)
     drain_timeout_s = options.limits.drain_timeout_s
     deployment = deployment_options(settings, drain_timeout_s)
     by_prefixes = settings.routing == "prefix" and settings.most_replicas > 1
     if by_prefixes and (missing := missing_for_prefixes(os.environ)):
-        logger.warning("requests go where the fewest are open, not by their prefixes: %s", missing)
+        logger.warning(
+            "requests go to the replica with the fewest, not by their prefixes: %s", missing
+        )
         by_prefixes = False
     if by_prefixes:
         deployment["request_router_config"] = ROUTER_CONFIG
@@ -129,12 +133,11 @@ def build(arguments: dict[str, Any]) -> Any:
 
 
 def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dict[str, Any]:
-    """Returns Serve's own; a file of `serve deploy` may say others for the deployment `Ouzel`."""
+    """Returns the deployment options of Ray Serve; a file of `serve deploy` may override them."""
     options: dict[str, Any] = {
         "max_ongoing_requests": MAX_ONGOING_REQUESTS,
-        "graceful_shutdown_timeout_s": _DEREGISTRATION_S
-        + 2 * drain_timeout_s
-        + _CLOSING_S,  # requests, then the rest
+        # Requests may take the drain's time, and then background responses again.
+        "graceful_shutdown_timeout_s": _DEREGISTRATION_S + 2 * drain_timeout_s + _CLOSING_S,
         "graceful_shutdown_wait_loop_s": 0.5,
         "health_check_period_s": _HEALTH_CHECK_PERIOD_S,
         "ray_actor_options": {"num_cpus": settings.num_cpus},

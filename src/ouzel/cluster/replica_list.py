@@ -1,4 +1,4 @@
-"""Ray keeps a list of the replicas in each process that gives requests to them; a door looks at it."""
+"""Reads the reports of replicas from the list that Ray keeps in each process with a handle."""
 
 from typing import Any, ClassVar  # Any: Ray's arguments
 
@@ -8,7 +8,7 @@ from ouzel.cluster.replica_load import ReplicaLoad
 
 
 class ReplicaList(RequestRouter):  # type: ignore[misc]  # Ray's types are not looked at
-    """A process that has a handle of the replicas has one."""
+    """Ray makes one instance in each process with a handle of the replicas."""
 
     _latest: ClassVar["ReplicaList | None"] = None
 
@@ -20,15 +20,15 @@ class ReplicaList(RequestRouter):  # type: ignore[misc]  # Ray's types are not l
         candidate_replicas: list[RunningReplica],
         pending_request: PendingRequest | None = None,
     ) -> list[list[RunningReplica]]:
-        """Returns them as equals: Ray takes the one with the shortest queue.
+        """Returns all replicas as equals: Ray takes the one with the shortest queue.
 
-        Its own proxy asks, which gets what HAProxy cannot pass on.
+        Ray's own proxy asks, for requests that HAProxy cannot pass on.
         """
         return [candidate_replicas]
 
     @classmethod
     def loads(cls) -> dict[str, ReplicaLoad]:
-        """Returns what replicas have told, by the names that HAProxy has for them; none before Ray has told of any."""
+        """Returns the reports of the replicas by their names in HAProxy; none before the first."""
         if cls._latest is None:
             return {}
         replicas = cls._latest.curr_replicas

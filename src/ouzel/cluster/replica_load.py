@@ -1,6 +1,6 @@
-"""What a replica tells of itself: how many sequences run and wait, how many can run, and what fits into its cache.
+"""Reports the load of a replica: running and waiting sequences, and the size of its cache.
 
-It goes through Ray, which takes numbers by names.
+The report goes through Ray, which takes numbers by name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -14,7 +14,7 @@ CACHE_TOKENS = "cache_tokens"
 
 
 class ReplicaLoad(msgspec.Struct, frozen=True):
-    """A door has it of each replica; zeros until the replica has told anything."""
+    """Holds the latest report of a replica; zeros before the first one."""
 
     num_waiting: int = 0
     num_running: int = 0
@@ -29,8 +29,8 @@ class ReplicaLoad(msgspec.Struct, frozen=True):
         return self.num_waiting + self.num_running
 
 
-def load_of(models: Iterable[ServedModel]) -> dict[str, float]:
-    """Returns what a replica with these models tells. An adapter is one of them, and has its model's engine."""
+def report_load(models: Iterable[ServedModel]) -> dict[str, float]:
+    """Returns the report of a replica with these models; adapters share their model's engine."""
     engines = [model.engine for model in models if not model.adapter]
     infos = [engine.info for engine in engines]
     stats = [

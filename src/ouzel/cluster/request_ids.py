@@ -1,4 +1,4 @@
-"""A request has one id, though two servers give it one."""
+"""Gives each answer one request id: Ray Serve and Ouzel both assign one, and Ray's wins."""
 
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -6,7 +6,7 @@ _HEADER = b"x-request-id"
 
 
 class OneRequestId:
-    """Ray Serve adds the id to every answer that is in the request, by it or by the client; ours is then left out."""
+    """Removes Ouzel's id from an answer if the request has an id: Ray Serve adds that one."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

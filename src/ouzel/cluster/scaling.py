@@ -1,18 +1,18 @@
-"""How many replicas there should be, by what runs and what waits on those that there are."""
+"""Computes the number of replicas from the running and waiting requests."""
 
 import math
 from collections.abc import Mapping
-from typing import Any, Protocol  # Any: Ray's ids of replicas, and its own state
+from typing import Any, Protocol  # Any: Ray's replica ids and its policy state
 
 from ouzel.cluster.replica_load import MOST_RUNNING, RUNNING, WAITING
 
 
 class ScalingContext(Protocol):
-    """Ray's `AutoscalingContext`, as far as it is read here."""
+    """Declares the part of Ray's `AutoscalingContext` that the policy reads."""
 
     @property
     def aggregated_metrics(self) -> Mapping[str, Mapping[Any, float]] | None:
-        """Returns what replicas have told, each as its mean of the last while."""
+        """Returns the reports of each replica, averaged over the last while."""
         ...
 
     @property
@@ -23,16 +23,16 @@ class ScalingContext(Protocol):
 
 
 class WaitingPolicy:
-    """Ray makes it of an application's `autoscaling_config`, and applies bounds and delays to what it says."""
+    """Scales by waiting requests; Ray makes it by `autoscaling_config`, and applies bounds."""
 
     def __init__(self, target_waiting: float = 2.0, target_running: float | None = None) -> None:
         self._target_waiting = target_waiting
         self._target_running = target_running
 
     def __call__(self, context: ScalingContext) -> tuple[int, dict[str, Any]]:
-        """Returns the number of replicas: as many as have `target_waiting` each, and hold what runs.
+        """Returns the number of replicas at which `target_waiting` requests wait on each at most.
 
-        Before replicas have told anything there is no reason to change their number.
+        Running requests must fit too. Before the first reports the number stays as it is.
         """
         told = context.aggregated_metrics or {}
         if not told.get(WAITING):

@@ -1,7 +1,9 @@
-"""Every option is written once: its flag, environment variable, YAML key and help all come from the field.
+"""Records of all options: each option is written once, as a field of a record.
 
-`max_num_seqs` is `--max-num-seqs`, `OUZEL_MAX_NUM_SEQS` and `max_num_seqs:`. A flag beats the environment,
-which beats the file. These records say what the user asked for; what the engine decided is `EngineInfo`.
+The flag, the environment variable, the YAML key and the help of an option come from its field:
+`max_num_seqs` is `--max-num-seqs`, `OUZEL_MAX_NUM_SEQS` and `max_num_seqs:`. A flag beats the
+environment, which beats the file. The records hold the user's choices; `EngineInfo` holds the
+engine's decisions.
 """
 
 from typing import Annotated, ClassVar, Literal
@@ -33,7 +35,7 @@ __all__ = [
 Precision = Literal["auto", "bf16", "f16", "f32", "int8"]
 Profile = Literal["openai", "lmi", "ovms"]
 KvCacheDtype = Literal["auto", "u8", "bf16", "f16", "f32"]
-API_KEY_PATTERN = r"^[!-~]+$"  # fits into a header
+API_KEY_PATTERN = r"^[!-~]+$"  # the characters that an HTTP header can carry
 
 
 class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,15 +45,17 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
     precision: Annotated[
         Precision,
         option(
-            "Precision of inference. int8: compressed weights are multiplied by activations in int8, the rest is f32. "
-            "auto is bf16 on a CPU with AMX, for weights that are not compressed and with latent attention, else int8."
+            "Precision of inference. int8 multiplies compressed weights by int8 activations and "
+            "keeps the rest in f32. auto is bf16 on a CPU with AMX, for uncompressed weights and "
+            "for latent attention, else int8."
         ),
     ] = "auto"
     kv_cache_dtype: Annotated[
         KvCacheDtype,
         option(
-            "Type of the KV cache; auto on x86 is f16 where the memory holds enough requests of full length, else u8, "
-            "with scaled keys where the first load finds that plain u8 does harm to the model."
+            "Type of the KV cache. auto on x86 is f16 if the memory holds enough requests of full "
+            "length, else u8, with scaled keys if the first load finds that plain u8 harms the "
+            "model."
         ),
     ] = "auto"
     kv_cache_gib: (
@@ -59,7 +63,7 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
             float,
             Meta(gt=0, le=2**20),
             option(
-                "KV cache size in GiB.",
+                "Size of the KV cache in GiB.",
                 unset="max_num_seqs full contexts, at most 40 % of the free memory",
                 is_common=True,
             ),
@@ -71,79 +75,81 @@ class EngineConfig(msgspec.Struct, frozen=True, kw_only=True):
             float,
             Meta(ge=0, le=2**20),
             option(
-                "GiB of states of recurrent layers (LFM2, Qwen3.5, ...) that are kept for prompts that begin alike.",
-                unset="eight for each of max_num_seqs, at most 10 % of the free memory",
+                "GiB for stored states of recurrent layers (LFM2, Qwen3.5, ...), which later "
+                "prompts with the same beginning reuse.",
+                unset="eight states for each of max_num_seqs, at most 10 % of the free memory",
             ),
         ]
         | None
     ) = None
     max_num_seqs: Annotated[
-        int, Meta(ge=1, le=4096), option("Sequences in one batch.", is_common=True)
+        int, Meta(ge=1, le=4096), option("Largest number of sequences in a batch.", is_common=True)
     ] = 128
     max_num_batched_tokens: Annotated[
-        int, Meta(ge=16), option("Tokens in one step; prompts beyond it are prefilled in chunks.")
+        int, Meta(ge=16), option("Tokens in one step; longer prompts take several steps.")
     ] = 512
     prefix_caching: Annotated[
-        bool, option("Reuse full KV blocks between requests, each API key its own.")
+        bool, option("Reuse KV blocks of requests with the same API key.")
     ] = True
     shared_prefix_cache: Annotated[
         bool,
         option(
-            "API keys share KV blocks too: how fast and how far cached an answer is tells what others have asked."
+            "Share KV blocks between API keys too. Timing and cached-token counts of an answer "
+            "then reveal prompts of other users."
         ),
     ] = False
     prompt_lookup: Annotated[
         bool,
         option(
-            "Guess tokens from where the text stood before, and compute as many beside the last one as pay; no answer "
-            "changes."
+            "Propose tokens from earlier occurrences of the last ones, and compute as many as save "
+            "time; answers do not change."
         ),
     ] = True
     deterministic: Annotated[
         bool,
         option(
-            "A request that is greedy or has a seed gets one answer, whatever else the server does; steps take longer. "
-            "Only on the CPU, and not for adapters, models with recurrent layers, and models that see a picture whole."
+            "Give a greedy or seeded request the same answer under any load; steps take longer. "
+            "CPU only; not for adapters, recurrent layers and models that attend to whole images."
         ),
     ] = False
     prefix_cache_dir: Annotated[
         str,
         option(
-            "A directory that keeps what was computed for prompts, so that they are hits after a restart.",
+            "A directory that keeps the KV blocks of prompts over restarts.",
             unset="none",
         ),
     ] = ""
     prefix_cache_dir_gib: Annotated[
         float,
         Meta(gt=0, le=2**20),
-        option("What it may hold; above that, what was used least recently goes."),
+        option("Size limit of --prefix-cache-dir; the least recently used blocks are deleted."),
     ] = 10.0
     grammar_timeout_s: Annotated[
         float,
         Meta(gt=0, le=600),
-        option("How long a response format or a tool's schema may take to be compiled."),
+        option("Longest time to compile a response format or tool schema."),
     ] = 5.0
     step_timeout_s: Annotated[
         float,
         Meta(ge=2, le=86400),
-        option("How long a step may take until the engine counts as hung and is replaced."),
+        option("Longest time of a step; then the engine counts as hung and is replaced."),
     ] = 300.0
     num_threads: Annotated[
         int,
         Meta(ge=0),
-        option("CPU threads of the model; 0: as the runtime has it, within a quota."),
+        option("CPU threads of the model; 0: the runtime's choice, within a container's quota."),
     ] = 0
     replicas: Annotated[
         int,
         Meta(ge=1),
         option(
-            "Engines of the model, each with its part of the processors and of the memory; requests go to where their "
-            "beginning is cached and the least work waits.",
+            "Engines of the model, each with its part of the processors and the memory. A request "
+            "goes to the engine that has its beginning cached and the least work waiting.",
             is_common=True,
         ),
     ] = 1
     engine_process: Annotated[
-        bool, option("Run the engine in a child process (else in a thread).")
+        bool, option("Run the engine in a child process; off: in a thread.")
     ] = True
 
 
@@ -162,7 +168,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     allowed_hosts: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Za-z0-9._-]+)$")], ...],
         option(
-            "A name by which clients may call the server, besides addresses and this machine's; * is every name.",
+            "A name by which clients may call the server, besides IP addresses and the names of "
+            "this machine; * is every name.",
             unset="every name; none on a loopback address without API keys",
         ),
     ] = ()
@@ -170,7 +177,8 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(pattern=r"^(/[^/?#\s]+)*$"),
         option(
-            "The prefix, like /llm, under which a proxy serves this server, whether it passes it on or takes it off.",
+            "Path prefix, like /llm, under which a proxy serves this server; it does not matter "
+            "whether the proxy removes the prefix.",
             unset="none",
         ),
     ] = ""
@@ -180,43 +188,46 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     ssl_certfile: Annotated[
         str,
         option(
-            "A PEM certificate (and what leads to its root); with it, HTTPS is spoken.",
+            "A PEM certificate with its chain; it turns HTTPS on.",
             unset="none",
             heading="TLS",
         ),
     ] = ""
     ssl_keyfile: Annotated[
         str,
-        option("The certificate's private key.", unset="in the certificate's file", heading="TLS"),
+        option("The private key.", unset="in the file of the certificate", heading="TLS"),
     ] = ""
     ssl_ca_certs: Annotated[
         str,
-        option("PEM certificates of who may issue those of clients.", unset="none", heading="TLS"),
+        option(
+            "PEM certificates of the issuers of client certificates.", unset="none", heading="TLS"
+        ),
     ] = ""
     ssl_client_auth: Annotated[
         Literal["none", "optional", "required"],
-        option("Whether clients show a certificate.", heading="TLS"),
+        option("Whether clients must show a certificate.", heading="TLS"),
     ] = "none"
     profile: Annotated[
         Profile,
         option(
-            "lmi: /v1/chat/completions speaks as LMI does, and LMI's own options are read at the start. "
-            "ovms: errors, best_of and some defaults are those of OpenVINO Model Server, and its flags are read.",
+            "lmi: /v1/chat/completions answers like LMI, and the server reads LMI's options. ovms: "
+            "errors, best_of and some defaults follow OpenVINO Model Server, and its flags are "
+            "read.",
             heading="Compatibility",
         ),
     ] = "openai"
     responses_done: Annotated[
         bool,
         option(
-            "Streams of /v1/responses end with `data: [DONE]`, which OpenVINO Model Server sends there.",
+            "End streams of /v1/responses with `data: [DONE]`.",
             heading="Compatibility",
         ),
     ] = True
     verbose_response: Annotated[
         bool,
         option(
-            "Chats and completions have `__verbose`: the rendered prompt, and the output with its special tokens. "
-            "Needs --profile ovms.",
+            "Add `__verbose` to chats and completions: the rendered prompt, and the output with "
+            "its special tokens. Needs --profile ovms.",
             heading="Compatibility",
         ),
     ] = False
@@ -224,37 +235,38 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1),
         option(
-            "Limit of generated tokens where a request in one of LMI's schemas gives none.",
+            "Limit of generated tokens for a request in one of LMI's schemas without a limit.",
             heading="Compatibility",
         ),
     ] = 30
     lmi_tgi_compat: Annotated[
         bool,
         option(
-            "LMI's standard schema is answered as text-generation-inference does.",
+            "Answer LMI's standard schema like text-generation-inference.",
             heading="Compatibility",
         ),
     ] = False
     lmi_vector_lists: Annotated[
         bool,
         option(
-            "/invocations answers one text with a list of one vector, as LMI's handler on vLLM does.",
+            "Answer one text at /invocations with a list of one vector, like LMI's handler on "
+            "vLLM.",
             heading="Compatibility",
         ),
     ] = False
     lmi_strict_logprobs: Annotated[
         bool,
         option(
-            "Logprobs in LMI's chat streams in the form that LMI gives them, mistakes included.",
+            "Write logprobs in LMI's chat streams exactly like LMI, with its mistakes.",
             heading="Compatibility",
         ),
     ] = False
     api_key: Annotated[
         tuple[Annotated[str, Meta(pattern=API_KEY_PATTERN)], ...],
         option(
-            "A key that clients may send. Other users of the machine can read flags: prefer OUZEL_API_KEY or "
-            "--api-key-file.",
-            unset="none: everybody may ask",
+            "A key that clients may send. Other users of the machine can read flags: prefer "
+            "OUZEL_API_KEY or --api-key-file.",
+            unset="none: no key is needed",
             is_common=True,
             is_secret=True,
         ),
@@ -271,28 +283,29 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(pattern=r"^[!-~]*$"),
         option(
-            "A key for those who load and unload models while the server runs. Other users of the machine can read "
+            "A key for requests that load and unload models. Other users of the machine can read "
             "flags: prefer OUZEL_ADMIN_API_KEY.",
-            unset="none: nobody may",
+            unset="none: such requests are refused",
             is_secret=True,
             heading="Several models",
         ),
     ] = ""
-    open_metrics: Annotated[bool, option("/metrics needs no API key, also below /v1 and /v3.")] = (
-        False
-    )
+    open_metrics: Annotated[
+        bool, option("Serve /metrics without an API key, also below /v1, /v3.")
+    ] = False
     allowed_origins: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|null|[a-z][a-z0-9+.-]*://[^/,\s]+)$")], ...],
         option(
-            "An origin whose pages may call from a browser, like https://chat.example.org, or * for all.",
-            unset="none: no CORS headers, and what their pages send is a 403",
+            "An origin whose pages may send requests from a browser, like "
+            "https://chat.example.org, or * for all.",
+            unset="none: no CORS headers, and requests from other origins get a 403",
             heading="Browsers (CORS)",
         ),
     ] = ()
     allowed_methods: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^(\*|[A-Z]+)$")], ...],
         option(
-            "An HTTP method those pages may use, or * for all.",
+            "An HTTP method for pages of the allowed origins, or * for all.",
             unset="none",
             heading="Browsers (CORS)",
         ),
@@ -300,28 +313,32 @@ class ServerConfig(msgspec.Struct, frozen=True, kw_only=True):
     allowed_headers: Annotated[
         tuple[Annotated[str, Meta(pattern=r"^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")], ...],
         option(
-            "A request header those pages may send, or * for all.",
+            "A request header for pages of the allowed origins, or * for all.",
             unset="none",
             heading="Browsers (CORS)",
         ),
     ] = ("*",)
     allow_credentials: Annotated[
         bool,
-        option("Let those pages send cookies and client certificates.", heading="Browsers (CORS)"),
+        option(
+            "Let pages of the allowed origins send cookies and client certificates.",
+            heading="Browsers (CORS)",
+        ),
     ] = False
 
 
 class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Storage of responses and conversations"
 
-    store: Annotated[
-        bool, option("Keep responses (unless a request says store: false) and conversations.")
-    ] = True
+    store: Annotated[bool, option("Store conversations, and responses without store: false.")] = (
+        True
+    )
     store_url: Annotated[
         str,
         option(
-            "Where: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/NAME, which several servers may share. Other "
-            "users of the machine can read flags: prefer OUZEL_STORE_URL for a password.",
+            "Address of the store: sqlite:///PATH, or postgresql://USER:PASSWORD@HOST/NAME, which "
+            "several servers may share. Other users of the machine can read flags: prefer "
+            "OUZEL_STORE_URL for a password.",
             unset="responses.sqlite3 in --data-dir",
             is_secret=True,
         ),
@@ -329,12 +346,12 @@ class StoreConfig(msgspec.Struct, frozen=True, kw_only=True):
     data_dir: Annotated[
         str,
         option(
-            "Where the server keeps its data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel"
+            "Directory of the server's data.", unset="$XDG_DATA_HOME/ouzel or ~/.local/share/ouzel"
         ),
     ] = ""
     store_max_age_days: Annotated[
-        float, Meta(gt=0, le=36500), option("What nobody has used for longer is deleted.")
+        float, Meta(gt=0, le=36500), option("Delete stored objects that were unused for so long.")
     ] = 30.0
     store_max_gib: Annotated[
-        float, Meta(gt=0, le=2**20), option("Above it, what was used least recently is deleted.")
+        float, Meta(gt=0, le=2**20), option("Size limit; the least recently used are deleted.")
     ] = 1.0

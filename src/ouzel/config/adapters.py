@@ -1,4 +1,4 @@
-"""Adapters are given as NAME=PATH."""
+"""Reads adapters from entries of the form NAME=PATH."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ _MAX_NAME_LEN = 200
 
 
 def read_adapters(entries: Iterable[str]) -> dict[str, str]:
-    """Returns the directories by name. Raises ValueError."""
+    """Returns the directories of the adapters by name. Raises ValueError."""
     adapters: dict[str, str] = {}
     for entry in entries:
         name, separator, path = entry.partition("=")
@@ -21,7 +21,7 @@ def read_adapters(entries: Iterable[str]) -> dict[str, str]:
 
 
 def fault_of_name(name: str) -> str | None:
-    """Says what a name must be, if it is not: it stands in logs and, between commas, in labels of metrics."""
+    """Returns the rule that a name breaks, or None: names appear in logs and metric labels."""
     if len(name) > _MAX_NAME_LEN:
         return f"must have <= {_MAX_NAME_LEN} characters"
     if not name.isprintable() or name != name.strip() or "," in name:

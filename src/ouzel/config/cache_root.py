@@ -1,11 +1,12 @@
-"""What is made of models is kept in one directory for all of them."""
+"""Finds the directory that holds everything that Ouzel makes of models."""
 
 import os
 from pathlib import Path
 
 
 def cache_root(cache_dir: str) -> Path:
-    """Takes the option `cache_dir`; empty is the user's cache."""
+    """Returns the directory of the option `cache_dir`; if it is empty, the user's cache."""
     if cache_dir:
-        return Path(os.path.expanduser(cache_dir))  # `~` stays where it is nobody's, as in a shell
+        # `~nobody` stays as it is if there is no such user, as in a shell.
+        return Path(os.path.expanduser(cache_dir))
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ouzel"

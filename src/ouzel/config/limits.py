@@ -1,4 +1,4 @@
-"""What may be asked of the server, and how long it may take."""
+"""Defines the options that limit requests, connections and their time."""
 
 from typing import Annotated, ClassVar
 
@@ -16,15 +16,16 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     max_queued_requests: Annotated[
         int,
         Meta(ge=0),
-        option("Requests that may wait beyond max_num_seqs running ones; one more is a 429."),
+        option("Largest number of waiting requests beyond max_num_seqs; one more gets a 429."),
     ] = 256
     max_connections: (
         Annotated[
             int,
             Meta(ge=1),
             option(
-                "Connections that may have requests at a time; one more closes one that is idle, or is a 503.",
-                unset="16384, or what the limit of file descriptors leaves",
+                "Largest number of connections with requests; one more closes an idle one, or gets "
+                "a 503.",
+                unset="16384, or as many as file descriptors allow",
             ),
         ]
         | None
@@ -32,10 +33,10 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
     header_timeout_s: Annotated[
         float,
         Meta(gt=0, le=86400),
-        option("How long a request's head, or the start of TLS, may take to arrive."),
+        option("Longest time for a request's head, or for the start of TLS, to arrive."),
     ] = 10.0
     idle_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), option("How long a connection may wait for its next request.")
+        float, Meta(gt=0, le=86400), option("Longest time of a connection between requests.")
     ] = 60.0
     max_body_bytes: Annotated[int, Meta(ge=1024), option("Longest accepted request body.")] = (
         16 * 2**20
@@ -45,39 +46,42 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
             int,
             Meta(ge=1024),
             option(
-                "Bytes of all request bodies that are read or answered at a time, beyond the first 64 KiB of each.",
-                unset="256 MiB, or max_body_bytes where that is more",
+                "Limit of all request bodies in memory, in bytes; the first 64 KiB of each do not "
+                "count.",
+                unset="256 MiB, or max_body_bytes if that is more",
             ),
         ]
         | None
     ) = None
     body_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), option("How long a request body may take to arrive.")
+        float, Meta(gt=0, le=86400), option("Longest time for a request body to arrive.")
     ] = 30.0
     write_timeout_s: Annotated[
         float,
         Meta(gt=0, le=86400),
-        option("How long a client may not read its answer until it counts as gone."),
+        option("Longest time without reading by a client; then its connection is closed."),
     ] = 60.0
     stream_keepalive_s: Annotated[
         float,
         Meta(ge=0, le=86400),
         option(
-            "How long a stream of events is silent until it sends a comment, which clients skip; 0: for ever."
+            "Longest silence of an event stream; then a comment is sent, which clients skip. 0: "
+            "no comments."
         ),
     ] = 10.0
     max_websockets: Annotated[
-        int, Meta(ge=0), option("WebSockets that may be open at a time; one more is a 429.")
+        int, Meta(ge=0), option("Most open WebSockets; one more gets a 429.")
     ] = 1024
     websocket_lifetime_s: Annotated[
         float,
         Meta(gt=0, le=86400),
-        option("How long a WebSocket takes requests; what it runs then is finished."),
+        option("Longest time that a WebSocket takes requests; running ones are finished."),
     ] = 3600.0
     strict_max_tokens: Annotated[
         bool,
         option(
-            "Refuse a request that asks for more tokens than its prompt leaves, rather than giving those."
+            "Refuse a request that asks for more tokens than fit behind its prompt; off: lower its "
+            "limit."
         ),
     ] = False
     max_choices: Annotated[int, Meta(ge=1, le=128), option("Largest n.")] = 128
@@ -85,27 +89,28 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=1),
         option(
-            "Most prompts in one completions request, each of its n choices counting as one; also the most parts in "
-            "which a conversation is summarised."
+            "Most prompts in one completions request, counting each of its n choices; also the "
+            "most parts into which a conversation is divided for a summary."
         ),
     ] = 256
     max_logprobs: Annotated[
         int,
         Meta(ge=-1),
         option(
-            "Most alternatives per token; -1: the whole vocabulary, in answers of 1,048,576 of them."
+            "Most alternatives per token; -1: the whole vocabulary, but at most 1,048,576 "
+            "alternatives in one answer."
         ),
     ] = 20
     drain_grace_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option("How long SIGTERM still takes requests, with health checks at 503."),
+        option("How long requests are still taken after SIGTERM; health checks then answer 503."),
     ] = 0.0
     drain_timeout_s: Annotated[
-        float, Meta(ge=0, le=86400), option("How long SIGTERM waits for running requests.")
+        float, Meta(ge=0, le=86400), option("How long running requests may take after SIGTERM.")
     ] = 30.0
 
     @property
     def most_body_bytes(self) -> int:
-        """What `max_body_bytes_total` comes to."""
+        """The limit of all request bodies in bytes: `max_body_bytes_total` or its default."""
         return self.max_body_bytes_total or max(_MAX_BODY_BYTES_TOTAL, self.max_body_bytes)

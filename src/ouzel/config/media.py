@@ -1,4 +1,4 @@
-"""What a request's pictures, videos and PDFs may be, and where they may come from."""
+"""Defines the options of pictures, videos and PDFs in requests: their sources and limits."""
 
 from typing import Annotated, ClassVar
 
@@ -15,62 +15,65 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
     allowed_media_domains: Annotated[
         tuple[str, ...],
         option(
-            "A host from which pictures may be downloaded, or HOST:PORT; all: every public host. Addresses that are "
-            "not public need an entry of their own: an address, a network like 10.1.0.0/16, or localhost.",
-            unset="none, and no picture is downloaded",
+            "A host, or HOST:PORT, from which pictures may be downloaded; all: every public host. "
+            "Addresses that are not public need an entry of their own: an address, a network like "
+            "10.1.0.0/16, or localhost.",
+            unset="none: no picture is downloaded",
         ),
     ] = ()
     allowed_local_media_path: Annotated[
         str,
         option(
-            "A directory whose pictures requests may name by their paths.",
-            unset="none, and no file is read",
+            "A directory whose pictures requests may name by path.",
+            unset="none: no file is read",
         ),
     ] = ""
     max_images: Annotated[
-        int, Meta(ge=0, le=4096), option("Most pictures in one request; each page of a PDF is one.")
+        int, Meta(ge=0, le=4096), option("Most pictures in one request; a page of a PDF is one.")
     ] = 16
     max_videos: Annotated[int, Meta(ge=0, le=4096), option("Most videos in one request.")] = 4
     max_video_frames: Annotated[
         int,
         Meta(ge=2, le=4096),
         option(
-            "Most frames of a video that a model is shown; of a file so many are sampled, a longer list is a 400."
+            "Most frames of a video that the model sees: so many are sampled from a file; a longer "
+            "list of frames is a 400."
         ),
     ] = 32
     video_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), option("How long decoding a video may take.")
+        float, Meta(gt=0, le=86400), option("Longest time to decode a video.")
     ] = 30.0
     pdf_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), option("How long rendering a PDF's pages may take.")
+        float, Meta(gt=0, le=86400), option("Longest time to render the pages of a PDF.")
     ] = 30.0
     max_media_bytes: Annotated[
         int,
         Meta(ge=1024, le=2**31 - 1),
-        option("Longest file of a picture, a video or a PDF, wherever it comes from."),
+        option("Largest file of a picture, a video or a PDF, from any source."),
     ] = 20 * 2**20
     max_media_bytes_total: Annotated[
         int,
         Meta(ge=1024),
         option(
-            "Bytes of all pictures, as files and prepared, that the server holds at a time; one more is a 429."
+            "Limit of all pictures in memory, as files and prepared, in bytes; one more gets a 429."
         ),
     ] = 2**30
     max_media_pixels: Annotated[
         int,
         Meta(ge=1, le=5 * 10**8),
         option(
-            "Most pixels of a picture, width times height; of a video of all frames that are decoded together."
+            "Largest number of pixels of a picture, or of all decoded frames of a video together."
         ),
     ] = 50_000_000
     media_timeout_s: Annotated[
-        float, Meta(gt=0, le=86400), option("How long the download of a picture may take.")
+        float, Meta(gt=0, le=86400), option("Longest time to download a picture.")
     ] = 10.0
     max_media_memory_bytes: Annotated[
         int,
         Meta(ge=1024),
         option(
-            "Memory for decoding pictures (24 bytes a pixel), as much for videos, for PDFs; larger ones go alone."
+            "Memory for decoding pictures (24 bytes a pixel), as much for videos and as much for "
+            "PDFs; a larger one is decoded alone."
         ),
     ] = 512 * 2**20
 

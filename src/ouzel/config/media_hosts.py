@@ -1,4 +1,4 @@
-"""The hosts from which pictures may be downloaded, as the option `allowed_media_domains` names them."""
+"""Reads `allowed_media_domains`: the hosts from which pictures may be downloaded."""
 
 import ipaddress
 import re
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 EVERY_PUBLIC_HOST = "all"
 _MAX_PORT = 65535
-# names of services in containers have underscores
+# Names of services in containers have underscores.
 _LABEL = r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?"
 _NAME = re.compile(rf"(?=.{{1,253}}\Z){_LABEL}(?:\.{_LABEL})*", re.ASCII)
 
@@ -15,18 +15,18 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class InvalidHost(ValueError):
-    """The text names no host; the message goes on from what it is."""
+    """The text is not a host; the message completes a sentence that begins with the text."""
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedHost:
-    host: str  # in its normal form
+    host: str  # normal form, see normal_host
     port: int | None  # None: the usual port of the URL's scheme
 
 
 @dataclass(frozen=True, slots=True)
 class AllowedNetwork:
-    """Has addresses that may be connected to although they may not be public."""
+    """Names addresses that are allowed even if they are not public."""
 
     network: Network  # an address is a network of one
     port: int | None
@@ -39,7 +39,10 @@ class AllowedHosts:
     networks: tuple[AllowedNetwork, ...]
 
     def permit_host(self, host: str, port: int, *, is_usual: bool) -> bool:
-        """`host` is in its normal form; `is_usual` says that the port is its scheme's."""
+        """Tells whether a host may be asked.
+
+        `host` is in its normal form; `is_usual` says that the port is the default of the scheme.
+        """
         address = read_address(host)
         if address is not None and self.permit_address(address, port, is_usual=is_usual):
             return True
@@ -47,7 +50,7 @@ class AllowedHosts:
         return is_named or (is_usual and self.allows_every_public_host)
 
     def permit_address(self, address: Address, port: int, *, is_usual: bool) -> bool:
-        """Tells whether it is named, which it must be if it is not public."""
+        """Tells whether an entry names the address; an address that is not public needs that."""
         ports = _ports(port, is_usual)
         return any(each.port in ports and address in each.network for each in self.networks)
 
@@ -57,7 +60,7 @@ def _ports(port: int, is_usual: bool) -> tuple[int | None, ...]:
 
 
 def read_media_hosts(entries: tuple[str, ...]) -> AllowedHosts:
-    """Raises ValueError, with a message that names the entry."""
+    """Reads the entries of the option. Raises ValueError, which names the wrong entry."""
     hosts: set[AllowedHost] = set()
     networks: list[AllowedNetwork] = []
     for entry in entries:
@@ -73,9 +76,10 @@ def read_media_hosts(entries: tuple[str, ...]) -> AllowedHosts:
 
 
 def normal_host(text: str) -> str:
-    """Returns a host as it is compared: in small letters, in ASCII, without a trailing dot, addresses in one spelling.
+    """Returns the normal form of a host, by which hosts are compared.
 
-    Raises InvalidHost. Addresses as only some programs read them (`0x7f.1`, `017700000001`, `127.1`) are none.
+    The form is ASCII in lower case without a trailing dot; an address has one spelling. Raises
+    InvalidHost, also for spellings of addresses that only some programs read (`0x7f.1`, `127.1`).
     """
     bare = text[1:-1] if text.startswith("[") and text.endswith("]") else text
     if (address := read_address(bare)) is not None:
@@ -98,9 +102,8 @@ def _in_ascii(name: str) -> str:
 
 def read_address(text: str) -> Address | None:
     try:
-        return (
-            None if "%" in text else ipaddress.ip_address(text)
-        )  # which interface it is on is the machine's business
+        # An address with a zone (`%eth0`) names an interface of the client's machine.
+        return None if "%" in text else ipaddress.ip_address(text)
     except ValueError:
         return None
 
@@ -135,7 +138,10 @@ def _port(entry: str, text: str) -> int:
 
 
 def _own_networks(host: str) -> list[Network]:
-    """Returns what an entry permits beyond public addresses: an address itself, `localhost` the loopback ones."""
+    """Returns the addresses that an entry allows although they are not public.
+
+    An address allows itself; `localhost` allows the loopback addresses.
+    """
     if host == "localhost":
         return [ipaddress.ip_network("127.0.0.0/8"), ipaddress.ip_network("::1/128")]
     address = read_address(host)

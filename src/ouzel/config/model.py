@@ -1,4 +1,4 @@
-"""The options about the model: which one, its weights, and how its texts are read."""
+"""Defines the options of a model: its files, its weights and the reading of its output."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -28,37 +28,38 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     draft_model: Annotated[
         str,
         option(
-            "A smaller model with the same tokens, named as MODEL is. It guesses tokens; MODEL takes or refuses them.",
+            "A smaller model with the same tokens, named like MODEL. It proposes tokens; MODEL "
+            "accepts or rejects each.",
             unset="none",
         ),
     ] = ""
     mtp: Annotated[
         bool,
         option(
-            "Guess tokens with the layer that the checkpoint has for it (Qwen3.5, 3.6, 3.8, Qwen3-Next, DeepSeek-V3, "
-            "GLM-4.7-Flash). The model accepts or rejects each guess."
+            "Propose tokens with the prediction layer of the checkpoint (Qwen3.5, 3.6, 3.8, "
+            "Qwen3-Next, DeepSeek-V3, GLM-4.7-Flash). The model accepts or rejects each."
         ),
     ] = False
     task: Annotated[
         TaskOption,
-        option("What the model is for; auto goes by its files."),
+        option("The task of the model; auto: the task that its files describe."),
     ] = "auto"
     matryoshka: Annotated[
         bool,
-        option("Embeddings may have fewer `dimensions`."),
+        option("Allow requests for embeddings with fewer `dimensions`."),
     ] = False
     pooling: Annotated[
         PoolingOption,
         option(
-            "How the rows of a text become its vector: auto (as the model's files say), cls (the first row), mean, or "
-            "lasttoken. A decoder has lasttoken only."
+            "How a text's rows become one vector: auto (as the model's files say), cls (the first "
+            "row), mean, or lasttoken. A decoder supports lasttoken only."
         ),
     ] = "auto"
     normalize: (
         Annotated[
             bool,
             option(
-                "Vectors have the length 1 where a request does not say.",
+                "Scale vectors to length 1, unless a request says otherwise.",
                 unset="as the model's files say; on with --profile ovms",
             ),
         ]
@@ -67,25 +68,26 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     truncate: Annotated[
         bool,
         option(
-            "Cut texts that are longer than the model takes, where a request does not say; else they are refused."
+            "Cut texts that are too long for the model, unless a request says otherwise; off: "
+            "refuse them."
         ),
     ] = False
     max_document_chunks: Annotated[
         int,
         Meta(ge=0, lt=2**31),
         option(
-            "Most pieces to which the documents of one request to rerank may come: a document that is too long is "
-            "divided, and its best piece counts. 0: it is refused."
+            "Largest number of pieces of all documents in one rerank request: a document that is "
+            "too long is cut into pieces, and its best piece counts. 0: refuse such a document."
         ),
     ] = 10_000
     demo: Annotated[
         Demo,
-        option("The demo, if no model is named."),
+        option("The demo model, if no model is named."),
     ] = "text"
     served_model_name: Annotated[
         tuple[str, ...],
         option(
-            "A `model` value that clients may send; the first is the one in answers.",
+            "A name of the model in requests; the first name appears in answers.",
             unset="the directory's name or the repo id",
             is_common=True,
         ),
@@ -93,23 +95,23 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     weights: Annotated[
         str,
         option(
-            "Compression of weights while reading: auto (keeps what is quantised already, and makes int8 of the rest), "
-            "int8, int4, bf16 or f32; then those of parts that differ, of layers, experts, embedding and head: "
-            "int4,head=int4.",
+            "Compression of the weights: auto (quantised weights stay as they are, the rest "
+            "becomes int8), int8, int4, bf16 or f32; then the widths of single parts (layers, "
+            "experts, embedding, head), as in int4,head=int4.",
             is_common=True,
         ),
     ] = "auto"
     recompress: Annotated[
         bool,
         option(
-            "Round quantised weights again to the width that --weights names, also where the checkpoint stores them in "
-            "as few bits already: less memory in some cases, and always a loss of quality."
+            "Quantise weights again to the width in --weights, even if the checkpoint stores them "
+            "in as few bits. Saves memory in some cases and always costs quality."
         ),
     ] = False
     lora: Annotated[
         tuple[str, ...],
         option(
-            "NAME=PATH: a LoRA adapter, a directory of PEFT's, for requests whose `model` is NAME; may be given again.",
+            "NAME=PATH: a LoRA adapter in a PEFT directory, for requests whose `model` is NAME.",
             unset="none",
         ),
     ] = ()
@@ -118,8 +120,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             int,
             Meta(ge=0, le=64),
             option(
-                "Adapters that can be loaded at a time; all of them may be in one batch.",
-                unset="as many as --lora names",
+                "Largest number of adapters in memory; one batch may use all of them.",
+                unset="the number of adapters in --lora",
             ),
         ]
         | None
@@ -129,8 +131,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             int,
             Meta(ge=1, le=512),
             option(
-                "Largest rank of an adapter; each takes memory and time as one of this rank.",
-                unset="the largest of --lora's, 16 at least",
+                "Largest rank of an adapter; every adapter takes the memory and time of this rank.",
+                unset="the largest rank in --lora, at least 16",
             ),
         ]
         | None
@@ -140,8 +142,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             int,
             Meta(ge=1),
             option(
-                "Prompt plus completion limit in tokens.",
-                unset="the model's own, with LongRoPE its original context",
+                "Limit of prompt and completion together, in tokens.",
+                unset="the model's own limit; with LongRoPE its original context",
                 is_common=True,
             ),
         ]
@@ -152,8 +154,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             int,
             Meta(ge=1),
             option(
-                "Most tokens that a request may ask for, and what it gets when it does not say.",
-                unset="what the context leaves",
+                "Largest max_tokens of a request, and the value for requests without it.",
+                unset="the rest of the context",
             ),
         ]
         | None
@@ -162,83 +164,84 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=0),
         option(
-            "Tokens in a row that may give a client no text but blanks, where the request has no limit of tokens; then "
-            "the answer ends with `length`. 0: any number."
+            "Largest number of tokens in a row without visible text, for requests without a token "
+            "limit; then the answer ends with `length`. 0: no limit."
         ),
     ] = 8192
     chat_template: Annotated[
-        str, option("A Jinja file with the chat template.", unset="the model's own")
+        str, option("A Jinja file with the chat template.", unset="the model's own template")
     ] = ""
     tool_parser: Annotated[
         str,
         option(
-            "How the model writes tool calls: auto (by its chat template, or else its response_template), none, "
-            "response_template, or a family's name."
+            "Format of the model's tool calls: auto (by its chat template, else by its "
+            "response_template), none, response_template, or the name of a family."
         ),
     ] = "auto"
     reasoning_parser: Annotated[
         str,
         option(
-            "How the model marks its reasoning: auto, none, response_template, or a family's name."
+            "Format of the model's reasoning: auto, none, response_template, or the name of a "
+            "family."
         ),
     ] = "auto"
     forced_thinking_budget: Annotated[
         int,
         Meta(ge=-1, le=2**31 - 1),
         option(
-            "Most tokens of reasoning before a call that must come or an answer of a form, and half of the answer's "
-            "tokens at most; a request's own budget replaces it. -1: no limit."
+            "Most tokens of reasoning before a required tool call or a structured answer, and at "
+            "most half of the answer's tokens; a request's own budget replaces it. -1: no limit."
         ),
     ] = 4096
     calls_in_reasoning: Annotated[
         Literal["call", "text"],
         option(
-            "A call's mark within the reasoning, if it is a token of its own: call ends the reasoning there and reads "
-            "the call, text leaves both in the reasoning."
+            "If a tool call's mark is a token of its own and appears within the reasoning: call "
+            "ends the reasoning there and reads the call, text leaves both in the reasoning."
         ),
     ] = "call"
     trust_request_chat_template: Annotated[
         bool,
         option(
-            "Render chats with a request's own chat_template, in a process of its own with limits of time and memory."
+            "Render chats with a request's own chat_template, in a separate process with limits of "
+            "time and memory."
         ),
     ] = False
     enable_tool_guided_generation: Annotated[
         bool,
         option(
-            "Arguments of every call obey their schema, as for strict functions; a request may differ."
+            "Force the arguments of every tool call to follow the tool's schema, as for strict "
+            "functions; a request may override it."
         ),
     ] = False
     lenient_formats: Annotated[
         bool,
         option(
-            "Answer a request without those parts of its response_format, or of a tool's schema, that cannot be "
-            "honoured, rather than with a 400; the header x-ouzel-format-ignored says why. On with --profile ovms."
+            "Ignore the unsupported parts of a response_format or of a tool's schema, instead of "
+            "answering 400; the header x-ouzel-format-ignored names them. On with --profile ovms."
         ),
     ] = False
     bare_calls: Annotated[
         bool,
         option(
-            "Take a whole answer that is the JSON of calls, without the model's own marks around it, for these calls "
-            "where tools may be called."
+            "Accept an answer that is only the JSON of tool calls, without the model's marks "
+            "around it, as these calls if the request offers tools."
         ),
     ] = True
     unknown_tools: Annotated[
         Literal["ignore", "refuse"],
         option(
-            "Tools that a server would have to run (web_search, mcp, ...): ignore leaves them out where others are "
-            "offered, refuse answers with a 400."
+            "Tools that a server would have to run (web_search, mcp, ...): ignore drops them if a "
+            "request offers other tools too, refuse answers 400."
         ),
     ] = "ignore"
     reasoning_field: Annotated[
         Literal["both", "reasoning_content", "reasoning"],
-        option("Under which name a chat's answer shows the reasoning; clients differ."),
+        option("Name of the field with the reasoning in chat answers; clients differ."),
     ] = "both"
     cache_dir: Annotated[
         str,
-        option(
-            "Where compressed weights are kept.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel"
-        ),
+        option("Directory of compressed weights.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel"),
     ] = ""
 
     @property
@@ -247,7 +250,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def pooling_mode(self) -> Literal["cls", "mean", "lasttoken"] | None:
-        """Returns None where the model's files say the pooling."""
+        """Returns the pooling of the option; None if the model's files decide."""
         return None if self.pooling == "auto" else self.pooling
 
     def __post_init__(self) -> None:

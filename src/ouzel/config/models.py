@@ -1,10 +1,6 @@
-"""The options about several models in one server."""
+"""Defines the option that names several models."""
 
-from typing import (
-    Annotated,
-    Any,
-    ClassVar,
-)  # Any: values of options, which are read where all options are known
+from typing import Annotated, Any, ClassVar  # Any: `options` checks the values
 
 import msgspec
 
@@ -17,8 +13,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
     models: Annotated[
         tuple[str | dict[str, Any], ...],
         option(
-            "A model under a name, beside MODEL or instead of it. In the file also a mapping: `name`, `model`, and "
-            "options of its own.",
+            "A further model, or the only one: NAME=MODEL. In the file also a mapping with `name`, "
+            "`model` and options of this model.",
             unset="none",
         ),
     ] = ()

@@ -1,4 +1,4 @@
-"""What the server tells those who watch it: logs, metrics, traces."""
+"""Defines the options of logs, metrics and traces."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -12,16 +12,16 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
     heading: ClassVar[str] = "Observability"
 
     log_level: Annotated[
-        Literal["debug", "info", "warning", "error"], option("Least level logged.", is_common=True)
+        Literal["debug", "info", "warning", "error"], option("Lowest level to log.", is_common=True)
     ] = "info"
     log_format: Annotated[
         Literal["text", "json"],
-        option("Lines for people, or a JSON object a line for those who collect logs."),
+        option("Format of log lines, for people or programs."),
     ] = "text"
     otlp_traces_endpoint: Annotated[
         str,
         option(
-            "A collector of traces, OTLP over HTTP: http://HOST:4318. Needs the extra otel.",
+            "URL of an OTLP/HTTP collector of traces, http://HOST:4318. Needs the extra otel.",
             unset="none",
         ),
     ] = ""
@@ -30,7 +30,8 @@ class ObservabilityConfig(msgspec.Struct, frozen=True, kw_only=True):
             int,
             Meta(ge=0, le=65535),
             option(
-                "A port for /metrics and the health checks alone, without keys and TLS; 0 takes a free one.",
+                "A separate port for /metrics and the health checks, without keys and TLS; 0 takes "
+                "a free one.",
                 unset="none",
             ),
         ]

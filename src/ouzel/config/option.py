@@ -1,4 +1,4 @@
-"""`option` is what a field of the records says beyond its type: to `--help`, and about its place there."""
+"""`option` describes a field of the records in `ouzel.config` for `--help` and the documents."""
 
 from msgspec import Meta
 
@@ -11,10 +11,11 @@ def option(
     is_secret: bool = False,
     heading: str = "",
 ) -> Meta:
-    """Returns what `--help` says about a field.
+    """Returns the metadata of a field: its description and facts for `--help`.
 
-    `unset` says what holds where the default is empty or None. Common options are shown first. A secret's value is in
-    no message. `heading`, where it is not the record's own, is the section of `--help`.
+    `unset` describes the default if it is empty or None. Common options are shown first. The value
+    of a secret option is in no message. `heading` is the section of `--help`, if it differs from
+    the heading of the record.
     """
     facts = {"unset": unset, "isCommon": is_common, "writeOnly": is_secret, "heading": heading}
     return Meta(description=description, extra_json_schema=facts)

@@ -1,4 +1,4 @@
-"""Another engine than our own: vLLM in an interpreter of its own, or a server of it elsewhere."""
+"""Defines the options of vLLM as the engine: as a child process, or as a server elsewhere."""
 
 from typing import Annotated, ClassVar, Literal
 
@@ -14,13 +14,14 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
     engine: Annotated[
         Literal["openvino", "vllm"],
         option(
-            "What computes: OpenVINO in this installation, or vLLM (needs --engine-python or --engine-url)."
+            "The engine: OpenVINO in this installation, or vLLM (needs --engine-python or "
+            "--engine-url)."
         ),
     ] = "openvino"
     engine_python: Annotated[
         str,
         option(
-            "The Python of an environment that has vLLM 0.33; nothing of Ouzel is installed there.",
+            "The Python of an environment with vLLM 0.33; Ouzel need not be installed there.",
             unset="none",
         ),
     ] = ""
@@ -28,7 +29,8 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(pattern=r"^(https?://[^\s/?#@]+[^\s?#@]*)?$"),
         option(
-            "A server of vLLM 0.33 that answers /inference/v1/generate (vllm serve --enable-scale-out): http://HOST:8000.",
+            "A vLLM 0.33 server with /inference/v1/generate (vllm serve --enable-scale-out), as "
+            "http://HOST:8000.",
             unset="none",
         ),
     ] = ""
@@ -36,7 +38,8 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         Meta(pattern=r"^[!-~]*$"),
         option(
-            "The API key of --engine-url. Other users of the machine can read flags: prefer OUZEL_ENGINE_API_KEY.",
+            "The API key of --engine-url. Other users of the machine can read flags: prefer "
+            "OUZEL_ENGINE_API_KEY.",
             unset="none",
             is_secret=True,
         ),
@@ -44,23 +47,21 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
     engine_ca_certs: Annotated[
         str,
         option(
-            "PEM certificates of who may issue that of --engine-url.",
-            unset="those that the system trusts",
+            "PEM certificates of the issuers that are trusted for --engine-url.",
+            unset="the issuers that the system trusts",
         ),
     ] = ""
     engine_priorities: Annotated[
         bool,
         option(
-            "The server of --engine-url was started with --scheduling-policy priority; else a request's priority is "
-            "refused."
+            "The server of --engine-url runs with --scheduling-policy priority; otherwise requests "
+            "with a priority are refused."
         ),
     ] = False
     engine_wait_s: Annotated[
         float,
         Meta(ge=0, le=86400),
-        option(
-            "How long the server of --engine-url may take until it answers, when this one starts."
-        ),
+        option("How long to wait at the start for the server of --engine-url."),
     ] = 600.0
     tensor_parallel_size: Annotated[
         int,
@@ -72,7 +73,7 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
             float,
             Meta(gt=0, le=1),
             option(
-                "Share of a GPU's memory that vLLM may take, with --engine-python.",
+                "Share of a GPU's memory for vLLM, with --engine-python.",
                 unset="vLLM's own",
             ),
         ]
@@ -88,5 +89,5 @@ class VllmConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def is_chosen(self) -> bool:
-        """Tells whether vLLM is the engine: its name, or the address of its server, says so."""
+        """Tells whether vLLM is the engine, by its name or by the address of its server."""
         return self.engine == "vllm" or bool(self.engine_url)

@@ -1,12 +1,11 @@
-"""`--weights` says what each part of a model is compressed to: `int4`, or `int4,head=int4,experts=int8`."""
+"""`--weights` names the width of each part: `int4`, or `int4,head=int4,experts=int8`."""
 
 from dataclasses import dataclass, replace
 from typing import Any, Literal, cast, get_args
 
 Width = Literal["int8", "int4", "bf16", "f32"]
-WidthOption = (
-    Literal["auto"] | Width
-)  # auto: what is stored compressed stays so, the rest becomes int8
+# auto: compressed weights stay as they are stored, the rest becomes int8
+WidthOption = Literal["auto"] | Width
 WIDTHS: tuple[str, ...] = ("auto", *get_args(Width))
 PARTS = ("layers", "experts", "embedding", "head")
 BITS_OF_INTEGERS: dict[str, int] = {"int8": 8, "int4": 4}
@@ -14,19 +13,18 @@ BITS_OF_INTEGERS: dict[str, int] = {"int8": 8, "int4": 4}
 
 @dataclass(frozen=True, slots=True)
 class WeightPlan:
-    """The width of each part of a model, and what happens to matrices that the checkpoint stores quantised.
+    """Tells the width of each part of a model, and how quantised matrices are treated.
 
-    A matrix that is stored in as many bits as the named width has, or in fewer, is treated as under `auto`, unless the
-    plan says `recompress`. bf16 and f32 always decode quantised matrices.
+    A matrix that is stored in at most as many bits as its part's width is treated as under `auto`,
+    unless `recompress` is set. bf16 and f32 always decode quantised matrices.
     """
 
     layers: WidthOption
     experts: WidthOption
     embedding: WidthOption
     head: WidthOption
-    tied: (
-        WidthOption | None
-    )  # of the one matrix that both may be; None: they were named with different widths
+    # The width of a matrix that is both embedding and head; None if their widths contradict.
+    tied: WidthOption | None
     recompress: bool = False
 
     @property
@@ -38,24 +36,24 @@ class WeightPlan:
         )
 
     def with_auto(self, width: Width) -> "WeightPlan":
-        """Returns it with this width in place of auto."""
+        """Returns the plan with this width in place of auto."""
         auto: dict[str, Any] = {
             name: width for name in (*PARTS, "tied") if getattr(self, name) == "auto"
         }
         return replace(self, **auto)
 
     def __str__(self) -> str:
-        """Writes it as `read_weights` reads it: the width of the layers, and the parts that it does not tell."""
+        """Returns the plan as `read_weights` reads it, without widths that are implied."""
         usual = read_weights(self.layers)
         others = (part for part in PARTS if getattr(self, part) != getattr(usual, part))
         return ",".join([self.layers, *(f"{part}={getattr(self, part)}" for part in others)])
 
 
 def read_weights(text: str, *, recompress: bool = False) -> WeightPlan:
-    """Reads the width of the model, and those of the parts that differ. Raises ValueError, which says what may stand.
+    """Reads the width of the model and the widths of parts that differ.
 
-    Embedding and head suffer most from few bits: unless they are named, an int4 model keeps them in int8. Where they
-    are one matrix, it gets the width of whichever is named.
+    Embedding and head suffer most from few bits: an int4 model keeps them in int8 unless they are
+    named. If they are one matrix, the width of the named one counts. Raises ValueError.
     """
     first, *others = text.split(",")
     model = _width(first)

@@ -1,1 +1,1 @@
-"""What this machine has, how fast it is at what serving takes, which models fit, and what could be better."""
+"""Examines this machine: its hardware, its speed, the models that fit, and possible problems."""

@@ -10,7 +10,7 @@ _MAX_BYTES = 1 << 16
 
 
 def server_at(host: str, port: int) -> str:
-    """Returns the version and the models of the Ouzel that listens there; empty if it is another program."""
+    """Returns version and models of the Ouzel server at an address; empty for other programs."""
     return _ask(http.client.HTTPConnection(_reachable(host), port, timeout=_TIMEOUT_S)) or _ask(
         http.client.HTTPSConnection(
             _reachable(host), port, timeout=_TIMEOUT_S, context=_unverified()
@@ -19,16 +19,15 @@ def server_at(host: str, port: int) -> str:
 
 
 def _ask(connection: http.client.HTTPConnection) -> str:
-    """Asks for the JSON at `/`, which needs no key."""
+    """Returns the description of an Ouzel server, from the JSON at `/`, which needs no key."""
     try:
         connection.request("GET", "/", headers={"Accept": "application/json"})
         found = json.loads(connection.getresponse().read(_MAX_BYTES))
         if found["server"] != "Ouzel":
             return ""
         text = f"Ouzel {found['version']:.40} with {', '.join(found['models'])[:200] or 'no model'}"
-        return "".join(
-            filter(str.isprintable, text)
-        )  # a program that claims to be ours may send escape sequences
+        # A program that claims to be Ouzel may send escape sequences.
+        return "".join(filter(str.isprintable, text))
     except (OSError, http.client.HTTPException, ValueError, LookupError, TypeError):
         return ""
     finally:
@@ -36,7 +35,7 @@ def _ask(connection: http.client.HTTPConnection) -> str:
 
 
 def _reachable(host: str) -> str:
-    """Returns the loopback address for a server at all addresses."""
+    """Returns the loopback address for a server that listens on all addresses."""
     try:
         address = ip_address(host)
     except ValueError:
@@ -47,7 +46,7 @@ def _reachable(host: str) -> str:
 
 
 def _unverified() -> ssl.SSLContext:
-    """Returns a context that takes any certificate: the answer needs no trust, and no secret is sent."""
+    """Returns a TLS context that accepts any certificate: no secret is sent and nothing trusted."""
     context = ssl.create_default_context()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE

@@ -1,4 +1,4 @@
-"""What costs speed, or stops serving, is said in a sentence, and another says what to do."""
+"""Lists problems that cost speed or prevent serving, each with advice."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ouzel.doctor.speed import Speeds
 
 GIB = 2**30
-MIN_MEMORY_BYTES = GIB  # without it not even the demo is sure to start
+MIN_MEMORY_BYTES = GIB  # the least memory in which the demo model surely starts
 LOW_DISK_BYTES = 5 * 10**9
 CLEARLY_FASTER = 1.25
 
@@ -34,7 +34,10 @@ def findings(
     is_port_free: bool,
     own_server: str,
 ) -> list[Finding]:
-    """Takes None for speeds that were not measured. `own_server` describes the Ouzel that has the port."""
+    """Lists the findings; `speeds` is None if not measured, `own_server` describes an Ouzel server.
+
+    `own_server` is empty if no Ouzel server uses the address.
+    """
     return [
         *_of_processor(processor),
         *_of_memory(memory, available_bytes),
@@ -54,14 +57,16 @@ def _of_processor(processor: Processor) -> Iterator[Finding]:
         )
     elif not processor.multiplies_int8:
         yield Finding(
-            "The processor has no instructions for products of int8 (VNNI): prompts are computed slowly.",
-            "Use small models and short prompts; --weights int4 answers faster all the same, since less is read.",
+            "The processor has no int8 dot products (VNNI): prompts are computed slowly.",
+            "Use small models and short prompts; --weights int4 still speeds up answers, since "
+            "fewer bytes are read.",
         )
     if processor.quota_cores is not None and processor.quota_cores < processor.num_usable_cores:
         yield Finding(
-            f"This container may take the time of {processor.quota_cores:g} cores, but sees "
-            f"{processor.num_usable_cores}: models have {max(1, int(processor.quota_cores))} threads.",
-            "Give the container more, or as many whole cores as it may take.",
+            f"The CPU quota of this container is {processor.quota_cores:g} cores, but it sees "
+            f"{processor.num_usable_cores}: a model gets {max(1, int(processor.quota_cores))} "
+            f"threads.",
+            "Raise the quota, or limit the container to as many whole cores.",
         )
     elif processor.num_usable_cores < processor.num_cores:
         yield Finding(
@@ -70,8 +75,9 @@ def _of_processor(processor: Processor) -> Iterator[Finding]:
         )
     if processor.num_numa_nodes > 1:
         yield Finding(
-            f"The machine has {processor.num_numa_nodes} NUMA nodes: memory of another node is slower.",
-            "Run a server on each node: numactl --cpunodebind=0 --membind=0 ouzel serve ...",
+            f"The machine has {processor.num_numa_nodes} NUMA nodes: memory of another node is "
+            f"slower.",
+            "Run one server per node: numactl --cpunodebind=0 --membind=0 ouzel serve ...",
         )
 
 
@@ -79,18 +85,20 @@ def _of_memory(memory: Memory, available_bytes: int) -> Iterator[Finding]:
     if available_bytes < MIN_MEMORY_BYTES:
         yield Finding(
             f"Only {available_bytes / GIB:.2f} GiB of memory are free.",
-            "End other programs, or raise the container's limit.",
+            "Stop other programs, or raise the container's limit.",
             stops_serving=True,
         )
     if memory.limit is not None:
         yield Finding(
-            f"This container may take {memory.limit / GIB:.3g} of {memory.total / GIB:.3g} GiB of memory.",
+            f"This container may use {memory.limit / GIB:.3g} of {memory.total / GIB:.3g} GiB of "
+            f"memory.",
             "Raise its limit (docker run --memory, resources.limits.memory) for larger models.",
         )
     if memory.swap_used > GIB:
         yield Finding(
-            f"{memory.swap_used / GIB:.3g} GiB of memory are swapped out: a model that is swapped stands still.",
-            "Serve a smaller model or width, or end other programs.",
+            f"{memory.swap_used / GIB:.3g} GiB of memory are swapped out: a swapped model is very "
+            f"slow.",
+            "Serve a smaller model or width, or stop other programs.",
         )
 
 
@@ -98,13 +106,15 @@ def _of_disks(disks: Sequence[Disk]) -> Iterator[Finding]:
     for disk in disks:
         if not disk.is_writable:
             yield Finding(
-                f"{disk.path}, {disk.what}, cannot be written: every start makes anew what would be kept there.",
-                "Change its owner, or name another with --cache-dir or HF_HOME.",
+                f"{disk.path}, {disk.what}, cannot be written: every start has to make its files "
+                f"again.",
+                "Change its owner, or choose another directory with --cache-dir or HF_HOME.",
             )
         elif disk.free_bytes < LOW_DISK_BYTES:
             yield Finding(
-                f"The disk of {disk.path}, {disk.what}, has only {disk.free_bytes / 1e9:.2g} GB free.",
-                "Free some with `ouzel rm`; `ouzel list` tells what models take.",
+                f"The disk of {disk.path}, {disk.what}, has only {disk.free_bytes / 1e9:.2g} GB "
+                f"free.",
+                "Free some with `ouzel rm`; `ouzel list` shows the sizes of models.",
             )
 
 
@@ -112,14 +122,14 @@ def _of_speeds(speeds: "Speeds") -> Iterator[Finding]:
     auto, fastest = speeds.auto, speeds.fastest
     if fastest.gflops > CLEARLY_FASTER * auto.gflops:
         yield Finding(
-            f"Matrices of prompts are multiplied {fastest.gflops / auto.gflops:.1f} times as fast in "
-            f"{fastest.precision} as in {auto.precision}, which --precision auto takes.",
-            f"Try --precision {fastest.precision}, and compare answers: each rounds otherwise.",
+            f"Matrices of prompts are multiplied {fastest.gflops / auto.gflops:.1f} times as fast "
+            f"in {fastest.precision} as in {auto.precision}, the choice of --precision auto.",
+            f"Try --precision {fastest.precision}, and compare answers: roundings differ.",
         )
 
 
 def _of_port(address: str, own_server: str) -> Finding:
     if own_server:
-        advice = "Use that, or serve another on another port: --port 8001."
+        advice = "Use that server, or serve on another port: --port 8001."
         return Finding(f"{own_server} is served at {address}.", advice)
-    return Finding(f"{address} is another program's.", "Serve on another port: --port 8001.")
+    return Finding(f"{address} is used by another program.", "Serve on another port: --port 8001.")

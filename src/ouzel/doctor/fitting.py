@@ -1,4 +1,4 @@
-"""Which models fit into memory, and how fast they could answer one user at most, is estimated from their sizes."""
+"""Estimates which models fit into memory, and the highest speed for one user, from their sizes."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -6,25 +6,25 @@ from typing import Literal
 
 Width = Literal["int4", "int8", "bf16"]
 
-# Bytes of a weight: int4 in groups with scales, as measured of what is kept of checkpoints.
+# Bytes of a weight; int4 in groups with scales, as measured on stored checkpoints.
 WEIGHT_BYTES: dict[Width, float] = {"int4": 0.56, "int8": 1.0, "bf16": 2.0}
-OUTER_BYTES: dict[Width, float] = {"int4": 1.0, "int8": 1.0, "bf16": 2.0}  # of embedding and head
+OUTER_BYTES: dict[Width, float] = {"int4": 1.0, "int8": 1.0, "bf16": 2.0}  # embedding and head
 CONTEXT_TOKENS = 8192
-CACHE_BYTES = 1.1  # of an element of the KV cache in u8, with its scales
-PROGRAM_BYTES = 800 * 10**6  # the two processes, without weights and cache
+CACHE_BYTES = 1.1  # a value of the KV cache in u8, with its share of the scales
+PROGRAM_BYTES = 800 * 10**6  # both processes, without weights and cache
 
 
 @dataclass(frozen=True, slots=True)
 class CommonModel:
-    """Parameters are in billions."""
+    """Describes a model; numbers of parameters are in billions."""
 
     size: str
     example: str
     layers: float
-    active_layers: float  # that one token passes
-    embedding: float  # of one matrix, which the head is, too, or has a second of its size
+    active_layers: float  # parameters of the layers that compute one token
+    embedding: float  # parameters of the embedding; the head is the same matrix or as large
     has_own_head: bool
-    cache_elements: int  # of keys and values, for each token
+    cache_elements: int  # values of keys and values of one token
 
 
 COMMON_MODELS = (
@@ -51,13 +51,13 @@ class Fit(Enum):
 class Estimate:
     model: CommonModel
     width: Width
-    needed_bytes: int  # with a context of CONTEXT_TOKENS
+    needed_bytes: int  # memory with a context of CONTEXT_TOKENS
     fit: Fit
-    tokens_per_s: float  # for one user
+    tokens_per_s: float  # upper bound for one user
 
 
 def estimates(available_bytes: int, limit_bytes: int, gb_per_s: float) -> list[Estimate]:
-    """Takes what memory is free now, and what there is at most."""
+    """Estimates every model in every width, for the free memory and the memory limit."""
     return [
         _estimate(model, width, available_bytes, limit_bytes, gb_per_s)
         for model in COMMON_MODELS
@@ -70,7 +70,7 @@ def _estimate(
 ) -> Estimate:
     outer = model.embedding * OUTER_BYTES[width]
     weights = model.layers * WEIGHT_BYTES[width] + outer * (2 if model.has_own_head else 1)
-    read = model.active_layers * WEIGHT_BYTES[width] + outer  # of the embedding only rows are read
+    read = model.active_layers * WEIGHT_BYTES[width] + outer  # the embedding is read only by rows
     needed = (
         int(weights * 1e9)
         + int(model.cache_elements * CACHE_BYTES * CONTEXT_TOKENS)

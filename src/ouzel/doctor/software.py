@@ -1,4 +1,4 @@
-"""Versions, extras, disks and the port: what else a server depends on."""
+"""Reads versions, installed extras, disks and the state of a port."""
 
 import os
 import platform
@@ -28,7 +28,7 @@ class Software:
     python: str
     ouzel: str
     openvino: str
-    extras: dict[str, bool]  # name -> whether all of its packages are installed
+    extras: dict[str, bool]  # by name: whether all packages of the extra are installed
 
 
 def read_software() -> Software:
@@ -58,15 +58,17 @@ def _is_installed(name: str) -> bool:
 
 
 def read_disk(what: str, path: Path) -> Disk:
-    """Looks at the nearest directory that is there, where the path is not yet."""
-    there = next(
-        each for each in (path, *path.absolute().parents) if os.path.exists(each)
-    )  # as far as it may be seen
-    return Disk(what, path, shutil.disk_usage(there).free, os.access(there, os.W_OK | os.X_OK))
+    """Reads the free space for a path; if it does not exist, of the nearest existing directory."""
+    nearest = path
+    for nearest in (path, *path.absolute().parents):
+        if os.path.exists(nearest):  # False also without the right to look
+            break
+    is_writable = os.access(nearest, os.W_OK | os.X_OK)
+    return Disk(what, path, shutil.disk_usage(nearest).free, is_writable)
 
 
 def is_port_free(host: str, port: int) -> bool:
-    """Tells whether a server could listen there now; where the name means nothing here, it could not."""
+    """Tells whether a server could listen at the address; False for an unknown host name."""
     try:
         family = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0][0]
         with socket.socket(family, socket.SOCK_STREAM) as probe:

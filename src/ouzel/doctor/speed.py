@@ -1,4 +1,4 @@
-"""How fast this machine reads weights and multiplies matrices is measured with the operations that serve a model."""
+"""Measures how fast this machine reads weights and multiplies matrices, as serving does."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -19,27 +19,25 @@ from ouzel.observability.progress import stage
 DEVICE = "CPU"
 COLUMNS = 4096
 MATRIX_BYTES = COLUMNS * COLUMNS  # int8
-LARGE_BYTES, SMALL_BYTES = 512 * 2**20, 128 * 2**20  # of weights, much more than caches hold
-MIN_FREE_BYTES = 4 * 2**30  # for the larger test
-NUM_ROWS = 256  # of a prompt
+LARGE_BYTES, SMALL_BYTES = 512 * 2**20, 128 * 2**20  # weights, much larger than CPU caches
+MIN_FREE_BYTES = 4 * 2**30  # free memory for the test with LARGE_BYTES
+NUM_ROWS = 256  # tokens of a prompt
 TEST_S = 0.7
-_SHORT_FLOATS = {
-    "bf16": ("BF16", ov.Type.bf16),
-    "f16": ("FP16", ov.Type.f16),
-}  # the latter of ARM and new servers
-_GROUP_SIZE = 64  # of dynamic quantisation, as the backend has it
+# f16 is fast on ARM and on new servers.
+_SHORT_FLOATS = {"bf16": ("BF16", ov.Type.bf16), "f16": ("FP16", ov.Type.f16)}
+_GROUP_SIZE = 64  # group size of dynamic quantisation in the backend
 
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    precision: str  # as --precision has it
+    precision: str  # a value of --precision
     gflops: float  # 10^9 operations per second
-    is_auto: bool  # the one that --precision auto takes
+    is_auto: bool  # --precision auto chooses this precision
 
 
 @dataclass(frozen=True, slots=True)
 class Speeds:
-    weight_gb_per_s: float  # 10^9 bytes, read by all cores for one token
+    weight_gb_per_s: float  # 10^9 bytes per second, read by all cores for one token
     matrices: tuple[Speed, ...]
 
     @property
@@ -52,12 +50,15 @@ class Speeds:
 
 
 def measure_speeds(available_bytes: int) -> Speeds:
-    """Takes a few seconds, and two to three times the weights' memory. Raises RuntimeError where OpenVINO fails."""
+    """Measures for a few seconds; takes two to three times the memory of the test weights.
+
+    Raises RuntimeError if OpenVINO fails.
+    """
     core = ov.Core()
     num_bytes = LARGE_BYTES if available_bytes >= MIN_FREE_BYTES else SMALL_BYTES
-    with stage("measuring how fast weights are read"):
+    with stage("measuring the speed of reading weights"):
         gb_per_s = _weight_gb_per_s(core, num_bytes)
-    with stage("measuring how fast matrices are multiplied"):
+    with stage("measuring the speed of multiplying matrices"):
         matrices = _matrix_speeds(core)
     return Speeds(gb_per_s, matrices)
 
@@ -85,7 +86,8 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
         is_withheld = name == "bf16" and withholds_bf16()
         if (capability in capabilities and not is_withheld) or auto == name:
             ways[name] = {"INFERENCE_PRECISION_HINT": kind}
-    # The backend quantises activations in f32 too, unless a user asks for f32, and on CPUs that prefer int8 to bf16.
+    # With --precision auto the backend quantises activations where it would compute in f32, and on
+    # CPUs that prefer int8 to bf16.
     is_int8 = auto == "f32" or prefers_int8(processor_flags(), may_use_amx=not withholds_amx())
     taken = "int8" if is_int8 and "int8" in ways else auto
     return tuple(
@@ -97,7 +99,7 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
 def _compiled(
     core: ov.Core, properties: dict[str, object], num_matrices: int = 1
 ) -> ov.CompiledModel:
-    """Compiles products one behind the other as the backend would, without the instructions that are withheld."""
+    """Compiles a row of matrix products like the backend, without the instructions in `withheld`."""
     taken: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if withholds_bf16():
         taken["INFERENCE_PRECISION_HINT"] = ov.Type.f32
@@ -123,7 +125,7 @@ def _product(matrices: Sequence[ov.Node]) -> ov.Model:
 
 
 def _int8_matrix() -> ov.Node:
-    """Returns one as the backend compresses it: bytes, with a scale and a zero point for each row."""
+    """Returns a matrix as the backend compresses it: int8 with scale and zero point per row."""
     values = ops.constant(np.random.default_rng(0).integers(0, 256, (COLUMNS, COLUMNS), np.uint8))
     zeros = ops.constant(np.full((COLUMNS, 1), 128, np.uint8))
     scales = ops.constant(np.full((COLUMNS, 1), 1e-4, np.float32))
@@ -132,7 +134,7 @@ def _int8_matrix() -> ov.Node:
 
 
 def _best_s(run: Callable[[], object]) -> float:
-    """Returns the shortest of the times that fit into TEST_S, three at least, after a first one that prepares."""
+    """Returns the shortest of at least three times within TEST_S, after one run to prepare."""
     run()
     times: list[float] = []
     begun_at = time.perf_counter()

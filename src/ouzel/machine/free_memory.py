@@ -1,12 +1,11 @@
-"""How much memory a process may still take, of the machine and of its container."""
+"""Measures the memory that a process may still take."""
 
 import os
 from pathlib import Path
 
 
 def available_bytes() -> int:
-    """Returns the memory that the machine has free or can free, or that the control group (container) leaves, if that
-    is less."""
+    """Returns the memory in bytes that is free on the machine, or in its container if less."""
     return min(_machine_available_bytes(), _control_group_available_bytes())
 
 
@@ -17,7 +16,7 @@ def _machine_available_bytes() -> int:
                 return int(line.split()[1]) * 1024
     except OSError:
         pass
-    try:  # macOS and others: half of the built-in memory, since no call tells how much is free
+    try:  # macOS and others: half of the memory, since no call tells how much is free
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") // 2
     except (AttributeError, ValueError, OSError):
         return 4 * 2**30
@@ -26,7 +25,7 @@ def _machine_available_bytes() -> int:
 def _control_group_available_bytes() -> int:
     root = Path("/sys/fs/cgroup")
     try:
-        limit = int((root / "memory.max").read_text(encoding="ascii"))  # "max" when there is none
+        limit = int((root / "memory.max").read_text(encoding="ascii"))  # "max": no limit
         statistics = dict(
             line.split() for line in (root / "memory.stat").read_text(encoding="ascii").splitlines()
         )

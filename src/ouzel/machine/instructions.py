@@ -1,12 +1,12 @@
-"""Linux tells which instructions the processor has."""
+"""Reads the instruction set extensions of the processor, on Linux."""
 
 from pathlib import Path
 
-_NAMES = ("flags", "Features")  # of the line on x86 and on ARM
+_NAMES = ("flags", "Features")  # the key in /proc/cpuinfo on x86 and on ARM
 
 
 def instructions() -> str:
-    """Returns the line of the processor's extensions, empty where the system does not tell them."""
+    """Returns the line with the extensions, or an empty text if the system has none."""
     try:
         with Path("/proc/cpuinfo").open(encoding="utf-8") as file:
             return next((line for line in file if line.startswith(_NAMES)), "")

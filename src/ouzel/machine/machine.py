@@ -1,6 +1,6 @@
-"""The processor, the memory, and what a container leaves of them, as Linux tells it in files.
+"""Reads the processor, the memory and the limits of the container from files of Linux.
 
-Each function takes the directory that is `/`. What the system does not tell is None or empty.
+Each function takes the root directory, `/` by default. Unknown values are None or empty.
 """
 
 import os
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-# Flags of /proc/cpuinfo that matter to matrices, and their usual names; the last three are ARM's.
+# The flags of /proc/cpuinfo for fast matrices, and their usual names; the last three are ARM's.
 FEATURES = {
     "avx2": "AVX2",
     "avx512f": "AVX-512",
@@ -23,18 +23,18 @@ FEATURES = {
     "bf16": "bf16",
 }
 ROOT = Path("/")
-_NO_LIMIT_BYTES = 2**60  # control groups of the first version write a number where there is none
+_NO_LIMIT_BYTES = 2**60  # cgroups of version 1 write a number above this for "no limit"
 
 
 @dataclass(frozen=True, slots=True)
 class Processor:
     name: str
-    num_cores: int  # logical ones of the machine
-    num_usable_cores: int  # that this process may run on
+    num_cores: int  # logical cores of the machine
+    num_usable_cores: int  # logical cores on which this process may run
     num_physical_cores: int | None
     num_numa_nodes: int
     features: tuple[str, ...]
-    quota_cores: float | None  # how many cores' time a container may take
+    quota_cores: float | None  # CPU quota of the container, in cores
 
     @property
     def multiplies_int8(self) -> bool:
@@ -50,7 +50,7 @@ class Memory:
 
     total: int
     available: int
-    limit: int | None  # of a container, where it is lower than the total
+    limit: int | None  # the container's limit, if it is lower than the total
     swap_used: int
 
 
@@ -96,7 +96,7 @@ def _memory_limit(root: Path) -> int | None:
 
 
 def quota_cores(root: Path = ROOT) -> float | None:
-    """Returns how many cores' time the container may take, None where there is no limit."""
+    """Returns the CPU quota of the container in cores, or None without a limit."""
     pairs = [_text(folder / "cpu.max").split() for folder in _groups(root, "")]
     for folder in _groups(root, "cpu"):
         pairs.append(
@@ -111,9 +111,10 @@ def _is_quota(pair: list[str]) -> bool:
 
 
 def _groups(root: Path, controller: str) -> Iterator[Path]:
-    """Gives the directories of this process's control group and of those around it; what is not there reads as empty.
+    """Yields the directories of this process's control group and of its parents.
 
-    An empty controller stands for the second version, which has one tree for all.
+    Missing directories are included. An empty `controller` means cgroups of version 2, which have
+    one tree for all controllers.
     """
     mount = root / "sys/fs/cgroup" / controller
     for path in dict.fromkeys(_own_groups(root, controller)):

@@ -1,4 +1,4 @@
-"""The addresses of this machine, as its network interfaces have them; nothing is sent to find them."""
+"""Lists the addresses of this machine's network interfaces, without sending anything."""
 
 import fcntl
 import socket
@@ -7,17 +7,16 @@ import sys
 from ipaddress import ip_address
 from pathlib import Path
 
-# SIOCGIFADDR of Linux: struct ifreq, a name of 16 bytes and then a sockaddr_in
+# The ioctl of Linux takes a struct ifreq: a name of 16 bytes and then a sockaddr_in.
 _GET_ADDRESS = 0x8915
 _IFREQ_BYTES = 256
 _V4_BYTES = slice(20, 24)
-_V6_TABLE = Path(
-    "/proc/net/if_inet6"
-)  # a line for each address, which is its first word, in hexadecimal digits
+# Each line begins with an address in hexadecimal digits.
+_V6_TABLE = Path("/proc/net/if_inet6")
 
 
 def own_addresses(*, with_v6: bool) -> list[str]:
-    """Returns the addresses that other machines may reach; none on systems other than Linux."""
+    """Returns the addresses that other machines may reach; none if the system is not Linux."""
     if sys.platform != "linux":
         return []
     return _v4_addresses() + (_v6_addresses() if with_v6 else [])

@@ -1,6 +1,6 @@
-"""The processors of this machine, and their time that a container may take, are shared out among several engines.
+"""Divides the processors of this machine, or a container's quota of them, among several engines.
 
-Sibling threads of a core stay together, and so do the cores of a memory node, as far as that comes out even.
+Sibling threads of a core stay together, and the cores of a memory node if the shares allow it.
 Linux describes them below /sys/devices/system: https://docs.kernel.org/admin-guide/cputopology.html
 """
 
@@ -12,25 +12,27 @@ from pathlib import Path
 _SYSTEM = Path("/sys/devices/system")
 
 
-def shares_of_processors(num_shares: int) -> list[tuple[int, ...]]:
-    """Returns as many disjoint shares of those that this process may use, which differ by a core at most.
+def divide_processors(num_shares: int) -> list[tuple[int, ...]]:
+    """Divides the usable processors into disjoint shares, whose sizes differ by at most a core.
 
-    There are no more shares than processors; on what is no Linux they are empty: the system divides them.
+    `num_shares` must not exceed the number of processors. On systems other than Linux the shares
+    are empty: the system divides its processors itself.
     """
     if not hasattr(os, "sched_getaffinity"):
         return [()] * num_shares
-    return divided(cores_of(sorted(os.sched_getaffinity(0))), num_shares)
+    return divide_cores(group_by_cores(sorted(os.sched_getaffinity(0))), num_shares)
 
 
 def num_processors() -> int:
-    """Counts those that this process may use."""
+    """Returns the number of processors that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
-def shares_of_quota(num_shares: int, quota_cores: float | None, num_processors: int) -> list[int]:
-    """Returns how many threads each share should have, where a container may take less time than its processors have.
+def divide_quota(num_shares: int, quota_cores: float | None, num_processors: int) -> list[int]:
+    """Returns the number of threads of each share, if a container has a CPU quota.
 
-    Each is 0 where there are no fewer; more threads than the quota would all be stopped for a part of each period.
+    The numbers are 0 if the quota covers all processors. More threads than the quota would all be
+    stopped for a part of each period.
     """
     if quota_cores is None or quota_cores >= num_processors:
         return [0] * num_shares
@@ -39,8 +41,8 @@ def shares_of_quota(num_shares: int, quota_cores: float | None, num_processors: 
     return [max(1, end - begin) for begin, end in pairwise(ends)]
 
 
-def cores_of(processors: Sequence[int], system: Path = _SYSTEM) -> list[list[int]]:
-    """Returns the processors by cores, and these by memory node and package."""
+def group_by_cores(processors: Sequence[int], system: Path = _SYSTEM) -> list[list[int]]:
+    """Groups the processors by cores, and sorts the cores by memory node and package."""
     nodes = _nodes(system)
     cores: dict[tuple[int, int, int], list[int]] = {}
     for processor in processors:
@@ -53,8 +55,8 @@ def cores_of(processors: Sequence[int], system: Path = _SYSTEM) -> list[list[int
     return [cores[key] for key in sorted(cores)]
 
 
-def divided(cores: list[list[int]], num_shares: int) -> list[tuple[int, ...]]:
-    """Divides whole cores where there are enough of them, else their processors."""
+def divide_cores(cores: list[list[int]], num_shares: int) -> list[tuple[int, ...]]:
+    """Divides whole cores if there are enough of them, and single processors otherwise."""
     units = (
         cores if len(cores) >= num_shares else [[processor] for core in cores for processor in core]
     )
@@ -76,7 +78,7 @@ def _nodes(system: Path) -> dict[int, int]:
 
 
 def _number(file: Path, default: int) -> int:
-    """Virtual machines may have no such file."""
+    """Reads a number; returns the default if the file is missing, as in virtual machines."""
     try:
         return int(file.read_text())
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""Numbers are written for people: memory in GiB, counts in billions."""
+"""Writes numbers for people: memory in GiB, counts in billions."""
 
 
 def size_text(num_bytes: int) -> str:

@@ -1,1 +1,1 @@
-"""What models are on this disk: downloads into the hub's cache, and what was made of models, in ours."""
+"""Finds, downloads, lists and removes models and the files that Ouzel made of them."""

@@ -1,4 +1,4 @@
-"""What a directory takes on the disk, and how it is removed."""
+"""Measures directories on the disk, and removes them."""
 
 import os
 import stat
@@ -8,8 +8,8 @@ from functools import partial
 from pathlib import Path
 
 
-def size_of(directory: Path) -> int:
-    """Counts the files in it, each once; a link counts as itself, wherever it leads."""
+def measure_size(directory: Path) -> int:
+    """Returns the bytes of the files below a directory; a link counts as itself."""
     sizes: dict[tuple[int, int], int] = {}
     for status in statuses(
         Path(folder, name) for folder, _, names in os.walk(directory) for name in names
@@ -19,28 +19,29 @@ def size_of(directory: Path) -> int:
 
 
 def statuses(paths: Iterable[Path]) -> Iterator[os.stat_result]:
-    """Leaves out what is no longer there: others write and remove files meanwhile."""
+    """Yields the status of each path; a path that another process has removed is left out."""
     for path in paths:
         with suppress(OSError):
             yield path.lstat()
 
 
 def size_behind(directory: Path) -> int:
-    """Counts the files that its links lead to."""
+    """Returns the bytes of the files below a directory, following links."""
     return sum(path.stat().st_size for path in directory.rglob("*") if path.is_file())
 
 
 def remove(directory: Path) -> list[str]:
-    """Removes a directory and all in it, but nothing that a link leads to. Returns what could not be removed, and why.
+    """Removes a directory with its content, but no targets of links.
 
-    The walk holds each folder open, so no link that takes a folder's place meanwhile is followed either.
+    Returns the paths that could not be removed, with reasons. The walk holds each folder open, so a
+    link that replaces a folder meanwhile is not followed either.
     """
     failures: list[str] = []
     with suppress(FileNotFoundError):
         for folder, directories, names, descriptor in os.fwalk(directory, topdown=False):
             for name in names + directories:
                 note_failure(failures, Path(folder, name), partial(remove_entry, name, descriptor))
-        if not failures:  # else the directory is not empty
+        if not failures:  # otherwise the directory is not empty
             note_failure(failures, directory, directory.rmdir)
     return failures
 
@@ -55,6 +56,6 @@ def note_failure(failures: list[str], path: Path, action: Callable[[], None]) ->
     try:
         action()
     except FileNotFoundError:
-        pass  # somebody else was faster
+        pass  # another process has removed it
     except OSError as error:
         failures.append(f"{path}: {error.strerror}")

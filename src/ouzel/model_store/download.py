@@ -1,12 +1,14 @@
-"""Files of a repository come into the hub's cache, and go on where they were cut off.
+"""Downloads files of a repository into the hub's cache, and resumes interrupted downloads.
 
 Rules
-1. The cache is the hub's own, laid out as its library does it: other programs find there what is fetched here.
-2. Large files are fetched here and small ones by the library, which begins each anew in every process. What there is
-   of a large file lies beside the finished ones, as `<etag>.incomplete`, which the hub's own tools know and remove.
-3. One process writes a file at a time: it has the file's lock. A second one is told so.
-4. A file that went on is held against its checksum before it gets its name, where the hub says it.
-5. What cannot be reached is taken from the cache, if all of it is there.
+1. The cache has the layout of the hub's own library, so that other programs find the files.
+2. This module downloads large files; the library downloads small ones, and never resumes. The part
+   of a large file lies beside the complete ones as `<etag>.incomplete`, a name that the hub's own
+   tools know and remove.
+3. Only one process writes a file at a time: it holds the lock of the file. A second one gets an
+   error.
+4. The checksum of a resumed file is compared before the file gets its name, if the hub has one.
+5. If the hub is out of reach, the cache serves, provided that it has all files.
 """
 
 import fcntl
@@ -48,10 +50,10 @@ from ouzel.observability.progress_bar import amount
 LARGE_BYTES = 8 * 2**20
 PIECE_BYTES = 2**20
 NUM_AT_ONCE = 4
-MAX_ATTEMPTS = 5  # in a row that brought nothing
-PAUSE_S = 1.0  # before another attempt
-MAX_FILES = 100_000  # of a repository
-SPARE_BYTES = 64 * 2**20  # that stay free on the disk
+MAX_ATTEMPTS = 5  # attempts in a row that received nothing
+PAUSE_S = 1.0  # the wait before another attempt
+MAX_FILES = 100_000  # files of a repository
+SPARE_BYTES = 64 * 2**20  # free space that a download leaves on the disk
 _SHA256_DIGITS = 64
 
 
@@ -77,16 +79,17 @@ class LargeFile:
 
 
 class Interrupted(Exception):
-    """Another file has failed, or the user has had enough."""
+    """Ends a download because another file has failed, or the user has interrupted."""
 
 
 @bounded_answers()
 def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
-    """Returns the snapshot's directory with all files that match, of the newest revision that can be had.
+    """Downloads all files that match, and returns the directory of the snapshot.
 
-    Raises what `failures.FAILURES` names.
+    The revision is the newest one of the hub or the cache. Raises the errors in
+    `failures.FAILURES`.
     """
-    disable_progress_bars()  # the library's own
+    disable_progress_bars()  # the bars of the hub's library
     wanted, unwanted = list(patterns), list(left_out)
     try:
         found = HfApi().model_info(repo_id)
@@ -98,7 +101,7 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
                 repo_id, local_files_only=True, allow_patterns=wanted, ignore_patterns=unwanted
             )
         )
-    assert found.sha is not None, "the hub names a revision"
+    assert found.sha is not None, "the hub names no revision"
     check_key("revision", found.sha)
     folder = Path(constants.HF_HUB_CACHE, repo_folder_name(repo_id=repo_id, repo_type="model"))
     names = [each.rfilename for each in found.siblings or ()]
@@ -120,7 +123,7 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
 
 
 def remember_newest(folder: Path, revision: str) -> None:
-    """Writes for everybody who asks without the hub which revision `main` was."""
+    """Writes into the cache which revision `main` was, for programs that run without the hub."""
     path = folder / "refs" / constants.DEFAULT_REVISION
     if path.exists() and path.read_text(encoding="utf-8") == revision:
         return
@@ -148,7 +151,7 @@ def fetch_large(repo_id: str, revision: str, names: Iterable[str], blobs: Path) 
 
 
 def large_file(repo_id: str, revision: str, name: str, blobs: Path) -> LargeFile | None:
-    """Returns None where the file is small, or such as the library alone can fetch."""
+    """Returns None for a small file, and for a file that only the hub's library can download."""
     url = hf_hub_url(repo_id, name, revision=revision)
     metadata: HfFileMetadata = get_hf_file_metadata(url)
     if metadata.etag:
@@ -163,7 +166,7 @@ def large_file(repo_id: str, revision: str, name: str, blobs: Path) -> LargeFile
 
 
 def fetch_all(files: Sequence[LargeFile], fetching: Stage) -> None:
-    """Raises the first failure, when the others have stopped."""
+    """Downloads the files at the same time; raises the first failure when all have stopped."""
     stopping = threading.Event()
     with ThreadPoolExecutor(NUM_AT_ONCE, "fetch") as threads:
         running = [threads.submit(fetch_file, file, fetching, stopping) for file in files]
@@ -204,11 +207,13 @@ def fetch_file(file: LargeFile, fetching: Stage, stopping: threading.Event) -> N
 
 
 def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threading.Event) -> None:
-    """Appends what is missing, as far as it comes. Raises HfHubHTTPError, httpx2.TransportError and Interrupted."""
+    """Appends the missing content to the file, as far as it arrives.
+
+    Raises HfHubHTTPError, httpx2.TransportError and Interrupted.
+    """
     begin = content.tell()
-    headers = build_hf_headers() | {
-        "Accept-Encoding": "identity"
-    }  # parts of what is compressed are no use
+    # A part of a compressed file could not be resumed.
+    headers = build_hf_headers() | {"Accept-Encoding": "identity"}
     if begin:
         headers["Range"] = f"bytes={begin}-"
     with get_session().stream(
@@ -220,9 +225,8 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
         extensions=EXEMPT,
     ) as response:
         hf_raise_for_status(response)
-        if (
-            begin and response.status_code != httpx2.codes.PARTIAL_CONTENT
-        ):  # it begins at the beginning
+        # Without PARTIAL_CONTENT the server sends the file from its start.
+        if begin and response.status_code != httpx2.codes.PARTIAL_CONTENT:
             content.truncate(0)
             content.seek(0)
             fetching.advance(-begin)
@@ -243,22 +247,24 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
 
 @contextmanager
 def locked(path: Path) -> Iterator[BinaryIO]:
-    """Opens the file for appending, for one process at a time."""
+    """Opens the file for appending; only one process at a time can."""
     with open(path, "ab+", opener=open_unless_link) as content:
         try:
             fcntl.flock(content, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise BlockingIOError(f"another process is fetching {path.stem}; wait for it") from None
+            raise BlockingIOError(
+                f"another process is downloading {path.stem}; wait for it"
+            ) from None
         yield content
 
 
 def open_unless_link(path: str, flags: int) -> int:
-    """Raises OSError for a link: somebody else may have put it into the cache, so that we write where it leads."""
+    """Opens a file of the cache; raises OSError for a link, which could lead out of the cache."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
 
 
 def is_as_promised(file: LargeFile) -> bool:
-    """Tells whether the content has the checksum, where the etag is one."""
+    """Tells whether the content has the checksum in the etag, if the etag is a checksum."""
     if len(file.etag) != _SHA256_DIGITS:
         return True
     with file.incomplete.open("rb") as content:

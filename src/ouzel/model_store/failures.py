@@ -1,4 +1,4 @@
-"""Why nothing came from the hub is said in one line, which tells what would help."""
+"""Explains in one line why a download from the hub failed, with advice."""
 
 import errno
 import os
@@ -16,30 +16,30 @@ from huggingface_hub.errors import (
 
 
 class NotEnoughDisk(OSError):
-    """The message says how much is needed and what is there."""
+    """The message names the needed and the free space."""
 
 
-# ValueError: of a name, of an answer that is no JSON, of a proxy's address; ImportError: of what a proxy needs.
+# ValueError: a wrong name, an answer without JSON, a wrong proxy address.
+# ImportError: a package that the proxy needs is missing.
 FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, ImportError)
 
 _UNAUTHORISED, _FORBIDDEN, _TOO_MANY, _FIRST_OF_SERVER = 401, 403, 429, 500
 
 
 def is_unreachable(error: Exception) -> bool:
-    """Tells whether the hub could not be asked now, rather than answered with no."""
+    """Tells whether the hub was out of reach; False if it answered with a refusal."""
     if isinstance(error, HfHubHTTPError):
         status = error.response.status_code
         return status == _TOO_MANY or status >= _FIRST_OF_SERVER
-    is_page = isinstance(
-        error, JSONDecodeError
-    )  # of somebody between the hub and here, who wants a log-in
+    # Instead of JSON, the log-in page of a network may have answered.
+    is_page = isinstance(error, JSONDecodeError)
     return is_page or isinstance(
         error, (httpx2.TransportError, ConnectionError, LocalEntryNotFoundError)
     )
 
 
-def reason_of(error: Exception, repo_id: str) -> str:
-    """Says to people why a repository could not be fetched."""
+def explain_failure(error: Exception, repo_id: str) -> str:
+    """Returns the reason of a failed download for people."""
     hub = constants.ENDPOINT
     match error:
         case GatedRepoError():
@@ -57,7 +57,10 @@ def reason_of(error: Exception, repo_id: str) -> str:
         case HfHubHTTPError():
             reason = f"{hub} answered with status {error.response.status_code}"
         case httpx2.HTTPError():
-            reason = f"the connection to {hub} failed: {_first_line(error)}; what has come is kept, try again"
+            reason = (
+                f"the connection to {hub} failed: {_first_line(error)}; the received data is kept, "
+                "try again"
+            )
         case OSError(errno=errno.ENOSPC):
             reason = f"the disk of {constants.HF_HUB_CACHE} is full"
         case _:
@@ -67,20 +70,20 @@ def reason_of(error: Exception, repo_id: str) -> str:
 
 def _unreachable(hub: str) -> str:
     if constants.is_offline_mode():
-        return "HF_HUB_OFFLINE forbids to ask the hub"
+        return "HF_HUB_OFFLINE forbids access to the hub"
     return f"{hub} cannot be reached (no network?)"
 
 
 def _with_token() -> str:
     if os.environ.get("HF_TOKEN"):
-        return "the token in HF_TOKEN does not open it"
+        return "the token in HF_TOKEN does not give access"
     return (
-        "the token on this machine does not open it"
+        "the token on this machine does not give access"
         if get_token()
-        else "set HF_TOKEN to a token that may read it"
+        else "set HF_TOKEN to a token with access"
     )
 
 
 def _first_line(error: Exception) -> str:
-    """Leaves out what follows, which is advice about the library."""
+    """Returns the first line of a message; the next lines are advice about the hub's library."""
     return (str(error).splitlines() or [repr(error)])[0]

@@ -1,4 +1,7 @@
-"""This is imported only when a model of the Hugging Face hub is named: its library takes a quarter of a second."""
+"""Downloads models from the hub: whole repositories, or single GGUF files.
+
+The module is imported only when MODEL names a repository: the hub library takes 0.25 s to import.
+"""
 
 import fnmatch
 import glob
@@ -10,7 +13,7 @@ from huggingface_hub import HfApi
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, quantisation_of
 from ouzel.model_store.download import fetch
-from ouzel.model_store.failures import FAILURES, reason_of
+from ouzel.model_store.failures import FAILURES, explain_failure
 from ouzel.model_store.hub_session import bounded_answers
 from ouzel.terminal.progress import progress_shown
 
@@ -28,27 +31,27 @@ _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 
 
 def download(repo_id: str) -> Path:
-    """Returns the model's directory in the hub's cache. Raises ModelLoadError."""
+    """Downloads a model and returns its directory in the hub's cache. Raises ModelLoadError."""
     directory = _snapshot(repo_id, MODEL_FILES)
     has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
     if not has_weights and (there := _quantisations(repo_id)):
         raise ModelLoadError(
-            f"{repo_id} has GGUF files; give one as {repo_id}:NAME, of {', '.join(there)}"
+            f"{repo_id} has GGUF files: name one as {repo_id}:NAME, with NAME of {', '.join(there)}"
         )
     return directory
 
 
 def download_adapter(repo_id: str) -> Path:
-    """Returns the directory of a LoRA adapter in the hub's cache. Raises ModelLoadError."""
+    """Downloads a LoRA adapter and returns its directory in the cache. Raises ModelLoadError."""
     directory = _snapshot(repo_id, ADAPTER_FILES)
     for name in ADAPTER_FILES:
         if not (directory / name).is_file():
-            raise ModelLoadError(f"{repo_id} holds no adapter of PEFT's: there is no {name}")
+            raise ModelLoadError(f"{repo_id} must hold a PEFT adapter, it has no {name}")
     return directory
 
 
 def download_gguf_file(repo_id: str, name: str) -> Path:
-    """Returns the GGUF file of that name; of a model in several files, all are fetched, and `name` is the first.
+    """Downloads a GGUF file and returns its path; of a split model, all files and the first path.
 
     Raises ModelLoadError.
     """
@@ -64,9 +67,9 @@ def download_gguf_file(repo_id: str, name: str) -> Path:
 
 
 def download_gguf(repo_id: str, quantisation: str) -> Path:
-    """Returns the GGUF file whose name ends with that of the quantisation, the first where it is split.
+    """Downloads the GGUF file whose name ends with the quantisation; of a split model, all files.
 
-    Files beside it are not fetched. Raises ModelLoadError.
+    Other files are not downloaded. Raises ModelLoadError.
     """
     spellings = dict.fromkeys((quantisation, quantisation.upper(), quantisation.lower()))
     names = [f"{start}{name}" for name in spellings for start in ("", "*[-._/]")]
@@ -100,13 +103,13 @@ def _snapshot(repo_id: str, patterns: list[str]) -> Path:
             return fetch(repo_id, patterns, [f"*{PROJECTOR}*"])
     except FAILURES as error:
         raise ModelLoadError(
-            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face hub: "
-            f"{reason_of(error, repo_id)}"
+            f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face "
+            f"hub: {explain_failure(error, repo_id)}"
         ) from error
 
 
 def _quantisations(repo_id: str) -> list[str]:
-    """Returns the names by which GGUF files of the repository can be asked for; none where it is out of reach."""
+    """Returns the quantisations of the repository's GGUF files; none if the hub is out of reach."""
     return sorted(
         set(
             filter(None, (quantisation_of(model_name(Path(name))) for name in _gguf_names(repo_id)))
@@ -115,7 +118,7 @@ def _quantisations(repo_id: str) -> list[str]:
 
 
 def _gguf_names(repo_id: str) -> list[str]:
-    """Returns the GGUF files of the repository but projectors; none where the hub is out of reach."""
+    """Returns the GGUF files of the repository, but for projectors; none without the hub."""
     try:
         with bounded_answers():
             paths = [Path(name) for name in HfApi().list_repo_files(repo_id)]

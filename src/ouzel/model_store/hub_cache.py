@@ -1,11 +1,11 @@
-"""The hub's cache holds repositories of models: `models--owner--name`, with blobs, and snapshots of links to them."""
+"""Reads the hub's cache: `models--owner--name` with blobs, and snapshots of links to them."""
 
 import fcntl
 from dataclasses import dataclass
 from pathlib import Path
 
 from ouzel.gguf.files import PROJECTOR, is_gguf, model_name
-from ouzel.model_store.disk import size_of, statuses
+from ouzel.model_store.disk import measure_size, statuses
 
 PREFIX = "models--"
 _REFS = "refs"
@@ -13,21 +13,21 @@ _REFS = "refs"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """It is one revision of a repository."""
+    """Describes one revision of a repository in the cache."""
 
     revision: str
     directory: Path
-    names: tuple[str, ...]  # of branches and tags that were this revision
+    names: tuple[str, ...]  # branches and tags that point to the revision
 
 
 @dataclass(frozen=True, slots=True)
 class HubRepository:
     repo_id: str
     path: Path
-    snapshots: tuple[Snapshot, ...]  # the newest first
+    snapshots: tuple[Snapshot, ...]  # newest first
     size_bytes: int
-    incomplete_bytes: int  # of that, what waits for the rest of a file
-    last_used: float  # seconds since 1970, as far as the file system notes it
+    incomplete_bytes: int  # the part of size_bytes in unfinished downloads
+    last_used: float  # seconds since 1970, if the file system records uses
 
 
 def cache_directory() -> Path:
@@ -37,7 +37,7 @@ def cache_directory() -> Path:
 
 
 def repositories(cache: Path) -> list[HubRepository]:
-    """Returns those of models, by name. What is a link is left out: it leads elsewhere."""
+    """Returns the repositories of models by name; links are left out, as they lead elsewhere."""
     if not cache.is_dir():
         return []
     paths = sorted(path for path in cache.iterdir() if path.name.startswith(PREFIX))
@@ -50,7 +50,7 @@ def repository(path: Path) -> HubRepository:
         repo_id=path.name.removeprefix(PREFIX).replace("--", "/"),
         path=path,
         snapshots=snapshots(path),
-        size_bytes=size_of(path),
+        size_bytes=measure_size(path),
         incomplete_bytes=sum(blob.st_size for blob in statuses(path.glob("blobs/*.incomplete"))),
         last_used=max(
             (max(blob.st_atime, blob.st_mtime) for blob in blobs), default=path.stat().st_mtime
@@ -73,7 +73,7 @@ def snapshots(path: Path) -> tuple[Snapshot, ...]:
 
 
 def gguf_models(directory: Path) -> dict[str, Path]:
-    """Returns the first file of each GGUF model in a snapshot, by its name."""
+    """Returns the first file of each GGUF model in a snapshot, by the model's name."""
     files = [
         path
         for path in sorted(directory.rglob("*"))
@@ -86,7 +86,7 @@ def gguf_models(directory: Path) -> dict[str, Path]:
 
 
 def is_being_fetched(path: Path) -> bool:
-    """Tells whether a process of ours is fetching a file of the repository."""
+    """Tells whether an Ouzel process is downloading a file of the repository."""
     for incomplete in path.glob("blobs/*.incomplete"):
         try:
             with incomplete.open("rb") as file:

@@ -1,18 +1,18 @@
-"""Names that a hub gives become paths in the cache, so a name that leads out of the cache is refused.
+"""Refuses names from a hub that would become paths outside of the cache.
 
-The hub's own library joins revisions, file names and etags to paths as they come.
+The hub's own library joins revisions, file names and etags to paths without a check.
 """
 
 from pathlib import PurePosixPath
 
-MAX_CHARS = 255  # of a file's name on most disks
+MAX_CHARS = 255  # longest name of a file on most file systems
 
 
 def check_file_name(name: str) -> None:
     """Raises ValueError for a path that is absolute or leads upwards."""
     path = PurePosixPath(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or not name.isprintable():
-        raise ValueError(f"the hub names a file {name!r}, which would lie outside of the cache")
+        raise ValueError(f"the hub names a file {name!r}, whose path leads out of the cache")
 
 
 def check_key(kind: str, key: str) -> None:

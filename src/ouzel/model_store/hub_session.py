@@ -1,10 +1,11 @@
-"""Answers of a hub are bounded: the hub's own library reads an answer to its end, however long, into memory or a file.
+"""Bounds the answers of a hub: its own library would read any length into memory or a file.
 
 Rules
-1. The library asks with a client of ours, which counts the bytes of each answer and gives up at `MAX_ANSWER_BYTES`.
-   Large files are fetched by `download`, which knows how long they are, and are exempt.
-2. A compressed answer is refused, and the client asks for none: few compressed bytes can become any number of bytes.
-3. Where an answer makes the library fail, the error says that the answer makes no sense.
+1. The library uses Ouzel's HTTP client, which counts the bytes of each answer and gives up at
+   `MAX_ANSWER_BYTES`. Large files are exempt: `download` knows their lengths.
+2. The client asks for uncompressed answers and refuses compressed ones, since a few compressed
+   bytes can expand without limit.
+3. If an answer makes the library fail, the error says that the answer is invalid.
 """
 
 from collections.abc import Iterator
@@ -14,17 +15,17 @@ import httpx2
 from huggingface_hub import get_session, set_client_factory
 
 MAX_ANSWER_BYTES = 64 * 2**20
-EXEMPT = {"ouzel_exempt": True}  # extensions of a request whose answer its sender bounds
+EXEMPT = {"ouzel_exempt": True}  # marks a request whose sender bounds the answer itself
 
-# The library raises them where an answer is JSON of another shape, or nested too deeply.
+# The hub's library raises these errors for JSON of another shape, or nested too deeply.
 _MALFORMED = (TypeError, KeyError, AttributeError, IndexError, AssertionError, RecursionError)
 
 
 @contextmanager
 def bounded_answers() -> Iterator[None]:
-    """Has the library ask with a client whose answers are bounded.
+    """Makes the hub's library use an HTTP client whose answers are bounded.
 
-    Raises ValueError for an answer that makes no sense.
+    Raises ValueError for an invalid answer.
     """
     if _bound not in get_session().event_hooks["response"]:
         _replace_client()
@@ -37,7 +38,7 @@ def bounded_answers() -> Iterator[None]:
 
 
 def _replace_client() -> None:
-    """The library makes another client when a connection has failed, so the factory is ours."""
+    """Replaces the library's factory of clients, which it calls again after a failed connection."""
     requests = get_session().event_hooks["request"]
 
     def make() -> httpx2.Client:

@@ -1,4 +1,4 @@
-"""What is kept belongs to models: those of the hub's cache, the demos, and directories elsewhere."""
+"""Assigns the stored files to their models: repositories, demos, and directories elsewhere."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,34 +12,34 @@ from ouzel.model_store.kept import CacheEntry, source_key
 class Inventory:
     repositories: tuple[HubRepository, ...]
     kept: tuple[CacheEntry, ...]
-    demos: Mapping[str, Path]  # name -> directory
+    demos: Mapping[str, Path]  # directories by name
 
     def kept_of_repository(self, repository: HubRepository) -> list[CacheEntry]:
         directories = [repository.path.absolute(), repository.path.resolve()]
         within = [each.source for each in self.kept if _is_within(each.source, directories)]
-        return self.kept_of(
+        return self.list_entries(
             [*map(Path, within), *(snapshot.directory for snapshot in repository.snapshots)]
         )
 
-    def kept_of(self, paths: Iterable[Path]) -> list[CacheEntry]:
-        """Returns what was made of one of the model directories or files, or of what was made of these."""
+    def list_entries(self, paths: Iterable[Path]) -> list[CacheEntry]:
+        """Returns the entries made of these directories or files, directly or in several steps."""
         sources = {str(form) for path in paths for form in (path.absolute(), path.resolve())}
         keys = {source_key(Path(source)) for source in sources}
         direct = [each for each in self.kept if each.source in sources or each.source_key in keys]
         ggufs = [each.path for each in direct if each.kind == "gguf"]
         return (
-            direct + [each for each in self.kept_of(ggufs) if each not in direct]
+            direct + [each for each in self.list_entries(ggufs) if each not in direct]
             if ggufs
             else direct
         )
 
-    def model_of(self, kept: CacheEntry) -> str:
-        """Names to people what it was made of, as far as it says."""
+    def name_model(self, kept: CacheEntry) -> str:
+        """Returns the name of the model that an entry was made of, as far as the entry tells."""
         for repository in self.repositories:
             if kept in self.kept_of_repository(repository):
                 return repository.repo_id
         for name, directory in self.demos.items():
-            if kept in self.kept_of([directory]):
+            if kept in self.list_entries([directory]):
                 return name
         return kept.source or f"{kept.name} (its path is unknown)"
 

@@ -1,7 +1,7 @@
-"""What we keep of models: compressed weights, directories that are made of GGUF files, and verdicts on the KV cache.
+"""Lists the files that Ouzel made of models, and tells which are stale.
 
-It is in one directory, in which others may have files, too: what has no name of ours is left alone, and so is what is
-a link.
+These are compressed weights, directories made of GGUF files, and verdicts on the KV cache. All are
+in one directory, which may hold foreign files too: links and files with other names are ignored.
 """
 
 import hashlib
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 
 import ouzel
 from ouzel.gguf.model_directory import SOURCE_FILE, describe
-from ouzel.model_store.disk import size_of, statuses
+from ouzel.model_store.disk import measure_size, statuses
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.weights.entry_use import MadeOf
@@ -27,21 +27,21 @@ _WEIGHTS = re.compile(
 _GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
 _VERDICT = re.compile(r"(?P<name>.{1,64})-ir-(?P<source>[0-9a-f]{16})")
 _UNFINISHED = ".unfinished-"
-_UNFINISHED_FOR_S = 3600.0  # by then whoever made it has gone, or still writes into it
+_UNFINISHED_FOR_S = 3600.0  # after that, an unfinished entry without changes is abandoned
 
 
 @dataclass(frozen=True, slots=True)
 class CacheEntry:
     path: Path
     kind: Kind
-    name: str  # of the directory or file that it was made of
-    width: str  # as --weights has it, and `mtp` where the layer for further tokens is there; of weights alone
-    source: str  # the path of what it was made of; empty where it does not say, as weights of older versions
-    source_key: str  # a digest of that path; empty where there is none
+    name: str  # the directory or file that the entry was made of
+    width: str  # the value of --weights, and `mtp` with a prediction layer; empty for other kinds
+    source: str  # the path of the model; empty in weights of older versions
+    source_key: str  # a digest of the path of the model; empty without one
     size_bytes: int
     last_used: float  # seconds since 1970
-    stale: str  # why no start will use it; empty where one may
-    is_in_use: bool  # a server holds it
+    stale: str  # the reason why no start will use the entry; empty if one may
+    is_in_use: bool  # a server is using the entry
 
     @property
     def short_id(self) -> str:
@@ -49,7 +49,7 @@ class CacheEntry:
 
 
 def kept_in(root: Path) -> list[CacheEntry]:
-    """Returns all that there is, by name."""
+    """Returns all entries of the cache directory, sorted by name."""
     if not root.is_dir():
         return []
     paths = [path for path in sorted(root.iterdir()) if path.is_dir() and not path.is_symlink()]
@@ -57,23 +57,23 @@ def kept_in(root: Path) -> list[CacheEntry]:
 
 
 def read_kept(path: Path) -> CacheEntry | None:
-    """Returns None of what is not ours."""
+    """Returns None for a file or directory that is not Ouzel's."""
     if match := _WEIGHTS.fullmatch(path.name):
-        return weights_of(path, match)
+        return _read_weights_entry(path, match)
     if match := _GGUF.fullmatch(path.name):
-        return gguf_of(path, match)
+        return _read_gguf_entry(path, match)
     if match := _VERDICT.fullmatch(path.name):
-        return verdict_of(path, match)
+        return _read_verdict_entry(path, match)
     return unfinished(path) if path.name.startswith(_UNFINISHED) else None
 
 
 def source_key(directory: Path) -> str:
-    """Returns what the names of all weights have that were made of the directory."""
+    """Returns the digest in the names of all weights that were made of the directory."""
     return hashlib.sha256(str(directory.resolve()).encode()).hexdigest()[:16]
 
 
-def weights_of(path: Path, match: re.Match[str]) -> CacheEntry:
-    from ouzel.backends.openvino.weights.entry_use import (  # noqa: PLC0415  takes half a second to import
+def _read_weights_entry(path: Path, match: re.Match[str]) -> CacheEntry:
+    from ouzel.backends.openvino.weights.entry_use import (  # noqa: PLC0415
         MADE_OF_FILE,
         is_entry_in_use,
         read_made_of,
@@ -88,14 +88,14 @@ def weights_of(path: Path, match: re.Match[str]) -> CacheEntry:
         width=match["width"],
         source=made_of.directory if made_of else "",
         source_key=match["source"],
-        size_bytes=size_of(path),
+        size_bytes=measure_size(path),
         last_used=noted.stat().st_mtime,
-        stale=why_stale(match["content"], made_of) if made_of else "",
+        stale=_explain_staleness(match["content"], made_of) if made_of else "",
         is_in_use=is_entry_in_use(path),
     )
 
 
-def why_stale(content: str, made_of: "MadeOf") -> str:
+def _explain_staleness(content: str, made_of: "MadeOf") -> str:
     from ouzel.backends.openvino.library import ov  # noqa: PLC0415
     from ouzel.backends.openvino.weights.cache import content_key  # noqa: PLC0415
 
@@ -112,7 +112,7 @@ def why_stale(content: str, made_of: "MadeOf") -> str:
     return "its model has changed"
 
 
-def gguf_of(path: Path, match: re.Match[str]) -> CacheEntry:
+def _read_gguf_entry(path: Path, match: re.Match[str]) -> CacheEntry:
     note = path / SOURCE_FILE
     try:
         source = json.loads(note.read_bytes())
@@ -129,16 +129,16 @@ def gguf_of(path: Path, match: re.Match[str]) -> CacheEntry:
         width="",
         source=str(files[0]) if files else "",
         source_key="",
-        size_bytes=size_of(path),
+        size_bytes=measure_size(path),
         last_used=(note if note.exists() else path).stat().st_mtime,
         stale=stale,
         is_in_use=False,
     )
 
 
-def verdict_of(path: Path, match: re.Match[str]) -> CacheEntry:
-    """Reads the verdict on a directory with OpenVINO's graphs, of which nothing else is kept."""
-    from ouzel.backends.openvino.cache.cache_verdict import (  # noqa: PLC0415  takes half a second to import
+def _read_verdict_entry(path: Path, match: re.Match[str]) -> CacheEntry:
+    """Reads a verdict on the KV cache of an OpenVINO IR, of which nothing else is stored."""
+    from ouzel.backends.openvino.cache.cache_verdict import (  # noqa: PLC0415
         VERDICT_FILE,
         facts_of_verdict,
     )
@@ -165,7 +165,7 @@ def verdict_of(path: Path, match: re.Match[str]) -> CacheEntry:
         width="",
         source=source,
         source_key=match["source"],
-        size_bytes=size_of(path),
+        size_bytes=measure_size(path),
         last_used=(file if file.exists() else path).stat().st_mtime,
         stale=stale,
         is_in_use=False,
@@ -184,7 +184,7 @@ def unfinished(path: Path) -> CacheEntry:
         width="",
         source="",
         source_key="",
-        size_bytes=size_of(path),
+        size_bytes=measure_size(path),
         last_used=changed,
         stale="" if is_recent else "it was never finished",
         is_in_use=is_recent,

@@ -1,4 +1,4 @@
-"""The MODEL argument becomes a local directory and a name."""
+"""Turns the MODEL argument into a local directory and a name; downloads missing models."""
 
 import os
 import re
@@ -15,18 +15,18 @@ from ouzel.gguf.files import holds_gguf, is_gguf, model_name
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
 # An IR directory has one of the two files; models that read images have the second.
 IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")
-_MAX_SHOWN = 200  # characters of a path
+_MAX_SHOWN = 200  # characters of a path in a message
 _OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
 
 
 @dataclass(frozen=True, slots=True)
 class LocalModel:
     directory: Path
-    name: str  # what clients call it, unless --served-model-name says otherwise
+    name: str  # the model's name for clients, unless --served-model-name names others
     draft: Path | None = None  # the directory of the draft model
 
     def names_by(self, options: ModelConfig) -> tuple[str, ...]:
-        """Returns what clients may call it."""
+        """Returns the names of the model for clients."""
         return options.served_model_name or (self.name,)
 
 
@@ -42,7 +42,10 @@ def is_ir(directory: Path) -> bool:
 
 
 def find_or_download(options: ModelConfig) -> LocalModel:
-    """Returns a bundled demo model where none is named. Raises ModelLoadError."""
+    """Returns the model and its draft model; without a name, the bundled demo model.
+
+    Raises ModelLoadError.
+    """
     local = (
         locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
     )
@@ -52,14 +55,14 @@ def find_or_download(options: ModelConfig) -> LocalModel:
 
 
 def locate_model(model: str, cache_dir: str = "") -> LocalModel:
-    """Finds a directory or GGUF file, else downloads from the hub.
+    """Finds a directory or a GGUF file, or downloads the model from the hub.
 
-    Of GGUF a directory is made in `cache_dir`. Raises ModelLoadError.
+    A GGUF file becomes a directory in `cache_dir`. Raises ModelLoadError.
     """
     path = Path(os.path.expanduser(model))
     try:
         is_directory = path.is_dir()
-    except OSError as error:  # a name that is too long, or a directory that may not be read
+    except OSError as error:  # the name is too long, or access is denied
         raise ModelLoadError(
             f"{str(path)[:_MAX_SHOWN]} cannot be read: {error.strerror}"
         ) from error
@@ -75,7 +78,8 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
         if is_gguf(path):
             return gguf_model(path, cache_dir, model_name(path))
         raise ModelLoadError(
-            f"{model} is a file; give the directory that holds config.json and the weights, or GGUF"
+            f"{model} is a file; give the directory with config.json and the weights, or a GGUF "
+            f"file"
         )
     if path.is_absolute() or model.startswith((".", "~")) or not _is_of_hub(model):
         raise ModelLoadError(f"there is no directory {model}")
@@ -83,15 +87,15 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
 
 
 def _is_of_hub(model: str) -> bool:
-    """Tells whether it is `owner/name`, with or without a quantisation, or a file of the repository, behind a colon."""
+    """Tells whether the name is `owner/name`, perhaps with a colon and a quantisation or file."""
     repo_id, _, file = model.partition(":")
     is_file = is_gguf(Path(file)) and ".." not in Path(file).parts
     return repo_id.count("/") == 1 and ("/" not in file or is_file)
 
 
 def hub_model(model: str, cache_dir: str) -> LocalModel:
-    """Takes `owner/name`; of a repository with GGUF files `owner/name:Q4_K_M`, or a file's name behind the colon."""
-    from ouzel.model_store.hub import download, download_gguf, download_gguf_file  # noqa: PLC0415  slow to import
+    """Downloads `owner/name`, or of a GGUF repository `owner/name:Q4_K_M` or `owner/name:FILE`."""
+    from ouzel.model_store.hub import download, download_gguf, download_gguf_file  # noqa: PLC0415
 
     repo_id, colon, quantisation = model.partition(":")
     if not colon:
@@ -99,13 +103,11 @@ def hub_model(model: str, cache_dir: str) -> LocalModel:
     if is_gguf(Path(quantisation)):
         return gguf_model(download_gguf_file(repo_id, quantisation), cache_dir, model)
     if not QUANTISATION_NAME.fullmatch(quantisation):
-        raise ModelLoadError(
-            f"{model}: behind the colon must be the name of a quantisation, as Q4_K_M"
-        )
+        raise ModelLoadError(f"{model}: a quantisation must follow the colon, as Q4_K_M")
     return gguf_model(download_gguf(repo_id, quantisation), cache_dir, model)
 
 
 def gguf_model(path: Path, cache_dir: str, name: str) -> LocalModel:
-    from ouzel.gguf.model_directory import model_directory  # noqa: PLC0415  numpy is slow to import, and seldom needed
+    from ouzel.gguf.model_directory import model_directory  # noqa: PLC0415
 
     return LocalModel(model_directory(path, cache_root(cache_dir)), name)

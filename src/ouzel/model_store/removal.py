@@ -1,9 +1,9 @@
-"""What is removed is named first, with what that frees; nothing outside the two caches ever is.
+"""Plans the removal of models, and removes them; only files of the two caches are removed.
 
 Rules
-1. Only directories directly in a cache are removed, that are no links themselves; no link in them is followed.
-2. What a running server holds, or somebody is fetching, stays.
-3. Weights lose their name before their files, so that no start finds a half of them.
+1. Only directories directly below a cache are removed; a link is not removed, and none is followed.
+2. Files that a running server uses, and files that are being downloaded, stay.
+3. A directory of weights is renamed before its files go, so that no start finds half of them.
 """
 
 import os
@@ -20,7 +20,7 @@ from ouzel.model_store.kept import CacheEntry
 
 
 class CannotRemove(OuzelError):
-    """The message names what cannot be removed, and why."""
+    """The message names the file or model that cannot be removed, with the reason."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Removal:
 def plan_removal(
     inventory: Inventory, names: Sequence[str], *, weights_only: bool, stale: bool
 ) -> Removal:
-    """Raises CannotRemove where a name is of nothing, or something is in use."""
+    """Raises CannotRemove if a name matches nothing, or a file is in use."""
     repositories: dict[Path, HubRepository] = {}
     kept: dict[Path, CacheEntry] = {}
     for name in names:
@@ -45,7 +45,7 @@ def plan_removal(
         if repository is not None and not weights_only:
             repositories[repository.path] = repository
         elif not of_it:
-            raise CannotRemove(f"{name}: nothing is kept of it")
+            raise CannotRemove(f"{name}: Ouzel has stored no files of this model")
         kept |= {each.path: each for each in of_it}
     if stale:
         kept |= {each.path: each for each in inventory.kept if each.stale}
@@ -62,17 +62,19 @@ def _find(inventory: Inventory, name: str) -> tuple[HubRepository | None, list[C
         if repository.repo_id == name:
             return repository, inventory.kept_of_repository(repository)
     if name in inventory.demos:
-        return None, inventory.kept_of([inventory.demos[name]])
+        return None, inventory.list_entries([inventory.demos[name]])
     path = Path(os.path.expanduser(name))
     if path.exists():
-        if of_path := inventory.kept_of([path]):
+        if of_path := inventory.list_entries([path]):
             return None, of_path
-        raise CannotRemove(f"{name}: nothing is kept of it, and what is in no cache is not removed")
+        raise CannotRemove(
+            f"{name}: Ouzel has stored no files of it, and files outside the caches are not removed"
+        )
     if any(name.startswith(f"{repository.repo_id}:") for repository in inventory.repositories):
         raise CannotRemove(
-            f"{name}: a repository is removed as a whole; give {name.partition(':')[0]}"
+            f"{name}: only a whole repository can be removed; give {name.partition(':')[0]}"
         )
-    raise CannotRemove(f"{name}: is neither a model nor an id that `ouzel list` shows")
+    raise CannotRemove(f"{name}: must be a model or an id that `ouzel list` shows")
 
 
 def _refuse_what_is_in_use(removal: Removal) -> None:
@@ -81,20 +83,22 @@ def _refuse_what_is_in_use(removal: Removal) -> None:
             doing = (
                 "is being made" if kept.kind == "unfinished" else "is in use by a running server"
             )
-            raise CannotRemove(f"{kept.short_id} ({kept.path.name}) {doing}; stop that first")
+            raise CannotRemove(
+                f"{kept.short_id} ({kept.path.name}) {doing}; stop that process first"
+            )
     for repository in removal.repositories:
         if is_being_fetched(repository.path):
-            raise CannotRemove(f"{repository.repo_id} is being fetched; stop that first")
+            raise CannotRemove(f"{repository.repo_id} is being downloaded; stop that process first")
 
 
 def carry_out(removal: Removal) -> list[str]:
-    """Returns what could not be removed, and why."""
+    """Removes the planned files; returns the paths that could not be removed, with reasons."""
     failures = [failure for kept in removal.kept for failure in _remove_kept(kept)]
     for repository in removal.repositories:
         failures += remove(repository.path)
         locks = repository.path.parent / ".locks"
         if not locks.is_symlink():
-            remove(locks / repository.path.name)  # empty files, of no size
+            remove(locks / repository.path.name)  # empty lock files, whose size does not count
     return failures
 
 
@@ -103,7 +107,7 @@ def _remove_kept(kept: CacheEntry) -> Iterable[str]:
         return remove(kept.path)
     try:
         aside = Path(tempfile.mkdtemp(prefix=".unfinished-", dir=kept.path.parent))
-        kept.path.rename(aside)  # an empty directory is replaced
+        kept.path.rename(aside)  # rename replaces an empty directory
     except OSError as error:
         return [f"{kept.path}: {error.strerror}"]
     return remove(aside)

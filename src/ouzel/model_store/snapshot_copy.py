@@ -1,7 +1,7 @@
-"""Files of the hub's cache are put into a directory of the user's: a model repository that another program may read.
+"""Copies files of the hub's cache into a model repository of the user, for other programs.
 
-A large file is linked, where both directories are on one disk, and copied elsewhere. Small files are always copied:
-the user may edit them, and the cache must not change with them.
+A large file is linked if both directories are on one disk, and copied otherwise. Small files are
+always copied: the user may edit them, and the cache must not change with them.
 """
 
 import fnmatch
@@ -15,9 +15,9 @@ LARGE_BYTES = 2**20
 
 
 def copy_snapshot(snapshot: Path, patterns: Iterable[str], target: Path) -> None:
-    """Makes the directory `target` of the snapshot's files that match; an older one is removed once all are there.
+    """Copies the matching files to `target`, and replaces an older directory at the end.
 
-    Raises OSError. Then the older directory stays as it was.
+    Raises OSError; then the older directory is unchanged.
     """
     wanted = [*patterns]
     files = [path.relative_to(snapshot) for path in snapshot.rglob("*") if path.is_file()]
@@ -34,7 +34,7 @@ def copy_snapshot(snapshot: Path, patterns: Iterable[str], target: Path) -> None
 
 
 def copy_file(source: Path, target: Path) -> None:
-    """Replaces the target, which is never half written. Raises OSError."""
+    """Replaces the target at once, so that it is never half written. Raises OSError."""
     target.parent.mkdir(parents=True, exist_ok=True)
     content, beside = source.resolve(), target.with_name(f".{target.name}.{os.getpid()}")
     try:
@@ -46,7 +46,7 @@ def copy_file(source: Path, target: Path) -> None:
 
 
 def _is_linked(content: Path, target: Path) -> bool:
-    """Tries to make a link, which disks and file systems may refuse."""
+    """Tries to make a hard link, which some file systems refuse."""
     try:
         os.link(content, target)
     except OSError:

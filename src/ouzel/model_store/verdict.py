@@ -1,4 +1,4 @@
-"""Whether a model on this disk would be served is told from its small files and the headers of the large ones."""
+"""Judges by the small files and the headers of the large ones whether serve supports a model."""
 
 import math
 from dataclasses import dataclass
@@ -9,9 +9,9 @@ from ouzel.errors import ModelLoadError
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    model_type: str  # empty where the files do not say
-    num_parameters: int  # 0 where they do not say
-    reason: str = ""  # why it would not be served; empty where it would be
+    model_type: str  # empty if the files do not tell
+    num_parameters: int  # 0 if the files do not tell
+    reason: str = ""  # why serve does not support the model; empty if it does
 
     @property
     def is_served(self) -> bool:
@@ -19,9 +19,9 @@ class Verdict:
 
 
 def judge(directory: Path) -> Verdict:
-    """Takes a model directory, whose graph is built of weights that are not read."""
+    """Judges a model directory; builds the graph without reading the weights."""
     from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint  # noqa: PLC0415
-    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415  takes half a second to import
+    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
     from ouzel.backends.openvino.ir import is_ir_directory  # noqa: PLC0415
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
@@ -38,7 +38,7 @@ def judge(directory: Path) -> Verdict:
         if encoder_family(model_type) is not None:
             _, measured = encoder_loader(directory, config, model).measure()
             return Verdict(model_type, measured.num_parameters)
-        family(config.text_model().model_type)  # first: without one no file would help
+        family(config.text_model().model_type)  # an unknown family is the more useful reason
         head = vector_head(config, directory, model)
         _, measured = measure_checkpoint(directory, config, model.weight_plan, vector_head=head)
     except (ModelLoadError, OSError, ValueError) as error:
@@ -47,8 +47,8 @@ def judge(directory: Path) -> Verdict:
 
 
 def judge_gguf(path: Path) -> Verdict:
-    """Takes a GGUF file, the first of a model, of which the metadata and the table of tensors are read."""
-    from ouzel.backends.openvino.models import family  # noqa: PLC0415  takes half a second to import
+    """Judges a GGUF file, the first one of a model, by its metadata and its table of tensors."""
+    from ouzel.backends.openvino.models import family  # noqa: PLC0415
     from ouzel.gguf.config import model_config  # noqa: PLC0415
     from ouzel.gguf.file import read_gguf  # noqa: PLC0415
     from ouzel.gguf.files import find_gguf  # noqa: PLC0415
@@ -65,6 +65,6 @@ def judge_gguf(path: Path) -> Verdict:
 
 
 def _brief(error: Exception, directory: Path) -> str:
-    """Leaves out the list of all families, and the path, which is long and known."""
+    """Shortens a reason: without the list of all families, and without the long, known path."""
     reason = str(error).partition("; supported: ")[0]
     return reason.replace(f"{directory}/", "").replace(str(directory), "it")

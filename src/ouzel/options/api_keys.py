@@ -1,4 +1,4 @@
-"""API keys come from options, a file and the environment. No message of these functions holds one."""
+"""Reads API keys from options, a file and the environment; no message contains a key."""
 
 import re
 from collections.abc import Mapping
@@ -9,11 +9,14 @@ import msgspec
 from ouzel.config import API_KEY_PATTERN, ServerConfig
 from ouzel.options.invalid_option import InvalidOption
 
-_PLAIN_VARIABLE = "API_KEY"  # as OpenVINO Model Server reads it: one key
+_PLAIN_VARIABLE = "API_KEY"  # the variable of OpenVINO Model Server; it holds one key
 
 
 def with_all_keys(config: ServerConfig, environment: Mapping[str, str]) -> ServerConfig:
-    """Joins the keys of options and file, or takes API_KEY where there is neither. Raises InvalidOption."""
+    """Adds the keys of the file, or of API_KEY if there are no others.
+
+    Raises InvalidOption.
+    """
     keys = config.api_key
     if config.api_key_file:
         keys += _read_keys(Path(config.api_key_file))
@@ -27,9 +30,8 @@ def _read_keys(path: Path) -> tuple[str, ...]:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as error:
         reason = error.strerror if isinstance(error, OSError) else "is not text"
-        raise InvalidOption(
-            f"--api-key-file {path}: {reason}"
-        ) from None  # the cause would show the file's bytes
+        # `from None`: the cause would show bytes of the file.
+        raise InvalidOption(f"--api-key-file {path}: {reason}") from None
     keys = tuple(
         _checked(line.strip(), f"--api-key-file {path}, line {number}")
         for number, line in enumerate(lines, 1)

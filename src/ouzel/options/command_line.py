@@ -1,4 +1,4 @@
-"""The command line of `ouzel serve`, which is also a part of those of other commands that load a model."""
+"""Reads the command line of `ouzel serve`; other commands that load a model share it."""
 
 import argparse
 import os
@@ -17,7 +17,7 @@ from ouzel.terminal.suggestion import did_you_mean
 
 
 class _Help(argparse.Action):
-    """Writes a text and ends the process; -h and --help differ."""
+    """Prints the help and ends the process; -h prints the common options, --help prints all."""
 
     def __call__(
         self,
@@ -39,8 +39,9 @@ def read_command_line(
 ) -> Options:
     """Reads MODEL and the options of `ouzel serve`.
 
-    `other_flags` are those that the command has besides, for suggestions; they are no longer among the arguments.
-    Raises InvalidOption, and SystemExit where a text has been written: help, or what is wrong with a flag.
+    `other_flags` are further flags of the command, which it has removed from `arguments`; the error
+    for an unknown flag may suggest them. Raises InvalidOption. Raises SystemExit after it has printed
+    the help, or the fault of a flag.
     """
     environment = os.environ if environment is None else environment
     ovms_flags = split_ovms_flags(arguments, environment)
@@ -61,18 +62,19 @@ def read_command_line(
         )
     directive = None if ovms_flags.wish is None else read_directive(ovms_flags.wish)
     if directive is not None and not directive.is_all and "model" in namespace:
-        directive = None  # another model is to be served
+        directive = None  # MODEL, and not the model of the directive, is to be served
     if directive is not None and directive.is_all and command != "serve":
-        raise InvalidOption(f"{directive.flag}: is for ouzel serve, given to ouzel {command}")
+        raise InvalidOption(f"{directive.flag}: is for ouzel serve only, given to ouzel {command}")
     return replace(options, remarks=(*options.remarks, *ovms_flags.remarks), directive=directive)
 
 
 def _unknown_message(
     arguments: Sequence[str], model: str, command: str, known: Sequence[str]
 ) -> str:
-    """The first flag among the arguments is named: what follows may be its value."""
+    """Returns the error for unknown arguments; it names the first flag, or else the first one."""
     for argument in arguments:
         if argument.startswith("-"):
             flag = argument.partition("=")[0]
-            return f"unknown option {flag}{did_you_mean([flag], known) or f'; ouzel {command} --help lists all'}"
+            hint = did_you_mean([flag], known) or f"; ouzel {command} --help lists all"
+            return f"unknown option {flag}{hint}"
     return f"unexpected argument {arguments[0]!r}; the model is {model!r}"

@@ -1,12 +1,12 @@
-"""The `--config` file is YAML. A key that stands twice is refused: YAML's reader would drop the first one silently."""
+"""Reads the YAML file of `--config`; unlike YAML's own reader, refuses a key that stands twice."""
 
 from pathlib import Path
-from typing import Any  # option values are typed by `converted`
+from typing import Any  # `converted` checks the values
 
 import yaml
 
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.records import RECORDS, options_of
+from ouzel.options.records import RECORDS, list_options
 from ouzel.terminal.suggestion import did_you_mean
 
 
@@ -24,17 +24,16 @@ class _Loader(yaml.SafeLoader):
 
 
 def read_options_file(path: Path) -> dict[str, Any]:
-    """Returns the values by option, as they are written. Raises InvalidOption."""
+    """Returns the values of the file by the names of options. Raises InvalidOption."""
     try:
-        with path.open(
-            encoding="utf-8"
-        ) as file:  # from text, a message would quote the line, and it may hold a key
+        # YAML reads the open file: given a text, its messages would quote lines, and perhaps a key.
+        with path.open(encoding="utf-8") as file:
             content = yaml.load(file, _Loader)
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidOption(f"--config {path}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise InvalidOption(f"--config {path}: must hold a mapping of option names to values")
-    known = {option.name for record in RECORDS for option in options_of(record)}
+    known = {option.name for record in RECORDS for option in list_options(record)}
     unknown = sorted(set(map(str, content)) - known)
     if unknown:
         suggestion = did_you_mean([key.replace("-", "_") for key in unknown], known)

@@ -1,4 +1,4 @@
-"""These errors say what is wrong with the options."""
+"""Defines the errors of wrong options."""
 
 from typing import ClassVar
 
@@ -6,13 +6,13 @@ from ouzel.errors import OuzelError
 
 
 class InvalidOption(OuzelError):
-    """Names the option, where it was given, what is allowed and what was given."""
+    """The message names the option, its source, the allowed values and the given value."""
 
-    exit_status: ClassVar[int] = 2  # of the process, as argparse has it
+    exit_status: ClassVar[int] = 2  # the status of the process, as for errors of argparse
 
 
 class InvalidValue(InvalidOption):
-    """Holds the option and the complaint apart, so that the caller can name the file or variable that has the value."""
+    """Holds option and complaint apart, so that a caller can name the source of the value."""
 
     def __init__(self, option: str, flag: str, complaint: str) -> None:
         super().__init__(f"{flag}: {complaint}")
@@ -21,6 +21,6 @@ class InvalidValue(InvalidOption):
 
 
 class CannotListen(InvalidOption):
-    """The address is another's now: nothing need be wrong with the option."""
+    """Another program uses the address; the option itself need not be wrong."""
 
     exit_status = 1

@@ -1,17 +1,18 @@
-"""Each of several models has the options of the server, and of its own those that differ."""
+"""Reads the options of each model: the options of the server, and values of its own."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any  # option values are typed by `converted`
+from typing import Any  # `converted` checks the values
 
 from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 from ouzel.options.checks import check_model_options
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.records import converted, options_of
+from ouzel.options.records import converted, list_options
 from ouzel.terminal.suggestion import did_you_mean
 
 _NAME = "name"
-_NOT_ITS_OWN = ("served_model_name", "demo")  # the name is `name`, and a demo is none beside others
+# A model of `--model` has its name from `name`, and the demo is never beside other models.
+_NOT_ITS_OWN = ("served_model_name", "demo")
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,22 +20,22 @@ class ModelSettings:
     model: ModelConfig
     engine: EngineConfig
     vllm: VllmConfig
-    given: frozenset[str]  # the options that somebody wrote
+    given: frozenset[str]  # the options that the user wrote
 
 
 def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
-    """Returns those of MODEL, or the demo, and of each `--model`, of which there may be some instead of MODEL.
+    """Returns the settings of MODEL and of each `--model`; without any, of the demo model.
 
-    MODEL alone has its `own` values. Raises InvalidOption.
+    `own` holds values for MODEL alone. Raises InvalidOption.
     """
     entries: Sequence[object] = values.get("models", ())
-    first = [settings_of({**values, **own})] if values.get("model") or not entries else []
+    first = [read_model_settings({**values, **own})] if values.get("model") or not entries else []
     if entries and not first and values.get("served_model_name"):
         raise InvalidOption(
-            "--served-model-name: names MODEL; one of --model has its own, given no MODEL"
+            "--served-model-name: needs MODEL; a model of --model has a name of its own"
         )
     further = [
-        settings_of_entry(entry, values, f"--model {number}")
+        read_model_entry(entry, values, f"--model {number}")
         for number, entry in enumerate(entries, 1)
     ]
     names = [name for settings in further for name in settings.model.served_model_name]
@@ -43,14 +44,14 @@ def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[Mod
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raises InvalidOption where two models have the same."""
+    """Raises InvalidOption if two models have the same name."""
     twice = [name for name in names if names.count(name) > 1]
     if twice:
         raise InvalidOption(f"--model: each must have a name of its own, given {twice[0]!r} twice")
 
 
-def settings_of(values: Mapping[str, Any]) -> ModelSettings:
-    """Raises InvalidOption."""
+def read_model_settings(values: Mapping[str, Any]) -> ModelSettings:
+    """Reads and checks the options of one model. Raises InvalidOption."""
     model, engine = converted(ModelConfig, values), converted(EngineConfig, values)
     vllm = converted(VllmConfig, values)
     given = frozenset(values).intersection(_own_options())
@@ -58,20 +59,23 @@ def settings_of(values: Mapping[str, Any]) -> ModelSettings:
     return ModelSettings(model, engine, vllm, given)
 
 
-def settings_of_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:
-    """Reads NAME=MODEL, or a mapping; what it does not say is as in `values`. Raises InvalidOption, with `origin`."""
+def read_model_entry(entry: object, values: Mapping[str, Any], origin: str) -> ModelSettings:
+    """Reads an entry of `models`: NAME=MODEL, or a mapping. Other options are as in `values`.
+
+    Raises InvalidOption, which begins with `origin`.
+    """
     fields = entry_fields(entry, origin)
     _check_keys(fields, origin)
     own = {key: value for key, value in fields.items() if key != _NAME}
     common = {key: value for key, value in values.items() if key not in _NOT_ITS_OWN}
     try:
-        return settings_of(common | own | {"served_model_name": [fields[_NAME]]})
+        return read_model_settings(common | own | {"served_model_name": [fields[_NAME]]})
     except InvalidOption as error:
         raise InvalidOption(f"{origin}: {error}") from error
 
 
 def entry_fields(entry: object, origin: str = "the model") -> Mapping[str, Any]:
-    """Raises InvalidOption for what is neither NAME=MODEL nor a mapping."""
+    """Returns an entry of `models` as a mapping. Raises InvalidOption for any other value."""
     if isinstance(entry, str):
         name, equals, model = entry.partition("=")
         if not (name and equals and model):
@@ -97,9 +101,9 @@ def _check_keys(entry: Mapping[str, Any], origin: str) -> None:
 
 
 def _own_options() -> set[str]:
-    """Returns the names of those that are about one model."""
+    """Returns the names of the options that each model may have for itself."""
     return {
         option.name
         for record in (ModelConfig, EngineConfig, VllmConfig)
-        for option in options_of(record)
+        for option in list_options(record)
     }

@@ -1,11 +1,11 @@
-"""Flags, environment variables and YAML keys come from the records of `ouzel.config`, where each is written once."""
+"""Merges flags, environment variables and the options file into one record, `Options`."""
 
 import argparse
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any  # option values are typed by `converted`
+from typing import Any  # `converted` checks the values
 
 from ouzel.config import (
     EngineConfig,
@@ -25,15 +25,15 @@ from ouzel.options.model_settings import ModelSettings, all_settings
 from ouzel.options.profiles.lmi import read_lmi_settings
 from ouzel.options.profiles.ovms_directives import Directive
 from ouzel.options.profiles.ovms_models import OvmsFiles, OvmsModels, read_ovms_models
-from ouzel.options.records import ENVIRONMENT_PREFIX, RECORDS, converted, options_of
+from ouzel.options.records import ENVIRONMENT_PREFIX, RECORDS, converted, list_options
 from ouzel.options.seen_files import SeenFiles
 from ouzel.terminal.suggestion import did_you_mean
 
-CONFIG_DESCRIPTION = "A YAML file with any of these options as keys; also OUZEL_CONFIG."
+CONFIG_DESCRIPTION = "A YAML file of options; also OUZEL_CONFIG."
 _UNREAD_MODELS = (
-    "--config {path}: its `models` do not count, as --model or OUZEL_MODELS names others"
+    "--config {path}: its `models` are ignored, since --model or OUZEL_MODELS names models"
 )
-_OVMS_DEFAULTS = {  # OpenVINO Model Server's
+_OVMS_DEFAULTS = {  # defaults of OpenVINO Model Server
     "allowed_origins": ["*"],
     "lenient_formats": True,
     "strict_max_tokens": True,
@@ -42,33 +42,35 @@ _OVMS_DEFAULTS = {  # OpenVINO Model Server's
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Holds all that the user asked for; `model`, `engine` and `vllm` are of the model that is started or asked for."""
+    """Holds all options of a command line.
+
+    `model`, `engine` and `vllm` are the options of one model: the first one, or the model for which
+    `of` was called.
+    """
 
     model: ModelConfig
     models: ModelsConfig
     engine: EngineConfig
     vllm: VllmConfig
-    given: frozenset[str]  # those of the model that somebody wrote
+    given: frozenset[str]  # options of the model that the user wrote
     limits: LimitsConfig
     media: MediaConfig
     server: ServerConfig
     store: StoreConfig
     observability: ObservabilityConfig
-    all_models: tuple[ModelSettings, ...]  # of a server
-    values: Mapping[str, Any] = field(
-        repr=False
-    )  # by option, as they were written: for models that come later
-    has_file: bool  # some may be from --config, or models from OVMS's --config_path
-    remarks: tuple[str, ...] = ()  # for the log
-    warnings: tuple[str, ...] = ()  # for the log, too
-    problems: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by the name of a model that cannot be read
-    seen_files: SeenFiles = field(default_factory=SeenFiles)  # that are read again when they change
-    directive: Directive | None = None  # runs before a server starts, or instead of it
+    all_models: tuple[ModelSettings, ...]  # every model of a server
+    # Values as the user wrote them; models that are loaded later start from them.
+    values: Mapping[str, Any] = field(repr=False)
+    has_file: bool  # --config, or --config_path of OVMS, named a file
+    remarks: tuple[str, ...] = ()  # log lines of level info
+    warnings: tuple[str, ...] = ()  # log lines of level warning
+    # Errors by the name of the model that could not be read from a file.
+    problems: Mapping[str, str] = field(default_factory=dict)
+    seen_files: SeenFiles = field(default_factory=SeenFiles)  # files to read again when they change
+    directive: Directive | None = None  # an action before a server starts, or instead of it
 
     def of(self, settings: ModelSettings) -> "Options":
-        """Returns those of one of the models."""
+        """Returns the options with one of the models in `model`, `engine` and `vllm`."""
         return replace(
             self,
             model=settings.model,
@@ -79,20 +81,20 @@ class Options:
 
 
 def known_flags() -> list[str]:
-    """Returns every flag that may be written, those that switch something off included."""
+    """Returns every flag, with `--no-` forms of options that are on or off."""
     options = [
-        option for record in RECORDS for option in options_of(record) if option.name != "model"
+        option for record in RECORDS for option in list_options(record) if option.name != "model"
     ]
     negations = [f"--no-{option.flag[2:]}" for option in options if option.is_flag]
     return ["--config", "--help", *(option.flag for option in options), *negations]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Adds every option as a flag; the default is absence, so that the environment and the file can speak."""
+    """Adds every option as a flag without a default: environment and file may set it too."""
     parser.add_argument("--config", default=argparse.SUPPRESS)
     for record in RECORDS:
-        for option in options_of(record):
-            if option.name != "model":  # positional
+        for option in list_options(record):
+            if option.name != "model":  # MODEL is no flag
                 action = (
                     argparse.BooleanOptionalAction
                     if option.is_flag
@@ -110,13 +112,18 @@ def read_options(
     environment: Mapping[str, str] | None = None,
     ovms_files: OvmsFiles | None = None,
 ) -> Options:
-    """Merges them: flags over environment over file over the profile's settings over defaults. Raises InvalidOption."""
+    """Merges the options of all sources and checks them.
+
+    Flags beat the environment, which beats the options file, which beats the settings of a profile,
+    which beat the defaults. Raises InvalidOption.
+    """
     flags = {name: value for name, value in arguments.items() if value is not None}
     in_file: dict[str, Any] = {}
     environment = os.environ if environment is None else environment
     config_path = flags.pop("config", None) or environment.get(ENVIRONMENT_PREFIX + "CONFIG")
     if config_path:
-        from ouzel.options.file import read_options_file  # noqa: PLC0415  YAML is slow to import, seldom needed
+        # YAML is slow to import and rarely needed.
+        from ouzel.options.file import read_options_file  # noqa: PLC0415
 
         in_file = read_options_file(Path(config_path))
     in_environment = _read_environment(environment)
@@ -147,7 +154,7 @@ def _merged(
     *,
     has_file: bool,
 ) -> Options:
-    """Raises InvalidOption."""
+    """Applies the profile, converts the values to records and checks them."""
     remarks = _remarks_on_variables(environment)
     if values.get("profile") == "lmi":
         lmi_values, lmi_remarks = read_lmi_settings(environment, str(values.get("model", "")))
@@ -190,9 +197,9 @@ def _merged(
 def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for record in RECORDS:
-        for option in options_of(record):
+        for option in list_options(record):
             text = environment.get(option.variable, "").strip()
-            if text:  # an empty variable is an absent one, as in compose files
+            if text:  # an empty variable counts as unset, as in compose files
                 values[option.name] = (
                     [part.strip() for part in text.split(",")] if option.is_list else text
                 )
@@ -200,8 +207,11 @@ def _read_environment(environment: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
-    """Names variables that are nearly an option's; others may be a program's, as Kubernetes' OUZEL_SERVICE_HOST."""
-    known = {option.variable for record in RECORDS for option in options_of(record)} | {
+    """Returns a log line for each variable that is nearly an option's, with the option's name.
+
+    Other variables may belong to another program, as OUZEL_SERVICE_HOST to Kubernetes.
+    """
+    known = {option.variable for record in RECORDS for option in list_options(record)} | {
         ENVIRONMENT_PREFIX + "CONFIG"
     }
     strangers = [
@@ -216,5 +226,5 @@ def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
 def _check_demo(values: dict[str, Any]) -> None:
     if values.get("model") and "demo" in values:
         raise InvalidOption(
-            f"--demo: needs that no model is named, given the model {values['model']!r}"
+            f"--demo: must not stand beside MODEL, given the model {values['model']!r}"
         )

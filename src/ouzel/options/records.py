@@ -1,14 +1,9 @@
-"""What the records of `ouzel.config` say of each option, as the command line needs it."""
+"""Describes every field of the records of `ouzel.config` as an option of the command line."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import (
-    Any,
-    TypeVar,
-    get_args,
-    get_type_hints,
-)  # Any: option values are typed by msgspec.convert
+from typing import Any, TypeVar, get_args, get_type_hints  # Any: values before msgspec.convert
 
 import msgspec
 from msgspec import inspect
@@ -38,7 +33,7 @@ RECORDS = (
     ObservabilityConfig,
 )
 ENVIRONMENT_PREFIX = "OUZEL_"
-_FLAGS = {"models": "--model"}  # that are not the name of their option
+_FLAGS = {"models": "--model"}  # flags whose name differs from the name of their option
 _METAVARS = {"models": "NAME=MODEL"}
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -46,16 +41,16 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Describes one field of one record, as the command line needs it."""
+    """Describes one field of one record."""
 
     name: str
     flag: str
     variable: str  # the environment variable
     description: str
-    default_text: str  # for people
+    default_text: str  # the default, as help shows it
     heading: str
     choices: tuple[str, ...]
-    allowed: str  # the values that its type allows, in words; empty if the type has none
+    allowed: str  # a phrase about the allowed values; empty if the type has none
     metavar: str
     is_flag: bool
     is_list: bool
@@ -64,7 +59,7 @@ class Option:
 
     @property
     def invocation(self) -> str:
-        """Returns `--max-num-seqs N`, or `--[no-]store` for what is on or off."""
+        """Returns `--max-num-seqs N`, or `--[no-]store` for an option that is on or off."""
         return f"--[no-]{self.flag[2:]}" if self.is_flag else f"{self.flag} {self.metavar}"
 
     @property
@@ -75,13 +70,13 @@ class Option:
         return f"{self.description} ({'; '.join([*facts, f'default: {self.default_text}'])})"
 
 
-def flag_of(name: str) -> str:
+def format_flag(name: str) -> str:
     return _FLAGS.get(name) or "--" + name.replace("_", "-")
 
 
 @cache
-def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
-    """Returns the record's fields; a field without a description is a mistake of ours."""
+def list_options(record: type[msgspec.Struct]) -> tuple[Option, ...]:
+    """Returns the options of a record; every field must have a description."""
     struct = inspect.type_info(record)
     assert isinstance(struct, inspect.StructType)
     choices = {
@@ -94,7 +89,7 @@ def options_of(record: type[msgspec.Struct]) -> tuple[Option, ...]:
 
 
 def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Option:
-    """`choices` are in the order of the record, since msgspec sorts them."""
+    """Describes one field; `choices` has the record's order, which msgspec does not keep."""
     alternatives = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
     described = alternatives[0]
     assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
@@ -105,7 +100,7 @@ def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Opt
     last_word = field.name.upper().rpartition("_")[2]
     return Option(
         name=field.name,
-        flag=flag_of(field.name),
+        flag=format_flag(field.name),
         variable=ENVIRONMENT_PREFIX + field.name.upper(),
         description=schema["description"],
         default_text=_default_text(field.default) or schema["unset"],
@@ -122,7 +117,7 @@ def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Opt
 
 
 def _default_text(default: object) -> str:
-    """Returns what help shows of a default; nothing for an empty one."""
+    """Returns a default as help shows it; an empty text for an empty default."""
     match default:
         case None:
             return ""
@@ -137,7 +132,8 @@ def _default_text(default: object) -> str:
 
 
 def _allowed_values(kind: inspect.Type) -> str:
-    """Describes the values that the type allows, as in "must be a whole number from 1 to 65535"; empty for others."""
+    """Returns a phrase like "must be a whole number from 1 to 65535"; empty for other types."""
+    "empty for others."
     words = ""
     match kind:
         case inspect.IntType():
@@ -170,18 +166,22 @@ def _number(bound: float) -> str:
 
 
 def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
-    """Makes a record of those values that are its own. Raises InvalidValue, which names the one at fault."""
+    """Makes a record of those values whose names are fields of the record.
+
+    Raises InvalidValue, which names the wrong option.
+    """
+    "at fault."
     names = record.__struct_fields__
     for name in names:
         if name in values:
             try:
                 msgspec.convert({name: values[name]}, record, strict=False)
             except msgspec.ValidationError as error:
-                [option] = [option for option in options_of(record) if option.name == name]
+                [option] = [option for option in list_options(record) if option.name == name]
                 reason = str(error).partition(" - at ")[0]
                 if option.choices:
                     reason = f"must be one of {', '.join(option.choices)}"
-                elif reason.startswith("Expected ") and option.allowed:  # the words of the library
+                elif reason.startswith("Expected ") and option.allowed:  # a message of msgspec
                     reason = option.allowed
                 value = "a value that is not shown" if option.is_secret else repr(values[name])
                 raise InvalidValue(name, option.flag, f"{reason}, given {value}") from error

@@ -1,22 +1,22 @@
-"""Files that were read are looked at from time to time: what has changed is read again."""
+"""Notices changes of files that were read, by their time, size and inode."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-Stamp = tuple[int, int, int] | None  # time, size and inode; None where there is no file
+Stamp = tuple[int, int, int] | None  # time, size and inode; None: the file does not exist
 
 
 @dataclass(frozen=True, slots=True)
 class SeenFiles:
-    stamps: Mapping[Path, Stamp] = field(default_factory=dict)  # as they were before they were read
-    every_s: float = 0.0  # 0: they are not looked at again
+    stamps: Mapping[Path, Stamp] = field(default_factory=dict)  # taken before the files were read
+    every_s: float = 0.0  # seconds between two looks; 0: never look again
 
     def stamps_now(self) -> Mapping[Path, Stamp]:
-        return {path: stamp_of(path) for path in self.stamps}
+        return {path: read_stamp(path) for path in self.stamps}
 
 
-def stamp_of(path: Path) -> Stamp:
+def read_stamp(path: Path) -> Stamp:
     try:
         status = path.stat()
     except OSError:

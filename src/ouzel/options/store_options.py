@@ -1,4 +1,4 @@
-"""Commands that serve nothing have few options; the environment and the config file say the rest, as for serve."""
+"""Defines the few flags of commands that serve no model; environment and file set the rest."""
 
 import argparse
 
@@ -6,19 +6,19 @@ from ouzel.terminal.one_line_parser import OneLineParser
 
 
 def store_parser(command: str, description: str) -> OneLineParser:
-    """Returns a parser that knows where our cache is."""
+    """Returns a parser with the flag of Ouzel's cache directory."""
     parser = OneLineParser(prog=f"ouzel {command}", description=description, allow_abbrev=False)
     parser.add_argument(
         "--cache-dir",
         metavar="DIR",
         default=argparse.SUPPRESS,
-        help="where compressed weights are kept (default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel)",
+        help="directory of compressed weights (default: $XDG_CACHE_HOME/ouzel or ~/.cache/ouzel)",
     )
     return parser
 
 
 def add_log_options(parser: OneLineParser) -> None:
-    for flag, text in (("--log-level", "what is logged"), ("--log-format", "text or json")):
+    for flag, text in (("--log-level", "lowest level to log"), ("--log-format", "text or json")):
         parser.add_argument(flag, default=argparse.SUPPRESS, help=f"{text}, as for ouzel serve")
 
 
@@ -27,5 +27,6 @@ def add_text_option(parser: OneLineParser) -> None:
         "--calibration-text",
         metavar="FILE",
         default="",
-        help="a text like the prompts and answers to come; its first 12,288 tokens count (default: a text of Ouzel's)",
+        help="a text similar to the expected prompts and answers; the first 12,288 tokens count "
+        "(default: a text of Ouzel)",
     )

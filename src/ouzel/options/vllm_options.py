@@ -1,6 +1,7 @@
-"""What a model's options mean where vLLM is its engine: which become arguments of vLLM's, and which are refused.
+"""Maps the options of a model to arguments of vLLM, and refuses options that vLLM does not have.
 
-An option that somebody wrote is honoured or refused, never ignored. One that nobody wrote leaves vLLM its own default.
+An option that the user wrote is honoured or refused, never ignored. An option that nobody wrote
+leaves vLLM its own default.
 """
 
 from collections.abc import Collection, Mapping
@@ -10,9 +11,9 @@ import msgspec
 
 from ouzel.config import EngineConfig, ModelConfig, VllmConfig
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.records import flag_of
+from ouzel.options.records import format_flag
 
-# Options of the OpenVINO engine, in groups: vectors and adapters, weights and speculation, the rest.
+# Options that only the OpenVINO engine has.
 _OF_OPENVINO = (
     *("lora", "max_loras", "max_lora_rank", "matryoshka", "pooling", "normalize", "truncate"),
     *("max_document_chunks", "draft_model", "mtp", "weights", "recompress", "device"),
@@ -31,14 +32,14 @@ _OF_A_SERVER = (
 _DTYPES = {"auto": "auto", "bf16": "bfloat16", "f16": "float16", "f32": "float32"}
 _CACHE_DTYPES = {"auto": "auto", "bf16": "bfloat16", "f16": "float16"}
 
-# What --engine-args may not hold: an option of ours says it, or our answers would be others than they say.
+# Arguments that --engine-args must not set, and the options that set them.
 _OWN_OPTIONS: Mapping[str, str] = {
     "model": "MODEL",
     "dtype": "--precision",
     "kv_cache_memory_bytes": "--kv-cache-gib",
     "enable_prefix_caching": "--prefix-caching",
     **{
-        name: flag_of(name)
+        name: format_flag(name)
         for name in (
             *("tensor_parallel_size", "gpu_memory_utilization", "max_model_len", "max_num_seqs"),
             *("max_num_batched_tokens", "max_logprobs"),
@@ -55,7 +56,9 @@ _FIXED = (
 def check_vllm(
     vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]
 ) -> None:
-    """Checks the options of a model that vLLM serves; `given` names the options that the user wrote.
+    """Checks the options of a model that vLLM serves.
+
+    `given` names the options that the user wrote.
 
     Raises InvalidOption.
     """
@@ -65,7 +68,7 @@ def check_vllm(
         if vllm.engine != "vllm" and "engine" in given:
             raise InvalidOption(f"--engine: must be vllm beside --engine-url, given {vllm.engine}")
         refused = (*_OF_OPENVINO, *_OF_THE_ENGINE, *_OF_A_CHILD)
-        _refuse(given, refused, "is not for --engine-url, whose server has its own")
+        _refuse(given, refused, "is not for --engine-url, whose server has its own options")
         return
     if not vllm.engine_python:
         raise InvalidOption("--engine vllm: needs --engine-python, or --engine-url")
@@ -75,7 +78,7 @@ def check_vllm(
         raise InvalidOption(
             f"--engine-python: must be a Python interpreter, given {vllm.engine_python!r}"
         )
-    arguments_of(vllm, model, engine, given)
+    read_engine_arguments(vllm, model, engine, given)
 
 
 def check_without_vllm(given: Collection[str]) -> None:
@@ -86,13 +89,13 @@ def check_without_vllm(given: Collection[str]) -> None:
 def _refuse(given: Collection[str], names: Collection[str], reason: str) -> None:
     for name in names:
         if name in given:
-            raise InvalidOption(f"{flag_of(name)}: {reason}")
+            raise InvalidOption(f"{format_flag(name)}: {reason}")
 
 
-def arguments_of(
+def read_engine_arguments(
     vllm: VllmConfig, model: ModelConfig, engine: EngineConfig, given: Collection[str]
 ) -> dict[str, object]:
-    """Returns those of vLLM's EngineArgs that the options say. Raises InvalidOption."""
+    """Returns the arguments of vLLM's EngineArgs that the options set. Raises InvalidOption."""
     arguments: dict[str, object] = {
         "tensor_parallel_size": vllm.tensor_parallel_size,
         "enable_prefix_caching": engine.prefix_caching,
@@ -114,7 +117,8 @@ def arguments_of(
 def _mapped(name: str, value: str, words: Mapping[str, str]) -> str:
     if value not in words:
         raise InvalidOption(
-            f"{flag_of(name)}: must be one of {', '.join(words)} with --engine vllm, given {value}"
+            f"{format_flag(name)}: must be one of {', '.join(words)} with --engine vllm, "
+            f"given {value}"
         )
     return words[value]
 
@@ -130,9 +134,9 @@ def _further(vllm: VllmConfig) -> dict[str, object]:
         ) from error
     for name, value in arguments.items():
         if name in _OWN_OPTIONS:
-            raise InvalidOption(f"--engine-args: {name} is said by {_OWN_OPTIONS[name]}")
+            raise InvalidOption(f"--engine-args: {name} is set by {_OWN_OPTIONS[name]}")
         if name in _FIXED:
-            raise InvalidOption(f"--engine-args: {name} is not free: answers depend on it")
+            raise InvalidOption(f"--engine-args: {name} must not be set: answers depend on it")
         if name == "kv_cache_dtype" and value in _CACHE_DTYPES.values():
-            raise InvalidOption("--engine-args: kv_cache_dtype is said by --kv-cache-dtype")
+            raise InvalidOption("--engine-args: kv_cache_dtype is set by --kv-cache-dtype")
     return arguments

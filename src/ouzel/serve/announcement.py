@@ -1,4 +1,4 @@
-"""A server that has begun to listen tells a person where, what it serves and who may use it."""
+"""Prints the address of the server and its models, and logs the accepted API keys."""
 
 import logging
 import shlex
@@ -19,20 +19,18 @@ from ouzel.serve.listener import Listener
 
 logger = logging.getLogger(__name__)
 
-_MAX_ADDRESSES = 4  # machines with containers have an address for each network of theirs
+_MAX_ADDRESSES = 4  # a machine with containers has an address for each of their networks
 
 
 def announce(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> None:
     """Prints the models and the address with a command to try, and logs who may use them."""
     if server.api_key:
         known = ", ".join(fingerprint(key_id(key.encode())) for key in server.api_key)
-        logger.info(
-            "fingerprints of the API keys, in the order in which they were given: %s", known
-        )
+        logger.info("fingerprints of the API keys, in their order in the options: %s", known)
     elif _is_open(listener):
         logger.warning(
-            "everybody who reaches %s may use this server, since it has no API key: set OUZEL_API_KEY or "
-            "--api-key-file, or listen with --host 127.0.0.1",
+            "no API key is set: every client that reaches %s may use this server; set "
+            "OUZEL_API_KEY or --api-key-file, or listen with --host 127.0.0.1",
             listener.address,
         )
     sys.stdout.write(_text(models, listener, server))
@@ -50,7 +48,7 @@ def _text(models: Sequence[ServedModel], listener: Listener, server: ServerConfi
         lines += [f"From other machines: {', '.join(elsewhere)}"]
     lines += ["", f"  {_command(models[0], listener, server)}"]
     if listener.tls is not None:
-        lines += ["  (curl needs --cacert FILE where it does not know who issued the certificate)"]
+        lines += ["  (add --cacert FILE if curl does not know the issuer of the certificate)"]
     if server.playground and listener.unix is None:
         lines += ["", f"  In a browser: {listener.url}/"]
     return "\n".join([*lines, "", ""])
@@ -62,9 +60,8 @@ def _command(model: ServedModel, listener: Listener, server: ServerConfig) -> st
     if listener.unix is not None:
         command.append(f"--unix-socket {shlex.quote(listener.address)}")
     if server.api_key:
-        command.append(
-            '-H "Authorization: Bearer $API_KEY"'
-        )  # the shell's variable: keys are not shown
+        # The shell inserts the variable: keys are not printed.
+        command.append('-H "Authorization: Bearer $API_KEY"')
     command.append(f"-d {shlex.quote(msgspec.json.encode(example.body).decode())}")
     return " ".join(command)
 
@@ -75,7 +72,7 @@ def _is_open(listener: Listener) -> bool:
 
 
 def _urls_elsewhere(listener: Listener) -> list[str]:
-    """Returns the URLs for other machines if the listener takes connections at every address of this machine."""
+    """Returns URLs for other machines if the listener takes connections on all interfaces."""
     host, port = listener.socket.getsockname()[:2]
     if not ip_address(host).is_unspecified:
         return []

@@ -1,4 +1,4 @@
-"""A draft model is loaded beside the model for which it drafts; the engine's process does it."""
+"""Loads a draft model beside its model, in the engine's process."""
 
 import json
 from pathlib import Path
@@ -13,37 +13,40 @@ from ouzel.errors import ModelLoadError
 from ouzel.types.engine_info import EngineInfo
 
 
-def draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) -> ModelRunner:
-    """Loads the draft model. Raises ModelLoadError where it cannot draft for this one."""
+def create_draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) -> ModelRunner:
+    """Loads the draft model. Raises ModelLoadError if it does not fit the model."""
     directories = Path(model.model), Path(model.draft_model)
-    of_large, of_draft = map(tokens_of, directories)
+    of_large, of_draft = map(read_token_ids, directories)
     if of_large != of_draft:
         differing = sum(
             of_large.get(each) != of_draft.get(each) for each in of_large.keys() | of_draft.keys()
         )
         raise ModelLoadError(
-            f"draft_model: its tokens must be those of the model, but {differing} of {len(of_large)} differ in "
-            f"{directories[1]}"
+            f"draft_model: must have the tokens of the model, but {differing} of {len(of_large)} "
+            f"differ in {directories[1]}"
         )
     alone = {"draft_model": "", "max_model_len": None, "lora": (), "max_loras": None}
     config = msgspec.structs.replace(model, model=model.draft_model, **alone)
-    # The model decides what comes, and no answer depends on the bits of a draft.
+    # No answer depends on the bits of a draft: the model accepts or rejects each token.
     engine = msgspec.structs.replace(engine, deterministic=False)
     runner = create_runner(config, engine, num_blocks=large.num_blocks)
     info = runner.info
     if info.num_state_slots:
         raise ModelLoadError(
-            f"draft_model: a {info.model_type} has recurrent layers, and cannot draft"
+            f"draft_model: must have no recurrent layers, given a {info.model_type}"
         )
     if info.block_size != large.block_size:
         raise ModelLoadError(
-            f"draft_model: its blocks have {info.block_size} tokens, the model's {large.block_size}"
+            f"draft_model: must have blocks of {large.block_size} tokens, found {info.block_size}"
         )
     return runner
 
 
-def tokens_of(directory: Path) -> dict[str, int]:
-    """Returns the ids of all tokens by their texts. Raises ModelLoadError where there is no tokenizer.json to tell."""
+def read_token_ids(directory: Path) -> dict[str, int]:
+    """Returns the id of each token of `tokenizer.json` by its text.
+
+    Raises ModelLoadError if the file is missing or broken.
+    """
     path = directory / "tokenizer.json"
     try:
         content = json.loads(read_tokenizer_json(path))
@@ -52,7 +55,7 @@ def tokens_of(directory: Path) -> dict[str, int]:
             f"draft_model: the tokens of {path} cannot be compared: {error}"
         ) from error
     vocabulary = content.get("model", {}).get("vocab", {})
-    if isinstance(vocabulary, list):  # of a unigram model, as pairs of text and score
+    if isinstance(vocabulary, list):  # a unigram model: pairs of text and score
         vocabulary = {text: token_id for token_id, (text, _) in enumerate(vocabulary)}
     return dict(vocabulary) | {
         token["content"]: token["id"] for token in content.get("added_tokens", [])

@@ -1,4 +1,4 @@
-"""`EngineSpec` names these factories: they run in the engine's process."""
+"""Makes the OpenVINO engine in its process; `EngineSpec` names the factory."""
 
 import logging
 from collections.abc import Mapping
@@ -27,30 +27,32 @@ from ouzel.engine.pooling_engine import PoolingEngine
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.errors import ModelLoadError
 from ouzel.grammar.vocabulary import JsonObject, special_token_ids
-from ouzel.serve.draft_engine import draft_runner
+from ouzel.serve.draft_engine import create_draft_runner
 from ouzel.types.engine_messages import AdapterFailed
 
 logger = logging.getLogger(__name__)
 
 
 class _AddedTokens(msgspec.Struct):
-    """Holds these of `tokenizer.json`; decoding the vocabulary, too, takes a sixth of a second."""
+    """Holds the added tokens of `tokenizer.json`; reading the vocabulary would take 0.17 s more."""
 
     added_tokens: list[JsonObject] = []
 
 
 def openvino_engine(options: dict[str, object]) -> Engine:
-    """`options` holds the fields of ModelConfig, whose `model` is a local directory, and of EngineConfig.
+    """Makes the engine of a model.
 
-    Of several engines each has its `memory_share` of the free memory. `free_bytes` is that memory at the time when the
-    engines were described: it is the same number for all of them, and for an engine that replaces one of them.
+    `options` holds a ModelConfig (`model`, whose path is a local directory) and an EngineConfig
+    (`engine`); the engine's `memory_share` of the free memory (1.0: all of it); and `free_bytes`,
+    the free memory when all engines of the server were described, so that it is the same for each of
+    them and for a replacement.
     """
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
     directory = Path(model.model)
     if is_encoder(directory):
         return PoolingEngine(create_encoder_runner(model, engine))
-    with ThreadPoolExecutor(1) as threads:  # it takes most of a second for a large vocabulary
+    with ThreadPoolExecutor(1) as threads:  # reading a large vocabulary takes most of a second
         reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
         share = msgspec.convert(options.get("memory_share", 1.0), float)
         free_bytes = msgspec.convert(options.get("free_bytes"), int | None)
@@ -67,7 +69,7 @@ def openvino_engine(options: dict[str, object]) -> Engine:
         runner,
         prefix_caching=engine.prefix_caching,
         grammars=grammars,
-        speculation=speculation_of(model, engine, runner),
+        speculation=read_speculation(model, engine, runner),
         store=prefix_store(runner, engine),
     )
     load_adapters(core, read_adapters(model.lora))
@@ -75,7 +77,7 @@ def openvino_engine(options: dict[str, object]) -> Engine:
 
 
 def load_adapters(engine: EngineCore, paths: Mapping[str, str]) -> None:
-    """Loads those that are there from the start. Raises ModelLoadError."""
+    """Loads the adapters of the options before the first request. Raises ModelLoadError."""
     for name, path in paths.items():
         engine.adapters.load(name, path)
     while engine.has_unfinished():
@@ -86,18 +88,24 @@ def load_adapters(engine: EngineCore, paths: Mapping[str, str]) -> None:
             raise ModelLoadError(f"lora {event.name}={paths[event.name]}: {event.message}")
 
 
-def speculation_of(
+def read_speculation(
     model: ModelConfig, engine: EngineConfig, runner: ModelRunner
 ) -> Speculation | None:
-    """Returns None where nothing is to be guessed. Raises ModelLoadError."""
+    """Returns the sources of proposals, or None if the options name none.
+
+    Raises ModelLoadError.
+    """
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
-    draft = draft_runner(model, engine, runner.info) if model.draft_model else None
+    draft = create_draft_runner(model, engine, runner.info) if model.draft_model else None
     return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp)
 
 
 def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:
-    """Returns None where nothing outlives the engine. Raises ModelLoadError."""
+    """Opens the directory of the prefix cache; returns None without one.
+
+    Raises ModelLoadError.
+    """
     if not engine.prefix_cache_dir:
         return None
     assert isinstance(runner, StorableRunner)
@@ -107,15 +115,18 @@ def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | Non
 
 
 def expected_vocab_size(directory: Path) -> int:
-    """Returns the width of the logits as config.json has it, and 0 when it does not say, or is refused elsewhere."""
+    """Returns the number of logits in config.json; 0 if it is missing or invalid.
+
+    The backend reports an invalid number.
+    """
     config = read_config_json(directory)
-    text = config.get("text_config")  # of a checkpoint of several modes
+    text = config.get("text_config")  # the key of checkpoints that read images too
     declared = (text if isinstance(text, dict) else config).get("vocab_size")
     return declared if isinstance(declared, int) and 0 <= declared <= MAX_VOCAB_SIZE else 0
 
 
 def grammar_tokenizer(directory: Path, vocab_size: int) -> GrammarTokenizer | None:
-    """Returns None when grammars cannot be honoured with this tokenizer; the log says why."""
+    """Returns the tokenizer for grammars, or None, with a warning, if it does not support them."""
     path = directory / "tokenizer.json"
     try:
         text = read_tokenizer_json(path)

@@ -1,4 +1,4 @@
-"""An engine is described here, to be made in a process of its own."""
+"""Describes the engines of a model, which start in processes of their own."""
 
 import logging
 import os
@@ -10,7 +10,7 @@ from ouzel.config import EngineConfig
 from ouzel.engine_client import EngineClient, EnginePool, Engines, EngineSpec
 from ouzel.machine.free_memory import available_bytes
 from ouzel.machine.machine import quota_cores
-from ouzel.machine.processors import num_processors, shares_of_processors, shares_of_quota
+from ouzel.machine.processors import divide_processors, divide_quota, num_processors
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.options import Options
 
@@ -18,10 +18,10 @@ logger = logging.getLogger(__name__)
 
 
 def make_engines(options: Options, local: LocalModel, *, memory_share: float = 1.0) -> Engines:
-    """Returns the engine of a model, or several, before their start; whoever asks for them closes them."""
+    """Returns the engine of a model, or a pool of several; the caller starts and closes it."""
     start_link = None
     if options.vllm.engine_url:
-        from ouzel.serve.vllm_engine import link_to_server  # noqa: PLC0415  seldom needed
+        from ouzel.serve.vllm_engine import link_to_server  # noqa: PLC0415  rarely needed
 
         start_link = link_to_server(options, local)
     max_queued_requests = options.limits.max_queued_requests
@@ -47,9 +47,9 @@ def make_engines(options: Options, local: LocalModel, *, memory_share: float = 1
 
 
 def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
-    """Describes one for each replica. They have the `memory_share` together."""
+    """Describes an engine for each replica; together they have the `memory_share`."""
     if options.vllm.is_chosen:
-        from ouzel.serve.vllm_engine import child_spec  # noqa: PLC0415  seldom needed
+        from ouzel.serve.vllm_engine import child_spec  # noqa: PLC0415  rarely needed
 
         return [child_spec(options, local)]
     configs = engine_configs(options.engine)
@@ -58,20 +58,23 @@ def engine_specs(options: Options, local: LocalModel, memory_share: float) -> li
         return [engine_spec(options, local, configs[0], memory)]
     return [
         engine_spec(options, local, config, memory, processors=processors)
-        for config, processors in zip(configs, shares_of_processors(len(configs)), strict=True)
+        for config, processors in zip(configs, divide_processors(len(configs)), strict=True)
     ]
 
 
 def engine_configs(engine: EngineConfig) -> list[EngineConfig]:
-    """Returns one for each replica, with the threads that the container has time for where nobody says how many."""
+    """Returns the options of each replica.
+
+    Without `num_threads` in the options, the replicas share the CPU quota of the container.
+    """
     configs = [_replica_config(engine, number) for number in range(engine.replicas)]
     if engine.num_threads or not engine.device.startswith("CPU"):
         return configs
     quota = quota_cores()
-    shares = shares_of_quota(engine.replicas, quota, num_processors())
+    shares = divide_quota(engine.replicas, quota, num_processors())
     if any(shares):
         logger.info(
-            "the container may take the time of %g processors: %s threads",
+            "the CPU quota of the container is %g processors: %s threads",
             quota,
             " and ".join(map(str, shares)),
         )
@@ -82,7 +85,7 @@ def engine_configs(engine: EngineConfig) -> list[EngineConfig]:
 
 
 def _replica_config(engine: EngineConfig, number: int) -> EngineConfig:
-    """Divides what several engines cannot have in common: a directory is written by one of them."""
+    """Gives each replica a prefix cache directory of its own: only one engine may write to one."""
     if engine.replicas == 1 or not engine.prefix_cache_dir:
         return engine
     return msgspec.structs.replace(
@@ -100,7 +103,7 @@ def engine_spec(
     *,
     processors: tuple[int, ...] = (),
 ) -> EngineSpec:
-    """Names the factory rather than importing it: only the engine's process loads OpenVINO."""
+    """Describes one engine by the name of its factory: this process must not load OpenVINO."""
     draft = "" if local.draft is None else str(local.draft)
     model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
     return EngineSpec(

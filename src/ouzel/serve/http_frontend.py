@@ -1,4 +1,4 @@
-"""The front is the HTTP side of a server: it opens the model's texts, the store and the app, listens and drains."""
+"""The HTTP side of a server: it opens the store and the app, listens and drains."""
 
 import asyncio
 import logging
@@ -21,10 +21,10 @@ from ouzel.serve.announcement import announce
 from ouzel.serve.listener import Listener
 from ouzel.serve.metrics_port import serve_metrics_port
 from ouzel.serve.model_host import ModelHost
-from ouzel.serve.open_store import store_of
+from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.reloading import Reread, reloading
 from ouzel.serve.served_model import load_served_model
-from ouzel.serve.signals import first_of
+from ouzel.serve.signals import wait_for_first
 from ouzel.store.base import Store
 from ouzel.types.engine_info import EngineInfo
 
@@ -43,8 +43,8 @@ async def open_frontend(
     host: ModelHost,
     traces: "Traces | None",
 ) -> "HttpFrontend":
-    """Waits for the engine that is `starting`. Raises OuzelError."""
-    store = await store_of(options.store)
+    """Opens the store, and waits for the engine of the `starting` task. Raises OuzelError."""
+    store = await open_configured_store(options.store)
     try:
         model = await load_served_model(options, local, engine, starting)
     except BaseException:
@@ -77,36 +77,39 @@ class HttpFrontend:
 
     @property
     def app(self) -> ASGIApp:
-        """The whole API, for those who ask it without a server."""
+        """Returns the application of the whole API."""
         return self._app
 
     @property
     def catalogue(self) -> Catalogue:
-        """The models that are served."""
+        """Returns the served models."""
         return self._catalogue
 
     def add(self, model: ServedModel) -> None:
-        """Raises InvalidRequest where one of its names is taken."""
+        """Adds a model. Raises InvalidRequest if one of its names is taken."""
         self._catalogue.add(model)
 
     def serve_metrics_port(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
-        """Serves the probes and metrics on a port of their own, to the end of the drain. Raises CannotListen."""
+        """Serves health checks and metrics on a port of their own, until the drain is over.
+
+        Raises CannotListen.
+        """
         return serve_metrics_port(self._watching_app, self._options.limits, listener)
 
     def reloading(
         self, reread: Reread | None, hangups: asyncio.Event | None
     ) -> AbstractAsyncContextManager[None]:
-        """Reads the models' options again on SIGHUP, if that is possible, while the block runs."""
+        """Reloads the models on SIGHUP while the block runs, if there is a file of options."""
         return reloading(self._options, reread, hangups, self._changes, self._host)
 
     async def run(
         self, listener: Listener, *, stopping: asyncio.Event, force_stop: asyncio.Event
     ) -> None:
-        """Listens until `stopping`, then drains; `force_stop` cuts that short."""
+        """Listens until `stopping` is set, then drains; `force_stop` ends the drain at once."""
         options = self._options
         server = HttpServer(self._app, options.limits, listener.tls)
         serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
-        await first_of(serving, asyncio.create_task(server.listening.wait()))
+        await wait_for_first(serving, asyncio.create_task(server.listening.wait()))
         if serving.done():  # another process took the port while the model loaded
             await server.lifespan.shutdown()
             raise CannotListen(
@@ -117,36 +120,42 @@ class HttpFrontend:
             await serving
             raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
         announce([each.model for each in self._catalogue], listener, options.server)
-        await first_of(serving, asyncio.create_task(stopping.wait()))
-        hurry = asyncio.create_task(force_stop.wait())
-        await self._take_leave(hurry, serving)
+        await wait_for_first(serving, asyncio.create_task(stopping.wait()))
+        forcing = asyncio.create_task(force_stop.wait())
+        await self._announce_stop(forcing, serving)
         drain_timeout_s = options.limits.drain_timeout_s
         draining = asyncio.create_task(self._app.drain(drain_timeout_s))
-        await first_of(draining, hurry)
+        await wait_for_first(draining, forcing)
         if not draining.done():
             draining.cancel()
             await self._app.drain(0)
         server.should_exit = True
-        await first_of(serving, hurry)
+        await wait_for_first(serving, forcing)
         server.force_exit = True
         await serving
-        if hurry.done():
-            await server.lifespan.shutdown()  # uvicorn leaves it out when it is forced
+        if forcing.done():
+            await server.lifespan.shutdown()  # uvicorn skips it after a forced exit
 
-    async def _take_leave(self, *ends: asyncio.Task[Any]) -> None:
-        """Tells those that watch to send no more requests, and takes them until these have had the time to hear it."""
+    async def _announce_stop(self, *ends: asyncio.Task[Any]) -> None:
+        """Answers health checks with 503 for `drain_grace_s`, while requests are still taken.
+
+        Load balancers learn in this time to send no more requests.
+        """
         grace_s = self._options.limits.drain_grace_s
         if grace_s:
             logger.info(
-                "stopping: health checks are answered with 503, requests are taken for %.0f s more",
+                "stopping: health checks answer 503, requests are taken for %.0f s more",
                 grace_s,
             )
             for served in self._catalogue.bases:
                 served.model.engine.leave()
-            await first_of(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
+            await wait_for_first(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
 
     async def close(self) -> None:
-        """Closes the store; engines are closed first, since what they still make is kept. Then traces are sent."""
+        """Closes the store and sends the last traces.
+
+        The engines must be closed before, because their last results are stored.
+        """
         for served in self._catalogue.bases:
             await asyncio.to_thread(served.model.renderer.close)
         if self._store is not None:

@@ -1,4 +1,4 @@
-"""Other commands than `serve` ask the same API of a model in this process's engine, without listening anywhere."""
+"""Serves the API to commands like `ouzel chat` in their own process, without listening."""
 
 import os
 from collections.abc import AsyncGenerator, Sequence
@@ -11,7 +11,7 @@ from ouzel.config import ModelsConfig, ServerConfig, StoreConfig
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
-from ouzel.options.records import flag_of, options_of
+from ouzel.options.records import format_flag, list_options
 from ouzel.serve.command import apply_logging
 from ouzel.serve.model_host import ModelHost
 from ouzel.serve.open_models import CheckedModel, open_model
@@ -24,15 +24,13 @@ _ALSO_OF_SERVING = ("otlp_traces_endpoint", "metrics_port", "metrics_host")
 def read_own_model(
     arguments: Sequence[str], *, command: str, other_flags: Sequence[str] = ()
 ) -> tuple[Options, CheckedModel]:
-    """Reads MODEL and those options of `ouzel serve` that are not about serving; downloads where it must.
+    """Reads MODEL and the options of a model, and opens the model; a download may take minutes.
 
-    Raises OuzelError, and SystemExit where a text has been written.
+    Raises OuzelError. Raises SystemExit after it has printed the help, or the fault of a flag.
     """
     _refuse_flags_of_serving(arguments, command=command)
-    environment = {
-        "OUZEL_LOG_LEVEL": "warning",
-        **os.environ,
-    }  # what goes well need not be told between answers
+    # Log lines about normal work would stand between the answers.
+    environment = {"OUZEL_LOG_LEVEL": "warning", **os.environ}
     options = apply_logging(
         read_command_line(arguments, environment, command=command, other_flags=other_flags)
     )
@@ -41,7 +39,7 @@ def read_own_model(
 
 @asynccontextmanager
 async def in_process_app(options: Options, model: CheckedModel) -> AsyncGenerator[ApiClient, None]:
-    """Loads the model, and closes all at the end. Raises OuzelError."""
+    """Loads the model and yields a client of its API. Raises OuzelError."""
     host = ModelHost(options)
     front = None
     try:
@@ -59,21 +57,22 @@ async def in_process_app(options: Options, model: CheckedModel) -> AsyncGenerato
 
 
 def _refuse_flags_of_serving(arguments: Sequence[str], *, command: str) -> None:
-    """Raises InvalidOption for a flag that says who may ask a server, where it listens or what it keeps.
+    """Refuses flags about listening, access and storage, which only a server has.
 
-    The environment and the file of options may hold such: they are those of a server too, and are left out here.
+    The environment and the options file may hold such options: a server shares them.
+    Raises InvalidOption.
     """
-    names = [option.name for record in _OF_SERVING for option in options_of(record)]
-    flags = {flag_of(name) for name in (*names, *_ALSO_OF_SERVING)}
+    names = [option.name for record in _OF_SERVING for option in list_options(record)]
+    flags = {format_flag(name) for name in (*names, *_ALSO_OF_SERVING)}
     for argument in arguments:
         flag = argument.partition("=")[0]
         if flag in flags or flag.replace("--no-", "--", 1) in flags:
             raise InvalidOption(
-                f"{flag}: is an option of ouzel serve; ouzel {command} listens nowhere, keeps nothing"
+                f"{flag}: is an option of ouzel serve; ouzel {command} does not listen or store"
             )
 
 
 def _unserved(options: Options) -> Options:
-    """Who is in this process needs no key, and nothing that it asks is to be found in the store of a server."""
+    """Returns the options of the first model without keys and store."""
     alone = options.all_models[:1]
     return replace(options, all_models=alone, server=ServerConfig(), store=StoreConfig(store=False))

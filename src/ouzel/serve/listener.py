@@ -1,7 +1,7 @@
-"""A server listens on a port or a unix socket, with TLS or without.
+"""Binds the address of the server: a port or a unix socket, with TLS or without.
 
-The address is taken when the process starts, so that one in use is reported at once, and listened on when the model is
-loaded: a connection means a served model.
+The address is bound when the process starts, so that an address in use is reported at once. The
+socket listens when the model is loaded: a client that connects finds a served model.
 """
 
 import contextlib
@@ -19,14 +19,15 @@ from ouzel.options.invalid_option import CannotListen
 from ouzel.serve.tls import tls_context
 
 _HINTS = {
-    errno.EADDRINUSE: "; end the program that listens there, or choose another port with {flag} (0: any that is free)",
+    errno.EADDRINUSE: "; stop the program that listens there, or choose another port with {flag} "
+    "(0: a free port)",
     errno.EADDRNOTAVAIL: "; no network interface of this machine has this address",
     errno.EACCES: "; ports below 1024 need privileges: choose another with {flag}",
 }
 
 
 class UnixPath:
-    """Remembers where our unix socket was bound: a later server may take the place of one that still loads."""
+    """Removes a bound unix socket, unless a later server has replaced it."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -42,16 +43,16 @@ class UnixPath:
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Holds its address and does not listen yet."""
+    """A bound socket, which does not listen yet."""
 
     socket: socket.socket
     tls: ssl.SSLContext | None
-    address: str  # as messages name it
+    address: str  # the text of messages
     unix: UnixPath | None = None
 
     @property
     def url(self) -> str:
-        """Returns what a person on this machine types."""
+        """Returns the URL by which a client on this machine reaches the server."""
         scheme = "http" if self.tls is None else "https"
         if self.unix is not None:
             return f"{scheme}://localhost"
@@ -99,7 +100,7 @@ def _bind_api(config: ServerConfig) -> Iterator[Listener]:
 
 
 def _identity(path: Path) -> tuple[int, int] | None:
-    """Inode numbers are used again."""
+    """Returns inode and modification time, since inode numbers are reused; None without a file."""
     try:
         found = path.lstat()
     except OSError:
@@ -137,13 +138,16 @@ def _bind_unix(path: Path) -> socket.socket:
 
 
 def _remove_stale(path: Path) -> None:
-    """Removes the socket of a server that is gone. Raises CannotListen where one listens or a file is in the way."""
+    """Removes the socket of a server that is gone.
+
+    Raises CannotListen if a server listens on it, or the path is another file.
+    """
     try:
         mode = path.lstat().st_mode
     except FileNotFoundError:
         return
     if not stat.S_ISSOCK(mode):
-        raise CannotListen(f"cannot listen on {path}: there is a file that is no socket")
+        raise CannotListen(f"cannot listen on {path}: the path is a file, and no socket")
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as probe:
         probe.setblocking(False)
         try:

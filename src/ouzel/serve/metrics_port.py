@@ -1,4 +1,4 @@
-"""Probes and metrics have a port of their own where one is asked for, which no client of the model needs to reach."""
+"""Serves metrics and health checks on a port of their own, apart from the clients."""
 
 import asyncio
 import sys
@@ -13,14 +13,14 @@ from ouzel.config import LimitsConfig
 from ouzel.options.invalid_option import CannotListen
 from ouzel.serve.descriptors import MAX_WATCHING
 from ouzel.serve.listener import Listener
-from ouzel.serve.signals import first_of
+from ouzel.serve.signals import wait_for_first
 
 
 @asynccontextmanager
 async def serve_metrics_port(
     app: ASGIApp, limits: LimitsConfig, listener: Listener | None
 ) -> AsyncGenerator[None, None]:
-    """Serves while the block runs, if there is a listener. Raises CannotListen."""
+    """Serves `app` on the listener, if there is one, while the block runs. Raises CannotListen."""
     if listener is None:
         yield
         return
@@ -32,7 +32,7 @@ async def serve_metrics_port(
         app, msgspec.structs.replace(limits, max_connections=MAX_WATCHING), has_lifespan=False
     )
     serving = asyncio.create_task(server.serve(sockets=[listener.socket]))
-    await first_of(serving, asyncio.create_task(server.listening.wait()))
+    await wait_for_first(serving, asyncio.create_task(server.listening.wait()))
     sys.stdout.write(f"\nMetrics and health checks are at {listener.url}\n")
     try:
         yield

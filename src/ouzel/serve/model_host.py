@@ -1,4 +1,4 @@
-"""The host starts the engines of models and stops them, at the start of a server and while it runs."""
+"""Starts and stops the engines of models, at the start of a server and while it runs."""
 
 import asyncio
 import gc
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.model_settings import settings_of_entry
+from ouzel.options.model_settings import read_model_entry
 from ouzel.options.options import Options
 from ouzel.serve.engine_specs import make_engines
 from ouzel.serve.open_models import CheckedModel, open_model
@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 class ModelHost:
-    """It implements `ModelLoader`."""
+    """Implements `ModelLoader` with the options of the server."""
 
     def __init__(self, options: Options) -> None:
         self._options = options
@@ -38,7 +38,7 @@ class ModelHost:
         return engines
 
     def take_options(self, options: Options) -> None:
-        """Takes those that models to come have in common."""
+        """Replaces the options that models loaded from now on share."""
         self._options = options
 
     async def serve(self, model: CheckedModel) -> "ServedModel":
@@ -46,12 +46,12 @@ class ModelHost:
 
         Raises ModelLoadError.
         """
-        from ouzel.serve.served_model import load_served_model  # noqa: PLC0415  what is imported first starts sooner
+        # The import is late, so that the engine's process starts sooner.
+        from ouzel.serve.served_model import load_served_model  # noqa: PLC0415
 
         engines = self.make_engines(model)
-        starting = asyncio.create_task(
-            engines.start(), context=Context()
-        )  # it outlives the request that asks for it
+        # The empty context: the engine outlives the request that loads it.
+        starting = asyncio.create_task(engines.start(), context=Context())
         try:
             options = self._options.of(model.settings)
             return await load_served_model(options, model.local, engines, starting)
@@ -62,7 +62,7 @@ class ModelHost:
             raise
 
     async def load(self, fields: Mapping[str, object]) -> "ServedModel":
-        """Starts a model as an entry of `models` describes it. Raises InvalidRequest."""
+        """Opens and serves the model of an entry of `models`. Raises InvalidRequest."""
         model = await self.check(fields)
         try:
             return await self.serve(model)
@@ -75,20 +75,20 @@ class ModelHost:
         Raises InvalidRequest.
         """
         try:
-            settings = settings_of_entry(fields, self._options.values, "the model")
+            settings = read_model_entry(fields, self._options.values, "the model")
             return await asyncio.to_thread(open_model, settings)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
 
     async def unload(self, model: "ServedModel") -> None:
-        """Waits for what runs, as at the server's end, and gives the memory back."""
+        """Waits for running requests, as at the server's end, and frees the model's memory."""
         await model.engine.drain(
             self._options.limits.drain_timeout_s, reason="the model is being unloaded"
         )
         await self._close(model.engine, reason="the model is unloaded")
         await asyncio.to_thread(model.renderer.close)
         logger.info("model %s is unloaded", model.names[0])
-        gc.unfreeze()  # what was there at the start is kept out of the way of collections
+        gc.unfreeze()  # objects of the start are exempt from collection, the model's among them
         gc.collect()
         gc.freeze()
 

@@ -20,7 +20,7 @@ from ouzel.model_store.model_directory import LocalModel, find_or_download, is_i
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.model_settings import ModelSettings, check_names
 from ouzel.options.options import Options
-from ouzel.options.records import flag_of
+from ouzel.options.records import format_flag
 
 _AUTO, _RESPONSE_TEMPLATE = "auto", "response_template"
 _PARSERS = ("tool_parser", "reasoning_parser")
@@ -36,7 +36,7 @@ class CheckedModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names by which clients may call the model."""
+        """Returns the names of the model for clients."""
         return self.settings.model.served_model_name or (self.local.name,)
 
 
@@ -134,7 +134,7 @@ def _check_parser(name: str, value: str) -> None:
     try:
         choose_output_format("", **{name: value})
     except ModelLoadError as error:
-        raise InvalidOption(f"{flag_of(name)} {value}: {error}") from error
+        raise InvalidOption(f"{format_flag(name)} {value}: {error}") from error
 
 
 def _check_response_template(names: list[str], model: ModelConfig, directory: Path) -> None:
@@ -143,12 +143,15 @@ def _check_response_template(names: list[str], model: ModelConfig, directory: Pa
     try:
         read_output_format(directory, model)
     except ModelLoadError as error:
-        flags = ", ".join(f"{flag_of(name)} {_RESPONSE_TEMPLATE}" for name in names)
+        flags = ", ".join(f"{format_flag(name)} {_RESPONSE_TEMPLATE}" for name in names)
         raise InvalidOption(f"{flags}: {error}") from error
 
 
 def _check_context(max_model_len: int, engine: EngineConfig, directory: Path) -> None:
-    from ouzel.checkpoint.context_length import read_cached_values, read_max_positions  # noqa: PLC0415  rule 1
+    from ouzel.checkpoint.context_length import (  # noqa: PLC0415  rule 1
+        read_cached_values,
+        read_max_positions,
+    )
     from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
 
     try:
@@ -170,8 +173,8 @@ def _check_context(max_model_len: int, engine: EngineConfig, directory: Path) ->
     num_tokens = int(engine.kv_cache_gib * 2**30) // least_token_bytes
     if max_model_len > num_tokens:
         raise InvalidOption(
-            f"--max-model-len: must be <= {num_tokens}, which is the most that --kv-cache-gib "
-            f"{engine.kv_cache_gib:g} holds, given {max_model_len}"
+            f"--max-model-len: must be <= {num_tokens}, the capacity of --kv-cache-gib "
+            f"{engine.kv_cache_gib:g}, given {max_model_len}"
         )
 
 

@@ -15,11 +15,15 @@ _FILE = "responses.sqlite3"
 _DAY_S = 86400.0
 
 
-async def store_of(config: StoreConfig) -> Store | None:
-    """Returns None where nothing is to be kept, or nothing can be where nobody chose a place. Raises StoreOpenError."""
+async def open_configured_store(config: StoreConfig) -> Store | None:
+    """Opens the store of the options.
+
+    Returns None if storing is off, or, with a warning, if the default directory cannot be used.
+    Raises StoreOpenError.
+    """
     if not config.store:
         return None
-    from ouzel.store.sql_store import open_store  # noqa: PLC0415  brings sqlalchemy
+    from ouzel.store.sql_store import open_store  # noqa: PLC0415  imports sqlalchemy
 
     url = config.store_url or f"sqlite:///{_data_directory(config.data_dir, os.environ) / _FILE}"
     try:
@@ -31,10 +35,11 @@ async def store_of(config: StoreConfig) -> Store | None:
     except StoreOpenError as error:
         if not config.store_url and not config.data_dir:
             logger.warning(
-                "responses are not kept: %s (--store-url or --data-dir says where to)", error
+                "responses are not stored: %s (choose a place with --store-url or --data-dir)",
+                error,
             )
             return None
-        help_text = "--store-url or --data-dir puts it elsewhere, --no-store serves without"
+        help_text = "choose another place with --store-url or --data-dir, or none with --no-store"
         raise StoreOpenError(f"{error} ({help_text})") from error
 
 

@@ -1,8 +1,8 @@
-"""On SIGHUP models come and go as the file of options says then; what runs on a model that goes may end.
+"""Loads and unloads models while the server runs, after the file of options has changed.
 
-So they do when a client asks for it, and when files of OVMS have changed, which are looked at all the time. A model
-whose options have changed goes and comes again, once what can be known before its start is right. Models stand in the
-order of the file. MODEL itself, which is before them, and the options of the server stay as they are.
+SIGHUP, a request of a client, or a change of OVMS's files starts a reload. A model whose options
+have changed is unloaded and loaded again, after its new options are checked. Models keep the order
+of the file. MODEL itself, which comes first, and the options of the server stay as they are.
 """
 
 import asyncio
@@ -12,14 +12,14 @@ from contextlib import asynccontextmanager, suppress
 
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.errors import STOPS, OuzelError
-from ouzel.options.model_settings import ModelSettings, entry_fields, settings_of_entry
+from ouzel.options.model_settings import ModelSettings, entry_fields, read_model_entry
 from ouzel.options.options import Options
 from ouzel.serve.model_host import ModelHost
 
 logger = logging.getLogger(__name__)
 
 Reread = Callable[[], Options]  # raises InvalidOption
-Entries = Mapping[str, Mapping[str, object]]  # of `models`, by name
+Entries = Mapping[str, Mapping[str, object]]  # entries of `models` by name
 
 
 @asynccontextmanager
@@ -30,7 +30,7 @@ async def reloading(
     changes: ModelChanges,
     host: ModelHost,
 ) -> AsyncGenerator[None, None]:
-    """Heeds `hangups` while the block runs, if there is a file to read again."""
+    """Reloads on each SIGHUP while the block runs, if there is a file of options."""
     if reread is None or hangups is None:
         yield
         return
@@ -48,15 +48,15 @@ async def reloading(
                 await task
 
 
-async def _reload_when(asked: asyncio.Event, reload: "ModelReload") -> None:
+async def _reload_when(hangup: asyncio.Event, reload: "ModelReload") -> None:
     while True:
-        await asked.wait()
-        asked.clear()
+        await hangup.wait()
+        hangup.clear()
         await _reload(reload)
 
 
 async def _reload_on_changes(reload: "ModelReload", every_s: float) -> None:
-    """Tries each state of the files once, also one that cannot be read."""
+    """Reloads after each change of the files; a state that fails is tried only once."""
     tried = reload.seen_files.stamps
     while True:
         await asyncio.sleep(every_s)
@@ -72,9 +72,9 @@ async def _reload(reload: "ModelReload") -> None:
     except STOPS:
         raise
     except OuzelError as error:
-        logger.error("models stay as they are: %s", error)
-    except BaseException:  # broad: nobody awaits this, and the next change must find it
-        logger.exception("models could not be reloaded")
+        logger.error("the models were not reloaded: %s", error)
+    except BaseException:  # broad: no task awaits this one, and it must survive for later changes
+        logger.exception("the models could not be reloaded")
 
 
 class ModelReload:
@@ -93,7 +93,10 @@ class ModelReload:
         ]  # MODEL
 
     async def run(self) -> None:
-        """Raises InvalidOption where the file is wrong; a model that cannot be read or loaded is logged."""
+        """Reads the options again and changes the models.
+
+        Raises InvalidOption if the file is wrong; the fault of a single model is logged.
+        """
         async with self._running:
             options = await asyncio.to_thread(self._reread)
             self.seen_files = options.seen_files
@@ -102,7 +105,7 @@ class ModelReload:
             for name, problem in options.problems.items():
                 logger.error(
                     "%s: %s",
-                    f"model {name} stays as it is" if name else "models of the file go",
+                    f"model {name} is unchanged" if name else "the models of the file are unloaded",
                     problem,
                 )
             await self._change_to(options)
@@ -119,7 +122,7 @@ class ModelReload:
         served = set(self._catalogue.names)
         for name in (wanted.keys() & served) - self._settings.keys():
             logger.error(
-                "model %s cannot be loaded: MODEL, or what was loaded by request, has that name",
+                "model %s cannot be loaded: MODEL, or a model that a request loaded, has that name",
                 name,
             )
             del wanted[name]
@@ -137,11 +140,14 @@ class ModelReload:
                     await self._is_done(name, self._changes.load(entries[name]))
         self._settings = wanted
         logger.info(
-            "models were read again: %s are served", ", ".join(self._catalogue.names) or "none"
+            "the models were reloaded: %s are served", ", ".join(self._catalogue.names) or "none"
         )
 
     async def _stays(self, name: str, wanted: dict[str, ModelSettings], entries: Entries) -> bool:
-        """Tells whether a model is wanted as it is; so it is where the new entry is wrong, and the log says why."""
+        """Tells whether a model stays loaded without a change.
+
+        If the new entry of the model is wrong, the error is logged and the old settings stay.
+        """
         settings = self._settings[name]
         is_changed = name in entries and wanted[name] != settings
         if is_changed and not await self._is_done(name, self._host.check(entries[name])):
@@ -149,7 +155,7 @@ class ModelReload:
         return wanted.get(name) == settings
 
     async def _is_done(self, name: str, change: Awaitable[object]) -> bool:
-        """Logs why it is not."""
+        """Awaits a change; returns False and logs the error if it fails."""
         try:
             await change
         except OuzelError as error:
@@ -159,8 +165,8 @@ class ModelReload:
 
 
 def _named_settings(options: Options) -> dict[str, ModelSettings]:
-    """Returns those of the models that the file or flags name, besides MODEL."""
+    """Returns the settings of the models in the file and the flags, without MODEL, by name."""
     return {
-        str(entry_fields(entry)["name"]): settings_of_entry(entry, options.values, "the model")
+        str(entry_fields(entry)["name"]): read_model_entry(entry, options.values, "the model")
         for entry in options.models.models
     }

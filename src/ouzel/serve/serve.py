@@ -1,7 +1,7 @@
-"""`ouzel serve` starts the engine, opens what answers for it, on SIGTERM or SIGINT drains and leaves with status 0.
+"""Runs a server: starts the engines, opens the HTTP frontend, and drains on SIGTERM or SIGINT.
 
-The model loads in the engine's process while this one imports the other half of the program and reads the tokenizer and
-the chat template. The address is taken before that (`listener.py`).
+The model loads in the engine's process while this process imports the frontend and reads the
+tokenizer and the chat template. The address is bound before that (`listener.py`).
 """
 
 import asyncio
@@ -14,7 +14,7 @@ from ouzel.options.options import Options
 from ouzel.serve.listener import Listener
 from ouzel.serve.model_host import ModelHost
 from ouzel.serve.open_models import CheckedModel
-from ouzel.serve.signals import first_of, hangup_signals, stop_signals
+from ouzel.serve.signals import hangup_signals, stop_signals, wait_for_first
 from ouzel.types.engine_info import EngineInfo
 
 if TYPE_CHECKING:
@@ -22,11 +22,8 @@ if TYPE_CHECKING:
     from ouzel.serve.http_frontend import HttpFrontend
     from ouzel.serve.reloading import Reread
 
-_GC_THRESHOLDS = (
-    50_000,
-    20,
-    20,
-)  # each time, all objects of thousands of connections may be looked at
+# A full collection looks at all objects of thousands of connections, so it must be rare.
+_GC_THRESHOLDS = (50_000, 20, 20)
 
 
 async def serve(
@@ -38,19 +35,19 @@ async def serve(
     traces: "Traces | None",
     reread: "Reread | None" = None,
 ) -> None:
-    """Serves until told to stop; `models` are those of `options.all_models`.
+    """Serves the models until a signal stops the server.
 
-    `reread` reads the options again, where there is a file of them. Raises OuzelError when it cannot start.
+    `reread` reads the options again; it is None without a file of options. Raises OuzelError if the
+    server cannot start.
     """
     stopping, force_stop = stop_signals()
-    hangups = (
-        None if reread is None else hangup_signals()
-    )  # from now on: one that comes during the start is kept
+    # A SIGHUP during the start is handled after it.
+    hangups = None if reread is None else hangup_signals()
     host = ModelHost(options)
     front: HttpFrontend | None = None
     try:
         opening = asyncio.create_task(open_frontend_for(options, models, host, traces))
-        await first_of(opening, asyncio.create_task(stopping.wait()))
+        await wait_for_first(opening, asyncio.create_task(stopping.wait()))
         if stopping.is_set():
             opening.cancel()
             await asyncio.gather(opening, return_exceptions=True)
@@ -68,7 +65,10 @@ async def serve(
 async def open_frontend_for(
     options: Options, models: Sequence[CheckedModel], host: ModelHost, traces: "Traces | None"
 ) -> "HttpFrontend":
-    """Starts the first model's engine, and opens what answers meanwhile; then come the others. Raises OuzelError."""
+    """Starts the engine of the first model and opens the frontend; then loads the other models.
+
+    Raises OuzelError.
+    """
     first, *others = models
     with progress_bar(is_wanted=options.observability.log_format == "text"):
         engines = host.make_engines(first)
@@ -94,9 +94,9 @@ async def open_frontend_for(
 
 
 def settle_memory() -> None:
-    """Keeps what is loaded, modules and the tokenizer, out of the way of collections.
+    """Exempts the loaded modules and models from garbage collection.
 
-    Going through all of it again would stop the event loop for 25 ms.
+    A collection of all these objects would stop the event loop for 25 ms.
     """
     gc.collect()
     gc.freeze()
@@ -104,5 +104,5 @@ def settle_memory() -> None:
 
 
 def _import_front() -> None:
-    """Takes most of a second, so the engine's process starts first."""
+    """Imports the frontend, which takes most of a second while the engine's process starts."""
     import ouzel.serve.http_frontend  # noqa: F401, PLC0415

@@ -1,4 +1,4 @@
-"""This process reads the model's tokenizer, chat template and formats; the weights are the engine's."""
+"""Loads the tokenizer, chat template and formats of a model; the engine loads the weights."""
 
 import asyncio
 import logging
@@ -40,7 +40,7 @@ _REASONING_FIELDS = {
 async def load_served_model(
     options: Options, local: LocalModel, engine: Engines, starting: asyncio.Task[EngineInfo]
 ) -> ServedModel:
-    """Reads what turns requests into tokens and back, and waits for the engine that is `starting` meanwhile."""
+    """Reads the small files of a model while its engine starts; `starting` is the engine's task."""
     tokenizer = await asyncio.to_thread(load_tokenizer, local.directory)
     chat_template = await asyncio.to_thread(
         ChatTemplate.load, local.directory, options.model.chat_template
@@ -92,9 +92,10 @@ async def load_served_model(
 
 
 def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> SentenceFiles | None:
-    """Returns None where the model generates. Raises ModelLoadError.
+    """Reads the sentence-transformers files; returns None for a model that generates.
 
-    OpenVINO Model Server does not read the default prompt of the files, and its vectors have the length 1.
+    With --profile ovms vectors have length 1, and the default prompt of the files is ignored, as in
+    OpenVINO Model Server. Raises ModelLoadError.
     """
     if info.task == "generate":
         return None
@@ -118,17 +119,20 @@ def _image_reader(
     info: EngineInfo,
     config: MediaConfig,
 ) -> ImageReader | None:
-    """Returns None where the model reads text only. Raises ModelLoadError."""
+    """Returns the reader of images, or None for a model that reads only text.
+
+    Raises ModelLoadError.
+    """
     if not info.has_vision:
         return None
     processor = load_image_processor(directory)
     if processor is None:
-        logger.warning("pictures will be refused: %s has no preprocessor_config.json", directory)
+        logger.warning("images will be refused: %s has no preprocessor_config.json", directory)
         return None
     if processor.feature_token not in tokenizer.control_tokens:
         raise ModelLoadError(
-            f"{directory}/tokenizer.json: {processor.feature_token!r}, which stands for pictures, must be among its "
-            "added_tokens"
+            f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
+            "be among its added_tokens"
         )
     videos = _video_processor(directory, tokenizer, chat_template)
     loader = MediaLoader(config, imports=(TilesOf.__module__, type(processor).__module__))
@@ -139,7 +143,10 @@ def _image_reader(
 def _video_processor(
     directory: Path, tokenizer: HuggingFaceTokenizer, chat_template: ChatTemplate | None
 ) -> VideoProcessor | None:
-    """Returns None where the model, or its chat template, knows no videos. Raises ModelLoadError."""
+    """Returns the processor of videos, or None if the model or its chat template has no videos.
+
+    Raises ModelLoadError.
+    """
     processor = load_video_processor(directory)
     if processor is None:
         return None
@@ -172,7 +179,7 @@ def _grammar_vocabulary(tokenizer: HuggingFaceTokenizer) -> GrammarVocabulary:
 
 def _log_engine(info: EngineInfo) -> None:
     if info.task != "generate":
-        logger.info("the model is served for the task %s (see --task)", info.task)
+        logger.info("the task of the model is %s (see --task)", info.task)
     cache = (
         f"KV cache {info.kv_cache_dtype} with room for {info.num_blocks * info.block_size} tokens, "
     )
@@ -187,4 +194,4 @@ def _log_engine(info: EngineInfo) -> None:
         info.load_s,
     )
     if info.is_deterministic:
-        logger.info("deterministic: a request that is greedy or has a seed has one answer")
+        logger.info("deterministic: greedy and seeded requests get the same answer under any load")

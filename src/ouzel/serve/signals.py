@@ -1,16 +1,17 @@
-"""SIGTERM, SIGINT and SIGHUP become events."""
+"""Turns SIGTERM, SIGINT and SIGHUP into events."""
 
 import asyncio
 import signal
-from typing import Any  # tasks of any result
+from typing import Any  # results of tasks
 
 _SAME_SIGNAL_S = 1.0
 
 
 def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
-    """Returns events for the first SIGTERM or SIGINT, and for a later one that asks to hurry.
+    """Returns an event for the first SIGTERM or SIGINT, and one for a later signal.
 
-    A runner in between (uv, a shell) may pass on the signal that we already have: what follows at once is the same.
+    A program in between (uv, a shell) may pass on a signal that this process has already received,
+    so a second signal within a second is ignored.
     """
     stopping, force_stop = asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
@@ -30,12 +31,12 @@ def stop_signals() -> tuple[asyncio.Event, asyncio.Event]:
 
 
 def hangup_signals() -> asyncio.Event:
-    """Returns an event for SIGHUP, which ends the process no more."""
+    """Returns an event for SIGHUP, which then no longer ends the process."""
     asked = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, asked.set)
     return asked
 
 
-async def first_of(*tasks: asyncio.Task[Any]) -> None:
-    """Waits until one of them is done."""
+async def wait_for_first(*tasks: asyncio.Task[Any]) -> None:
+    """Waits until one of the tasks is done."""
     await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)

@@ -1,4 +1,4 @@
-"""The files of TLS are checked when the process starts."""
+"""Reads the files of TLS at the start of the process."""
 
 import os
 import ssl
@@ -15,7 +15,10 @@ _VERIFICATION = {
 
 
 def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
-    """Returns None without a certificate. Raises InvalidOption that names the file at fault."""
+    """Returns the TLS context of the options, or None without a certificate.
+
+    Raises InvalidOption, which names the wrong file.
+    """
     asks_clients = config.ssl_client_auth != "none"
     if not config.ssl_certfile:
         if config.ssl_keyfile or config.ssl_ca_certs or asks_clients:
@@ -25,7 +28,7 @@ def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
         return None
     if asks_clients != bool(config.ssl_ca_certs):
         raise InvalidOption(
-            "--ssl-client-auth optional or required and --ssl-ca-certs need each other"
+            "--ssl-ca-certs and --ssl-client-auth optional or required must be given together"
         )
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     _load_certificate(context, config.ssl_certfile, config.ssl_keyfile or config.ssl_certfile)
@@ -36,7 +39,7 @@ def tls_context(config: ServerConfig) -> ssl.SSLContext | None:
             context.load_verify_locations(config.ssl_ca_certs)
         except ssl.SSLError as error:
             raise InvalidOption(
-                f"--ssl-ca-certs {config.ssl_ca_certs}: holds no PEM certificates"
+                f"--ssl-ca-certs {config.ssl_ca_certs}: must hold PEM certificates"
             ) from error
     return context
 
@@ -47,7 +50,7 @@ def _load_certificate(context: ssl.SSLContext, certfile: str, keyfile: str) -> N
 
     def refuse_to_ask() -> str:
         raise InvalidOption(
-            f"--ssl-keyfile {keyfile}: is encrypted; give a key without a pass phrase"
+            f"--ssl-keyfile {keyfile}: must be a key without a pass phrase, given an encrypted one"
         )
 
     try:
@@ -58,6 +61,9 @@ def _load_certificate(context: ssl.SSLContext, certfile: str, keyfile: str) -> N
 
 
 def _check_readable(flag: str, path: str) -> None:
-    """ssl's own error names no file. Nothing is read here: a pipe gives its content once."""
+    """Raises InvalidOption for an unreadable file: the error of `ssl` would not name it.
+
+    The file is not opened: a pipe gives its content only once.
+    """
     if Path(path).is_dir() or not os.access(path, os.R_OK):
-        raise InvalidOption(f"{flag} {path}: there is no file that can be read")
+        raise InvalidOption(f"{flag} {path}: must be a file that can be read")

@@ -1,4 +1,4 @@
-"""Traces need an extra, which is looked for when the process starts, and only where they are asked for."""
+"""Opens the exporter of traces, which needs the extra `otel`."""
 
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
@@ -10,11 +10,11 @@ from ouzel.options.invalid_option import InvalidOption
 if TYPE_CHECKING:
     from ouzel.observability.traces import Traces
 
-_PATH = "/v1/traces"  # where collectors take them
+_PATH = "/v1/traces"  # the usual path of OTLP collectors
 
 
 def open_traces(endpoint: str) -> "Traces | None":
-    """Returns None where no traces are asked for. Raises InvalidOption."""
+    """Returns the exporter for the endpoint, or None without one. Raises InvalidOption."""
     if not endpoint:
         return None
     url = urlsplit(endpoint)
@@ -32,7 +32,7 @@ def open_traces(endpoint: str) -> "Traces | None":
             url.geturl() if url.path.strip("/") else url._replace(path=_PATH).geturl(),
             ouzel.__version__,
         )
-    except (ValueError, OSError) as error:  # of an OTEL_ variable
+    except (ValueError, OSError) as error:  # a wrong OTEL_ variable
         raise InvalidOption(
-            f"--otlp-traces-endpoint: OpenTelemetry cannot be set up: {error}"
+            f"--otlp-traces-endpoint: OpenTelemetry failed to start: {error}"
         ) from error

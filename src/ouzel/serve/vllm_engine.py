@@ -1,4 +1,4 @@
-"""What the engine's process of vLLM is made of, and the link to a server of it."""
+"""Describes the engine process of vLLM, or the link to a vLLM server."""
 
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.checkpoint.model_files import read_added_tokens
@@ -7,7 +7,7 @@ from ouzel.engine_client.links import EngineLink, StartLink
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import Options
-from ouzel.options.vllm_options import arguments_of
+from ouzel.options.vllm_options import read_engine_arguments
 from ouzel.serve.output_format import read_output_format
 
 _FACTORY = "ouzel.backends.vllm.child_engine:create_engine"
@@ -27,14 +27,17 @@ def child_spec(options: Options, local: LocalModel) -> EngineSpec:
 
 
 def engine_arguments(options: Options, local: LocalModel) -> dict[str, object]:
-    """Returns those of vLLM's EngineArgs."""
-    arguments = arguments_of(options.vllm, options.model, options.engine, options.given)
+    """Returns the arguments of vLLM's EngineArgs for a model."""
+    arguments = read_engine_arguments(options.vllm, options.model, options.engine, options.given)
     return arguments | {"model": str(local.directory), "max_logprobs": options.limits.max_logprobs}
 
 
 def _reasoning_marks(options: Options, local: LocalModel) -> tuple[str, str] | None:
-    """Returns the marks between which vLLM can limit the reasoning: where there is one way to begin and to end it, each
-    a token of its own. None where it cannot: a budget is refused then."""
+    """Returns the marks of the reasoning, with which vLLM limits it.
+
+    vLLM needs exactly one start mark and one end mark, each a single token. Returns None for other
+    models: a reasoning budget is then refused.
+    """
     family = read_output_format(local.directory, options.model).reasoning
     marks = family.reasoning if family is not None else None
     if marks is None or not marks.are_exact or len(marks.starts) != 1 or len(marks.ends) != 1:
@@ -44,8 +47,12 @@ def _reasoning_marks(options: Options, local: LocalModel) -> tuple[str, str] | N
 
 
 def link_to_server(options: Options, local: LocalModel) -> StartLink:
-    """Raises InvalidOption for a URL or certificates that cannot be used."""
-    from ouzel.backends.vllm.remote_link import RemoteLink  # noqa: PLC0415  slow to import, seldom needed
+    """Returns a function that connects to the vLLM server of the options.
+
+    Raises InvalidOption if the URL or the certificates cannot be used.
+    """
+    # These modules are slow to import and rarely needed.
+    from ouzel.backends.vllm.remote_link import RemoteLink  # noqa: PLC0415
     from ouzel.backends.vllm.remote_server import ServerFacts  # noqa: PLC0415
     from ouzel.client.base import ApiFailure  # noqa: PLC0415
     from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415

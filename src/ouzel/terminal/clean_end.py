@@ -1,4 +1,4 @@
-"""A command that writes for minutes removes its unfinished files when a signal ends it."""
+"""Lets a long command remove its unfinished files when a signal ends it."""
 
 import signal
 from collections.abc import Iterator
@@ -6,12 +6,12 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import NoReturn
 
-_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # Ctrl-C raises KeyboardInterrupt without our help
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)  # Ctrl-C raises KeyboardInterrupt by itself
 
 
 @contextmanager
 def clean_end() -> Iterator[None]:
-    """Within the block SIGTERM and SIGHUP raise SystemExit with the status 128 + the signal's number.
+    """Makes SIGTERM and SIGHUP raise SystemExit with status 128 + number within the block.
 
     A signal that the caller ignores, as nohup ignores SIGHUP, stays ignored.
     """

@@ -1,16 +1,14 @@
-"""Text of others is shown without what a terminal would obey.
+"""Shows text from strangers without characters that a terminal would obey.
 
-A model writes what its prompt leads it to, and so may a tool's result or the name of a file: sequences that begin with
-ESC or a C1 control could rewrite the screen, set the clipboard or answer in the user's name.
+The text of a model, the result of a tool or the name of a file may hold sequences that begin with
+ESC or a C1 control: they could rewrite the screen, set the clipboard or type in the user's name.
 """
 
 _KEPT = "\n\t"
-_BIDIRECTIONAL = (
-    *range(0x202A, 0x202F),
-    *range(0x2066, 0x206A),
-)  # overrides: text would not stand where it is
+# Overrides of the text's direction, which would show text in another place.
+_BIDIRECTIONAL = (*range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _CONTROL_PICTURES = 0x2400
-_SURROGATES = range(0xD800, 0xE000)  # of names that are not UTF-8
+_SURROGATES = range(0xD800, 0xE000)  # Python's form of names that are not UTF-8
 
 
 def _table() -> dict[int, str]:
@@ -25,22 +23,22 @@ _TABLE = _table()
 
 
 def harmless(text: str) -> str:
-    """Keeps line ends and tabs, and shows every other control character as a picture or by its number."""
+    """Replaces control characters by pictures or numbers, but for line ends and tabs."""
     return text.replace("\r\n", "\n").translate(_TABLE)
 
 
 def whole_characters(text: str) -> str:
-    """Replaces halves of characters, which no request could hold."""
+    """Replaces lone surrogates, which no request can hold."""
     return text.encode(errors="replace").decode()
 
 
 def harmless_line(text: str) -> str:
-    """Returns it in one line."""
+    """Returns harmless text in one line."""
     return harmless(text).replace("\n", "␊").replace("\t", " ")
 
 
 def harmless_json(encoded: bytes) -> str:
-    """Takes JSON, and returns the same value: what is harmful in its strings is escaped."""
+    """Escapes harmful characters in the strings of encoded JSON; the value stays the same."""
     text = encoded.decode()
     return "".join(
         f"\\u{ord(char):04x}" if ord(char) in _TABLE and ord(char) >= 0x7F else char

@@ -1,4 +1,4 @@
-"""This argument parser complains in one line, as the rest of the command does."""
+"""Parses arguments, and reports an error in one line, like the rest of the command."""
 
 import argparse
 from typing import NoReturn
@@ -15,7 +15,7 @@ class OneLineParser(argparse.ArgumentParser):
         self.exit(2, f"ouzel: {message.removeprefix('argument ')}\n")
 
     def _unknown(self, arguments: str) -> str:
-        """Names the first flag among the arguments, and the flag that may be meant."""
+        """Returns the error for unknown arguments, with the flag that may be meant."""
         flags = [
             argument.partition("=")[0] for argument in arguments.split() if argument.startswith("-")
         ]
@@ -24,5 +24,5 @@ class OneLineParser(argparse.ArgumentParser):
             return f"unexpected argument {arguments}{hint}"
         known = [
             flag for action in self._actions for flag in action.option_strings
-        ]  # argparse has no other way
+        ]  # argparse has no public list of them
         return f"unknown option {flags[0]}{did_you_mean(flags[:1], known) or hint}"

@@ -1,4 +1,4 @@
-"""How far a long task is stands in a line at the bottom of a terminal, or in the log where there is none."""
+"""Shows the progress of a long task: a line in a terminal, or lines in the log."""
 
 import logging
 import threading
@@ -12,12 +12,12 @@ from ouzel.observability.progress_bar import amount, progress_bar
 
 logger = logging.getLogger(__name__)
 
-NUM_LINES = 10  # at most, of one stage
-PAUSE_S = 2.0  # between lines at least, and before the first
+NUM_LINES = 10  # largest number of log lines for one stage
+PAUSE_S = 2.0  # shortest time between two log lines, and before the first
 
 
 class ProgressLog:
-    """It logs a line for a tenth of a stage; of a stage that is over soon, or whose size is not known, none."""
+    """Logs a line for each tenth of a stage; a short stage, or one of unknown size, has none."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -44,7 +44,7 @@ class ProgressLog:
 
 @contextmanager
 def progress_shown() -> Iterator[None]:
-    """Shows the progress of the block's context."""
+    """Shows the progress of tasks within the block."""
     with progress_bar(is_wanted=log_settings().log_format == "text") as bar:
         if bar is not None:
             yield

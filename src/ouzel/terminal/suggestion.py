@@ -1,11 +1,11 @@
-"""Mistyped names are answered with those that they may stand for."""
+"""Suggests known names for a mistyped one."""
 
 from collections.abc import Iterable
 from difflib import get_close_matches
 
 
 def did_you_mean(names: Iterable[str], known: Iterable[str], *, likeness: float = 0.7) -> str:
-    """Returns `; did you mean A, B?`, or nothing when no known name is like any of them.
+    """Returns `; did you mean A, B?`, or an empty text if no known name is similar.
 
     `likeness` is difflib's ratio, 1 for equal names; the dashes before a flag do not count.
     """

@@ -1,4 +1,4 @@
-"""Rows become aligned columns of text."""
+"""Aligns rows of text in columns."""
 
 from collections.abc import Sequence
 
@@ -6,9 +6,11 @@ from ouzel.terminal.harmless import harmless_line
 
 
 def table(heads: Sequence[str], rows: Sequence[Sequence[str]], *, right: Sequence[str] = ()) -> str:
-    """Returns lines, the heads first; `right` names columns of numbers. The last column may be of any length.
+    """Returns the lines of a table, the heads first.
 
-    Cells may hold what files of strangers say.
+    `right` names the columns of numbers. The last column may be of any length.
+
+    Cells may hold text from strangers: it is made harmless.
     """
     rows = [[harmless_line(cell) for cell in row] for row in rows]
     widths = [max(len(row[column]) for row in [heads, *rows]) for column in range(len(heads))]

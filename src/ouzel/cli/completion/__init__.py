@@ -1,1 +1,1 @@
-"""Shells complete commands, flags and values by scripts that are written from the tables of commands and options."""
+"""Writes the completion scripts of shells from the tables of commands and options."""

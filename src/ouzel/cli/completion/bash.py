@@ -1,4 +1,4 @@
-"""The script for bash, which needs no package of completions."""
+"""Writes the completion script of bash; the script needs no bash-completion package."""
 
 from collections.abc import Iterable, Sequence
 
@@ -7,7 +7,7 @@ from ouzel.cli.completion.flags import Completed, Value
 _SCRIPT = """\
 # Completion of ouzel for bash, of version {version}. After an upgrade: ouzel completion bash
 
-# Names may hold blanks and whatever else a shell would take for its own: they are lines, which nothing expands.
+# Candidates are lines that nothing expands: a name may hold blanks and other special characters.
 _ouzel_lines() {{
     local line
     while IFS= read -r line; do
@@ -20,14 +20,15 @@ _ouzel_paths() {{
 }}
 
 _ouzel_models() {{
-    local hub="${{HF_HUB_CACHE:-${{HF_HOME:-${{XDG_CACHE_HOME:-$HOME/.cache}}/huggingface}}/hub}}" path
+    local path hub="${{HF_HUB_CACHE:-${{HF_HOME:-${{XDG_CACHE_HOME:-$HOME/.cache}}/huggingface}}/hub}}"
     for path in "$hub"/models--*; do
         [[ -d "$path" ]] && path="${{path##*/models--}}" && printf '%s\\n' "${{path//--//}}"
     done
 }}
 
 _ouzel() {{
-    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" command="${{COMP_WORDS[1]}}" words
+    local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}"
+    local command="${{COMP_WORDS[1]}}" words
     COMPREPLY=()
     if [[ "$word" == "=" ]]; then
         word=""
@@ -81,7 +82,7 @@ def bash_script(commands: Sequence[Completed], version: str) -> str:
 
 
 def _values(commands: Sequence[Completed]) -> str:
-    """Returns a case for each kind of value, with all flags that take it."""
+    """Returns a case of the shell's `case` for each kind of value, with all flags of that kind."""
     patterns: dict[str, list[str]] = {}
     for command in commands:
         for flag in command.flags:

@@ -1,4 +1,4 @@
-"""`ouzel completion SHELL` prints a script, which the shell reads at its start."""
+"""`ouzel completion SHELL` prints a script that the shell reads at its start."""
 
 import sys
 from collections.abc import Callable, Mapping, Sequence
@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 import ouzel
 from ouzel.cli.completion.bash import bash_script
 from ouzel.cli.completion.fish import fish_script
-from ouzel.cli.completion.flags import Completed, completed
+from ouzel.cli.completion.flags import Completed, read_commands
 from ouzel.cli.completion.zsh import zsh_script
 from ouzel.terminal.one_line_parser import OneLineParser
 
@@ -16,18 +16,19 @@ _SCRIPTS: Mapping[str, Callable[[Sequence[Completed], str], str]] = {
     "fish": fish_script,
 }
 _DESCRIPTION = """\
-Prints the script by which a shell completes commands, options, their values and models. To turn it on: for bash,
-`eval "$(ouzel completion bash)"` in ~/.bashrc; for zsh, the same with zsh in ~/.zshrc, behind compinit; for fish,
+Prints the script with which a shell completes commands, options, their values and models. To turn
+it on: for bash, add `eval "$(ouzel completion bash)"` to ~/.bashrc; for zsh, the same with zsh to
+~/.zshrc, behind compinit; for fish, run
 `ouzel completion fish > ~/.config/fish/completions/ouzel.fish`."""
 
 
 def completion_parser() -> OneLineParser:
     parser = OneLineParser(prog="ouzel completion", description=_DESCRIPTION, allow_abbrev=False)
-    parser.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell that the script is for")
+    parser.add_argument("shell", choices=tuple(_SCRIPTS), help="the shell of the script")
     return parser
 
 
 def run(arguments: Sequence[str]) -> int:
     shell = completion_parser().parse_args(arguments).shell
-    sys.stdout.write(_SCRIPTS[shell](completed(), ouzel.__version__))
+    sys.stdout.write(_SCRIPTS[shell](read_commands(), ouzel.__version__))
     return 0

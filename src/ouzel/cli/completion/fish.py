@@ -1,4 +1,4 @@
-"""The script for fish: a line for each command and flag."""
+"""Writes the completion script of fish: a line for each command and flag."""
 
 from collections.abc import Iterator, Sequence
 
@@ -39,7 +39,8 @@ def fish_script(commands: Sequence[Completed], version: str) -> str:
 
 def _lines(command: Completed) -> Iterator[str]:
     condition = f"-n '__fish_seen_subcommand_from {command.name}'"
-    yield f"complete -c ouzel -n __fish_use_subcommand -a {command.name} -d {_quoted(command.summary)}"
+    summary = _quoted(command.summary)
+    yield f"complete -c ouzel -n __fish_use_subcommand -a {command.name} -d {summary}"
     if command.argument is Value.WORDS:
         yield f"complete -c ouzel {condition} -a '{' '.join(command.words)}'"
     elif command.argument is Value.MODEL:
@@ -47,7 +48,8 @@ def _lines(command: Completed) -> Iterator[str]:
     elif command.argument is Value.FILE:
         yield f"complete -c ouzel {condition} -F"
     for flag in command.flags:
-        yield f"complete -c ouzel {condition} -l {flag.name[2:]}{_value(flag)} -d {_quoted(flag.summary)}"
+        name, summary = flag.name[2:], _quoted(flag.summary)
+        yield f"complete -c ouzel {condition} -l {name}{_value(flag)} -d {summary}"
 
 
 def _value(flag: Flag) -> str:

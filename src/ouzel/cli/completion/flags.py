@@ -1,4 +1,4 @@
-"""What may follow a command: its flags with their values, and what its arguments name."""
+"""Lists the commands with their arguments and flags, and the values that a shell can complete."""
 
 import argparse
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from enum import Enum
 from ouzel.cli.commands import COMMANDS, Command
 from ouzel.config.weights import WIDTHS
 from ouzel.options.options import CONFIG_DESCRIPTION
-from ouzel.options.records import RECORDS, Option, options_of
+from ouzel.options.records import RECORDS, Option, list_options
 from ouzel.parsers.registry import FAMILIES
 
 
@@ -23,7 +23,7 @@ class Value(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Flag:
-    name: str  # with its dashes
+    name: str  # --name
     summary: str
     value: Value
     words: tuple[str, ...] = ()
@@ -31,16 +31,16 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """It is one command."""
+    """Describes one command for the completion scripts."""
 
     name: str
     summary: str
     flags: tuple[Flag, ...]
     argument: Value
-    words: tuple[str, ...] = ()  # that its argument may be
+    words: tuple[str, ...] = ()  # the values of the argument, if it has a choice of some
 
 
-_HELP = Flag("--help", "What the command does, and its options.", Value.NONE)
+_HELP = Flag("--help", "Describe the command and its options.", Value.NONE)
 _FILES = frozenset(
     {"chat_template", "ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "uds", "api_key_file"}
 )
@@ -54,14 +54,14 @@ _SUGGESTED = {
 _ARGUMENTS = {"MODEL": Value.MODEL, "NAME": Value.MODEL, "FILE": Value.FILE}
 
 
-def completed() -> list[Completed]:
+def read_commands() -> list[Completed]:
     """Returns all commands, in the order of their table."""
-    return [_completed(name, command) for name, command in COMMANDS.items()]
+    return [_read_command(name, command) for name, command in COMMANDS.items()]
 
 
-def _completed(name: str, command: Command) -> Completed:
+def _read_command(name: str, command: Command) -> Completed:
     actions = _actions(command)
-    flags = [flag for action in actions for flag in _flags_of(action)]
+    flags = [flag for action in actions for flag in _read_action(action)]
     if command.takes_serve_options:
         flags += [flag for flag in _serve_flags() if flag.name not in {each.name for each in flags}]
         return Completed(name, command.summary, (*flags, _HELP), Value.MODEL)
@@ -77,20 +77,20 @@ def _completed(name: str, command: Command) -> Completed:
 
 def _actions(command: Command) -> list[argparse.Action]:
     parser = command.own_parser()
-    return [] if parser is None else parser._actions  # argparse tells them in no other way
+    return [] if parser is None else parser._actions  # argparse has no public list of them
 
 
 def _serve_flags() -> Iterator[Flag]:
     for record in RECORDS:
-        for option in options_of(record):
-            if option.name != "model":  # positional
-                yield _flag_of(option)
+        for option in list_options(record):
+            if option.name != "model":  # MODEL is no flag
+                yield _read_option(option)
             if option.is_flag:
-                yield Flag(f"--no-{option.flag[2:]}", f"Not: {option.description}", Value.NONE)
+                yield Flag(f"--no-{option.flag[2:]}", f"Off: {option.description}", Value.NONE)
     yield Flag("--config", CONFIG_DESCRIPTION, Value.FILE)
 
 
-def _flag_of(option: Option) -> Flag:
+def _read_option(option: Option) -> Flag:
     words = option.choices or _SUGGESTED.get(option.name, ())
     if option.is_flag:
         value = Value.NONE
@@ -107,13 +107,13 @@ def _flag_of(option: Option) -> Flag:
     return Flag(option.flag, option.description, value, words)
 
 
-def _flags_of(action: argparse.Action) -> Iterator[Flag]:
+def _read_action(action: argparse.Action) -> Iterator[Flag]:
     for name in action.option_strings:
         if name.startswith("--") and name != _HELP.name:
-            yield _flag_of_action(name, action)
+            yield _make_flag(name, action)
 
 
-def _flag_of_action(name: str, action: argparse.Action) -> Flag:
+def _make_flag(name: str, action: argparse.Action) -> Flag:
     summary = (action.help or "").replace("%%", "%")
     words = tuple(map(str, action.choices or ())) or _SUGGESTED.get(action.dest, ())
     metavar = str(action.metavar or "")

@@ -1,4 +1,4 @@
-"""The script for zsh, by its own system of completions."""
+"""Writes the completion script of zsh, for zsh's own completion system."""
 
 from collections.abc import Sequence
 
@@ -69,7 +69,7 @@ def _case(command: Completed) -> str:
 
 
 def _spec(flag: Flag) -> str:
-    """Returns one argument of `_arguments`; a flag may be given again."""
+    """Returns the specification of one flag for `_arguments`; every flag may be repeated."""
     summary = flag.summary.replace("\\", "").replace("[", "(").replace("]", ")").replace(":", " -")
     if flag.value is Value.NONE:
         return _quoted(f"*{flag.name}[{summary}]")

@@ -1,8 +1,9 @@
-"""LMI's environment variables and `serving.properties` are read as our options where the profile is `lmi`.
+"""Reads LMI's environment variables and `serving.properties` as Ouzel's options (profile `lmi`).
 
-Later in this list beats earlier, and every option of ours beats them all: the aliases of LMI's container, `SERVING_*`
-and `OPTION_*`, the model directory's `serving.properties`, SageMaker's variables. A setting that has no meaning here is
-named in the log; one that would change which model answers, and how, is refused.
+Each source beats the sources before it: the aliases of LMI's container, `SERVING_*` and `OPTION_*`,
+the model directory's `serving.properties`, SageMaker's variables. Ouzel's own options beat all. The
+log names settings without a meaning here; a setting that would change the model or its answers is
+refused.
 """
 
 import re
@@ -18,8 +19,8 @@ from ouzel.options.invalid_option import InvalidOption
 
 Values = dict[str, object]
 
-_MODEL_DIRECTORY = "/opt/ml/model"  # where SageMaker puts it
-_DEFAULTS: Values = {"host": "0.0.0.0", "port": "8080"}  # of LMI's container, as SageMaker expects
+_MODEL_DIRECTORY = "/opt/ml/model"  # SageMaker's directory for the model
+_DEFAULTS: Values = {"host": "0.0.0.0", "port": "8080"}  # SageMaker expects this address
 
 _ALIASES = {
     "HF_MODEL_ID": "model_id",
@@ -65,11 +66,8 @@ _POOLING = {
     "cls_token": "cls",
     "lasttoken": "lasttoken",
 }
-_REFUSED = {
-    "revision": "main",
-    "bedrock_compat": "false",
-    "sigmoid": "true",
-}  # with the value that may stand
+# Settings that are not supported, with the only allowed value.
+_REFUSED = {"revision": "main", "bedrock_compat": "false", "sigmoid": "true"}
 _VLLM_HANDLER = "vllm_async_service"
 _ADAPTERS = ("enable_lora", "max_loras", "max_lora_rank")  # the first turns the others on
 _MAX_LORAS = "4"  # LMI's default
@@ -77,9 +75,9 @@ _MAX_LORAS = "4"  # LMI's default
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    key: str  # without `option.`, in small letters
+    key: str  # lower case, without `option.`
     value: str
-    origin: str  # where a person finds it
+    origin: str  # the variable or file of the setting, for messages
 
     @property
     def description(self) -> str:
@@ -98,8 +96,8 @@ def _names(option: str) -> Callable[[Setting], Values]:
     return lambda setting: {option: [name.strip() for name in setting.value.split(",")]}
 
 
-def _one_of(option: str, known: Mapping[str, str]) -> Callable[[Setting], Values]:
-    """`known` maps LMI's values to the values of our option."""
+def _map_value(option: str, known: Mapping[str, str]) -> Callable[[Setting], Values]:
+    """Returns a reader that maps LMI's values to Ouzel's by `known`."""
 
     def read(setting: Setting) -> Values:
         if setting.value.lower() not in known:
@@ -116,7 +114,7 @@ def _reranking(setting: Setting) -> Values:
 
 
 def _entry_point(setting: Setting) -> Values:
-    """LMI's handler on vLLM answers one text with a list of one vector."""
+    """Sets `lmi_vector_lists`: LMI's handler on vLLM answers one text with a list of one vector."""
     return {"lmi_vector_lists": "true"} if _VLLM_HANDLER in setting.value else {}
 
 
@@ -142,7 +140,7 @@ def _megabytes(setting: Setting) -> Values:
 
 
 def _images_per_prompt(setting: Setting) -> Values:
-    """Reads vLLM's `image=2,video=1` and `{"image": 2}`; nothing else than these two can be in a prompt."""
+    """Reads vLLM's limits, `image=2,video=1` or `{"image": 2}`, for images and videos."""
     try:
         if setting.value.startswith("{"):
             counts = msgspec.json.decode(setting.value, type=dict[str, int])
@@ -151,7 +149,7 @@ def _images_per_prompt(setting: Setting) -> Values:
                 name.strip(): int(count)
                 for name, _, count in map(_parted, setting.value.split(","))
             }
-    except ValueError as error:  # msgspec's, too
+    except ValueError as error:  # errors of msgspec included
         raise InvalidOption(
             f"{setting.description}: must be like image=2, given {setting.value!r}"
         ) from error
@@ -160,7 +158,7 @@ def _images_per_prompt(setting: Setting) -> Values:
 
 
 def _hosts(setting: Setting) -> Values:
-    """Reads `a.org,b.org` and `["a.org", "b.org"]`."""
+    """Reads a list of hosts: `a.org,b.org` or `["a.org", "b.org"]`."""
     if not setting.value.startswith("["):
         return {"allowed_media_domains": [name.strip() for name in setting.value.split(",")]}
     try:
@@ -180,10 +178,10 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "served_model_name": _names("served_model_name"),
     "max_model_len": _same("max_model_len"),
     "chat_template": _same("chat_template"),
-    "dtype": _one_of("precision", _PRECISIONS),
-    "task": _one_of("task", _TASKS),
+    "dtype": _map_value("precision", _PRECISIONS),
+    "task": _map_value("task", _TASKS),
     "reranking": _reranking,
-    "pooling": _one_of("pooling", _POOLING),
+    "pooling": _map_value("pooling", _POOLING),
     "normalize": _boolean("normalize"),
     "entrypoint": _entry_point,
     "max_rolling_batch_size": _same("max_num_seqs"),
@@ -210,7 +208,9 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
 
 
 def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Values, list[str]]:
-    """Returns values by the names of our options, and remarks for the log. Raises InvalidOption.
+    """Returns values by the names of Ouzel's options, and remarks for the log.
+
+    Raises InvalidOption.
 
     `model` is our own option.
     """
@@ -240,7 +240,7 @@ def read_lmi_settings(environment: Mapping[str, str], model: str) -> tuple[Value
 
 
 def _adapters(settings: Mapping[str, Setting], directory: Path) -> Values:
-    """Returns the options of adapters: LMI serves each directory in `adapters` of the model directory by its name."""
+    """Returns the options of adapters: each directory in `adapters` is an adapter of its name."""
     enabled = settings.get("enable_lora")
     if enabled is None or enabled.value.lower() != "true":
         return {}
@@ -264,7 +264,7 @@ def _model_directory(environment: Mapping[str, str], model: str) -> Path:
 
 
 def _settings(environment: Mapping[str, str], directory: Path) -> Iterator[Setting]:
-    """Later ones beat earlier ones of the same key."""
+    """Yields the settings of all sources; later ones beat earlier ones with the same key."""
     variables = {name: value.strip() for name, value in environment.items() if value.strip()}
     for name, key in _ALIASES.items():
         if name in variables:
@@ -282,7 +282,7 @@ def _settings(environment: Mapping[str, str], directory: Path) -> Iterator[Setti
 
 
 def _read_properties(path: Path) -> dict[str, str]:
-    """Reads Java's format: `key=value` or `key: value`; # and ! begin comments, a backslash continues a line."""
+    """Reads Java's properties: `key=value` or `key: value`, # or ! comments, \\ continues lines."""
     if not path.is_file():
         return {}
     try:

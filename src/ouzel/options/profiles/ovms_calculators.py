@@ -1,8 +1,8 @@
-"""The fields of OVMS's calculators that serve models of language: for chats, for embeddings and for ranking.
+"""Describes OVMS's calculators of language models: their fields, for chats, embeddings, ranking.
 
-The tables hold the fields of all releases from 2024 on. A field that only tunes speed or memory is logged. A field that
-can change answers is honoured, or it is refused; two of them, which make approximations that nobody relies on, are
-logged as a warning.
+The tables hold the fields of all releases since 2024. A field that only tunes speed or memory is
+logged. A field that changes answers is honoured or refused. Two fields that approximate answers are
+ignored with a warning.
 """
 
 from collections.abc import Mapping
@@ -32,19 +32,15 @@ _EVICTION = (
 )
 _SPARSE = "attention reads all tokens here, so answers to long prompts can differ"
 _EAGLE = (
-    "EAGLE-3 drafts are not supported, and the model is served without its draft: answers are the same; "
-    "a smaller model as draft_models_path, or prompt lookup, makes them faster"
+    "EAGLE-3 drafts are not supported, and the model is served without its draft: answers are the "
+    "same; a smaller model as draft_models_path, or prompt lookup, makes them faster"
 )
 _GENERATION_CONFIG = (
-    "the model's own generation_config.json counts; write the defaults into it, or serve a directory with links to "
-    "the weights and another generation_config.json"
+    "the model's own generation_config.json counts; write the defaults into it, or serve a "
+    "directory with links to the weights and another generation_config.json"
 )
-_POOLINGS = {
-    "CLS": "cls",
-    "LAST": "lasttoken",
-    "LAST_TOKEN": "lasttoken",
-    "MEAN": "mean",
-}  # LAST_TOKEN: of 2025
+# LAST_TOKEN is the word of releases of 2025.
+_POOLINGS = {"CLS": "cls", "LAST": "lasttoken", "LAST_TOKEN": "lasttoken", "MEAN": "mean"}
 
 
 def _max_choices(settings: Settings, given: GivenValue) -> None:
@@ -65,14 +61,14 @@ def _mean_pooling(settings: Settings, given: GivenValue) -> None:
 
 
 def _finish_chats(settings: Settings, texts: Texts) -> None:
-    """An EAGLE-3 draft cannot be loaded as a model of its own."""
+    """Ignores an EAGLE-3 draft, which cannot be loaded as a model."""
     if texts.get("draft_eagle3_mode") == "true":
         settings.values.pop("draft_model", None)
         settings.warnings.append(f"draft_eagle3_mode: {_EAGLE}")
 
 
 def _finish_embeddings(settings: Settings, texts: Texts) -> None:
-    """OVMS's defaults are vectors of the length 1, and CLS where neither the graph nor the model names a pooling."""
+    """Applies OVMS's defaults: vectors of length 1, and CLS if no file names a pooling."""
     settings.values = {"task": "embed", "normalize": "true", **settings.values}
     if "pooling" not in settings.values and is_encoder_without_pooling(
         Path(str(settings.values["model"]))
@@ -103,12 +99,12 @@ _CHATS = Calculator(
         "cache_interval_multiplier": Field("number", flag("cache_interval_multiplier")),
         "tool_parser": Field("text", flag("tool_parser")),
         "reasoning_parser": Field("text", flag("reasoning_parser")),
-        "response_parser": Field("text", option("tool_parser")),  # of 2025
+        "response_parser": Field("text", option("tool_parser")),  # releases of 2025
         "enable_tool_guided_generation": Field("switch", flag("enable_tool_guided_generation")),
         "max_tokens_limit": Field("number", option("max_tokens_limit")),
         "best_of_limit": Field("number", _max_choices),
         "chat_template_mode": Field("name", without_meaning),
-        "block_size": Field("number", without_meaning),  # of 2024
+        "block_size": Field("number", without_meaning),  # releases of 2024
         "generation_config_path": Field("text", refused(_GENERATION_CONFIG)),
         "draft_models_path": Field("text", path("draft_model")),
         "draft_eagle3_mode": Field("switch", ignored),
@@ -130,7 +126,7 @@ _EMBEDDINGS = Calculator(
         "target_device": Field("text", flag("target_device")),
         "plugin_config": Field("text", flag("plugin_config")),
         "pooling": Field("name", _pooling),
-        "mean_pooling": Field("switch", _mean_pooling),  # of 2025
+        "mean_pooling": Field("switch", _mean_pooling),  # releases of 2025
         "normalize_embeddings": Field("switch", option("normalize")),
         "truncate": Field("switch", option("truncate")),
         "max_length": Field("number", option("max_model_len")),
@@ -143,16 +139,16 @@ _RANKING = Calculator(
     fields={
         "models_path": Field("text", path("model")),
         "target_device": Field("text", flag("target_device")),
-        "device": Field("text", flag("target_device")),  # of 2025
+        "device": Field("text", flag("target_device")),  # releases of 2025
         "plugin_config": Field("text", flag("plugin_config")),
         "max_allowed_chunks": Field("number", option("max_document_chunks")),
         "max_length": Field("number", option("max_model_len")),
-        "max_position_embeddings": Field("number", option("max_model_len")),  # of 2025
+        "max_position_embeddings": Field("number", option("max_model_len")),  # releases of 2025
     },
 )
 CALCULATORS: Mapping[str, Calculator] = {
     "HttpLLMCalculator": _CHATS,
-    "LLMCalculator": _CHATS,  # of 2024
+    "LLMCalculator": _CHATS,  # releases of 2024
     "EmbeddingsCalculatorOV": _EMBEDDINGS,
     "RerankCalculatorOV": _RANKING,
 }

@@ -1,8 +1,10 @@
-"""`config.json`, by which OpenVINO Model Server serves several models, becomes the mappings of our `models`.
+"""Reads OVMS's `config.json`, a list of models, as entries of Ouzel's `models`.
 
-Models for chats, embeddings and ranking may stand beside one another. Others are left out, and a warning names them. A
-wrong entry is a problem of its name: it ends a start, and on a reload its model stays as it is while the others come
-and go. Unknown keys are ignored with a warning, since a newer release of OVMS may have added them.
+The file may list models for chats, embeddings and ranking; other models are left out, with a
+warning.
+A wrong entry is recorded by the name of its model: it ends a start, and in a reload its model stays
+as it is while other models come and go. Unknown keys are ignored with a warning, since a newer
+release of OVMS may have added them.
 """
 
 import os.path
@@ -16,7 +18,7 @@ from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
 from ouzel.options.profiles.ovms_meanings import Settings, Values, take_setting
 from ouzel.options.profiles.ovms_servable import read_servable
-from ouzel.options.seen_files import Stamp, stamp_of
+from ouzel.options.seen_files import Stamp, read_stamp
 from ouzel.terminal.suggestion import did_you_mean
 
 _OF_THE_SERVER = "max_choices"
@@ -43,7 +45,7 @@ _OF_CLASSIC_MODELS = frozenset(
     }
 )
 _SCHEMES = ("s3://", "gs://", "az://", "azfs://", "as://")
-_PERMANENT = "permanent"  # the group whose models OVMS never unloads
+_PERMANENT = "permanent"  # the group of models that OVMS never unloads
 
 
 class _Pipeline(msgspec.Struct):
@@ -51,7 +53,7 @@ class _Pipeline(msgspec.Struct):
 
 
 class _Entry(msgspec.Struct):
-    """Holds the keys of both lists, without the keys that only classic models have."""
+    """Holds the keys of an entry, of both lists, but for keys of classic models."""
 
     name: str
     base_path: str = ""
@@ -69,36 +71,39 @@ class _File(msgspec.Struct):
     model_config_list: list[dict[str, object]] = []
     mediapipe_config_list: list[dict[str, object]] = []
     pipeline_config_list: list[_Pipeline] = []
-    custom_node_library_config_list: list[dict[str, object]] = []  # for pipelines
-    custom_loader_config_list: list[dict[str, object]] = []  # for classic models
+    custom_node_library_config_list: list[dict[str, object]] = []  # the key of pipelines
+    custom_loader_config_list: list[dict[str, object]] = []  # the key of classic models
     monitoring: dict[str, object] = {}
 
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Holds an entry of the file, and its keys that are not read."""
+    """Holds an entry of the file, and notes about its unknown keys."""
 
     entry: _Entry
     without_meaning: tuple[str, ...]
-    unknown: tuple[str, ...]  # sentences for the log
+    unknown: tuple[str, ...]  # sentences of the log
 
 
 @dataclass(slots=True)
 class OvmsConfig:
-    """Holds the models that the file describes, and lines for the log."""
+    """Holds the models of the file, and lines for the log."""
 
     path: Path
-    entries: list[Values] = field(default_factory=list)  # as the entries of `models`
-    problems: dict[str, str] = field(default_factory=dict)  # by the name of the model
+    entries: list[Values] = field(default_factory=list)  # entries in the form of `models`
+    problems: dict[str, str] = field(default_factory=dict)  # errors by the name of the model
     warnings: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
-    stamps: dict[Path, Stamp] = field(default_factory=dict)  # of the files, before they were read
+    stamps: dict[Path, Stamp] = field(default_factory=dict)  # taken before the files were read
 
 
 def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
-    """Options of `ours` beat the options of graphs. Raises InvalidOption where the file itself is wrong."""
+    """Reads the file; options in `ours` beat the options of graphs.
+
+    Raises InvalidOption if the file itself is wrong; the faults of single models are collected.
+    """
     path = Path(os.path.abspath(path))
-    config = OvmsConfig(path, stamps={path: stamp_of(path)})
+    config = OvmsConfig(path, stamps={path: read_stamp(path)})
     try:
         keys = msgspec.json.decode(path.read_bytes(), type=dict[str, object])
         content = msgspec.convert(keys, _File)
@@ -123,7 +128,7 @@ def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
 
 
 def _listings(content: _File) -> Iterator[_Listing]:
-    """Raises msgspec.ValidationError."""
+    """Yields the entries of both lists. Raises msgspec.ValidationError."""
     for listed in content.model_config_list:
         yield _listing(msgspec.convert(listed, _Listed).config, _warn_of_unknown(listed, _Listed))
     for fields in content.mediapipe_config_list:
@@ -131,7 +136,7 @@ def _listings(content: _File) -> Iterator[_Listing]:
 
 
 def _listing(fields: Mapping[str, object], unknown: tuple[str, ...]) -> _Listing:
-    """Raises msgspec.ValidationError."""
+    """Reads one entry. Raises msgspec.ValidationError."""
     entry = msgspec.convert(fields, _Entry)
     if not entry.name:
         raise msgspec.ValidationError("each model must have a `name`")
@@ -170,7 +175,7 @@ def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> 
     directory = config.path.parent / (entry.base_path or name)
     graph_path = directory / entry.graph_path if entry.graph_path else None
     graph = graph_path or directory / GRAPH_FILE
-    config.stamps[graph] = stamp_of(graph)
+    config.stamps[graph] = read_stamp(graph)
     try:
         settings = _settings(entry, directory, graph_path)
         config.entries.append(_values(settings, name, ours))
@@ -203,7 +208,7 @@ def _warn_of_group(entry: _Entry) -> list[str]:
 
 
 def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settings:
-    """Returns the options of the graph, above the options of the entry."""
+    """Returns the options of the entry, which the options of the graph override."""
     settings = Settings()
     graph = read_servable(directory, graph_path)
     if entry.target_device:
@@ -220,13 +225,14 @@ def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settin
 
 
 def _values(settings: Settings, name: str, ours: Mapping[str, object]) -> Values:
-    """Raises InvalidOption for a limit that all models of a server have in common."""
+    """Returns the values for `models`. Raises InvalidOption for a limit that all models share."""
     own = {
         key: value for key, value in settings.values.items() if key == "model" or key not in ours
     }
     if _OF_THE_SERVER in own:
         raise InvalidOption(
-            f"best_of_limit: is one for all models here: start with --max-choices {own[_OF_THE_SERVER]} instead"
+            f"best_of_limit: is one for all models here: start with --max-choices "
+            f"{own[_OF_THE_SERVER]} instead"
         )
     return own | {"name": name}
 

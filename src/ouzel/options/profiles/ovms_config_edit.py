@@ -1,7 +1,7 @@
-"""`--add_to_config` and `--remove_from_config` edit OpenVINO Model Server's `config.json`.
+"""Edits OpenVINO Model Server's `config.json` for `--add_to_config` and `--remove_from_config`.
 
-A running server reads the file again when it changes, so the new text takes the place of the old one in one step. All
-other keys and entries stay. Commands that edit files of one directory at the same time wait for one another, so that no
+A running server reads the file again when it changes, so the file is replaced at once. All other
+keys and entries stay. Commands that edit files of one directory wait for each other, so that no
 edit is lost.
 """
 
@@ -32,12 +32,16 @@ class ConfigEntry:
 
 
 def add_to_config(path: Path, entry: ConfigEntry) -> str:
-    """Creates the file where there is none, and returns the line for the terminal. Raises InvalidOption."""
+    """Adds an entry to the file, which may not exist yet; returns the line for the terminal.
+
+    Raises InvalidOption.
+    """
     with _alone(path, "--add_to_config"):
         content = _read(path) if path.exists() else {}
         if entry.name in _names(content, path):
             raise InvalidOption(
-                f"--add_to_config {path}: could not add {entry.name}: a model with the same name already exists"
+                f"--add_to_config {path}: could not add {entry.name}: a model with the same name "
+                "already exists"
             )
         config = {"name": entry.name, "base_path": entry.base_path, **entry.settings}
         content.setdefault(_LIST, []).append({"config": config})
@@ -46,7 +50,7 @@ def add_to_config(path: Path, entry: ConfigEntry) -> str:
 
 
 def remove_from_config(path: Path, name: str) -> str:
-    """Returns the line for the terminal. Raises InvalidOption where the file has no such model."""
+    """Removes an entry; returns the line for the terminal. Raises InvalidOption without one."""
     if not path.exists():
         raise InvalidOption(f"--remove_from_config {path}: there is no such file")
     with _alone(path, "--remove_from_config"):
@@ -57,13 +61,13 @@ def remove_from_config(path: Path, name: str) -> str:
             )
         for key in (_LIST, _OLD_LIST):
             if key in content:
-                content[key] = [item for item in content[key] if _name_of(item) != name]
+                content[key] = [item for item in content[key] if _read_name(item) != name]
         _write(path, content, "--remove_from_config")
     return f"Config updated: {path}"
 
 
 def base_path_in(repository: Path, name: str, config_path: Path) -> str:
-    """Returns the model's directory as the file names it: relative where it lies below the file's own directory."""
+    """Returns the model's directory for the file: relative if it is below the file's directory."""
     directory, home = os.path.abspath(repository / name), os.path.abspath(config_path.parent)
     is_below = os.path.commonpath([directory, home]) == home
     return os.path.relpath(directory, home) if is_below else directory
@@ -71,7 +75,7 @@ def base_path_in(repository: Path, name: str, config_path: Path) -> str:
 
 @contextmanager
 def _alone(path: Path, flag: str) -> Iterator[None]:
-    """Waits until no other command edits a file of the directory, and creates the directory where there is none."""
+    """Locks the directory of the file against other commands, and creates it if it is missing."""
     target = _target(path)
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +85,7 @@ def _alone(path: Path, flag: str) -> Iterator[None]:
             f"{flag} {path}: the file cannot be written: {error.strerror}"
         ) from error
     try:
-        with suppress(OSError):  # network file systems may have no locks
+        with suppress(OSError):  # some network file systems have no locks
             fcntl.flock(directory, fcntl.LOCK_EX)
         yield
     finally:
@@ -103,11 +107,11 @@ def _names(content: Mapping[str, Any], path: Path) -> list[str]:
     for key in (_LIST, _OLD_LIST):
         if not isinstance(content.get(key, []), list):
             raise InvalidOption(f"{path}: {key}: must be a list")
-    return [_name_of(item) for key in (_LIST, _OLD_LIST) for item in content.get(key, [])]
+    return [_read_name(item) for key in (_LIST, _OLD_LIST) for item in content.get(key, [])]
 
 
-def _name_of(item: object) -> str:
-    """Returns an empty name for an entry that has none."""
+def _read_name(item: object) -> str:
+    """Returns the name of an entry, or an empty text."""
     fields = item.get("config", item) if isinstance(item, dict) else {}
     return str(fields.get("name", "")) if isinstance(fields, dict) else ""
 
@@ -130,5 +134,5 @@ def _write(path: Path, content: Mapping[str, Any], flag: str) -> None:
 
 
 def _target(path: Path) -> Path:
-    """Returns the file that a link leads to: it is replaced, so that the link itself stays."""
+    """Returns the target of a link, which is replaced so that the link itself stays."""
     return Path(os.path.realpath(path))

@@ -1,6 +1,7 @@
-"""Some flags of OpenVINO Model Server ask for another thing than a server: a pull, a graph, an edit of `config.json`.
+"""Runs flags of OVMS that ask for an action: a pull, a graph, an edit of `config.json`.
 
-A directive is found while the command line is read, and it runs once all other flags have been found right.
+The action of a flag is its directive. It is read with the command line, and runs when all other
+flags have been checked.
 """
 
 import re
@@ -29,7 +30,7 @@ from ouzel.options.profiles.ovms_servable import servable_names
 _PULL, _CONFIGURE, _LIST = "pull", "configure", "list_models"
 _ADD, _REMOVE = "add_to_config", "remove_from_config"
 NAMES = (_PULL, _CONFIGURE, _LIST, _ADD, _REMOVE)
-MAY_NAME_A_FILE = (_ADD, _REMOVE)  # until 2025.2 their value was the file, or its directory
+MAY_NAME_A_FILE = (_ADD, _REMOVE)  # until 2025.2 the value was the file, or its directory
 ENTRY_KEYS = (  # flags that `--add_to_config` writes into the entry
     *("target_device", "plugin_config", "group_name", "batch_size", "shape", "layout", "nireq"),
     "model_version_policy",
@@ -39,16 +40,16 @@ _HUB_NAME = re.compile(r"[\w.-]+/[\w.-]+")
 
 @dataclass(frozen=True, slots=True)
 class Directive:
-    flag: str  # for messages
+    flag: str  # the name in messages
     run: Callable[[], None]  # raises OuzelError
-    is_all: bool = True  # no server starts afterwards
+    is_all: bool = True  # no server starts after the action
 
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Holds the flags of a command line that directives read."""
+    """Holds the flags that directives read."""
 
-    flags: Mapping[str, str]  # by OpenVINO Model Server's names
+    flags: Mapping[str, str]  # values by OpenVINO Model Server's names
     repository: str
     loras: tuple[SourceLora, ...] = ()
 
@@ -58,7 +59,7 @@ class Wish:
 
     @property
     def is_all(self) -> bool:
-        """Tells whether no server is to start."""
+        """Tells whether the command ends without a server."""
         return any(map(self.is_on, NAMES))
 
     def is_on(self, name: str) -> bool:
@@ -66,7 +67,10 @@ class Wish:
 
 
 def read_directive(wish: Wish) -> Directive | None:
-    """Returns None where a server is to start, and nothing is to be done before. Raises InvalidOption."""
+    """Returns the directive of the flags, or None if a server starts directly.
+
+    Raises InvalidOption.
+    """
     named = [name for name in NAMES if wish.is_on(name)]
     if len(named) > 1:
         raise InvalidOption(f"--{named[0]}: cannot be used with --{named[1]}")
@@ -83,13 +87,15 @@ def read_directive(wish: Wish) -> Directive | None:
 
 
 def _preparation(wish: Wish) -> Directive | None:
-    """Returns the pull of a model, or of its adapters, that a start needs and the repository does not have yet."""
+    """Returns the download of the model or its adapters, if the start needs it."""
     if wish.repository and _HUB_NAME.fullmatch(wish.source):
         directory, gguf = Path(wish.repository, wish.source), wish.flags.get("gguf_filename", "")
         is_there = (directory / gguf).is_file() if gguf else directory.is_dir()
         if not is_there or wish.is_on("overwrite_models"):
             return Directive(
-                "--source_model", partial(pull_model, _pull_of(wish, wish.source)), is_all=False
+                "--source_model",
+                partial(pull_model, _describe_pull(wish, wish.source)),
+                is_all=False,
             )
     missing = [lora for lora in wish.loras if lora.is_missing]
     if missing:
@@ -105,10 +111,10 @@ def _pulling(wish: Wish) -> Callable[[], None]:
         raise InvalidOption("--pull: needs --model_repository_path, the directory of the models")
     if not _HUB_NAME.fullmatch(source):
         raise InvalidOption(f"--pull: needs --source_model, as owner/name, given {source!r}")
-    return partial(pull_model, _pull_of(wish, source))
+    return partial(pull_model, _describe_pull(wish, source))
 
 
-def _pull_of(wish: Wish, source: str) -> Pull:
+def _describe_pull(wish: Wish, source: str) -> Pull:
     if ".." in Path(source).parts:
         raise InvalidOption(f"--source_model: must be owner/name, given {source!r}")
     gguf = wish.flags.get("gguf_filename", "")
@@ -128,7 +134,7 @@ def _pull_of(wish: Wish, source: str) -> Pull:
 
 
 def _configuring(wish: Wish) -> Callable[[], None]:
-    """The model is at `--model_path`, or in the repository under its name."""
+    """Returns the action of `--configure` for a model at `--model_path` or in the repository."""
     name = wish.source or wish.flags.get("model_name", "")
     text = wish.flags.get("model_path") or (
         str(Path(wish.repository, name)) if wish.repository and name else ""
@@ -194,7 +200,7 @@ def _removing(wish: Wish) -> Callable[[], None]:
 
 
 def _config_path(wish: Wish, flag: str) -> Path:
-    """Returns the file that `--config_path` names, or else the flag itself, or else the file of the repository."""
+    """Returns the file named by `--config_path`, by the flag itself, or by the repository."""
     given = wish.flags.get("config_path") or wish.flags[flag].removeprefix("true")
     if not given and not wish.repository:
         raise InvalidOption(

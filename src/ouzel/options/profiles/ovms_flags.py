@@ -1,4 +1,4 @@
-"""With `--profile ovms`, OpenVINO Model Server's flags are read as options of ours. Our own flags beat them."""
+"""Reads OpenVINO Model Server's flags as Ouzel's options; Ouzel's own flags beat them."""
 
 import argparse
 from collections.abc import Iterator, Mapping, Sequence
@@ -27,15 +27,15 @@ from ouzel.terminal.one_line_parser import OneLineParser
 REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
 _CONFIG, _POLL, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "plugin_config"
 _EAGLE_WARNING = (
-    "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft"
+    "draft_eagle3_mode: EAGLE-3 drafts are not supported; the model is served without its draft"
 )
-_REPOSITORY = "model_repository_path"  # where models by the name of `source_model` are
+_REPOSITORY = "model_repository_path"  # the directory of models named by `source_model`
 _OVERWRITE, _GGUF, _LORAS = "overwrite_models", "gguf_filename", "source_loras"
 _OF_PULLS = (_REPOSITORY, _OVERWRITE, _GGUF, _LORAS)
 _EAGLE = "draft_eagle3_mode"
-READ_HERE = (_CONFIG, _POLL, *_OF_PULLS, _EAGLE, *NAMES)  # rather than by their meanings
+READ_HERE = (_CONFIG, _POLL, *_OF_PULLS, _EAGLE, *NAMES)  # flags without an entry in MEANINGS
 _GRPC_PORT = "port"
-_SPELT_ALIKE = ("pooling", "normalize", "truncate")  # as our own flags are; values of both are read
+_SPELT_ALIKE = ("pooling", "normalize", "truncate")  # flags of both, with values of both
 _BOOLEANS = ("true", "false", "1", "0")
 _WORDS_OF_TASKS: Mapping[str, str] = {ours: theirs for theirs, ours in TASKS.items()}
 _MAY_STAND_ALONE = {  # and are true then
@@ -59,18 +59,18 @@ _MAY_STAND_ALONE = {  # and are true then
 
 @dataclass(frozen=True, slots=True)
 class OvmsFlags:
-    """Holds the part of a command line that is written in OVMS's words."""
+    """Holds the flags of OVMS in a command line, and the other arguments."""
 
     rest: tuple[str, ...]  # the arguments that are Ouzel's own
     names: tuple[str, ...] = ()
-    values: Values = field(default_factory=dict)  # by the names of Ouzel's options
+    values: Values = field(default_factory=dict)  # values by the names of Ouzel's options
     files: OvmsFiles = field(default_factory=OvmsFiles)
-    remarks: tuple[str, ...] = ()  # for the log
+    remarks: tuple[str, ...] = ()  # lines of the log
     wish: Wish | None = None  # None: no flag of OVMS is given, and no repository
 
 
 def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -> OvmsFlags:
-    """Splits OVMS's flags from our own. Raises InvalidOption for a flag that is refused."""
+    """Splits OVMS's flags from Ouzel's. Raises InvalidOption for a flag that is not supported."""
     flags, rest = _parsed(arguments)
     repository = flags.get(_REPOSITORY) or environment.get(REPOSITORY_VARIABLE, "")
     if not flags and not repository:
@@ -114,7 +114,7 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
 
 
 def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
-    """Returns OVMS's flags by their names, and our own arguments."""
+    """Returns OVMS's flags by name, and the other arguments."""
     known = [*MEANINGS, *REFUSED, *WITHOUT_MEANING, *READ_HERE, _PLUGIN]
     if _own_task(arguments):
         known.remove("task")
@@ -128,7 +128,7 @@ def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:
 
 
 def _with_values(arguments: Sequence[str]) -> Iterator[str]:
-    """Yields the arguments. A flag that stands alone gets its value."""
+    """Yields the arguments; a flag of OVMS without a value gets the value true."""
     for argument, following in pairwise([*arguments, ""]):
         name = argument.removeprefix("--")
         is_alone = (
@@ -142,7 +142,7 @@ def _with_values(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _own_task(arguments: Sequence[str]) -> str:
-    """Returns the value of `--task` where it is a word of ours for a task, else an empty text."""
+    """Returns the value of `--task` if it is a task of Ouzel, else an empty text."""
     values = [
         argument.partition("=")[2] for argument in arguments if argument.startswith("--task=")
     ]
@@ -163,7 +163,8 @@ def _remarks_on_weights(wish: Wish) -> list[str]:
     if not wish.is_all or "weight-format" not in wish.flags:
         return []
     return [
-        "--weight-format: a server compresses the weights when it loads the model; give the flag at its start"
+        "--weight-format: a server compresses the weights when it loads the model; give the flag "
+        "at its start"
     ]
 
 
@@ -176,7 +177,7 @@ def _without_model(values: Values) -> Values:
 
 
 def _local_model(flags: Mapping[str, str], repository: str) -> Values:
-    """Returns `source_model` under its own name: in the repository where it has been pulled, or as the hub has it."""
+    """Returns the options of `source_model`: its directory if it is pulled, or its hub name."""
     source, gguf = flags.get("source_model", ""), flags.get(_GGUF, "")
     if not source:
         return (

@@ -1,4 +1,4 @@
-"""`graph.pbtxt`, by which OpenVINO Model Server describes a model, as options of ours."""
+"""Reads `graph.pbtxt`, OpenVINO Model Server's description of a model, as Ouzel's options."""
 
 from pathlib import Path
 
@@ -13,11 +13,14 @@ _MAX_BYTES = 2**20
 
 
 class NotALanguageModel(Exception):
-    """Says why a servable of OVMS cannot be served here."""
+    """The message tells why a servable of OVMS cannot be served here."""
 
 
 def read_graph(path: Path) -> Settings:
-    """Returns the options of the model, among them `model`. Raises InvalidOption and NotALanguageModel."""
+    """Returns the options of the model, `model` included.
+
+    Raises InvalidOption and NotALanguageModel.
+    """
     try:
         if not path.is_file() and path.exists():
             raise InvalidOption("must be an ordinary file")
@@ -33,24 +36,27 @@ def read_graph(path: Path) -> Settings:
 
 
 def _find_model(graph: Message) -> tuple[Calculator, Message]:
-    """Returns the only node that is a model. Raises InvalidOption and NotALanguageModel."""
+    """Returns the node of the model; there must be exactly one.
+
+    Raises InvalidOption and NotALanguageModel.
+    """
     nodes = [(name, node) for node in graph.messages("node") for name in node.texts("calculator")]
-    if not nodes:  # as in a file that an editor has emptied and not yet filled
-        raise InvalidOption("node: must be there, with a calculator")
+    if not nodes:  # an editor may have emptied the file and not filled it yet
+        raise InvalidOption("node: must be present, with a calculator")
     found = [(CALCULATORS[name], node) for name, node in nodes if name in CALCULATORS]
     if not found:
         names = [name for name, _ in nodes]
         advice = next((_advise(name) for name in names if name in OF_TWO_MODELS), "")
         raise NotALanguageModel(f"its graph has {', '.join(names)}{advice}")
     if len(found) > 1:
-        raise InvalidOption(f"node: must hold one model, given {len(found)}")
+        raise InvalidOption(f"node: exactly one must be a model, given {len(found)}")
     return found[0]
 
 
 def _advise(calculator: str) -> str:
     return (
-        f"; {calculator} takes a tokenizer and a model from two servables: export the checkpoint again for "
-        f"{OF_TWO_MODELS[calculator]}, or make its directory the base_path"
+        f"; {calculator} takes a tokenizer and a model from two servables: export the checkpoint "
+        f"again for {OF_TWO_MODELS[calculator]}, or make its directory the base_path"
     )
 
 

@@ -1,4 +1,4 @@
-"""The fields of a graph's options: the type that each value must have, and the effect that it has on our options."""
+"""Converts the fields of a graph's options: their types, and their effects on Ouzel's options."""
 
 import os.path
 from collections.abc import Callable, Mapping
@@ -30,11 +30,11 @@ _BOOLEANS = dict.fromkeys(("true", "True", "t", "1"), "true") | dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """Holds the value that a graph gives to one field."""
+    """Holds the value of one field of a graph."""
 
     field: str
     text: str
-    directory: Path  # of the graph: paths are relative to it
+    directory: Path  # the graph's directory: paths are relative to it
 
 
 Take = Callable[[Settings, GivenValue], None]
@@ -43,20 +43,20 @@ Take = Callable[[Settings, GivenValue], None]
 @dataclass(frozen=True, slots=True)
 class Field:
     kind: Kind
-    take: Take  # raises InvalidOption for a value that is refused
+    take: Take  # raises InvalidOption for a value that is not supported
 
 
 @dataclass(frozen=True, slots=True)
 class Calculator:
-    """Describes one of OVMS's calculators: its node in a graph is a model that can be served."""
+    """Describes a calculator of OVMS whose node in a graph is a model that Ouzel serves."""
 
-    message: str  # of its options
+    message: str  # the type of the node's options
     fields: Mapping[str, Field]
-    finish: Callable[[Settings, Texts], None]  # sees all fields together
+    finish: Callable[[Settings, Texts], None]  # handles fields that depend on each other
 
 
 def read_fields(calculator: Calculator, options: Message, directory: Path) -> Settings:
-    """Returns our options for the fields that stand in the graph. Raises InvalidOption."""
+    """Returns Ouzel's options for the fields of the graph. Raises InvalidOption."""
     names = [name for name, _ in options.fields]
     settings = Settings()
     texts: dict[str, str] = {}
@@ -66,12 +66,12 @@ def read_fields(calculator: Calculator, options: Message, directory: Path) -> Se
                 f"{calculator.message} has no field {name}{did_you_mean([name], calculator.fields)}"
             )
         if names.count(name) > 1:
-            raise InvalidOption(f"{name}: must stand once, given {names.count(name)} times")
+            raise InvalidOption(f"{name}: must be given once, given {names.count(name)} times")
         field = calculator.fields[name]
         texts[name] = _read_value(name, field.kind, value)
         field.take(settings, GivenValue(name, texts[name], directory))
     if "model" not in settings.values:
-        raise InvalidOption("models_path: must be there")
+        raise InvalidOption("models_path: must be given")
     calculator.finish(settings, texts)
     return settings
 
@@ -105,17 +105,17 @@ _READERS: Mapping[Kind, Callable[[Scalar], str | None]] = {
 
 
 def flag(name: str) -> Take:
-    """Gives the field the meaning of OVMS's flag of this name."""
+    """Returns a function that applies the field like OVMS's flag of this name."""
     return lambda settings, given: take_setting(settings, name, given.text)
 
 
 def option(name: str) -> Take:
-    """Gives the value of the field to our option."""
+    """Returns a function that stores the value of the field in an option of Ouzel."""
     return lambda settings, given: settings.values.update({name: given.text})
 
 
 def path(name: str) -> Take:
-    """Gives the path to our option; in the graph it is relative to the graph's directory."""
+    """Returns a function that stores a path in an option; graphs have relative paths."""
     return lambda settings, given: settings.values.update(
         {name: os.path.abspath(given.directory / given.text)}
     )
@@ -126,7 +126,7 @@ def without_meaning(settings: Settings, given: GivenValue) -> None:
 
 
 def warning(text: str) -> Take:
-    """Serves the model without the field; the log says so."""
+    """Ignores the field; the log says so."""
     return lambda settings, given: settings.warnings.append(f"{given.field}: {text}")
 
 
@@ -138,4 +138,4 @@ def refused(text: str) -> Take:
 
 
 def ignored(_: Settings, given: GivenValue) -> None:
-    """Leaves the field to the calculator's `finish`."""
+    """Ignores the field here: the calculator's `finish` handles it."""

@@ -1,7 +1,7 @@
-"""`--pull` and `--configure` write `graph.pbtxt`, which OpenVINO Model Server and `ovms_graph.py` read.
+"""Writes `graph.pbtxt` for `--pull` and `--configure`; OVMS and `ovms_graph.py` read it.
 
-The graph holds the options that the command line says. OpenVINO Model Server's defaults stay unwritten, but for the
-prefix cache, which its command line turns on and its graph turns off.
+The graph holds the options of the command line. Defaults of OpenVINO Model Server are left out, but
+for the prefix cache, which is on by default on its command line and off in its graphs.
 """
 
 from collections.abc import Iterator, Mapping
@@ -10,7 +10,7 @@ import msgspec
 
 import ouzel
 
-Flags = Mapping[str, str]  # by OpenVINO Model Server's names
+Flags = Mapping[str, str]  # flags of OpenVINO Model Server by name
 
 _LLM_GRAPH = """\
 # File created with: Ouzel {version}
@@ -75,11 +75,8 @@ _LLM_WORDS = (
     ),
     *("enable_tool_guided_generation", "cache_interval_multiplier", "draft_eagle3_mode"),
 )
-_OWN_WORDS = {
-    "cls": "CLS",
-    "lasttoken": "LAST",
-    "mean": "MEAN",
-}  # of --pooling, for which ours may stand, too
+# Ouzel's words for --pooling, which the flag accepts too.
+_OWN_WORDS = {"cls": "CLS", "lasttoken": "LAST", "mean": "MEAN"}
 _PLUGIN_PROPERTIES = {  # flags that stand in the graph's plugin_config
     "kv_cache_precision": "KV_CACHE_PRECISION",
     "max_prompt_len": "MAX_PROMPT_LEN",
@@ -147,7 +144,7 @@ def _vector_graph(name: str, calculator: str, side_packet: str, fields: Mapping[
 
 
 def _plugin_config(flags: Flags) -> dict[str, str]:
-    """Returns the properties of `--plugin_config`, which was checked before, and of the flags that are properties."""
+    """Returns the properties of `--plugin_config`, and of flags that are properties too."""
     properties = msgspec.json.decode(
         flags.get("plugin_config", "").strip() or "{}", type=dict[str, object]
     )
@@ -159,16 +156,16 @@ def _plugin_config(flags: Flags) -> dict[str, str]:
     )
 
 
-def _texts(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:
-    return {field: _quoted(flags[flag]) for field, flag in flag_of.items() if flag in flags}
+def _texts(flags: Flags, format_flag: Mapping[str, str]) -> dict[str, str]:
+    return {field: _quoted(flags[flag]) for field, flag in format_flag.items() if flag in flags}
 
 
-def _words(flags: Flags, flag_of: Mapping[str, str]) -> dict[str, str]:
-    return {field: _lowered(flags[flag]) for field, flag in flag_of.items() if flag in flags}
+def _words(flags: Flags, format_flag: Mapping[str, str]) -> dict[str, str]:
+    return {field: _lowered(flags[flag]) for field, flag in format_flag.items() if flag in flags}
 
 
 def _lowered(word: str) -> str:
-    """Returns TRUE as true: a command line takes both, and a graph takes the latter."""
+    """Returns TRUE as true: flags may have either spelling, a graph only the second."""
     return word.lower() if word.lower() in ("true", "false") else word
 
 
@@ -186,7 +183,7 @@ def _indented(fields: Mapping[str, str]) -> Iterator[str]:
 
 
 def _quoted(text: str) -> str:
-    """Returns a text in double quotation marks, and JSON, which has such marks itself, in single ones."""
+    """Quotes a text for a graph: JSON, which contains double quotes, in single ones."""
     mark = "'" if '"' in text else '"'
     escaped = text.replace("\\", "\\\\").replace(mark, "\\" + mark).replace("\n", "\\n")
     return f"{mark}{escaped}{mark}"

@@ -1,6 +1,7 @@
-"""`--source_loras` of OpenVINO Model Server becomes `--lora`: `alias=org/repo,other=/path/adapter_model.safetensors`.
+"""Reads `--source_loras` of OpenVINO Model Server as `--lora`.
 
-An adapter of the hub lies in the model's directory of the repository, where `--pull` and a start put it.
+The value is a list, like `alias=org/repo,other=/path/adapter_model.safetensors`. An adapter of the
+hub is in the model's directory of the repository, where `--pull` and a start download it.
 """
 
 from dataclasses import dataclass
@@ -16,7 +17,7 @@ _FLAG = "--source_loras"
 class SourceLora:
     alias: str
     directory: Path
-    repo_id: str = ""  # of the hub; empty for a directory of the user's
+    repo_id: str = ""  # owner/name at the hub; empty for a local directory
 
     @property
     def is_missing(self) -> bool:
@@ -24,7 +25,10 @@ class SourceLora:
 
 
 def read_source_loras(text: str, model_directory: Path | None) -> tuple[SourceLora, ...]:
-    """Takes the model's directory in the repository, or None where there is no repository. Raises InvalidOption."""
+    """Reads the adapters; hub adapters need the directory of the model in the repository.
+
+    `model_directory` is None without a repository. Raises InvalidOption.
+    """
     return tuple(
         _read(entry.strip(), model_directory) for entry in text.split(",") if entry.strip()
     )
@@ -36,7 +40,7 @@ def _read(entry: str, model_directory: Path | None) -> SourceLora:
         raise InvalidOption(f"{_FLAG}: each entry must be alias=source, given {entry!r}")
     if source.startswith("@"):
         raise InvalidOption(
-            f"{_FLAG}: a blend of adapters is not supported; a request names one, given {entry!r}"
+            f"{_FLAG}: a blend of adapters is not supported, only one, given {entry!r}"
         )
     if source.startswith(("http://", "https://")):
         raise InvalidOption(
@@ -60,7 +64,7 @@ def _read(entry: str, model_directory: Path | None) -> SourceLora:
 
 
 def _without_alpha(source: str, entry: str) -> str:
-    """Drops the weight 1, which an adapter has here. Raises InvalidOption for another one."""
+    """Drops the weight 1, the only supported one. Raises InvalidOption for another weight."""
     start, colon, end = source.rpartition(":")
     try:
         alpha = float(end) if colon else None
@@ -68,7 +72,7 @@ def _without_alpha(source: str, entry: str) -> str:
         return source
     if alpha not in (None, 1.0):
         raise InvalidOption(
-            f"{_FLAG}: the weight of an adapter is 1; lora_alpha is in its files, given {entry!r}"
+            f"{_FLAG}: the weight must be 1; lora_alpha is in the adapter's files, given {entry!r}"
         )
     return start if alpha is not None else source
 
@@ -78,6 +82,6 @@ def _local_directory(path: Path, entry: str) -> Path:
         return path
     if path.name != _WEIGHTS_FILE:
         raise InvalidOption(
-            f"{_FLAG}: must be a directory of PEFT's, or {_WEIGHTS_FILE} in it, given {entry!r}"
+            f"{_FLAG}: must be a PEFT directory, or {_WEIGHTS_FILE} in it, given {entry!r}"
         )
     return path.parent

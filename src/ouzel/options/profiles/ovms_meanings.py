@@ -1,7 +1,7 @@
-"""The meanings of OpenVINO Model Server's settings as options of ours, for flags and for graphs alike.
+"""Maps OpenVINO Model Server's settings, of flags and graphs, to Ouzel's options.
 
-The log names a setting that has no meaning here. A setting that would change the answers is refused. The few settings
-that make approximations get the nearest value that is supported here, and the log warns of it.
+The log names settings without a meaning for Ouzel. Settings that would change the answers are
+refused. The few settings that make approximations get the nearest supported value, with a warning.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,13 +13,13 @@ from ouzel.config.model import TaskOption
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.terminal.suggestion import did_you_mean
 
-Values = dict[str, object]  # by the names of our options
+Values = dict[str, object]  # values by the names of Ouzel's options
 Meaning = Callable[[str], Values]
 
 
 @dataclass(slots=True)
 class Settings:
-    """Collects the options that a command line or a graph comes to, and notes for the log."""
+    """Collects the options of a command line or a graph, and notes for the log."""
 
     values: Values = field(default_factory=dict)
     without_meaning: list[str] = field(default_factory=list)
@@ -28,7 +28,7 @@ class Settings:
     )  # sentences about answers that can differ from OVMS's
 
     def below(self, above: "Settings") -> "Settings":
-        """Returns both together; the values of `above` count where both have one."""
+        """Returns both together; `above` wins where both have a value."""
         return Settings(
             self.values | above.values,
             self.without_meaning + above.without_meaning,
@@ -45,7 +45,7 @@ def _list(option: str) -> Meaning:
 
 
 def _gibibytes(value: str) -> Values:
-    return {} if value == "0" else {"kv_cache_gib": value}  # 0: as much as it needs
+    return {} if value == "0" else {"kv_cache_gib": value}  # 0: no limit
 
 
 def _log_level(value: str) -> Values:
@@ -57,14 +57,14 @@ def _weights(value: str) -> Values:
 
 
 def _task(value: str) -> Values:
-    """Raises InvalidOption for what is done with pictures and sounds."""
+    """Returns Ouzel's task. Raises InvalidOption for tasks with images or sounds."""
     if value not in TASKS:
-        raise InvalidOption(f"task: this server has {', '.join(TASKS)}, given {value!r}")
+        raise InvalidOption(f"task: must be one of {', '.join(TASKS)}, given {value!r}")
     return {"task": TASKS[value]}
 
 
 def _pooling(value: str) -> Values:
-    """Takes a word of ours, too: the flag has the same name here."""
+    """Returns the pooling; accepts Ouzel's words too, since the flag has the same name."""
     return {"pooling": {"CLS": "cls", "LAST": "lasttoken", "MEAN": "mean"}.get(value, value)}
 
 
@@ -107,18 +107,17 @@ MEANINGS: Mapping[str, Meaning] = {
     "max_length": _same("max_model_len"),
     "max_allowed_chunks": _same("max_document_chunks"),
 }
-_PICTURES = "this server makes no pictures; leave it out"
-_SPEECH = "this server makes no speech; leave it out"
-REFUSED: Mapping[
-    str, tuple[tuple[str, ...], str]
-] = {  # the values that may stand, and what to do otherwise
+_PICTURES = "this server generates no images; leave it out"
+_SPEECH = "this server generates no speech; leave it out"
+# The supported values of each setting, and advice for the others.
+REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {
     "pipeline_type": (
         ("AUTO", "LM", "LM_CB", "VLM", "VLM_CB"),
-        "there is one pipeline, for text and pictures",
+        "there is one pipeline, for text and images",
     ),
     "extra_quantization_params": (
         (),
-        "--weight-format and ouzel quantize say how weights are compressed",
+        "--weight-format and ouzel quantize choose the compression of weights",
     ),
     **dict.fromkeys(
         (
@@ -150,36 +149,17 @@ WITHOUT_MEANING = (
         "graph_initial_queue_size",
         "graph_queue_max_size",
     ),
-    *(
-        "idle_unload_timeout_seconds",
-        "group_name",
-    ),  # of many models, some of which are loaded on demand
-    *(
-        "batch_size",
-        "shape",
-        "layout",
-        "mean",
-        "scale",
-        "color_format",
-        "model_version_policy",
-        "nireq",
-    ),
-    *(
-        "stateful",
-        "idle_sequence_cleanup",
-        "max_sequence_number",
-        "low_latency_transformation",
-        "cpu_extension",
-    ),
+    *("idle_unload_timeout_seconds", "group_name"),  # settings of models loaded on demand
+    *("batch_size", "shape", "layout", "mean", "scale", "color_format"),
+    *("model_version_policy", "nireq", "stateful", "idle_sequence_cleanup"),
+    *("max_sequence_number", "low_latency_transformation", "cpu_extension"),
     *("sequence_cleaner_poll_wait_minutes", "custom_node_resources_cleaner_interval_seconds"),
 )
-_AS_HERE = frozenset(
-    {("dynamic_split_fuse", "true")}
-)  # values that ask for the way in which this server works
+# Values that ask for the way in which Ouzel works anyway.
+_AS_HERE = frozenset({("dynamic_split_fuse", "true")})
 
-PLUGIN_MEANINGS: Mapping[
-    str, Meaning
-] = {  # of OpenVINO's properties, and what OVMS has added to them
+# OpenVINO's properties, and further ones of OVMS.
+PLUGIN_MEANINGS: Mapping[str, Meaning] = {
     "KV_CACHE_PRECISION": _same("kv_cache_dtype"),
     "CACHE_DIR": _same("cache_dir"),
     "INFERENCE_NUM_THREADS": _same("num_threads"),
@@ -255,7 +235,7 @@ _FOUR_BITS, _EIGHT_BITS = "u4", "u8"
 
 
 def take_setting(settings: Settings, name: str, value: str) -> None:
-    """Takes one that the tables above have. Raises InvalidOption where it is refused."""
+    """Applies one setting. Raises InvalidOption if the setting is not supported."""
     if name in REFUSED:
         allowed, instead = REFUSED[name]
         if value not in allowed:
@@ -269,7 +249,7 @@ def take_setting(settings: Settings, name: str, value: str) -> None:
 
 
 def take_plugin_config(settings: Settings, text: str) -> None:
-    """Takes a JSON object of OpenVINO's properties. Raises InvalidOption."""
+    """Applies a JSON object of OpenVINO properties. Raises InvalidOption."""
     try:
         properties = msgspec.json.decode(text, type=dict[str, object]) if text.strip() else {}
     except (msgspec.DecodeError, RecursionError) as error:
@@ -278,18 +258,18 @@ def take_plugin_config(settings: Settings, text: str) -> None:
         ) from error
     for name, value in properties.items():
         if name in PLUGIN_MEANINGS:
-            _take_values(settings, f"plugin_config {name}", PLUGIN_MEANINGS[name](_text_of(value)))
+            _take_values(settings, f"plugin_config {name}", PLUGIN_MEANINGS[name](_format(value)))
         elif name in PLUGIN_WITHOUT_MEANING or name.startswith(_PLUGIN_PREFIXES):
             settings.without_meaning.append(f"plugin_config {name}")
         else:
             known = [*PLUGIN_MEANINGS, *PLUGIN_WITHOUT_MEANING]
             raise InvalidOption(
-                f"plugin_config: {name} is not known{did_you_mean([name], known)}; leave it out"
+                f"plugin_config: unknown property {name}{did_you_mean([name], known)}; leave it out"
             )
 
 
 def _take_values(settings: Settings, name: str, values: Values) -> None:
-    """Adds the values. A KV cache of four bits becomes one of eight, and a warning says so."""
+    """Adds the values; a KV cache of four bits becomes one of eight, with a warning."""
     if values.get(_CACHE) == _FOUR_BITS:
         values = values | {_CACHE: _EIGHT_BITS}
         settings.warnings.append(
@@ -298,5 +278,5 @@ def _take_values(settings: Settings, name: str, values: Values) -> None:
     settings.values |= values
 
 
-def _text_of(value: object) -> str:
+def _format(value: object) -> str:
     return value if isinstance(value, str) else msgspec.json.encode(value).decode()

@@ -1,6 +1,6 @@
-"""With `--profile ovms` a model's graph counts, and OpenVINO Model Server's `config.json` names models.
+"""Applies graphs and `config.json` of OpenVINO Model Server to the models of `--profile ovms`.
 
-Options of ours, wherever they stand, beat what those files say.
+Ouzel's own options, from any source, beat these files.
 """
 
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.model_settings import settings_of_entry
+from ouzel.options.model_settings import read_model_entry
 from ouzel.options.profiles.ovms_config import OvmsConfig, read_ovms_config
 from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
 from ouzel.options.profiles.ovms_meanings import Values
@@ -18,20 +18,20 @@ from ouzel.options.seen_files import SeenFiles
 
 @dataclass(frozen=True, slots=True)
 class OvmsFiles:
-    """Says where they are."""
+    """Names the configuration files of OVMS."""
 
     config_path: Path | None = None
-    repository_config_path: Path | None = None  # counts where no model is named
+    repository_config_path: Path | None = None  # used if the options name no model
     poll_s: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
 class OvmsModels:
-    """Holds the models that the files describe, and lines for the log."""
+    """Holds the models of the files, and lines for the log."""
 
-    own: Values = field(default_factory=dict)  # of MODEL, by the names of our options
-    entries: tuple[Values, ...] = ()  # as those of `models`
-    problems: Mapping[str, str] = field(default_factory=dict)  # by the name of a model
+    own: Values = field(default_factory=dict)  # values for MODEL by the names of Ouzel's options
+    entries: tuple[Values, ...] = ()  # entries in the form of `models`
+    problems: Mapping[str, str] = field(default_factory=dict)  # errors by the name of the model
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
     has_file: bool = False
@@ -39,7 +39,7 @@ class OvmsModels:
 
 
 def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels:
-    """Raises InvalidOption."""
+    """Reads the models of the configuration file, and the graph of MODEL. Raises InvalidOption."""
     is_named = bool(ours.get("model") or ours.get("models"))
     path = files.config_path or (None if is_named else files.repository_config_path)
     of_model = _read_own(ours)
@@ -63,7 +63,7 @@ def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels
 
 
 def _read_own(ours: Mapping[str, object]) -> OvmsModels:
-    """Reads the graph of MODEL, where that is a directory of this machine. Raises InvalidOption."""
+    """Reads the graph of MODEL if MODEL is a local directory. Raises InvalidOption."""
     model = str(ours.get("model", ""))
     directory = Path(model).expanduser()
     try:
@@ -71,11 +71,11 @@ def _read_own(ours: Mapping[str, object]) -> OvmsModels:
             return OvmsModels()
         settings = read_servable(directory)
     except OSError:
-        return OvmsModels()  # the search for the model's files has its own message
+        return OvmsModels()  # `locate_model` reports the error
     except NotALanguageModel as error:
         if (directory / GRAPH_FILE).is_file():
             raise InvalidOption(f"{model} cannot be served: {error}") from error
-        return OvmsModels()  # the search for the model's files has its own message
+        return OvmsModels()  # `locate_model` reports the error
     own = {
         name: value
         for name, value in settings.values.items()
@@ -95,7 +95,7 @@ def _read_own(ours: Mapping[str, object]) -> OvmsModels:
 
 def _is_valid(entry: Values, ours: Mapping[str, object], config: OvmsConfig) -> bool:
     try:
-        settings_of_entry(entry, ours, str(entry["name"]))
+        read_model_entry(entry, ours, str(entry["name"]))
     except InvalidOption as error:
         config.problems[str(entry["name"])] = str(error)
         return False

@@ -1,4 +1,4 @@
-"""The pooling of an embeddings model whose graph names none."""
+"""Finds embedding models without a pooling in their files."""
 
 from pathlib import Path
 
@@ -7,8 +7,11 @@ from ouzel.errors import ModelLoadError
 
 
 def is_encoder_without_pooling(directory: Path) -> bool:
-    """Returns False where the model's files name a pooling, and for decoders, whose last token has read all others."""
-    from ouzel.backends.openvino.models import supported_model_types  # noqa: PLC0415  slow to import, seldom needed
+    """Tells whether the model is an encoder whose files name no pooling.
+
+    A decoder needs no named pooling: its last token has read all others.
+    """
+    from ouzel.backends.openvino.models import supported_model_types  # noqa: PLC0415
     from ouzel.checkpoint.sentence_files import names_pooling  # noqa: PLC0415
 
     if names_pooling(directory):
@@ -16,5 +19,5 @@ def is_encoder_without_pooling(directory: Path) -> bool:
     try:
         model_type = read_config_json(directory).get("model_type")
     except ModelLoadError:
-        return False  # the load of the model has its own message
+        return False  # the load of the model reports the error
     return isinstance(model_type, str) and model_type not in supported_model_types()

@@ -1,6 +1,6 @@
-"""`--pull` puts a model of the hub into OpenVINO Model Server's repository, with the graph that describes it.
+"""Downloads a model into OpenVINO Model Server's repository and writes its graph, for `--pull`.
 
-A start with `--source_model` and `--model_repository_path` does the same where the model is not there yet.
+A start with `--source_model` and `--model_repository_path` does the same if the model is missing.
 `--configure` writes the graph of a local model.
 """
 
@@ -31,19 +31,19 @@ _HERE = "./"  # the model is beside its graph
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """Holds the model of the hub, its directory in the repository, and the flags that its graph is made of."""
+    """Describes a download: the model, its directory in the repository, and flags of its graph."""
 
     source: str  # owner/name
     directory: Path
-    flags: Flags  # in OpenVINO Model Server's words
-    gguf: str = ""  # the file of the repository, if not all of it
+    flags: Flags  # flags with OpenVINO Model Server's names
+    gguf: str = ""  # the only file to download, if it is a GGUF file
     draft: str = ""  # owner/name, or a local directory
     loras: Sequence[SourceLora] = ()
     is_overwriting: bool = False
 
 
 def pull_model(pull: Pull) -> None:
-    """Raises ModelLoadError and InvalidOption."""
+    """Downloads the model and writes its graph. Raises ModelLoadError and InvalidOption."""
     with _writing():
         if pull.gguf:
             _pull_gguf(pull)
@@ -56,7 +56,7 @@ def pull_model(pull: Pull) -> None:
 
 
 def pull_adapters(loras: Sequence[SourceLora], *, is_overwriting: bool) -> None:
-    """Raises ModelLoadError and InvalidOption."""
+    """Downloads the adapters. Raises ModelLoadError and InvalidOption."""
     with _writing():
         _pull_adapters(loras, is_overwriting=is_overwriting)
 
@@ -68,7 +68,7 @@ def _pull_adapters(loras: Sequence[SourceLora], *, is_overwriting: bool) -> None
         elif not lora.is_missing and not is_overwriting:
             _say(f"LoRA adapter: {lora.alias} already exists, skipping download.")
         else:
-            from ouzel.model_store.hub import ADAPTER_FILES, download_adapter  # noqa: PLC0415  slow to import
+            from ouzel.model_store.hub import ADAPTER_FILES, download_adapter  # noqa: PLC0415
 
             copy_snapshot(download_adapter(lora.repo_id), ADAPTER_FILES, lora.directory)
             _say(f"LoRA adapter: {lora.alias} downloaded to: {lora.directory}")
@@ -76,7 +76,10 @@ def _pull_adapters(loras: Sequence[SourceLora], *, is_overwriting: bool) -> None
 
 @contextmanager
 def _writing() -> Iterator[None]:
-    """Removes unfinished files when a signal ends the block. Raises InvalidOption where the disk refuses."""
+    """Removes unfinished files if a signal ends the block.
+
+    Raises InvalidOption if the files cannot be written.
+    """
     try:
         with clean_end():
             yield
@@ -88,7 +91,7 @@ def _writing() -> Iterator[None]:
 def write_graph(
     directory: Path, flags: Flags, *, name: str, gguf: str = "", draft_path: str = ""
 ) -> None:
-    """Writes the graph of the model in a directory. Raises InvalidOption for flags that a graph cannot hold."""
+    """Writes the graph of a model. Raises InvalidOption for flags that do not fit in a graph."""
     path, beside = directory / GRAPH_FILE, directory / f".{GRAPH_FILE}.{os.getpid()}"
     try:
         beside.write_text(
@@ -119,11 +122,11 @@ def _graph_text(directory: Path, flags: Flags, *, name: str, gguf: str, draft_pa
 
 
 def _task_of_files(directory: Path, gguf: str) -> str:
-    """Raises ModelLoadError where the files do not say."""
+    """Returns the task by the model's files. Raises ModelLoadError if they do not tell."""
     if gguf or not (directory / "config.json").is_file():
         return "generate"
     from ouzel.backends.openvino.task import task_of  # noqa: PLC0415
-    from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415  takes half a second to import
+    from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
 
     return task_of(read_hf_config(directory), directory, "auto")
 
@@ -132,11 +135,11 @@ def _pull_directory(source: str, directory: Path, *, is_overwriting: bool) -> No
     if directory.is_dir() and not is_overwriting:
         _say(f"Path already exists on local filesystem. Skipping download to path: {directory}")
         return
-    from ouzel.model_store.hub import MODEL_FILES, download  # noqa: PLC0415  slow to import
+    from ouzel.model_store.hub import MODEL_FILES, download  # noqa: PLC0415
 
     snapshot = download(source)
     if not (snapshot / "config.json").is_file():
-        raise ModelLoadError(f"{source} holds no model that is served here: it has no config.json")
+        raise ModelLoadError(f"{source} holds no supported model: it has no config.json")
     copy_snapshot(snapshot, MODEL_FILES, directory)
 
 
@@ -146,14 +149,14 @@ def _pull_gguf(pull: Pull) -> None:
             f"Path already exists on local filesystem. Skipping download to path: {pull.directory}"
         )
         return
-    from ouzel.model_store.hub import download_gguf_file  # noqa: PLC0415  slow to import
+    from ouzel.model_store.hub import download_gguf_file  # noqa: PLC0415
 
     for path in find_gguf(download_gguf_file(pull.source, pull.gguf)):
         copy_file(path, pull.directory / Path(pull.gguf).with_name(path.name))
 
 
 def _pull_draft(pull: Pull) -> str:
-    """Returns the draft's path as the graph names it."""
+    """Returns the path of the draft model for the graph."""
     local = Path(pull.draft).expanduser()
     if local.is_dir():
         return str(local.resolve())
@@ -164,7 +167,7 @@ def _pull_draft(pull: Pull) -> str:
 
 
 def draft_directory_name(draft: str) -> str:
-    """Returns the directory of a draft model inside of its model's directory, as OpenVINO Model Server names it."""
+    """Returns OVMS's name for the directory of a draft model in its model's directory."""
     return draft.replace("/", "-")
 
 

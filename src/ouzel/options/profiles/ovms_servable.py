@@ -1,4 +1,4 @@
-"""A servable of OpenVINO Model Server is a directory: one with a graph, or one that holds a model or its versions."""
+"""Reads a servable of OpenVINO Model Server: a directory with a graph, a model or its versions."""
 
 from pathlib import Path
 
@@ -12,15 +12,15 @@ _WEIGHTS = (*IR_FILES, "model.safetensors", "model.safetensors.index.json")
 
 
 def read_servable(directory: Path, graph_path: Path | None = None) -> Settings:
-    """Returns the options of the model there, among them `model`.
+    """Returns the options of the model in the directory, `model` included.
 
-    Raises InvalidOption, and NotALanguageModel for servables of OVMS that cannot be served here.
+    Raises InvalidOption, and NotALanguageModel for servables that Ouzel does not serve.
     """
     graph = graph_path or directory / GRAPH_FILE
     if graph_path is not None or graph.is_file():
         return read_graph(graph)
     if not directory.is_dir():
-        raise InvalidOption(f"there is no directory {directory}")
+        raise InvalidOption(f"must be a directory, given {directory}")
     for candidate in (directory, *_versions(directory)):
         if holds_language_model(candidate):
             return Settings({"model": str(candidate)})
@@ -28,13 +28,12 @@ def read_servable(directory: Path, graph_path: Path | None = None) -> Settings:
 
 
 def servable_names(repository: Path) -> list[str]:
-    """Returns the directories below it that OVMS could serve, by their paths."""
+    """Returns the paths of the directories below a repository that OVMS could serve."""
     found = {path.parent for path in repository.rglob(GRAPH_FILE)}
     versions = (path for path in repository.rglob("*") if path.name.isdecimal() and path.is_dir())
     found |= {path.parent for path in versions if any(path.iterdir())}
-    inner = {
-        path for path in found if any(parent in found for parent in path.parents)
-    }  # of which a graph is made
+    # A directory below a servable holds the files of its graph.
+    inner = {path for path in found if any(parent in found for parent in path.parents)}
     return sorted(str(path.relative_to(repository)) for path in found - inner - {repository})
 
 
@@ -45,6 +44,6 @@ def holds_language_model(directory: Path) -> bool:
 
 
 def _versions(directory: Path) -> list[Path]:
-    """Returns its numbered directories, the newest first."""
+    """Returns the numbered version directories, the newest first."""
     numbered = [path for path in directory.iterdir() if path.name.isdecimal() and path.is_dir()]
     return sorted(numbered, key=lambda path: int(path.name), reverse=True)

@@ -1,7 +1,7 @@
-"""Protocol buffers as text are read without their schema: what a name means is the reader's matter.
+"""Parses protocol buffers in text format without their schema.
 
-A message has its fields in order. `[type.googleapis.com / a.B]: {…}` is a field whose name has no blanks. Numbers,
-enums and booleans are words; strings that stand side by side are one.
+A message keeps its fields in order. `[type.googleapis.com / a.B]: {…}` is a field whose name is
+stored without blanks. Numbers, enums and booleans are words; adjacent strings are joined.
 """
 
 import re
@@ -33,7 +33,7 @@ _MAX_DEPTH = 64
 
 
 class TextProtoError(ValueError):
-    """Says what is wrong with the text, and in which line."""
+    """The message names the fault and its line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class _Token:
 
 
 def read_text_proto(text: str) -> Message:
-    """Raises TextProtoError."""
+    """Parses a text. Raises TextProtoError."""
     return _Parser(text).message("", depth=0)
 
 
@@ -108,7 +108,7 @@ class _Parser:
 
     def _list(self, depth: int) -> Iterator[Scalar | Message]:
         token = self._take()
-        if token.kind == "extension":  # words in brackets look like it
+        if token.kind == "extension":  # a list of words in brackets matches too
             yield from (
                 Scalar(word, False, token.line) for word in re.findall(r"[^\s,\[\]]+", token.text)
             )
@@ -126,7 +126,7 @@ class _Parser:
         if only_message or token.kind not in ("string", "word"):
             raise _unexpected(token, "a message" if only_message else "a value")
         if token.kind == "word":
-            if token.text == "-":  # a sign may stand apart
+            if token.text == "-":  # blanks may follow a sign
                 return Scalar("-" + self._take().text, False, token.line)
             return Scalar(token.text, False, token.line)
         parts = [_unescaped(token)]
@@ -139,7 +139,7 @@ class _Parser:
 
     def _take(self) -> _Token:
         token = self._peek()
-        if token.kind != "end":  # which is last, and whoever meets it there complains
+        if token.kind != "end":  # the end token stays, and its readers report it
             self._next += 1
         return token
 
