@@ -19,7 +19,7 @@ from tests.store.making import new_response
 from tests.tries import MAX_TRIES
 
 T = TypeVar("T")
-TOO_LATE = "others have waited for its lock all the time"
+TOO_LATE = "the transactions before this one waited for the lock too long"
 
 
 def execute(url: str, statement: str) -> None:
@@ -190,7 +190,7 @@ async def test_tables_of_postgres_that_are_gone_are_a_typed_error(postgres_url: 
 @pytest.mark.parametrize("theirs", ["items (id text)", "schema_version (version int, at text)"])
 async def test_tables_of_others_under_our_names_are_refused(postgres_url: str, theirs: str) -> None:
     execute(postgres_url, f"CREATE TABLE {theirs}")
-    with pytest.raises(StoreOpenError, match=r"a table \w+ that no Ouzel has made"):
+    with pytest.raises(StoreOpenError, match=r"a table \w+ that Ouzel has not made"):
         await open_store(postgres_url, max_age_s=1.0, max_bytes=1)
     with psycopg.connect(postgres_url) as server:
         tables = server.execute(

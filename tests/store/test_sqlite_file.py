@@ -124,7 +124,7 @@ async def test_a_file_of_another_program_ends_the_start_and_is_left_alone(
 ) -> None:
     theirs = make_theirs(file, *statements)
     with pytest.raises(
-        StoreOpenError, match=f"^{file} is a database of another program: it is left as it is$"
+        StoreOpenError, match=f"^{file} is a database of another program; it is left unchanged$"
     ):
         await opened(file)
     assert content(file) == theirs

@@ -1,1 +1,1 @@
-"""Programs of ours ask an API through one protocol, whether a server answers or an app in this process."""
+"""Provides clients of an OpenAI-compatible API, over HTTP or to an app in this process."""

@@ -1,10 +1,10 @@
-"""`AppClient` asks an ASGI app within this process, as a server around the app would.
+"""`AppClient` sends requests to an ASGI app in this process, like a server around the app.
 
 Rules
-1. Each request runs in a task of its own, and so in a context of its own.
-2. The app is told that its client went away when a context is left before the answer's end, and is waited for: after
-   that nothing of the request runs any more.
-3. What the app sends is taken at once. Nobody waits for a reader, who holds no more than one answer anyway.
+1. Each request runs in its own task, and so in its own context.
+2. A context that is left before the end of the answer disconnects the client, and then waits for
+   the app: no code of the request runs afterwards.
+3. The app never waits for the reader of an answer. The memory for one unread answer is small.
 """
 
 import asyncio
@@ -22,7 +22,7 @@ _HEADERS = ((b"host", b"localhost"), (b"content-type", b"application/json"))
 
 
 class AppClient:
-    """Between `start` and `close` the app's lifespan runs."""
+    """Sends requests to an ASGI app, whose lifespan runs between `start` and `close`."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -75,17 +75,17 @@ def _scope(method: str, path: str, body: bytes) -> Scope:
 
 
 class _Request:
-    """One request, which begins to run when it is made."""
+    """A request starts to run in a task when the object is made."""
 
     def __init__(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
-        self._body: bytes | None = body  # until the app has received it
+        self._body: bytes | None = body  # None once the app has received it
         self._is_left = asyncio.Event()
-        self._sent: asyncio.Queue[Message | None] = asyncio.Queue()  # None: no more comes
-        self._status = 0  # until the answer has begun
+        self._sent: asyncio.Queue[Message | None] = asyncio.Queue()  # None marks the end
+        self._status = 0  # 0 until the answer begins
         self._task = asyncio.create_task(self._run(app, scope))
 
     async def status(self) -> int:
-        """Raises ApiFailure where the app ends without an answer."""
+        """Waits for the status of the answer. Raises ApiFailure if the app ends without one."""
         if not self._status:
             head = await self._sent.get()
             if head is None:
@@ -98,7 +98,7 @@ class _Request:
         return Answer(status, b"".join([piece async for piece in self.pieces()]))
 
     async def pieces(self) -> AsyncGenerator[bytes, None]:
-        """Yields what there is of the body. Raises ApiFailure where it has no end."""
+        """Yields the pieces of the body. Raises ApiFailure if the app ends before the last one."""
         await self.status()
         more = True
         while more:
@@ -109,7 +109,7 @@ class _Request:
             more = message.get("more_body", False)
 
     async def events(self) -> AsyncGenerator[bytes, None]:
-        """Raises ApiFailure where the answer ends before the last event."""
+        """Yields the data of the events. Raises ApiFailure if `[DONE]` is missing at the end."""
         stream = EventStream()
         async for piece in self.pieces():
             for event in stream.feed(piece):
@@ -121,7 +121,7 @@ class _Request:
         self._is_left.set()
         await asyncio.wait((self._task,))
         if not self._task.cancelled():
-            self._task.exception()  # is told by `_broken` where it matters, and is in the log
+            self._task.exception()  # marks it as seen; the app has logged it
 
     async def _run(self, app: ASGIApp, scope: Scope) -> None:
         try:
@@ -141,7 +141,7 @@ class _Request:
 
 
 class _Lifespan:
-    """What the app does beside its requests."""
+    """Runs the lifespan of an ASGI app: startup and shutdown."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -150,12 +150,12 @@ class _Lifespan:
         self._task: asyncio.Task[None] | None = None
 
     async def start(self) -> None:
-        """Raises what the app raises."""
+        """Starts the app and waits until it is ready. Raises the exceptions of the app."""
         self._task = asyncio.create_task(self._run())
         await self._tell("lifespan.startup")
 
     async def stop(self) -> None:
-        """May be called at any time, and more than once."""
+        """Stops the app, if it was started; further calls do nothing."""
         if self._task is not None:
             await self._tell("lifespan.shutdown")
             await self._task
@@ -167,7 +167,7 @@ class _Lifespan:
         )
 
     async def _tell(self, message_type: str) -> None:
-        """Waits until the app has done what it is told."""
+        """Sends a lifespan message and waits for the answer of the app or its end."""
         assert self._task is not None
         self._told.put_nowait({"type": message_type})
         hearing = asyncio.create_task(self._heard.get())

@@ -1,4 +1,4 @@
-"""`ApiClient` is what asks an OpenAI-compatible API: over HTTP, or of an application in this process."""
+"""Defines `ApiClient`, the client of an OpenAI-compatible API, and its failures."""
 
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -10,13 +10,10 @@ import msgspec
 
 from ouzel.errors import OuzelError
 
-MAX_ANSWER_BYTES = 256 * 2**20  # of a whole answer, or of one event of a stream
+MAX_ANSWER_BYTES = 256 * 2**20  # limit for a whole answer and for one event of a stream
 _STATUSES = frozenset(HTTPStatus)
-UNREADABLE = (
-    msgspec.DecodeError,
-    UnicodeDecodeError,
-    RecursionError,
-)  # what decoders raise of others' JSON
+# The errors that decoders raise for invalid JSON.
+UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,24 +23,25 @@ class Answer:
 
 
 class ApiFailure(OuzelError):
-    """The API refused the request, or was out of reach; the message is what it said, for people."""
+    """The API refused the request or did not answer; the message tells people the reason."""
 
     def __init__(self, message: str, *, http_status: int = 0) -> None:
         super().__init__(message)
-        self.http_status = http_status  # 0: there was no answer
+        self.http_status = http_status  # 0: no answer
 
 
 class ApiClient(Protocol):
-    """Paths begin at the API's root: `/v1/models`. Bodies are JSON."""
+    """Sends requests with JSON bodies; paths begin at the root of the API: `/v1/models`."""
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
-        """Returns the whole answer, whatever its status. Raises ApiFailure where there is none."""
+        """Returns the whole answer, with any status. Raises ApiFailure if there is no answer."""
         ...
 
     def events(self, path: str, body: bytes) -> AbstractAsyncContextManager[AsyncIterator[bytes]]:
-        """Posts, and iterates over the data of the events of the answer, without the last, which is `[DONE]`.
+        """Posts the body and iterates over the data of the events of the answer, without `[DONE]`.
 
-        Leaving the context ends the request. Raises ApiFailure for any status but 200, and where the answer breaks off.
+        Leaving the context ends the request. Raises ApiFailure for a status other than 200, and
+        for an answer that breaks off.
         """
         ...
 
@@ -51,23 +49,22 @@ class ApiClient(Protocol):
 
 
 def failure_of(answer: Answer) -> ApiFailure:
-    """Reads what is said of a refusal, in the words of OpenAI or of those who say it otherwise."""
+    """Reads the message of an error answer, in OpenAI's form or the forms of other servers."""
     try:
         content = msgspec.json.decode(answer.body)
     except UNREADABLE:
         content = None
     error = content.get("error", content) if isinstance(content, dict) else content
     message = error.get("message", error.get("detail")) if isinstance(error, dict) else error
-    text = (
-        message
-        if isinstance(message, str) and message
-        else answer.body[:500].decode(errors="replace")
-    )
+    if isinstance(message, str) and message:
+        text = message.strip()
+    else:
+        text = answer.body[:500].decode(errors="replace").strip()
     return ApiFailure(
-        f"{answer.status}: {text.strip() or _phrase(answer.status)}", http_status=answer.status
+        f"{answer.status}: {text or _phrase(answer.status)}", http_status=answer.status
     )
 
 
 def _phrase(status: int) -> str:
-    """Returns what a status says by itself; those that proxies have made up say nothing."""
+    """Returns the standard phrase of a status, if the status is a standard one."""
     return HTTPStatus(status).phrase if status in _STATUSES else "no reason was given"

@@ -1,23 +1,23 @@
-"""Server-sent events come in pieces of any size; their data leaves whole."""
+"""Reads server-sent events from pieces of any size."""
 
 from ouzel.client.base import MAX_ANSWER_BYTES, ApiFailure
 
-_LAST = b"[DONE]"  # OpenAI's mark behind the last event
+_LAST = b"[DONE]"  # OpenAI's mark after the last event
 
 
 class EventStream:
-    """Holds what has come of an event that is not whole yet."""
+    """Splits a stream of bytes into events, and holds the beginning of an unfinished event."""
 
     def __init__(self) -> None:
-        self._num_bytes = 0  # that are held
-        self._rest: list[bytes] = []  # of a line, in pieces: a long one is put together once
-        self._data: list[bytes] = []  # of the event's lines
+        self._num_bytes = 0  # bytes of the unfinished event
+        self._rest: list[bytes] = []  # pieces of an unfinished line, joined when the line ends
+        self._data: list[bytes] = []  # data lines of the unfinished event
         self.is_over = False
 
     def feed(self, received: bytes) -> list[bytes]:
-        """Returns the data of the events that are whole now. Nothing counts behind the last.
+        """Returns the data of the events that are complete now; bytes after `[DONE]` are ignored.
 
-        Raises ApiFailure for an event without an end.
+        Raises ApiFailure for an event that is longer than `MAX_ANSWER_BYTES`.
         """
         self._num_bytes += len(received)
         if self._num_bytes > MAX_ANSWER_BYTES:
@@ -40,7 +40,7 @@ class EventStream:
                 if event == _LAST:
                     self.is_over = True
                     break
-                if event:  # some servers keep a connection alive with nothing
+                if event:  # some servers send empty events to keep a connection alive
                     events.append(event)
         if not self._data:
             self._num_bytes = len(self._rest[0])

@@ -1,4 +1,4 @@
-"""`HttpClient` asks an OpenAI-compatible server over HTTP, TLS or a Unix socket."""
+"""`HttpClient` sends requests to an OpenAI-compatible server over HTTP, TLS or a Unix socket."""
 
 import asyncio
 import ipaddress
@@ -17,14 +17,14 @@ from ouzel.client.event_stream import EventStream
 from ouzel.client.shown_url import shown_url
 
 _CONNECT_TIMEOUT_S = 30.0
-_END_TIMEOUT_S = 1.0  # from the last event of a stream to the end of the answer
+_END_TIMEOUT_S = 1.0  # longest time between the last event of a stream and the end of the answer
 _OK = 200
 _VERSION_AND_ENDPOINT = re.compile(r"/v1(/(chat/completions|completions|responses|models))?$")
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """`root` is what the paths of the API follow; `unix_socket` is the file that leads there, if one does."""
+    """Holds the address of a server: the part of URLs before API paths, and a Unix socket or ""."""
 
     root: str
     unix_socket: str = ""
@@ -39,9 +39,9 @@ class Address:
 
 
 def address_of(url: str) -> Address:
-    """Reads a URL with or without `http://`, `/v1` and an endpoint's path, or `unix:` and the path of a socket.
+    """Reads the URL of a server, or `unix:` and the path of a socket.
 
-    Raises ApiFailure.
+    `http://`, `/v1` and the path of an endpoint may be present or not. Raises ApiFailure.
     """
     if url.startswith("unix:"):
         return Address("http://localhost", _socket_path(url))
@@ -50,11 +50,12 @@ def address_of(url: str) -> Address:
         parts = urlsplit(text)
         is_complete = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
         httpx2.URL(text)
-    except (ValueError, httpx2.InvalidURL):  # of a port or an address of IPv6; of a host
+    except (ValueError, httpx2.InvalidURL):  # an invalid port, IPv6 address or host
         is_complete = False
     if not is_complete or parts.query or parts.fragment:
         raise ApiFailure(
-            f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given {shown_url(url)!r}"
+            f"the URL of a server must be like http://localhost:8000/v1 or unix:/path, given "
+            f"{shown_url(url)!r}"
         )
     path = _VERSION_AND_ENDPOINT.sub("", parts.path.rstrip("/")).rstrip("/")
     return Address(f"{parts.scheme}://{parts.netloc}{path}")
@@ -68,13 +69,14 @@ def _socket_path(url: str) -> str:
 
 
 def tls_context(*, ca_file: str = "", verifies: bool = True) -> ssl.SSLContext:
-    """Trusts what the system trusts, or only the authorities in `ca_file`. Raises ApiFailure."""
+    """Makes a TLS context that trusts the authorities in `ca_file`, by default the system's.
+
+    Raises ApiFailure for an unreadable file.
+    """
     try:
         context = ssl.create_default_context(cafile=ca_file or None)
     except (OSError, ssl.SSLError) as error:
-        raise ApiFailure(
-            f"{ca_file}: holds no PEM certificates that can be read: {error}"
-        ) from error
+        raise ApiFailure(f"{ca_file}: must be a file with PEM certificates: {error}") from error
     if not verifies:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
@@ -82,16 +84,18 @@ def tls_context(*, ca_file: str = "", verifies: bool = True) -> ssl.SSLContext:
 
 
 class HttpClient:
-    """Implements ApiClient. Connections are kept, and there may be any number of them.
+    """Implements ApiClient over HTTP, with any number of connections, which are reused.
 
-    Proxies of the environment are used, but never on the way to this machine. Answers may take any time.
+    Proxies of the environment are used, but not for a server on this machine. An answer may take
+    any time.
 
-    Each request that goes on has a client of the library to itself, which has one connection: a pool of many looks at
-    all of them whenever a request begins or ends, which at 500 takes milliseconds that a benchmark would measure.
+    Each running request has its own client of the HTTP library, with one connection. A shared pool
+    would check all connections at the start and end of each request; with 500 connections that
+    takes milliseconds, which a benchmark would measure.
     """
 
     def __init__(self, url: str, *, api_key: str = "", tls: ssl.SSLContext | None = None) -> None:
-        """Raises ApiFailure for a URL that cannot be one, and for a proxy that cannot be used."""
+        """Raises ApiFailure for an invalid URL, an invalid API key or an unusable proxy."""
         self._address = address_of(url)
         if not (api_key.isascii() and api_key.isprintable()):
             raise ApiFailure("the API key must be printable ASCII")
@@ -101,16 +105,16 @@ class HttpClient:
         self._headers = headers
         self._tls = tls or tls_context()
         self._clients: list[httpx2.AsyncClient] = []
-        self._idle = [self._new_client()]  # the one that was used last, last
+        self._idle = [self._new_client()]  # the most recently used client is the last
 
     @property
     def root(self) -> str:
-        """The server's address, for people."""
+        """Returns the address of the server for people, without a password."""
         socket = self._address.unix_socket
         return f"unix:{socket}" if socket else shown_url(self._address.root)
 
     async def ask(self, method: str, path: str, body: bytes = b"") -> Answer:
-        """Returns the whole answer, whatever its status. Raises ApiFailure where there is none."""
+        """Returns the whole answer, with any status. Raises ApiFailure if there is no answer."""
         try:
             with self._lent_client() as client:
                 url = self._address.root + path
@@ -124,7 +128,7 @@ class HttpClient:
 
     @asynccontextmanager
     async def events(self, path: str, body: bytes) -> AsyncGenerator[AsyncIterator[bytes], None]:
-        """Posts, and iterates over the data of the events of the answer, as `ApiClient` says."""
+        """Posts the body and iterates over the data of the events (see `ApiClient.events`)."""
         url = self._address.root + path
         try:
             with self._lent_client() as client:
@@ -155,15 +159,16 @@ class HttpClient:
 
     def _new_client(self) -> httpx2.AsyncClient:
         socket = self._address.unix_socket
+        transport: httpx2.AsyncHTTPTransport | None = None
         try:
+            if socket:
+                transport = httpx2.AsyncHTTPTransport(uds=socket, verify=self._tls)
             client = httpx2.AsyncClient(
                 headers=self._headers,
                 verify=self._tls,
                 trust_env=not self._address.is_loopback,
                 timeout=httpx2.Timeout(None, connect=_CONNECT_TIMEOUT_S),
-                transport=httpx2.AsyncHTTPTransport(uds=socket, verify=self._tls)
-                if socket
-                else None,
+                transport=transport,
             )
         except (ImportError, ValueError, httpx2.InvalidURL) as error:
             raise ApiFailure(
@@ -175,16 +180,16 @@ class HttpClient:
     def _failure(self, error: httpx2.HTTPError) -> ApiFailure:
         reason = str(error) or type(error).__name__
         if isinstance(error, httpx2.ConnectError | httpx2.ConnectTimeout):
-            return ApiFailure(f"{self.root}: there is no server to be reached: {reason}")
+            return ApiFailure(f"{self.root}: the server cannot be reached: {reason}")
         return ApiFailure(f"{self.root}: the answer broke off: {reason}")
 
 
 def _refuse_redirection(answer: httpx2.Response) -> None:
-    """Raises ApiFailure: the key goes to no address but the one that was given."""
+    """Raises ApiFailure for a redirection: the API key is sent only to the configured address."""
     if answer.has_redirect_location:
-        where = answer.headers["location"]
+        location = answer.headers["location"]
         raise ApiFailure(
-            f"{answer.status_code}: the server is elsewhere: {where}",
+            f"{answer.status_code}: the server redirects to {location}; use the URL of that server",
             http_status=answer.status_code,
         )
 
@@ -194,14 +199,14 @@ def _content_type(body: bytes) -> dict[str, str]:
 
 
 def _unstreamed(answer: Answer) -> ApiFailure:
-    """Says what is wrong with a whole answer, which may be an error that calls itself a success."""
+    """Describes an answer that is no stream; it may be an error message with the status 200."""
     if b'"error"' in answer.body:
         return failure_of(answer)
     return ApiFailure("the server answered a request for a stream with one JSON object")
 
 
 async def _whole(answer: httpx2.Response) -> Answer:
-    """Reads an answer to its end. Raises ApiFailure where it has too much of it."""
+    """Reads an answer to its end. Raises ApiFailure above `MAX_ANSWER_BYTES`."""
     body = bytearray()
     async for piece in answer.aiter_bytes():
         body += piece
@@ -211,9 +216,10 @@ async def _whole(answer: httpx2.Response) -> Answer:
 
 
 async def _events_of(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
-    """Reads to the end of the answer, so that its connection can be used again.
+    """Yields the data of the events, and reads to the end of the answer.
 
-    Where no end follows the last event soon, the answer counts as over: the caller closes its connection.
+    A connection can be reused only after the end of an answer. If the end does not follow the last
+    event within a second, the caller closes the connection.
     """
     stream = EventStream()
     async with aclosing(answer.aiter_bytes()) as pieces:

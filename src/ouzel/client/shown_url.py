@@ -1,4 +1,4 @@
-"""The URL of a server may hold a name and a password, which are shown nowhere."""
+"""Hides the user name and password in the URL of a server."""
 
 import re
 
@@ -6,5 +6,5 @@ _CREDENTIALS = re.compile(r"^([a-z][a-z0-9+.-]*://)?[^/?#]*@", re.IGNORECASE)
 
 
 def shown_url(url: str) -> str:
-    """Returns it with a mark in place of what stands before its host."""
+    """Returns the URL with "…" in place of the user name and password."""
     return _CREDENTIALS.sub(r"\1…@", url)

@@ -1,4 +1,4 @@
-"""A server logs with the id of the request in scope, traces, and counts: metrics are named functions."""
+"""Provides logs with request ids, traces, metrics and progress."""
 
 from ouzel.observability.engine_reading import EngineReading
 from ouzel.observability.http_responses import HttpResponses

@@ -1,4 +1,4 @@
-"""What a scrape reads off an engine becomes families of metrics, with a sample for each engine."""
+"""Converts readings of engines to families of metrics, with a sample for each engine."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from ouzel.observability.series import Kind, family_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReading:
-    """A scrape reads this off the engine; it is zeros before its first step."""
+    """Holds the numbers of an engine at the time of a scrape; zeros before the first step."""
 
     num_restarts: int
     step_age_s: float
@@ -51,7 +51,7 @@ class EngineReading:
 
 
 def total(readings: Sequence[EngineReading]) -> EngineReading:
-    """Returns what the engines have and did together; of what they do now, the step that has run longest."""
+    """Returns the sums over the engines; `step_age_s` is the age of the longest running step."""
     if len(readings) == 1:
         return readings[0]
     sums = {name: sum(getattr(reading, name) for reading in readings) for name in _summed()}
@@ -69,7 +69,7 @@ def total(readings: Sequence[EngineReading]) -> EngineReading:
 
 
 def _summed() -> list[str]:
-    """Returns the names of the fields that count something."""
+    """Returns the names of the fields that are summed over engines."""
     others = {"step_age_s", "block_size", "max_loras", "running_adapters", "waiting_adapters"}
     return [field.name for field in fields(EngineReading) if field.name not in others]
 
@@ -81,7 +81,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """Numbers of the engines', as they are at the time of the scrape."""
+    """A family has one metric of all engines at the time of a scrape."""
 
     kind: Kind
     documentation: str
@@ -98,7 +98,10 @@ class Family:
 
 
 def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> dict[str, Family]:
-    """Returns the families by stem; readings come with the labels of their engine."""
+    """Returns a dict from the stem of the name to the family.
+
+    Each reading comes with the labels of its engine.
+    """
 
     def family(kind: Kind, documentation: str, field: str) -> Family:
         return Family(
@@ -107,42 +110,35 @@ def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> 
             [Sample(labels, getattr(engine, field)) for labels, engine in readings],
         )
 
-    gauge, counter = partial(family, "gauge"), partial(family, "counter")
+    gauge = partial(family, "gauge")
+    counter = partial(family, "counter")
 
-    sizes = [
-        Sample(
-            {
-                **labels,
-                "block_size": str(engine.block_size),
-                "num_gpu_blocks": str(engine.num_blocks),
-            },
-            1,
-        )
-        for labels, engine in readings  # vLLM's labels
-    ]
+    # The two families of labels are vLLM's; routers read the labels.
+    sizes: list[Sample] = []
+    adapters: list[Sample] = []
     now = time.time()
-    adapters = [
-        Sample(
-            {
-                **labels,
-                "max_lora": str(engine.max_loras),
-                "running_lora_adapters": ",".join(sorted(engine.running_adapters)),
-                "waiting_lora_adapters": ",".join(sorted(engine.waiting_adapters)),
-            },
-            now,
-        )
-        for labels, engine in readings  # vLLM's labels, too
-    ]
+    for labels, engine in readings:
+        shape = {"block_size": str(engine.block_size), "num_gpu_blocks": str(engine.num_blocks)}
+        sizes.append(Sample({**labels, **shape}, 1))
+        loras = {
+            "max_lora": str(engine.max_loras),
+            "running_lora_adapters": ",".join(sorted(engine.running_adapters)),
+            "waiting_lora_adapters": ",".join(sorted(engine.waiting_adapters)),
+        }
+        adapters.append(Sample({**labels, **loras}, now))
     return {
         "num_requests_running": gauge("Sequences in the batch.", "num_running"),
         "num_requests_waiting": gauge("Sequences waiting for the batch.", "num_waiting"),
         "kv_cache_usage_perc": gauge("Used share of the KV blocks, 0 to 1.", "used_share"),
         "state_slots_usage_perc": gauge(
-            "Used share of the slots for recurrent states, kept ones too.", "used_states_share"
+            "Used share of the slots for recurrent states, stored states included.",
+            "used_states_share",
         ),
         "cache_config_info": Family("gauge", "Shape of the KV cache.", sizes),
         "lora_requests_info": Family(
-            "gauge", "Adapters in use, as routers ask for them; the time.", adapters
+            "gauge",
+            "Adapters in use, in the labels that routers read; the value is the time.",
+            adapters,
         ),
         "prefix_cache_queries": counter("Prompt tokens looked up.", "num_prefix_query_tokens"),
         "prefix_cache_hits": counter(
@@ -152,34 +148,33 @@ def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> 
             "Bytes of records in the prefix cache directory.", "num_store_bytes"
         ),
         "prefix_store_written": counter(
-            "Blocks and states that were written to it.", "num_store_written"
+            "Blocks and states written to the prefix cache directory.", "num_store_written"
         ),
         "prefix_store_loaded": counter(
-            "Blocks and states that were taken from it.", "num_store_loaded"
+            "Blocks and states read from the prefix cache directory.", "num_store_loaded"
         ),
         "prefix_store_damaged": counter(
-            "Records of it that were dropped as damaged.", "num_store_damaged"
+            "Damaged records dropped from the prefix cache directory.", "num_store_damaged"
         ),
         "prefix_store_skipped": counter(
-            "Blocks and states that it was too slow for.", "num_store_skipped"
+            "Blocks and states not written because the prefix cache directory was too slow.",
+            "num_store_skipped",
         ),
         "num_preemptions": counter("Sequences sent back to waiting.", "num_preemptions"),
         "spec_decode_num_drafts": counter(
-            "Sequences, of each step, that had tokens proposed.", "num_drafts"
+            "Proposals, counted per sequence and step.", "num_drafts"
         ),
         "spec_decode_num_draft_tokens": counter("Tokens proposed.", "num_draft_tokens"),
         "spec_decode_num_accepted_tokens": counter(
-            "Proposed tokens that came.", "num_accepted_tokens"
+            "Proposed tokens that were accepted.", "num_accepted_tokens"
         ),
         "images_encoded": counter("Images that the vision encoder computed.", "num_images_encoded"),
         "image_hits": counter(
-            "Images of requests that were kept, encoded or in the KV cache.", "num_image_hits"
+            "Images of requests found encoded or in the KV cache.", "num_image_hits"
         ),
         "image_encoding_seconds": counter("Time that the vision encoder took.", "encoding_s"),
         "engine_step_age_seconds": gauge(
-            "Time the engine has been at its present step.", "step_age_s"
+            "Time since the start of the current step of the engine.", "step_age_s"
         ),
-        "engine_restarts": counter(
-            "Times the engine was started again after it died.", "num_restarts"
-        ),
+        "engine_restarts": counter("Restarts of the engine after it died.", "num_restarts"),
     }

@@ -4,17 +4,20 @@ from collections import Counter
 
 from ouzel.observability.series import family_text
 
-UNKNOWN_PATH = "unknown"  # the one label of all paths that no operation has
+UNKNOWN_PATH = "unknown"  # the label of all paths without an operation
 
 
 class HttpResponses:
-    """The path of a response is the template of its operation, so that clients cannot make new series."""
+    """Counts responses by path and status.
+
+    A path is the path template of an operation, so that clients cannot create new series.
+    """
 
     def __init__(self) -> None:
         self._numbers: Counter[tuple[str, int]] = Counter()
 
     def count(self, path: str, code: int) -> None:
-        """Counts one response; an empty path is unknown."""
+        """Counts one response; an empty path stands for an unknown operation."""
         self._numbers[path or UNKNOWN_PATH, code] += 1
 
     def text(self) -> str:
@@ -23,7 +26,5 @@ class HttpResponses:
             ("_total", {"path": path, "code": str(code)}, number)
             for (path, code), number in self._numbers.items()
         ]
-        documentation = (
-            "HTTP responses by operation and status; 499: the client left before an answer began."
-        )
+        documentation = "HTTP responses by operation and status; 499: the client disconnected before the answer."
         return family_text("ouzel_http_responses", "counter", documentation, samples)

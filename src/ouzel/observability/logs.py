@@ -1,6 +1,6 @@
-"""Every log line names the request that it belongs to: as text for people, or as JSON for those who collect logs.
+"""Formats log lines with the id of their request, as text for people or as JSON for log collectors.
 
-What other libraries and Python itself have to say comes out in the same form.
+Log lines and warnings of other libraries and of Python itself have the same form.
 """
 
 import json
@@ -29,7 +29,7 @@ _uncaught = logging.getLogger("ouzel")
 
 @dataclass(frozen=True, slots=True)
 class LogSettings:
-    """A process hands them on to those that it starts."""
+    """A process passes these settings on to the processes that it starts."""
 
     level: str = "warning"
     log_format: LogFormat = "text"
@@ -39,13 +39,16 @@ _settings = LogSettings()
 
 
 def log_settings() -> LogSettings:
-    """Returns those of this process."""
+    """Returns the log settings of this process."""
     return _settings
 
 
 def configure_logging(level: str, log_format: LogFormat = "text") -> None:
-    """Gives this process one handler, on standard error; of others only warnings and worse are told."""
-    global _settings  # noqa: PLW0603  as the root logger is: one for the process
+    """Gives this process one log handler, on standard error.
+
+    `level` applies to Ouzel's own loggers; other libraries log warnings and errors only.
+    """
+    global _settings  # noqa: PLW0603  one for the process, like the root logger
     _settings = LogSettings(level, log_format)
     handler = logging.StreamHandler()
     handler.setFormatter(_JsonFormatter() if log_format == "json" else _TextFormatter())
@@ -55,21 +58,23 @@ def configure_logging(level: str, log_format: LogFormat = "text") -> None:
     root.setLevel(max(number, logging.WARNING))
     logging.getLogger("ouzel").setLevel(number)
     logging.captureWarnings(True)
-    if log_format == "json":  # as text, tracebacks are best left as Python writes them
+    if log_format == "json":  # text logs keep Python's own tracebacks
         sys.excepthook = _log_uncaught
         threading.excepthook = _log_uncaught_in_thread
 
 
 def facts(**values: object) -> dict[str, Mapping[str, object]]:
-    """Returns the `extra` of a line whose values are fields of their own in JSON; without those that are None."""
+    """Returns the argument `extra` of a log call, which adds fields to a line in JSON.
+
+    Values that are None are left out.
+    """
     return {"facts": {name: value for name, value in values.items() if value is not None}}
 
 
 class _TextFormatter(logging.Formatter):
     def __init__(self) -> None:
-        clear = (
-            CLEAR_LINE if is_terminal(sys.stderr) else ""
-        )  # a progress bar may stand in the line
+        # A progress bar may stand in the line.
+        clear = CLEAR_LINE if is_terminal(sys.stderr) else ""
         super().__init__(f"{clear}%(asctime)s %(levelname)s %(name)s [%(request_id)s] %(message)s")
 
     def format(self, record: logging.LogRecord) -> str:
@@ -78,7 +83,7 @@ class _TextFormatter(logging.Formatter):
 
 
 class _JsonFormatter(logging.Formatter):
-    """Writes one object a line."""
+    """Formats a record as a JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
         time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
@@ -94,14 +99,13 @@ class _JsonFormatter(logging.Formatter):
         span = span_in_scope.get()
         if span is not None:
             line |= {"trace_id": span.trace_id, "span_id": span.span_id}
-        line |= getattr(record, "facts", {})  # only lines that `facts` made have them
+        line |= getattr(record, "facts", {})  # only if the log call passed `extra=facts(…)`
         if record.exc_info:
             line["exception"] = self.formatException(record.exc_info)
         try:
             return _encode(line).decode()
-        except (
-            UnicodeEncodeError
-        ):  # half a character, as in a file's name: JSON can write it, UTF-8 cannot
+        except UnicodeEncodeError:
+            # A lone surrogate, for example in a file name: JSON can escape it, UTF-8 cannot.
             return json.dumps(line, default=str)
 
 

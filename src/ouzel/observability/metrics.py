@@ -1,7 +1,8 @@
-"""Metrics are named functions, and one text for who scrapes them.
+"""Counts the metrics of a model and writes them in Prometheus' text format.
 
-Every metric is `ouzel_<stem>`. Those that vLLM also has are written a second time under its names, of its newest
-versions and of those that routers in use read, so that dashboards, autoscalers and routers work as they are.
+Every metric is named `ouzel_<stem>`. A metric that vLLM has too is written a second time, under
+vLLM's names: the names of the newest version, and the older names that routers read. Dashboards,
+autoscalers and routers made for vLLM therefore work without a change.
 """
 
 from collections.abc import Iterator, Sequence
@@ -38,7 +39,7 @@ NAMES_OF_VLLM = {
         "cache_config_info",
         "lora_requests_info",
     )
-} | {  # and their names before vLLM 0.9
+} | {  # the second name is the name before vLLM 0.9
     "kv_cache_usage_perc": ("kv_cache_usage_perc", "gpu_cache_usage_perc"),
     "prefix_cache_queries": ("prefix_cache_queries", "gpu_prefix_cache_queries"),
     "prefix_cache_hits": ("prefix_cache_hits", "gpu_prefix_cache_hits"),
@@ -46,7 +47,7 @@ NAMES_OF_VLLM = {
 
 
 class Metrics:
-    """They are what one server counted for one model, by engine; two in one process do not mix."""
+    """Counts the metrics of one model by engine; each model of a server has its own object."""
 
     def __init__(self, model_name: str, num_engines: int = 1) -> None:
         self._labels = {"engine": "0", "model_name": model_name}
@@ -67,10 +68,10 @@ class Metrics:
         self._refused.inc()
 
     def families(self, engines: Sequence[EngineReading]) -> Iterator[tuple[str, str]]:
-        """Without engines, as of an adapter, only what requests have counted.
+        """Yields pairs of the name and the text of a family: first `ouzel_…`, then `vllm:…`.
 
-        Gives everything in Prometheus' text format, as pairs of a family's name and text: under our names, and then
-        under vLLM's, where a pool of engines is one, as those take it who read these.
+        The families of vLLM have the sums over all engines of a pool, because their readers expect
+        one engine. Without `engines`, as for an adapter, only request metrics are written.
         """
         own = families_of(
             [
@@ -84,16 +85,16 @@ class Metrics:
         yield "ouzel_requests_refused", self._refused.text("ouzel_requests_refused")
         for stem, family in own.items():
             yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
-        together = self._total.families | (
-            families_of([(self._labels, total(engines))]) if engines else {}
-        )
+        sums = families_of([(self._labels, total(engines))]) if engines else {}
+        together = self._total.families | sums
         for stem, names in NAMES_OF_VLLM.items():
-            for name in names if stem in together else ():
-                yield f"vllm:{name}", together[stem].text(f"vllm:{name}")
+            if stem in together:
+                for name in names:
+                    yield f"vllm:{name}", together[stem].text(f"vllm:{name}")
 
 
 def exposition(models: Sequence[tuple[Metrics, Sequence[EngineReading]]]) -> str:
-    """Returns the metrics of all models and their engines; a family's samples stand together."""
+    """Returns the metrics of all models and engines; the samples of one family stand together."""
     texts: dict[str, str] = {}
     for metrics, engines in models:
         for name, text in metrics.families(engines):
@@ -102,5 +103,5 @@ def exposition(models: Sequence[tuple[Metrics, Sequence[EngineReading]]]) -> str
 
 
 def _samples(family: str) -> str:
-    """Leaves out the two lines that say what a family is."""
+    """Removes the first two lines of a family, HELP and TYPE."""
     return family.split("\n", 2)[2]

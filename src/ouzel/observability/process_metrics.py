@@ -1,4 +1,4 @@
-"""Metrics of this process and of its build, under the names that all of Prometheus' clients use.
+"""Writes the metrics of this process and of its build, under the common names of Prometheus.
 
 https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics
 """
@@ -11,21 +11,17 @@ from pathlib import Path
 from ouzel.observability.series import Kind, family_text
 
 _PROC = Path("/proc")
-_FIRST_FIELD = 3  # /proc/self/stat: the number of the first field behind the program's name
+_FIRST_FIELD = 3  # number of the first field of /proc/self/stat after the program's name
 _START_TIME, _VIRTUAL_MEMORY, _RESIDENT_PAGES = 22, 23, 24  # fields as proc(5) numbers them
 
 
 def process_metrics(proc: Path = _PROC) -> str:
-    """Returns the `process_*` families; where `proc` lacks a file or hides it, only the time of the processors."""
-    cpu = time.process_time()
-    texts = [
-        _family(
-            "process_cpu_seconds",
-            "counter",
-            "User and system CPU time spent by the HTTP process.",
-            cpu,
-        )
-    ]
+    """Returns the `process_*` families.
+
+    If a file of `proc` is missing or not readable, only `process_cpu_seconds` is returned.
+    """
+    cpu_text = "User and system CPU time spent by the HTTP process."
+    texts = [_family("process_cpu_seconds", "counter", cpu_text, time.process_time())]
     try:
         stat = (proc / "self" / "stat").read_text().rpartition(")")[2].split()
         limits = (proc / "self" / "limits").read_text().splitlines()
@@ -65,7 +61,7 @@ def process_metrics(proc: Path = _PROC) -> str:
 
 
 def build_metrics(version: str) -> str:
-    """Returns `ouzel_build_info`, whose value is 1 and whose labels say which build this is."""
+    """Returns `ouzel_build_info`, with the versions as labels and the value 1."""
     labels = {"version": version, "python": platform.python_version()}
     return family_text(
         "ouzel_build_info", "gauge", "The version of Ouzel and of Python.", [("", labels, 1)]

@@ -1,4 +1,4 @@
-"""What takes long tells how far it is, to whoever listens in its context; most often nobody does."""
+"""Reports the progress of long work to the listener of the current context, if there is one."""
 
 import threading
 import time
@@ -12,9 +12,9 @@ TELL_EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    stage: str  # what is being done, as people are told: "compressing the weights"
+    stage: str  # a description of the work for people, such as "compressing the weights"
     done_bytes: int = 0
-    total_bytes: int = 0  # 0: how far it is cannot be told
+    total_bytes: int = 0  # 0: unknown
 
 
 ProgressListener = Callable[[Progress], None]
@@ -27,7 +27,7 @@ _stage_in_scope: ContextVar["Stage | None"] = ContextVar("stage", default=None)
 
 @contextmanager
 def progress_told_to(listener: ProgressListener) -> Iterator[None]:
-    """Makes it the one that listens in the block's context."""
+    """Sets the listener for the context of the block."""
     token = _listener_in_scope.set(listener)
     try:
         yield
@@ -36,14 +36,14 @@ def progress_told_to(listener: ProgressListener) -> Iterator[None]:
 
 
 def tell_progress(progress: Progress) -> None:
-    """Tells what another process has told."""
+    """Passes on the progress that another process has reported."""
     listener = _listener_in_scope.get()
     if listener is not None:
         listener(progress)
 
 
 class Stage:
-    """It counts what is done, in any thread, and tells it every so often."""
+    """A stage counts the bytes done, in any thread, and reports them every 0.1 seconds."""
 
     def __init__(self, name: str, total_bytes: int, listener: ProgressListener | None) -> None:
         self._name = name
@@ -54,7 +54,7 @@ class Stage:
         self._told_at = -TELL_EVERY_S
 
     def advance(self, num_bytes: int) -> None:
-        """Takes a negative number where something has to be done again."""
+        """Adds to the bytes done; `num_bytes` is negative if work has to be repeated."""
         if self._listener is None:
             return
         with self._lock:
@@ -76,7 +76,7 @@ class Stage:
 
 @contextmanager
 def stage(name: str, total_bytes: int = 0, *, done_bytes: int = 0) -> Iterator[Stage]:
-    """Begins a stage, which ends with the block; `done_bytes` were done at an earlier time."""
+    """Begins a stage, which ends with the block; `done_bytes` were done before."""
     begun = Stage(name, total_bytes, _listener_in_scope.get())
     begun.advance(done_bytes)
     token = _stage_in_scope.set(begun)
@@ -88,7 +88,10 @@ def stage(name: str, total_bytes: int = 0, *, done_bytes: int = 0) -> Iterator[S
 
 
 def advance_stage(num_bytes: int) -> None:
-    """Advances the stage of this context, if there is one: for code that does not know in what it takes part."""
+    """Advances the stage of the current context, if there is one.
+
+    Low-level code calls this without knowing the stage that it is a part of.
+    """
     begun = _stage_in_scope.get()
     if begun is not None:
         begun.advance(num_bytes)

@@ -1,10 +1,10 @@
-"""One line at the bottom of a terminal shows how far something is; log lines go above it.
+"""Draws a progress bar in the last line of a terminal; log lines appear above the bar.
 
 Rules
-1. It is drawn on standard error, and only where that is a terminal and the log is text.
-2. A line of the log clears what stands in its place (`CLEAR_LINE`), in whichever process it is written; the bar is
-   drawn again below it. Bar and line are each written at once.
-3. What is over soon is not shown.
+1. The bar is drawn on standard error, only if standard error is a terminal and the log is text.
+2. A log line of any process first clears its line (`CLEAR_LINE`), so it replaces the bar; the bar
+   is then drawn again below. The bar and each log line are written in one piece.
+3. Work of less than 0.7 seconds shows no bar.
 """
 
 import os
@@ -21,16 +21,16 @@ CLEAR_LINE = "\r\x1b[K"
 SHOW_AFTER_S = 0.7
 DRAW_EVERY_S = 0.2
 _BAR_COLUMNS = 24
-_RATE_AFTER_S = 2.0  # before that a rate says little
+_RATE_AFTER_S = 2.0  # rates over a shorter time are not shown: they vary too much
 
 
 def is_terminal(stream: TextIO) -> bool:
-    """Tells whether a line of the stream can be drawn again."""
+    """Tells whether the stream is a terminal that can clear and redraw a line."""
     return stream.isatty() and os.environ.get("TERM", "") not in ("", "dumb")
 
 
 class ProgressBar:
-    """Draws the latest that it was told from a thread of its own, so that times go on where nothing is told."""
+    """Draws the latest progress from its own thread, so that the time advances between reports."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -49,7 +49,7 @@ class ProgressBar:
             self._latest = progress
 
     def close(self) -> None:
-        """Leaves the line empty."""
+        """Stops drawing and clears the line."""
         self._is_closed.set()
         self._thread.join()
 
@@ -78,7 +78,7 @@ class ProgressBar:
 
 @contextmanager
 def progress_bar(*, is_wanted: bool = True) -> Iterator[ProgressBar | None]:
-    """Shows the progress of the block's context, where there is a terminal."""
+    """Shows the progress of the block, if `is_wanted` and standard error is a terminal."""
     if not is_wanted or not is_terminal(sys.stderr):
         yield None
         return
@@ -91,7 +91,10 @@ def progress_bar(*, is_wanted: bool = True) -> Iterator[ProgressBar | None]:
 
 
 def line_of(progress: Progress, num_new_bytes: int, seconds: float) -> str:
-    """Returns one line of text; `num_new_bytes` were done in the `seconds` since the stage began."""
+    """Returns the text of the bar.
+
+    `num_new_bytes` were done in the `seconds` since the stage began; they give the rate.
+    """
     if not progress.total_bytes:
         return f"{progress.stage} ... {_minutes(seconds)}"
     share = progress.done_bytes / progress.total_bytes
@@ -102,7 +105,8 @@ def line_of(progress: Progress, num_new_bytes: int, seconds: float) -> str:
     if num_new_bytes <= 0 or seconds < _RATE_AFTER_S:
         return line
     rate = num_new_bytes / seconds
-    return f"{line}  {amount(int(rate))}/s  {_minutes((progress.total_bytes - progress.done_bytes) / rate)} left"
+    seconds_left = (progress.total_bytes - progress.done_bytes) / rate
+    return f"{line}  {amount(int(rate))}/s  {_minutes(seconds_left)} left"
 
 
 def amount(num_bytes: int) -> str:

@@ -1,4 +1,4 @@
-"""What is counted of the requests that an engine has served, as they are seen from outside of it."""
+"""Counts the requests of an engine: times, tokens and finish reasons."""
 
 from collections.abc import Mapping
 
@@ -71,10 +71,10 @@ NUM_TOKENS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000, 2000, 5000, 10_000, 20_0
 
 
 class RequestSeries:
-    """Everything counts in `total`, too, where there is one: that of all engines of a model."""
+    """Counts the requests of one engine, and the same in `total`, the series of the whole model."""
 
     def __init__(self, labels: Mapping[str, str], total: "RequestSeries | None" = None) -> None:
-        self.families: dict[str, Counter | Histogram] = {}  # by stem
+        self.families: dict[str, Counter | Histogram] = {}  # keyed by the stem of the name
         self._labels = labels
         self._total = total
         self._ttft = self._histogram(
@@ -140,7 +140,7 @@ class RequestSeries:
         self._generation_tokens.inc(num_tokens)
 
     def choice_finished(self, reason: str) -> None:
-        """`reason` is a finish reason; `abort` and `error` count too."""
+        """Counts an ended choice; `reason` is a finish reason, also `abort` or `error`."""
         self._success.inc(value=reason)
         if reason == "abort":
             self._aborts.inc()
@@ -158,7 +158,7 @@ class RequestSeries:
         n: int,
         max_tokens: int,
     ) -> None:
-        """Counts a request all of whose choices came to an end of their own."""
+        """Counts a request of which no choice was aborted or failed."""
         self._e2e.observe(e2e_s)
         self._queue.observe(queue_s)
         self._prefill.observe(prefill_s)

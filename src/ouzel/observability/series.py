@@ -1,8 +1,10 @@
-"""Counters and histograms write themselves in Prometheus' text format, fast enough for one who reads 20 times a second.
+"""Writes counters and histograms in Prometheus' text format, fast enough for 20 scrapes per second.
 
-All of a family but its numbers is written once, as a template of `%`; a scrape fills in the numbers.
+The text of a family is built once as a template for the operator `%`; a scrape only fills in the
+numbers.
 
-The format, version 0.0.4: https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+The format, version 0.0.4:
+https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
 """
 
 from bisect import bisect_left
@@ -21,7 +23,10 @@ def family_text(
     documentation: str,
     samples: Sequence[tuple[str, Mapping[str, str], float | str]],
 ) -> str:
-    """Writes one family; of each sample what follows the name, the labels, and the value or a place for it."""
+    """Returns the text of one family.
+
+    A sample has the suffix of the name, the labels, and the value or a placeholder for it.
+    """
     written = name + "_total" if kind == "counter" else name
     lines = [f"# HELP {written} {documentation}", f"# TYPE {written} {kind}"]
     lines += [f"{name}{suffix}{_labels_text(labels)} {value}" for suffix, labels, value in samples]
@@ -38,9 +43,10 @@ def _escaped(value: str) -> str:
 
 
 class Counter:
-    """Counts by the values of one more label, where `label` names one; else there is one number, from the start on.
+    """Counts events, also in `total`, if there is one.
 
-    What it counts, its `total` counts too.
+    With `label` there is a number for each value of this additional label. Without `label` there
+    is one number, which is written even while it is 0.
     """
 
     kind: Kind = "counter"
@@ -60,7 +66,7 @@ class Counter:
         self._templates: dict[str, str] = {}
 
     def inc(self, amount: float = 1, value: str = "") -> None:
-        """`value` is the label's."""
+        """Adds `amount` to the number for the label value `value`."""
         if value not in self._numbers:
             self._templates.clear()
         self._numbers[value] = self._numbers.get(value, 0) + amount
@@ -81,7 +87,7 @@ class Counter:
 
 
 class Histogram:
-    """Counts values by the first bound that is not below them, and so does its `total`."""
+    """Counts values in buckets by upper bounds, also in `total`, if there is one."""
 
     kind: Kind = "histogram"
 

@@ -1,7 +1,7 @@
-"""A request that is traced has a span in scope, below which go the spans of what is done for it.
+"""Defines the span of a traced request; the spans of work for the request are its children.
 
-This file knows nothing of OpenTelemetry, which is there where traces are asked for only (`traces.py`). Times are those
-of `time.perf_counter()`.
+This module does not import OpenTelemetry, which may not be installed (`traces.py` does). Times are
+seconds of `time.perf_counter()`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ Attributes = Mapping[str, str | int | float | Sequence[str]]
 
 
 class Span(Protocol):
-    trace_id: str  # in hexadecimal digits, as in `traceparent`
+    trace_id: str  # hexadecimal digits, as in `traceparent`
     span_id: str
 
     def child(self, name: str, *, start_s: float) -> "Span": ...
@@ -20,7 +20,10 @@ class Span(Protocol):
     def end(
         self, attributes: Attributes, *, end_s: float | None = None, name: str = "", error: str = ""
     ) -> None:
-        """Ends it, now unless told; only one that has ended is exported. `error` says which kind of failure it was."""
+        """Ends the span, by default now; only ended spans are exported.
+
+        `error` is the type of a failure, for example the name of an exception.
+        """
         ...
 
 

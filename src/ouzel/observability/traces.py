@@ -1,7 +1,8 @@
-"""Spans go to a collector by OTLP over HTTP, from a thread of OpenTelemetry's: no request waits for it.
+"""Exports spans to a collector by OTLP over HTTP; a thread of the SDK sends, and no request waits.
 
-Importing this needs the extra `otel`. The SDK reads its environment variables itself: OTEL_SERVICE_NAME,
-OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS, OTEL_BSP_SCHEDULE_DELAY and others.
+This module needs the extra `otel`. The SDK reads its environment variables itself:
+OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER, OTEL_EXPORTER_OTLP_HEADERS,
+OTEL_BSP_SCHEDULE_DELAY and others.
 """
 
 import logging
@@ -28,7 +29,7 @@ _COMPLAIN_EVERY_S = 60.0
 
 
 class Traces:
-    """Makes the spans of requests, each below the one that the client names in `traceparent`."""
+    """Makes the spans of requests, as children of the span that the header `traceparent` names."""
 
     def __init__(self, endpoint: str, version: str) -> None:
         complaints = logging.getLogger("opentelemetry")
@@ -43,9 +44,8 @@ class Traces:
         """Begins the span of a request with these headers."""
         carrier: dict[str, list[str]] = {}
         for name, value in headers:
-            if (
-                name in _CONTEXT_HEADERS
-            ):  # not `baggage`, of which the SDK would log what it cannot read
+            # `baggage` is left out: the SDK would log each value that it cannot read.
+            if name in _CONTEXT_HEADERS:
                 carrier.setdefault(name.decode(), []).append(value.decode("latin-1"))
         context = self._propagator.extract(
             {name: ",".join(values) for name, values in carrier.items()}
@@ -57,7 +57,7 @@ class Traces:
         return _SdkSpan(self._tracer, span, clock_ns)
 
     def close(self) -> None:
-        """Exports what is left, in bounded time."""
+        """Exports the remaining spans, within 5 seconds."""
         closing = threading.Thread(target=self._provider.shutdown, name="traces' end", daemon=True)
         closing.start()
         closing.join(_CLOSE_TIMEOUT_S)
@@ -67,7 +67,7 @@ class _SdkSpan:
     def __init__(self, tracer: trace.Tracer, span: trace.Span, clock_ns: int) -> None:
         self._tracer = tracer
         self._span = span
-        self._clock_ns = clock_ns  # the epoch's time where perf_counter's is 0
+        self._clock_ns = clock_ns  # unix time in nanoseconds at perf_counter() == 0
         context = span.get_span_context()
         self.trace_id = trace.format_trace_id(context.trace_id)
         self.span_id = trace.format_span_id(context.span_id)
@@ -93,7 +93,10 @@ class _SdkSpan:
 
 
 class _Seldom(logging.Handler):
-    """Tells what the SDK complains of, as that nobody takes the spans, once in a while: it would at every batch."""
+    """Logs warnings of the SDK at most once a minute.
+
+    Without a limit the SDK logs a warning for each batch that the collector does not take.
+    """
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -107,9 +110,8 @@ class _Seldom(logging.Handler):
 
 
 def _resource(version: str) -> Resource:
-    """Leaves the service's name to the environment where it has one."""
+    """Describes this service; a name of the service in the environment has precedence."""
     own = {"service.version": version}
-    named = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in os.environ.get(
-        "OTEL_RESOURCE_ATTRIBUTES", ""
-    )
-    return Resource.create(own if named else {"service.name": "ouzel", **own})
+    attributes = os.environ.get("OTEL_RESOURCE_ATTRIBUTES", "")
+    has_name = os.environ.get("OTEL_SERVICE_NAME") or "service.name=" in attributes
+    return Resource.create(own if has_name else {"service.name": "ouzel", **own})

@@ -1,4 +1,7 @@
-"""Calls in the input, and their outputs, become what a chat has of them; the model reads its own names of the tools."""
+"""Converts tool calls and their outputs in the input to chat messages.
+
+The messages have the tool names that the model reads (`wire.offered_tools`).
+"""
 
 from ouzel.responses.item_fields import (
     MEDIA,
@@ -12,7 +15,8 @@ from ouzel.wire.offered_tools import ClientName, ToolNames
 
 CALL_TYPES = ("function_call", "custom_tool_call")
 OUTPUT_TYPES = ("function_call_output", "custom_tool_call_output")
-HOSTED_TYPES = (  # what becomes of tools that a server runs, and what their clients answer
+# Types of the items that tools leave in a conversation when a server runs them, such as web search.
+HOSTED_TYPES = (
     "apply_patch_call",
     "apply_patch_call_output",
     "code_interpreter_call",
@@ -36,18 +40,20 @@ HOSTED_TYPES = (  # what becomes of tools that a server runs, and what their cli
 
 class CallHistory:
     def __init__(self, tool_names: ToolNames, *, supports_images: bool) -> None:
-        """`supports_images`: the model reads pictures, so outputs may have them."""
+        """`supports_images` says whether the model reads images: then outputs may have them."""
         self._tool_names = tool_names
         self._supports_images = supports_images
-        self._called: dict[
-            str, tuple[str, str]
-        ] = {}  # by call id: the type of the call, and the model's name of it
-        self._unanswered: set[str] = (
-            set()
-        )  # call ids; some models count their calls anew in each turn
+        # Call id -> the type of the call and the tool name that the model reads.
+        self._called: dict[str, tuple[str, str]] = {}
+        # Ids of calls without an output. Answered ids may return: some models number their calls
+        # from 0 in each turn.
+        self._unanswered: set[str] = set()
 
     def call(self, item: Message, path: str) -> Message:
-        """Returns the call as one of an assistant's message. Raises InvalidRequest."""
+        """Converts a call item to an entry of `tool_calls` of an assistant message.
+
+        `path` names the item in errors. Raises InvalidRequest.
+        """
         kind, call_id = str(item["type"]), name_in(item, "call_id", path)
         name, namespace = name_in(item, "name", path), item.get("namespace")
         if namespace is not None and not isinstance(namespace, str):
@@ -69,22 +75,25 @@ class CallHistory:
         }
 
     def output(self, item: Message, path: str) -> Message:
-        """Returns a tool's message. Raises InvalidRequest."""
+        """Converts the output of a call to a message with the role `tool`.
+
+        Raises InvalidRequest, also if no call with this `call_id` stands before the output.
+        """
         call_id, kind = name_in(item, "call_id", path), str(item["type"]).removesuffix("_output")
         called, name = self._called.get(call_id, ("", ""))
         if called != kind:
             raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)
         output = item.get("output")
         kinds = ("input_text", *MEDIA)
-        content = (
-            ""
-            if output == []
-            else content_of(output, f"{path}.output", kinds, supports_images=self._supports_images)
-        )
+        content: object = ""
+        if output != []:
+            content = content_of(
+                output, f"{path}.output", kinds, supports_images=self._supports_images
+            )
         self._unanswered.discard(call_id)
         return {"role": "tool", "tool_call_id": call_id, "name": name, "content": content}
 
     def forget(self) -> None:
-        """Forgets all calls: no output of theirs follows."""
+        """Forgets all calls, because no output of these calls may follow."""
         self._called.clear()
         self._unanswered.clear()

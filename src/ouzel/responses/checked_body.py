@@ -1,4 +1,4 @@
-"""The body of a response is held against the server, and read for what it asks of the generation and of the prompt."""
+"""Checks the body of a response against the limits of the server and reads its chat options."""
 
 import dataclasses
 import logging
@@ -24,6 +24,8 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CheckedBody:
+    """Holds the fields of a body that passed all checks, and the chat that they ask for."""
+
     fields: ResponsesRequest
     chat: Chat
 
@@ -35,7 +37,11 @@ class CheckedBody:
 def check_body(
     fields: ResponsesRequest, model: ServedModel, limits: LimitsConfig, *, has_store: bool
 ) -> CheckedBody:
-    """Raises InvalidRequest for what contradicts itself or this server. What it continues has not been looked for."""
+    """Checks all fields that can be checked without the store, and reads the chat options.
+
+    A missing previous response or conversation is found later. Raises InvalidRequest for fields
+    that contradict each other or that this server does not support.
+    """
     chat = chat_of(
         fields,
         fields,
@@ -61,7 +67,10 @@ def check_body(
 
 
 def prompt_only(checked_body: CheckedBody) -> CheckedBody:
-    """Returns the same body, of which the prompt alone is computed, so that what continues it begins sooner."""
+    """Returns a copy that computes the prompt and generates nothing.
+
+    The prefix cache then has the prompt, so a response that continues it begins sooner.
+    """
     options = replace(
         checked_body.options, max_tokens=0, max_tokens_param="generate", may_be_empty=True
     )
@@ -115,7 +124,7 @@ def _log_hints(fields: ResponsesRequest) -> None:
 
 
 class _ToolFields(msgspec.Struct):
-    """This endpoint has none of the old names of tool fields."""
+    """Holds the tool fields; the old fields `functions` and `function_call` are always empty."""
 
     tools: Sequence[Tool] | None
     tool_choice: Choice | None

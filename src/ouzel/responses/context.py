@@ -1,4 +1,7 @@
-"""The input of a response may continue an earlier response or a conversation, and refer to single items kept before."""
+"""Collects the input items of a response: earlier ones, the body's own, and referenced ones.
+
+The input may continue an earlier response or a conversation, and may refer to stored items by id.
+"""
 
 import asyncio
 from collections.abc import Iterable, Sequence
@@ -25,11 +28,13 @@ _KEEPS_NOTHING = "this server keeps nothing"
 
 @dataclass(frozen=True, slots=True)
 class Context:
+    """Holds all items from which the prompt of a response is rendered."""
+
     earlier: Sequence[InputItem]
-    input: Sequence[InputItem]  # its references are resolved
-    keeps_earlier: bool = True  # the store does, where there are any
-    num_recent_bytes: int = 0  # of `earlier`, where the store has it not
-    compaction: CompactionItem | None = None  # stands for all of it
+    input: Sequence[InputItem]  # references are resolved
+    keeps_earlier: bool = True  # the store has the items of `earlier`, if there are any
+    num_recent_bytes: int = 0  # bytes of `earlier` if the store does not have its items
+    compaction: CompactionItem | None = None  # replaces `earlier` and `input` for the model
 
     @property
     def items(self) -> list[InputItem]:
@@ -38,17 +43,17 @@ class Context:
 
     @property
     def last_item_read(self) -> str:
-        """Returns the id of the last item before the input that the store has; empty where there is none."""
+        """Returns the id of the last stored item before the input; "" if there is none."""
         return str(self.earlier[-1].fields["id"]) if self.earlier and self.keeps_earlier else ""
 
     @property
     def num_kept_bytes(self) -> int:
-        """Returns how much there is beside the request."""
+        """Returns the bytes of the items that did not come with the request."""
         return self.num_recent_bytes + sum(item.num_kept_bytes for item in self.items)
 
     @property
     def items_to_keep(self) -> Sequence[InputItem]:
-        """Returns what is kept with a response that is kept: the items that no other keeps."""
+        """Returns the items to store with the response: all items that the store lacks."""
         return self.input if self.keeps_earlier else [*self.earlier, *self.input]
 
 
@@ -58,14 +63,16 @@ async def context_of(
     key_id: str | None,
     recent: RecentResponses | None = None,
 ) -> Context:
-    """Raises InvalidRequest, ResponseNotFound, ConversationNotFound or ItemNotFound for what is not kept.
+    """Reads the earlier items from the store, or from `recent`, and resolves item references.
 
-    `recent` holds responses that are not kept and may be continued all the same.
+    `recent` has the responses of this connection, which can be continued without a store. Raises
+    InvalidRequest if the server has no store, else ResponseNotFound, ConversationNotFound or
+    ItemNotFound.
     """
     items = _own_items(fields, may_be_empty=recent is not None)
-    history = (
-        None if recent is None else _recent_history(fields, recent, is_last_resort=store is None)
-    )
+    history = None
+    if recent is not None:
+        history = _recent_history(fields, recent, is_last_resort=store is None)
     if store is None:
         _refuse_references(fields, items, is_recent=history is not None)
     else:
@@ -77,7 +84,10 @@ async def context_of(
 
 
 def context_of_its_own(fields: ResponsesRequest, *, may_be_empty: bool) -> Context | None:
-    """Returns None where the input continues or refers to anything."""
+    """Returns the context of an input that needs no store.
+
+    Returns None if the input continues a response or conversation, or refers to an item.
+    """
     if _continues(fields):
         return None
     items = _own_items(fields, may_be_empty=may_be_empty)
@@ -86,10 +96,11 @@ def context_of_its_own(fields: ResponsesRequest, *, may_be_empty: bool) -> Conte
 
 def _own_items(fields: ResponsesRequest, *, may_be_empty: bool) -> list[InputItem]:
     continues = _continues(fields)
-    has_none = (fields.input is None and continues) or (
-        fields.input == [] and (continues or may_be_empty)
-    )
-    return [] if has_none else input_items_of(fields.input)
+    if fields.input is None and continues:
+        return []
+    if fields.input == [] and (continues or may_be_empty):
+        return []
+    return input_items_of(fields.input)
 
 
 def _continues(fields: ResponsesRequest) -> bool:
@@ -99,6 +110,10 @@ def _continues(fields: ResponsesRequest) -> bool:
 def _recent_history(
     fields: ResponsesRequest, recent: RecentResponses, *, is_last_resort: bool
 ) -> History | None:
+    """Finds the response to continue in `recent`.
+
+    Raises PreviousResponseNotFound if it is not there and no store may have it (`is_last_resort`).
+    """
     response_id = fields.previous_response_id
     if response_id is None:
         return None
@@ -133,7 +148,10 @@ def _refuse_both(fields: ResponsesRequest) -> None:
 
 
 async def resolve_reference(input_item: InputItem, store: Store, key_id: str | None) -> InputItem:
-    """Returns the item that a reference stands for, any other as it is. Raises ItemNotFound."""
+    """Reads the stored item that a reference names; returns any other item unchanged.
+
+    Raises ItemNotFound.
+    """
     item_id = referenced_id(input_item)
     if item_id is None:
         return input_item
@@ -149,13 +167,12 @@ async def _earlier(fields: ResponsesRequest, store: Store, key_id: str | None) -
         return []
     _refuse_both(fields)
     if conversation_id is not None:
-        field, items = "conversation", await _conversation_items(conversation_id, store, key_id)
+        field = "conversation"
+        items = await _conversation_items(conversation_id, store, key_id)
     else:
         assert fields.previous_response_id is not None
-        field, items = (
-            "previous_response_id",
-            await _history(fields.previous_response_id, store, key_id),
-        )
+        field = "previous_response_id"
+        items = await _history(fields.previous_response_id, store, key_id)
     return await asyncio.to_thread(read_stored, items, field)
 
 
@@ -180,7 +197,7 @@ async def _history(response_id: str, store: Store, key_id: str | None) -> list[I
 
 
 def read_stored(items: Iterable[Item], field: str) -> list[InputItem]:
-    """`field` is the one that leads to them."""
+    """Decodes stored items; `field` is the request field that refers to the items."""
     return [InputItem(_decode(item), field, len(item.body)) for item in items]
 
 

@@ -1,6 +1,6 @@
-"""A dialect of the Responses API says how bodies are read and how responses are written.
+"""A dialect defines how bodies of the Responses API are read and how responses are written.
 
-OpenAI's dialect is the default. A profile may have another one, in its room below `api/`.
+The default is the dialect of OpenAI. A profile may have another dialect, in its room below `api/`.
 """
 
 from collections.abc import Callable
@@ -18,13 +18,15 @@ from ouzel.wire.fields import GenerationFields
 
 @dataclass(frozen=True, slots=True)
 class ResponseStyle:
-    """A style is the part of a dialect that shows in responses and their events."""
+    """Describes the properties of responses and events that differ between dialects."""
 
-    # else as content, and as a summary beside it for clients that ask for one
+    # True: reasoning is shown as a summary only. False: reasoning is shown as content, and also as
+    # a summary if the client asks for one.
     has_reasoning_as_summary: bool = False
-    # of a response that is cut by a limit of tokens
+    # `incomplete_details.reason` of a response that a token limit has cut
     limit_reason: LimitReason = "max_output_tokens"
-    early_completed_at: UnsetType | None = None  # before the response is completed: null, or no key
+    # `completed_at` of a response that is not completed yet: null, or no key
+    early_completed_at: UnsetType | None = None
 
 
 def _accept_any(fields: JsonObject, model: ServedModel) -> None:
@@ -41,12 +43,17 @@ def _as_read(chat: Chat, fields: GenerationFields) -> Chat:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDialect:
-    """A dialect has the functions that read a body, in the order of their calls; many threads call them."""
+    """Holds the functions that read a body, in the order of their calls.
+
+    The functions must be thread-safe.
+    """
 
     parse: Callable[[bytes], JsonObject] = parse_object
-    # raises for faults that come before all others
+    # raises the errors that the dialect reports before all others
     check: Callable[[JsonObject, ServedModel], None] = _accept_any
+    # translates fields that have another name or value in this dialect
     in_our_words: Callable[[ResponsesRequest], ResponsesRequest] = _as_sent
+    # changes the chat where a field has another meaning in this dialect
     in_its_meaning: Callable[[Chat, GenerationFields], Chat] = _as_read
     style: ResponseStyle = ResponseStyle()
 

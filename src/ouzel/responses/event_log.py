@@ -1,4 +1,4 @@
-"""A log holds the events of one response, numbered from 0, for everyone who follows them and for the store."""
+"""A log holds the events of one response, numbered from 0, for its followers and the store."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Iterable, Sequence
@@ -12,12 +12,12 @@ _encode = msgspec.json.Encoder().encode
 
 class EventLog:
     def __init__(self, events: Iterable[bytes] = ()) -> None:
-        """Begins with the events that a store has."""
-        self._events: list[ResponseEvent | bytes] = list(
-            events
-        )  # bytes once somebody has wanted them
+        """`events` are the events that the store already has."""
+        # An event becomes bytes (JSON) when it is read for the first time.
+        self._events: list[ResponseEvent | bytes] = list(events)
         self._is_closed = False
-        self._changed = asyncio.Event()  # set, and replaced, at every change
+        # set and replaced by a new one at every change
+        self._changed = asyncio.Event()
 
     def __len__(self) -> int:
         return len(self._events)
@@ -28,12 +28,15 @@ class EventLog:
         self._wake()
 
     def close(self) -> None:
-        """Tells everyone that nothing follows."""
+        """Tells all followers that no event follows."""
         self._is_closed = True
         self._wake()
 
     def encoded(self, start: int) -> list[bytes]:
-        """Returns events from number `start` on as JSON, which is made only now: many events are never read."""
+        """Returns the events from number `start` on as JSON.
+
+        Events are encoded here and not in `add`, because many events are never read.
+        """
         for number in range(start, len(self._events)):
             event = self._events[number]
             if not isinstance(event, bytes):
@@ -41,7 +44,10 @@ class EventLog:
         return [event for event in self._events[start:] if isinstance(event, bytes)]
 
     async def follow(self, after: int) -> AsyncGenerator[Sequence[bytes], None]:
-        """Gives the events numbered above `after` until the log is closed, at each wake-up all that are new."""
+        """Yields the events numbered above `after`, in lists, until the log is closed.
+
+        Each list has all events that were added since the last list.
+        """
         start = after + 1
         while True:
             while start >= len(self._events) and not self._is_closed:
@@ -53,7 +59,7 @@ class EventLog:
             yield events
 
     async def begun(self) -> None:
-        """Waits until there is an event, or never will be."""
+        """Waits until the log has an event or is closed without one."""
         while not self._events and not self._is_closed:
             await self._changed.wait()
 

@@ -1,4 +1,4 @@
-"""The events of a streamed response are OpenAI's (`ResponseStreamEvent`)."""
+"""The events of a streamed response, as OpenAI defines them (`ResponseStreamEvent`)."""
 
 import msgspec
 
@@ -7,7 +7,7 @@ from ouzel.responses.response_object import ResponseObject
 
 
 class ResponseEvent(msgspec.Struct, frozen=True, tag_field="type"):
-    sequence_number: int  # from 0, without gaps
+    sequence_number: int  # counts from 0, without gaps
 
 
 class ResponseCreated(ResponseEvent, frozen=True, kw_only=True, tag="response.created"):
@@ -65,7 +65,7 @@ class TopDeltaLogprob(msgspec.Struct, frozen=True):
 
 
 class DeltaLogprob(msgspec.Struct, frozen=True):
-    """Events have the log probabilities of an item's text without the bytes, as OpenAI's do."""
+    """Describes the log probability of one token in an event; unlike the item, without `bytes`."""
 
     token: str
     logprob: float
@@ -125,7 +125,7 @@ class SummaryTextDone(
 class ArgumentsDelta(
     _OfItem, frozen=True, kw_only=True, tag="response.function_call_arguments.delta"
 ):
-    call_id: str  # OpenAI's event has none; clients of OpenVINO Model Server read it
+    call_id: str  # OpenAI sends no call_id here; clients of OpenVINO Model Server read it
     delta: str
 
 

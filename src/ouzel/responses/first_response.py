@@ -1,4 +1,4 @@
-"""A response repeats its request: not the words, but what they came to."""
+"""Builds the first state of a response object, with the effective values of the request."""
 
 from msgspec import UNSET, UnsetType
 
@@ -39,7 +39,10 @@ def new_response(
     warnings: tuple[str, ...],
     completed_at: UnsetType | None,
 ) -> ResponseObject:
-    """Returns a response in progress, without output. `max_tokens` is the limit that the request has."""
+    """Returns a response in progress, without output.
+
+    `max_tokens` is the token limit that the request names, None if it names none.
+    """
     conversation_id = conversation_id_of(fields)
     text, reasoning = fields.text or TextOptions(), fields.reasoning or ReasoningOptions()
     return ResponseObject(

@@ -1,4 +1,4 @@
-"""What `include` may name: what is shown of a response beside its text."""
+"""Lists the names that the field `include` accepts: optional parts of a response."""
 
 import logging
 from collections.abc import Iterable
@@ -11,7 +11,8 @@ logger = logging.getLogger(__name__)
 
 Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
 AlwaysShown = Literal["message.input_image.image_url"]
-NeverThere = Literal[  # agents ask for it whatever the server
+# Outputs of tools that this server does not run; agents ask every server for these.
+NeverThere = Literal[
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "file_search_call.results",
@@ -35,4 +36,4 @@ def check_includable(name: str, path: str) -> None:
 def log_never_there(names: Iterable[str]) -> None:
     never_there = sorted(set(names) & set(get_args(NeverThere)))
     if never_there:
-        logger.info("include: nothing here has %s", ", ".join(never_there))
+        logger.info("include: this server never has %s", ", ".join(never_there))

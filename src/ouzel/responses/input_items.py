@@ -1,9 +1,11 @@
-"""The input of a response becomes chat messages.
+"""Converts the input items of a response to chat messages.
 
-Reasoning, an assistant's text and function calls that follow one another are what a model wrote in one go, so they
-become one message; so does what this server answers when it is sent back. What a user says before and after a summary
-(`compaction`) is one message with it, because many templates refuse two in a row. An error names its field by the
-path, as in `input[2].content[0].type`.
+1.  A model writes reasoning, text and function calls in one turn, as several items. Items of these
+    types in a row become one assistant message. The output of this server, sent back, therefore
+    becomes the same messages.
+2.  User messages before and after a summary (`compaction`) join with the summary into one message,
+    because many templates refuse two user messages in a row.
+3.  An error names the field by its path, such as `input[2].content[0].type`.
 """
 
 import logging
@@ -40,10 +42,10 @@ _ITEM_TYPES = ("message", *CALL_TYPES, *OUTPUT_TYPES, "reasoning", "compaction")
 
 @dataclass(frozen=True, slots=True)
 class KnownTools:
-    """The calls in an input are of these tools, or of others that are there no more."""
+    """Holds the tools of the request; the input may also have calls of tools not offered now."""
 
     names: ToolNames = NO_TOOLS
-    refuses_unknown: bool = False  # items of tools that a server runs
+    refuses_unknown: bool = False  # refuse items of hosted tools (`HOSTED_TYPES`)
 
 
 NO_KNOWN_TOOLS = KnownTools()
@@ -52,18 +54,21 @@ NO_KNOWN_TOOLS = KnownTools()
 @dataclass(frozen=True, slots=True)
 class InputMessage:
     fields: Message
-    path: str  # of the item in the request that it comes from, or that it begins with
+    path: str  # path of the (first) item of the message in the request
 
 
 @dataclass(frozen=True, slots=True)
 class InputItem:
     fields: Message
-    path: str  # where it stands in the request, or the field that leads to it
-    num_kept_bytes: int = 0  # of one that is not in the request
+    path: str  # path in the request, or the field that refers to the item
+    num_kept_bytes: int = 0  # bytes of a stored item; 0 for an item of the request
 
 
 def input_items_of(value: object) -> list[InputItem]:
-    """`value` is the field `input`. Raises InvalidRequest for what is no list of objects."""
+    """Reads the value of the field `input`; a string is one user message.
+
+    Raises InvalidRequest unless `value` is a non-empty string or a non-empty list of objects.
+    """
     if isinstance(value, str):
         if not value:
             raise invalid_value("input", "a non-empty string", value)
@@ -74,7 +79,7 @@ def input_items_of(value: object) -> list[InputItem]:
 
 
 def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
-    """`field` is the list's. Raises InvalidRequest for what is no object."""
+    """Reads the items of the list `field`. Raises InvalidRequest for a value that is no object."""
     paths = [f"{field}[{position}]" for position in range(len(values))]
     objects = with_call_ids(
         [object_at(item, path) for item, path in zip(values, paths, strict=True)]
@@ -83,7 +88,7 @@ def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
 
 
 def referenced_id(item: InputItem) -> str | None:
-    """Returns the id in an item that stands for a kept one, None for any other."""
+    """Returns the id of the stored item that an `item_reference` names; None for other items."""
     fields = item.fields
     is_short_form = fields.get("type") is None and "role" not in fields and "id" in fields
     if fields.get("type") != "item_reference" and not is_short_form:
@@ -98,7 +103,10 @@ def messages_of(
     *,
     supports_images: bool = False,
 ) -> list[InputMessage]:
-    """Reads input items as messages. Raises InvalidRequest for an item that the model cannot be shown."""
+    """Converts input items to chat messages; `instructions` become the first system message.
+
+    Raises InvalidRequest for an item that cannot be shown to the model.
+    """
     reader = _Reader(
         []
         if instructions is None
@@ -113,11 +121,11 @@ def messages_of(
 
 @dataclass(slots=True)
 class _Turn:
-    """A turn is what an assistant wrote in one go."""
+    """The items of one assistant message: reasoning, text and calls."""
 
     path: str
     reasoning: list[str] = field(default_factory=list)
-    content: object = None  # None until there is some
+    content: object = None  # None until the turn has text
     calls: list[Message] = field(default_factory=list)
 
     def message(self) -> Message:
@@ -141,17 +149,16 @@ class _Reader:
         self._turn: _Turn | None = None
         self._calls = CallHistory(tools.names, supports_images=supports_images)
         self._refuses_unknown = tools.refuses_unknown
-        self._hosted: dict[
-            str, str
-        ] = {}  # by the type of items that are left out: the path of the first
+        # Type of the items that are left out -> path of the first such item.
+        self._hosted: dict[str, str] = {}
         self._unreadable: list[str] = []  # paths of reasoning that another server has encrypted
-        self._summaries: set[int] = set()  # the positions of messages that are one
+        self._summaries: set[int] = set()  # positions of the messages that are summaries
 
     def finish(self) -> list[InputMessage]:
         self._end_turn()
         if self._unreadable:
             logger.info(
-                "left out reasoning that another server has encrypted: %s",
+                "input items left out, reasoning that another server has encrypted: %s",
                 ", ".join(self._unreadable[:20]),
             )
         if self._hosted and not self._messages:
@@ -159,7 +166,8 @@ class _Reader:
             raise _unknown_type(kind, path)
         if self._hosted:
             logger.info(
-                "left out of the input, as nothing here has run them: %s", ", ".join(self._hosted)
+                "input items left out, calls of tools that another server has run: %s",
+                ", ".join(self._hosted),
             )
         return _join_around(self._summaries, self._messages) if self._summaries else self._messages
 
@@ -207,10 +215,8 @@ class _Reader:
     def _read_reasoning(self, item: Message, path: str) -> None:
         if self._turn is not None and (self._turn.content is not None or self._turn.calls):
             self._end_turn()
-        content, summary = (
-            texts_of(item, "content", "reasoning_text", path),
-            texts_of(item, "summary", "summary_text", path),
-        )
+        content = texts_of(item, "content", "reasoning_text", path)
+        summary = texts_of(item, "summary", "summary_text", path)
         encrypted = item.get("encrypted_content")
         if encrypted is not None and not isinstance(encrypted, str):
             raise invalid_value(f"{path}.encrypted_content", "a string", encrypted)
@@ -226,14 +232,13 @@ class _Reader:
         if summary is None and context is None:
             raise invalid_value(
                 f"{path}.encrypted_content",
-                "what /responses/compact has answered, unchanged",
+                "the unchanged encrypted_content of a compaction item of this server",
                 packed,
             )
         self._end_turn()
         content: object = None if summary is None else text_for_model(summary)
-        if (
-            context is not None
-        ):  # what the user said last is in it, but for its pictures and documents
+        if context is not None:
+            # The packed text repeats the text of the last user message, but not its media.
             content = with_media(context, self._last_media())
             self._forget()
         self._summaries.add(len(self._messages))
@@ -245,7 +250,7 @@ class _Reader:
         return [] if last is None else media_of(last)
 
     def _forget(self) -> None:
-        """Forgets all but leading system messages: what follows stands for it."""
+        """Drops all messages after the leading system messages; the compaction replaces them."""
         del self._messages[num_leading_in(self._messages) :]
         self._calls.forget()
         self._summaries.clear()
@@ -262,14 +267,14 @@ class _Reader:
 
 
 def encrypted_reasoning(item: Message) -> list[str]:
-    """Returns the texts that it holds for us: none where another server has written it."""
+    """Unpacks the `encrypted_content` of a reasoning item; empty if another server packed it."""
     encrypted = item.get("encrypted_content")
     text = REASONING.unpack(encrypted) if isinstance(encrypted, str) else None
     return [] if text is None else [text]
 
 
 def num_leading_in(messages: Iterable[InputMessage]) -> int:
-    """Returns how many system messages there are before all others."""
+    """Counts the system messages before the first message with another role."""
     return num_leading(each.fields["role"] for each in messages)
 
 
@@ -278,7 +283,7 @@ def _unknown_type(kind: object, path: str) -> InvalidRequest:
 
 
 def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[InputMessage]:
-    """Makes one message of a user's messages in a row where a summary is among them."""
+    """Joins each row of consecutive user messages that has a summary into one message."""
     result: list[InputMessage] = []
     for role, run in groupby(
         range(len(messages)), key=lambda position: messages[position].fields["role"]

@@ -1,4 +1,4 @@
-"""The fields of an input item are read one by one; an error names the place and shows what is there."""
+"""Reads fields of input items with type checks; errors name the path and show the value."""
 
 from collections.abc import Sequence
 
@@ -8,19 +8,24 @@ from ouzel.wire.validation_errors import shown
 
 Message = dict[str, object]
 
+# Type of a content part -> the key of its text.
 TEXT_KEYS = {
     "input_text": "text",
     "output_text": "text",
     "refusal": "refusal",
-}  # by the type of a content part
+}
 
 PICTURE, FILE = "input_image", "input_file"
-MEDIA = (PICTURE, FILE)  # parts for a model that sees
-_OF_MORE_THAN_TEXT = (*MEDIA, "input_audio")
+MEDIA = (PICTURE, FILE)  # parts that need a model that reads images
+_NON_TEXT_PARTS = (*MEDIA, "input_audio")
 
 
 def content_of(value: object, path: str, kinds: Sequence[str], *, supports_images: bool) -> object:
-    """`kinds` are those of parts that may stand there: `MEDIA` among them count where the model `supports_images`."""
+    """Reads the content of a message or output: a text, or a list of parts.
+
+    `kinds` are the accepted types of parts. Types in `MEDIA` are accepted only if the model
+    `supports_images`. Raises InvalidRequest.
+    """
     if isinstance(value, str):
         return value
     if not isinstance(value, list) or not value:
@@ -52,9 +57,9 @@ def _part(
 
 
 def _reason(kind: object, *, supports_images: bool) -> str:
-    if kind not in _OF_MORE_THAN_TEXT or (
-        supports_images and kind in MEDIA
-    ):  # then it may stand elsewhere
+    if kind not in _NON_TEXT_PARTS:
+        return ""
+    if supports_images and kind in MEDIA:  # the model reads it, but not at this place
         return ""
     return f": this model reads {'text and pictures' if supports_images else 'text only'}"
 
@@ -69,6 +74,7 @@ def _picture(part: Message, path: str) -> MediaPart:
 
 
 def texts_of(item: Message, key: str, kind: str, path: str) -> list[str]:
+    """Returns the texts of the list `item[key]`, whose parts must have the type `kind`."""
     parts = item.get(key)
     if parts is None:
         return []
@@ -85,6 +91,7 @@ def texts_of(item: Message, key: str, kind: str, path: str) -> list[str]:
 
 
 def name_in(item: Message, key: str, path: str) -> str:
+    """Returns the non-empty string `item[key]`. Raises InvalidRequest."""
     value = item.get(key)
     if not isinstance(value, str) or not value:
         raise invalid_value(f"{path}.{key}", "a non-empty string", value)
@@ -92,6 +99,7 @@ def name_in(item: Message, key: str, path: str) -> str:
 
 
 def string_in(part: Message, key: str, path: str) -> str:
+    """Returns the string `part[key]`, which may be empty. Raises InvalidRequest."""
     value = part.get(key)
     if not isinstance(value, str):
         raise invalid_value(f"{path}.{key}", "a string", value)

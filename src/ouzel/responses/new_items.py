@@ -1,4 +1,4 @@
-"""Items that are to join a conversation are read and checked as the input of a response is."""
+"""Reads and checks the items that a client adds to a conversation, like the input of a response."""
 
 import asyncio
 from collections.abc import Sequence
@@ -12,7 +12,7 @@ from ouzel.store.records import Item
 
 class NewItems:
     def __init__(self, store: Store, key_id: str | None, *, supports_images: bool) -> None:
-        """`supports_images`: the model reads pictures."""
+        """`supports_images` says whether the model reads images."""
         self._store = store
         self._key_id = key_id
         self._supports_images = supports_images
@@ -20,9 +20,11 @@ class NewItems:
     async def read(
         self, values: Sequence[object], *, conversation_id: str | None = None
     ) -> tuple[Item, ...]:
-        """Returns the items as they will be kept; they follow those of `conversation_id`, where there is one.
+        """Returns the items in the form that the store gets.
 
-        Raises InvalidRequest for what the model could not be shown, ConversationNotFound, ItemNotFound.
+        The items are checked together with the items that the conversation already has, if
+        `conversation_id` is given. Raises InvalidRequest for an item that cannot be shown to the
+        model, ConversationNotFound or ItemNotFound.
         """
         new = [
             await resolve_reference(item, self._store, self._key_id)
@@ -34,9 +36,7 @@ class NewItems:
         return await asyncio.to_thread(self._checked, earlier, new)
 
     def _checked(self, earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
-        items = [
-            *read_stored(earlier, "conversation"),
-            *new,
-        ]  # an output's call may stand in either
+        # The call of a new output may be among the earlier items.
+        items = [*read_stored(earlier, "conversation"), *new]
         messages_of(items, None, supports_images=self._supports_images)
         return stored_items(new)

@@ -1,6 +1,7 @@
-"""An output item is open while the model writes it; it gives the events of its life, from `added` to `done`.
+"""An open item is an output item that the model is writing.
 
-`numbers` counts the events of the whole response.
+It makes its events, from `response.output_item.added` up to the one before
+`response.output_item.done`.
 """
 
 from collections.abc import Iterator, Sequence
@@ -32,14 +33,14 @@ from ouzel.wire.offered_tools import ToolNames
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """It says where an item stands in its response."""
+    """Holds the id of an item, its index in the output, and the event counter of the response."""
 
     item_id: str
     output_index: int
     numbers: Iterator[int]
 
     def next(self) -> tuple[int, str, int]:
-        """Returns how the item's next event begins: sequence number, item id, output index."""
+        """Returns the first fields of the next event: sequence number, item id, output index."""
         return next(self.numbers), self.item_id, self.output_index
 
 
@@ -83,7 +84,7 @@ class OpenMessage:
 
 @dataclass(frozen=True, slots=True)
 class ReasoningForm:
-    """A form says where an item of reasoning has its text: in one place, or in several."""
+    """Selects the fields of a reasoning item that have its text; several may be selected."""
 
     has_content: bool = True
     is_summarised: bool = False
@@ -139,7 +140,7 @@ class OpenReasoning:
 
 class OpenCall:
     def __init__(self, place: Place, index: int, call: CallItem) -> None:
-        """`call` is the item as far as it has come."""
+        """`call` is the item with the arguments or input that it has up to now."""
         self.place = place
         self.index = index  # among the calls of its choice
         self._call = call
@@ -147,16 +148,13 @@ class OpenCall:
 
     @classmethod
     def begun(cls, place: Place, delta: ToolCallDelta, names: ToolNames) -> "OpenCall":
-        """`delta` is the first of the call."""
+        """Opens the item of a call; `delta` is the first delta of the call, with id and name."""
         assert delta.id is not None and delta.name is not None
         name = names.for_client(delta.name)
         kind = CustomToolCallItem if delta.is_custom else FunctionCallItem
         namespace = UNSET if name.namespace is None else name.namespace
-        return cls(
-            place,
-            delta.index,
-            kind(place.item_id, "in_progress", delta.id, name.name, "", namespace),
-        )
+        call = kind(place.item_id, "in_progress", delta.id, name.name, "", namespace)
+        return cls(place, delta.index, call)
 
     def open(self) -> Iterator[ResponseEvent]:
         yield events.OutputItemAdded(
@@ -192,7 +190,7 @@ OpenItem = OpenMessage | OpenReasoning | OpenCall
 
 
 def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
-    """Opens an item again as it was when it was in progress, so that it can be closed."""
+    """Opens an item that is in progress again, for example from the store, so that it can end."""
     place = Place(item.id, output_index, numbers)
     match item:
         case OutputMessage(content=[part]):

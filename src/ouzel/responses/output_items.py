@@ -1,4 +1,4 @@
-"""The output items of a response, and what they are made of, are OpenAI's (`ResponseOutputItem`)."""
+"""The output items of a response and their parts, as OpenAI defines them (`ResponseOutputItem`)."""
 
 import secrets
 from typing import Literal
@@ -17,8 +17,8 @@ ItemStatus = Literal["in_progress", "completed", "incomplete"]
 
 class OutputText(msgspec.Struct, frozen=True, tag_field="type", tag="output_text"):
     text: str
-    logprobs: list[ContentLogprob]  # empty when not asked for
-    annotations: list[str] = []  # always empty: models here cite nothing
+    logprobs: list[ContentLogprob]  # empty unless the request asks for log probabilities
+    annotations: list[str] = []  # always empty: no citations are made
 
 
 class ReasoningText(msgspec.Struct, frozen=True, tag_field="type", tag="reasoning_text"):
@@ -61,16 +61,20 @@ class ReasoningItem(
     status: ItemStatus
     summary: list[SummaryText]
     content: list[ReasoningText]
-    # the same text for who asks for it so, see `packed_text.REASONING`
+    # the same text, packed (`packed_text.REASONING`); None unless the request includes it
     encrypted_content: str | None = None
 
 
 CallItem = FunctionCallItem | CustomToolCallItem
-WrittenItem = OutputMessage | CallItem | ReasoningItem  # by the model, bit by bit
+WrittenItem = OutputMessage | CallItem | ReasoningItem  # the items that the model streams
 OutputItem = WrittenItem | CompactionItem
 
 
 def new_id(prefix: str, *, continues: str | None = None) -> str:
-    """Returns an id that nobody can guess; its first digits are those of the id that it `continues`, if it does one."""
+    """Returns a random id that cannot be guessed.
+
+    With `continues`, the id of an earlier response or conversation, the new id begins with the
+    same digits, so that the replica pool routes both to one replica (`routing.root_of`).
+    """
     root = "" if continues is None else root_of(continues)
     return f"{prefix}_{root}{secrets.token_hex(_ID_BYTES - len(root) // 2)}"

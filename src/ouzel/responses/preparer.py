@@ -1,4 +1,4 @@
-"""The body of a response becomes a request of the engine and the response as it begins."""
+"""Converts the body of a response to a request for the engine and the first response object."""
 
 import time
 from collections.abc import Awaitable, Callable
@@ -40,22 +40,20 @@ from ouzel.worker_threads import PreparationThreads
 
 @dataclass(frozen=True, slots=True)
 class PreparedResponse:
-    """A prepared response is everything that is known before the engine is asked."""
+    """Holds everything about a response that is known before the engine gets the request."""
 
     request: GenerationRequest
-    response: ResponseObject  # as it begins
+    response: ResponseObject  # the first state, without output
     logprobs: Logprobs | None
     reasoning_form: ReasoningForm
     limit_reason: LimitReason
     tool_names: ToolNames
     is_stream: bool  # the client follows its events
-    obfuscates: bool
-    generates: (
-        bool  # else the prompt is computed, so that the response that continues it begins sooner
-    )
+    obfuscates: bool  # events get random characters that hide the length of their text
+    generates: bool  # False: compute the prompt only, so that a response that continues it is fast
     context: Context
-    input_items: tuple[Item, ...]  # as they are kept; none for a response that is not
-    body: bytes | None  # of one in the background: it may have to run again
+    input_items: tuple[Item, ...]  # the items to store; none for a response that is not stored
+    body: bytes | None  # the body of a response in the background, which may have to run again
     model: ServedModel
     metrics: Metrics
 
@@ -195,7 +193,10 @@ class Preparer:
         generates: bool = True,
         is_stream: bool = False,
     ) -> PreparedResponse:
-        """Prepares a response that is streamed where `is_stream`, or the body, says so."""
+        """Renders the prompt and builds the first response object.
+
+        The response is streamed if `is_stream` is true or the body asks for a stream.
+        """
         fields = checked_body.fields
         continued_id = fields.previous_response_id or conversation_id_of(fields)
         response_id = new_id("resp", continues=continued_id) if again is None else again.id
@@ -227,8 +228,7 @@ class Preparer:
             limit_reason=style.limit_reason,
             tool_names=checked_body.chat.tool_names,
             is_stream=is_stream or bool(fields.stream),
-            obfuscates=fields.stream_options is not None
-            and bool(fields.stream_options.include_obfuscation),
+            obfuscates=_obfuscates(fields),
             generates=generates,
             context=context,
             input_items=stored_items(context.items_to_keep) if is_kept else (),
@@ -244,6 +244,11 @@ class Preparer:
         return accept(
             checked_body.options, prompt, self.model, request_id=response_id, arrival_s=arrival_s
         )
+
+
+def _obfuscates(fields: ResponsesRequest) -> bool:
+    options = fields.stream_options
+    return options is not None and bool(options.include_obfuscation)
 
 
 def _has_own_template(checked_body: CheckedBody) -> bool:

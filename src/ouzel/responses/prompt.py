@@ -1,4 +1,4 @@
-"""The input of a response is rendered as the chat endpoint renders a chat; errors name the fields of its own body."""
+"""Renders the input of a response as a chat prompt; errors name the fields of the response body."""
 
 import re
 from collections.abc import Iterable, Sequence
@@ -18,7 +18,10 @@ _MESSAGE_PATH = re.compile(r"messages(?:\[(\d+)\])?")
 def render_input(
     checked_body: CheckedBody, items: Iterable[InputItem], model: ServedModel
 ) -> Prompt:
-    """Renders the prompt of `items`, which are what the input continues, and the input."""
+    """Renders the prompt; `items` are the earlier items and the items of the input.
+
+    With `truncation: "auto"` the oldest turns are left out until the prompt fits.
+    """
     fields, max_tokens = checked_body.fields, checked_body.options.max_tokens
     truncation = checked_body.chat.truncation
     rendering, own_names = _rendering(fields, checked_body.chat.rendering)
@@ -51,15 +54,17 @@ def render_input(
 def _rendering(
     fields: ResponsesRequest, rendering: ChatRendering
 ) -> tuple[ChatRendering, dict[str, str]]:
-    """Returns the rendering with what this endpoint alone says, and by the rendering's names the request's own."""
+    """Adds `reasoning.effort` and `text.verbosity` to the rendering.
+
+    Also returns the names of fields for errors: name in the rendering -> name in the body.
+    """
     own_names: dict[str, str] = {}
     effort = None if fields.reasoning is None else fields.reasoning.effort
     if effort is not None:
         if fields.reasoning_effort not in (None, effort):
-            field = "reasoning_effort"
             raise InvalidRequest(
                 f"must be the same as reasoning.effort, given {fields.reasoning_effort}",
-                field=field,
+                field="reasoning_effort",
             )
         rendering = replace(rendering, reasoning_effort=effort)
         own_names["reasoning_effort"] = "reasoning.effort"
@@ -67,7 +72,8 @@ def _rendering(
     if verbosity not in (None, _NEUTRAL_VERBOSITY):
         if rendering.template_kwargs.get("verbosity", verbosity) != verbosity:
             raise InvalidRequest(
-                "contradicts what chat_template_kwargs says", field="text.verbosity"
+                f"must be the same as verbosity in chat_template_kwargs, given {verbosity}",
+                field="text.verbosity",
             )
         rendering = replace(rendering, hints={"verbosity": verbosity})
     return rendering, own_names
@@ -76,7 +82,7 @@ def _rendering(
 def _in_own_words(
     error: InvalidRequest, messages: Sequence[InputMessage], own_names: dict[str, str]
 ) -> InvalidRequest:
-    """Returns the same error about the field that the client sent."""
+    """Returns the error with the name of the field that the client sent."""
     param = error.param or ""
     if param in own_names:
         return error.at(own_names[param])
@@ -84,5 +90,5 @@ def _in_own_words(
     if match is None:
         return error
     own = "input" if match[1] is None else messages[int(match[1])].path
-    is_history = not own.startswith("input")  # then the client knows no place in it
+    is_history = not own.startswith("input")  # the client did not send this item
     return error.at(own + param[match.end() :], param=own if is_history else None)

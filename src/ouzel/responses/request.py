@@ -31,18 +31,21 @@ Labels = Annotated[
 class TextOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     format: Annotated[
         TextFormat | None,
-        Meta(description="text, json_object or json_schema; the server's form of response_format."),
+        Meta(
+            description="text, json_object or json_schema; the same as response_format of a chat."
+        ),
     ] = None
     verbosity: Annotated[
         Verbosity | None,
-        Meta(description="Passed to the chat template, if it reads it; medium asks for nothing."),
+        Meta(description="Passed to a chat template that reads it; medium has no effect."),
     ] = None
 
 
 ReasoningSummary = Annotated[
     Literal["auto", "concise", "detailed"] | None,
     Meta(
-        description="Shows the reasoning as a summary too: its own text whichever, nothing is summarised."
+        description="Shows the reasoning as a summary too; any value shows the whole text, "
+        "unsummarised."
     ),
 ]
 
@@ -53,7 +56,7 @@ class ReasoningOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     generate_summary: ReasoningSummary = None
     context: Annotated[
         Literal["auto"] | None,
-        Meta(description="Which earlier reasoning is shown to the model: the template decides."),
+        Meta(description="The chat template decides how much earlier reasoning the model reads."),
     ] = None
 
     @property
@@ -64,15 +67,15 @@ class ReasoningOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class ResponseStreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     include_obfuscation: Annotated[
         bool | None,
-        Meta(description="Random characters beside each delta, so that sizes tell less."),
+        Meta(description="Adds random characters to each delta to hide the length of its text."),
     ] = None
     include_usage: Annotated[
-        bool | None, Meta(description="Taken: the last event always has the usage.")
+        bool | None, Meta(description="Accepted: the last event always has the usage.")
     ] = None
 
 
 class ConversationReference(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    id: Annotated[str, Meta(description="Of the conversation.")]
+    id: Annotated[str, Meta(description="The id of the conversation.")]
 
 
 class Compaction(
@@ -83,7 +86,8 @@ class Compaction(
             int,
             Meta(
                 ge=1,
-                description="Tokens of a prompt; without it what leaves no room for the answer.",
+                description="Number of prompt tokens above which the context is summarised; by "
+                "default the largest number that leaves room for max_output_tokens.",
             ),
         ]
         | None
@@ -95,22 +99,21 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     store: Annotated[
         bool | None,
         Meta(
-            description="Keeps the response, so that it can be read and continued; true without it."
+            description="Stores the response, so that it can be read and continued; default true."
         ),
     ] = None
     background: Annotated[
         bool | None,
-        Meta(
-            description="Answers at once, and goes on when the client leaves; needs the response kept."
-        ),
+        Meta(description="Answers at once and goes on after the client disconnects; needs store."),
     ] = None
     previous_response_id: Annotated[
-        str | None, Meta(description="The kept response that the input continues.")
+        str | None, Meta(description="The id of the stored response that the input continues.")
     ] = None
     conversation: Annotated[
         str | ConversationReference | None,
         Meta(
-            description="The conversation that the input continues, and that grows by input and output."
+            description="The conversation that the input continues; input and output are added to "
+            "it."
         ),
     ] = None
     instructions: Annotated[str | None, Meta(description="A system message before the input.")] = (
@@ -122,21 +125,22 @@ class ResponsesRequest(GenerationFields, kw_only=True):
             Meta(
                 ge=-1,
                 le=2**63 - 1,
-                description="Limit of generated tokens, reasoning among them; -1: none.",
+                description="Limit of generated tokens, reasoning included; -1 for no limit.",
             ),
         ]
         | None
     ) = None
     text: Annotated[TextOptions | None, Meta(description="The form of the text.")] = None
     reasoning: Annotated[
-        ReasoningOptions | None, Meta(description="How much is thought, and what is shown of it.")
+        ReasoningOptions | None,
+        Meta(description="The effort of reasoning, and whether the response shows a summary."),
     ] = None
     include: Annotated[
         list[Includable] | None,
         Meta(
-            description="What the response shows beside the text: message.output_text.logprobs, "
-            "reasoning.encrypted_content; the others are taken: URLs of pictures are always shown, and nothing here "
-            "has what the rest asks for."
+            description="Optional parts of the response: message.output_text.logprobs, "
+            "reasoning.encrypted_content. The other names of OpenAI are accepted: image URLs are "
+            "always shown, and the rest belongs to tools that this server does not have."
         ),
     ] = None
     logprobs: Annotated[
@@ -147,7 +151,8 @@ class ResponsesRequest(GenerationFields, kw_only=True):
             int,
             Meta(
                 ge=0,
-                description="Alternatives per token; needs the logprobs; at most the server's max_logprobs.",
+                description="Alternatives per token; needs the logprobs; at most max_logprobs of "
+                "the server.",
             ),
         ]
         | None
@@ -155,7 +160,8 @@ class ResponsesRequest(GenerationFields, kw_only=True):
     truncation: Annotated[
         Literal["auto", "disabled"] | None,
         Meta(
-            description="auto leaves out the oldest turns of an input that does not fit; disabled refuses it."
+            description="auto leaves out the oldest turns of an input that does not fit; disabled "
+            "refuses the input."
         ),
     ] = None
     context_management: (
@@ -163,7 +169,7 @@ class ResponsesRequest(GenerationFields, kw_only=True):
             list[Compaction],
             Meta(
                 max_length=1,
-                description="What is longer than compact_threshold is summarised before it is answered.",
+                description="Summarises a context longer than compact_threshold before the answer.",
             ),
         ]
         | None
@@ -177,7 +183,7 @@ class ResponsesRequest(GenerationFields, kw_only=True):
             Meta(
                 ge=1,
                 lt=2**31,
-                description="Limits calls of tools that a server runs; this one has none.",
+                description="Limits the calls of hosted tools; this server has no hosted tools.",
             ),
         ]
         | None
@@ -205,11 +211,12 @@ def shows_logprobs(fields: ResponsesRequest) -> bool:
 
 
 def hints_in(fields: ResponsesRequest) -> Iterator[str]:
-    """Yields the names of the inner fields that are hints here; those of a whole body are in `wire.hints`."""
-    if fields.reasoning is not None and "concise" in (
-        fields.reasoning.summary,
-        fields.reasoning.generate_summary,
-    ):
+    """Yields the names of the inner fields that have no effect and are accepted as hints.
+
+    Hints among the fields of the whole body are in `wire.hints`.
+    """
+    reasoning = fields.reasoning
+    if reasoning is not None and "concise" in (reasoning.summary, reasoning.generate_summary):
         yield "reasoning.summary"
     if fields.text is not None and fields.text.verbosity in ("low", "high"):
         yield "text.verbosity"

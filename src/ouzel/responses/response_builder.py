@@ -1,10 +1,14 @@
-"""A builder makes the events of a response out of those of a generation, one after the other:
+"""Converts the events of a generation to the events of a response.
 
-    created, (queued,) in_progress, (item added, its parts and deltas, item done)*, completed | incomplete | failed
+    created, (queued,) in_progress, (item added, its parts and deltas, item done)*,
+    completed | incomplete | failed
 
-This is the only place where events of a response are made. A unary answer is the last event's response, so it equals
-the stream; who stores a response keeps the events as they come. One item is open at a time: it is closed before the
-next begins, and before the response ends, however it ends. Several choices come one after the other.
+1.  No other module makes events of a response.
+2.  An answer without streaming is the response of the last event, so it equals the stream. A stored
+    response has the same events.
+3.  One item is open at a time. It is closed before the next item begins and before the response
+    ends, also when the response fails or is cancelled.
+4.  Several choices follow one another in the output.
 """
 
 import itertools
@@ -63,7 +67,7 @@ Logprobs = Callable[[Sequence[PositionLogprobs]], list[ContentLogprob]]
 
 
 class ResponseBuilder:
-    """`response` is what it has come to; its output is complete once it has ended."""
+    """Builds one response; `response` is the current state, without output until the end."""
 
     def __init__(
         self,
@@ -76,9 +80,10 @@ class ResponseBuilder:
         tool_names: ToolNames = NO_TOOLS,
         num_events: int = 0,
     ) -> None:
-        """`logprobs` is None where none are shown; `num_events` counts the events that the response has had already.
+        """`logprobs` converts log probabilities; None if the response shows none.
 
-        `compaction` is the first item, and done.
+        `compaction` becomes the first output item. `num_events` is the number of events that the
+        response already has.
         """
         self.response = response
         self._logprobs = logprobs
@@ -86,28 +91,30 @@ class ResponseBuilder:
         self._limit_reason = limit_reason
         self._tool_names = tool_names
         self._numbers = itertools.count(num_events)
-        self._items: list[OutputItem] = []  # that are done
+        self._items: list[OutputItem] = []  # finished items
         self._compaction = compaction
         self._open: OpenItem | None = None
-        self._pending: list[PositionLogprobs] = []  # of text that the parser holds back
+        self._pending: list[PositionLogprobs] = []  # logprobs of text that the parser holds back
         self._token_ids: list[int] | UnsetType = UNSET if response.prompt_token_ids is UNSET else []
         self._is_cut = False
         self._has_events = num_events > 0
-        self.ends_after_item = False  # it shall, because the client has steered
-        self.is_steered = False  # and it has: nothing more is taken
+        self.ends_after_item = False  # the client has steered: end after the open item
+        self.is_steered = False  # the response has ended so: further events are ignored
 
     @classmethod
     def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
-        """Makes a builder that can end the response, whoever began it; `num_events` brought it to where it is."""
+        """Makes a builder that can end a response which this or another server began.
+
+        `num_events` is the number of events that the response already has.
+        """
         builder = cls(
             replace(response, output=[]),
             logprobs=None,
             reasoning_form=ReasoningForm(),
             num_events=num_events,
         )
-        builder._token_ids = (
-            response.token_ids
-        )  # those of an output that was broken off are not known
+        # The token ids of an item that was still open are unknown.
+        builder._token_ids = response.token_ids
         for index, item in enumerate(response.output):
             if not isinstance(item, CompactionItem) and item.status == "in_progress":
                 builder._open = reopened(item, index, builder._numbers)
@@ -117,7 +124,7 @@ class ResponseBuilder:
 
     @property
     def snapshot(self) -> ResponseObject:
-        """Returns the response with the item that is open, as far as that has come."""
+        """Returns the response with all items, also the unfinished text of the open item."""
         opened = [] if self._open is None else [self._open.item("in_progress")]
         return replace(self.response, output=[*self._items, *opened])
 
@@ -141,7 +148,7 @@ class ResponseBuilder:
     def advance(self, event: Event) -> Iterator[ResponseEvent]:
         match event:
             case PromptScored():
-                return  # is not asked for
+                return  # responses show no prompt logprobs
             case Output(_, deltas, token_ids, logprobs):
                 self._pending += logprobs
                 if self._token_ids is not UNSET:
@@ -175,7 +182,7 @@ class ResponseBuilder:
         yield self._end_event()
 
     def steer(self, usage: Usage) -> Iterator[ResponseEvent]:
-        """Ends it between two items; another response goes on from here."""
+        """Ends the response between two items, because another response continues from there."""
         yield from self._close("completed")
         details = IncompleteDetails("steered")
         self.response = self._ended(
@@ -207,7 +214,7 @@ class ResponseBuilder:
                     yield from self._close("completed")
                     item = OpenReasoning(self._new_place("rs"), self._reasoning_form)
                     yield from self._begin_item(item)
-                self._pending.clear()  # OpenAI shows those of messages only
+                self._pending.clear()  # like OpenAI, only messages show logprobs
                 yield from item.add(text)
             case ToolCallDelta(index):
                 if not isinstance(item, OpenCall) or item.index != index:
@@ -228,7 +235,7 @@ class ResponseBuilder:
         yield from self._close("incomplete")
 
     def _goes_on(self, delta: Delta) -> bool:
-        """Tells whether the delta belongs to the item that is open."""
+        """Tells whether the delta belongs to the open item."""
         match delta:
             case ContentDelta():
                 return isinstance(self._open, OpenMessage)
@@ -247,7 +254,7 @@ class ResponseBuilder:
         yield from item.open()
 
     def _close(self, status: ItemStatus) -> Iterator[ResponseEvent]:
-        """Closes the item that is open, if there is one."""
+        """Closes the open item, if there is one, with its last events."""
         item, self._open = self._open, None
         if item is None:
             return
@@ -257,7 +264,7 @@ class ResponseBuilder:
         yield OutputItemDone(next(self._numbers), output_index=item.place.output_index, item=done)
 
     def _ended(self, **changes: object) -> ResponseObject:
-        """Returns the response with all items, which are done by now."""
+        """Returns the response with its final output; the open item must be closed before."""
         return replace(self.response, output=self._items, token_ids=self._token_ids, **changes)
 
     def _end_event(self) -> ResponseEvent:
@@ -269,7 +276,10 @@ class ResponseBuilder:
 
 
 def end_event(number: int, response: ResponseObject) -> ResponseEvent:
-    """Makes the last event. OpenAI has none for `cancelled`: such a stream ends with `incomplete`."""
+    """Makes the last event of a response.
+
+    OpenAI has no event for `cancelled`: the stream of such a response ends with `incomplete`.
+    """
     match response.status:
         case "completed":
             return ResponseCompleted(number, response=response)

@@ -1,4 +1,7 @@
-"""A response is shown as OpenAI shows it (`Response`): every key is there, and repeats what really counted."""
+"""The response object, as OpenAI defines it (`Response`).
+
+Every key is present. Keys that repeat the request have the effective value, for example a default.
+"""
 
 from typing import Literal
 
@@ -12,9 +15,8 @@ from ouzel.responses.text_format import TextFormat
 
 ResponseStatus = Literal["queued", "in_progress", "completed", "incomplete", "failed", "cancelled"]
 ErrorCode = Literal["server_error", "invalid_prompt"]
-LimitReason = Literal[
-    "max_output_tokens", "max_tokens"
-]  # OpenAI's word, and OpenVINO Model Server's
+# The word of OpenAI, and the word of OpenVINO Model Server.
+LimitReason = Literal["max_output_tokens", "max_tokens"]
 
 
 class ResponseError(msgspec.Struct, frozen=True):
@@ -28,7 +30,7 @@ class IncompleteDetails(msgspec.Struct, frozen=True):
 
 class InputTokensDetails(msgspec.Struct, frozen=True):
     cached_tokens: int
-    cache_write_tokens: int = 0  # writing to the cache is not counted
+    cache_write_tokens: int = 0  # writes to the prefix cache are not counted
 
 
 class OutputTokensDetails(msgspec.Struct, frozen=True):
@@ -81,14 +83,14 @@ class ShownConversation(msgspec.Struct, frozen=True):
 class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="object", tag="response"):
     id: str
     created_at: int  # unix seconds
-    completed_at: int | UnsetType | None = UNSET  # the same; of completed ones
+    completed_at: int | UnsetType | None = UNSET  # unix seconds, set if the status is completed
     status: ResponseStatus = "in_progress"
     error: ResponseError | None = None
     incomplete_details: IncompleteDetails | None = None
     model: str
     output: list[OutputItem] = []
     usage: ResponseUsage | None = None
-    # What was asked, or what counts instead.
+    # The effective values of request fields.
     instructions: str | None
     max_output_tokens: int | None
     max_tool_calls: int | None
@@ -100,7 +102,7 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     temperature: float
     text: ShownText
     tool_choice: ShownToolChoice
-    tools: list[dict[str, object]]  # as they were sent, in the form of this API
+    tools: list[dict[str, object]]  # the tools of the request in the form of this API
     top_logprobs: int
     top_p: float
     truncation: Literal["auto", "disabled"]
@@ -109,17 +111,17 @@ class ResponseObject(msgspec.Struct, frozen=True, kw_only=True, tag_field="objec
     conversation: ShownConversation | None
     previous_response_id: str | None
     store: bool
-    # OpenResponses requires them; the zeros are of what was kept before they were shown.
+    # OpenResponses requires these keys; responses stored by older versions lack them: 0.
     frequency_penalty: float = 0.0
     presence_penalty: float = 0.0
-    # Of who asks for return_token_ids: those of the output once it has ended.
+    # Only with return_token_ids; the ids of the output appear at the end.
     prompt_token_ids: list[int] | msgspec.UnsetType = msgspec.UNSET
     token_ids: list[int] | msgspec.UnsetType = msgspec.UNSET
-    # Where the request has tools that were left out.
+    # Only for a request with tools that were left out.
     warnings: tuple[str, ...] | msgspec.UnsetType = msgspec.UNSET
     # The same for all responses of this server.
     service_tier: Literal["default"] = "default"
-    # Of what this server does not have.
+    # Features that this server does not have.
     access_programs: None = None
     image: None = None
     input_transformations: None = None

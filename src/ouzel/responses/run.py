@@ -1,12 +1,14 @@
-"""A run makes one response, whoever listens. It goes through the stages of `stage.py`; `stored_progress.py` keeps it.
+"""Makes one response, with or without a client that follows its events.
 
-    _make: generate (may be cancelled) ─> end; meanwhile the store is told how far it has come, first that it begins
+    _make: generate (may be cancelled) ─> end; meanwhile the progress is stored, the start first
 
-A response that a client follows begins as soon as the engine has accepted its request, so that the client has the id
-while its prompt waits or is computed. Every other response begins with its first output: its client sees nothing
-before the end, or sees in the background that it is queued.
-
-Only the task of `_cancellable` is ever cancelled, so every response that has begun ends exactly once.
+1.  A run goes through the stages of `stage.py`; `stored_progress.py` writes it to the store.
+2.  A response that a client follows begins as soon as the engine has accepted the request. The
+    client therefore has the id while the prompt waits or is computed.
+3.  Every other response begins with its first output. Its client either sees nothing before the
+    end, or sees that a response in the background is queued.
+4.  Only the task of `_cancellable` is ever cancelled, so every response that has begun ends exactly
+    once.
 """
 
 import asyncio
@@ -31,19 +33,19 @@ from ouzel.responses.stored_progress import StoredProgress
 
 logger = logging.getLogger(__name__)
 
-_MANY_EVENTS = 64
+_MAX_EVENTS_AT_ONCE = 64  # then other tasks of the event loop run
 _encode = msgspec.json.Encoder().encode
 
 
 class _Stop(Enum):
-    """Why the engine shall not go on. A response that is both cancelled and left is cancelled."""
+    """Gives the reason to stop a generation early; CANCEL wins over LEAVE."""
 
     CANCEL = "cancel"
-    LEAVE = "leave"  # the server stops
+    LEAVE = "leave"  # the server shuts down
 
 
 class Run:
-    """Followers read `log`; a run that has failed has an `error`."""
+    """Makes one response; followers read `log`, and a failed run has an `error`."""
 
     def __init__(
         self,
@@ -55,9 +57,14 @@ class Run:
         progress: StoredProgress | None,
         key_id: str | None,
     ) -> None:
-        """`place` in the engine's admission is left at the end. `log` has the events that the response has had."""
+        """Starts the task of the run.
+
+        `place` is the admission of the request to the engine; the run releases it at the end.
+        `log` has the events that a queued response already has. `progress` is None if the
+        response is not stored.
+        """
         self.id = prepared.response.id
-        self.key_id = key_id  # of the API key whose response it is
+        self.key_id = key_id  # the response belongs to this API key
         self.is_background = prepared.response.background
         self.generation = generation
         self.log = log
@@ -75,42 +82,49 @@ class Run:
             num_events=len(log),
         )
         self._stage = Stage.NEW
-        self._before_end = prepared.response  # what everybody sees while it is ENDING
+        self._before_end = prepared.response  # shown to clients during the stage ENDING
         self._stop: _Stop | None = None
         self._generating: asyncio.Task[None] | None = None
         self._has_output = asyncio.Event()
-        self._has_begun = asyncio.Event()  # its output is taken from then on
+        self._has_begun = asyncio.Event()  # the builder takes output from then on
         begins_when_accepted = prepared.is_stream and not self.is_background
         self._may_begin = generation.accepted if begins_when_accepted else self._has_output
         self.task = asyncio.create_task(self._make(), name=f"response {self.id}")
 
     @property
     def is_kept(self) -> bool:
-        """Tells whether the store has it, so that it can be found by its id."""
+        """Tells whether the store has the response, so that it can be found by its id."""
         return self._progress is not None and self._progress.has_begun
 
     @property
     def is_settled(self) -> bool:
-        """Tells, of a run that is over, whether the store knows how the response has ended."""
+        """Tells, for a finished run, whether the store needs nothing more about the response."""
         return self._progress is None or self._stage in (Stage.ENDED, Stage.REFUSED)
 
     @property
     def response(self) -> ResponseObject:
-        """Returns the response as far as it has come, and everybody may know."""
+        """Returns the snapshot that clients may see; while ENDING, the one before the end."""
         return self._before_end if self._stage is Stage.ENDING else self._builder.snapshot
 
     async def answer(self) -> ResponseObject:
-        """Returns the whole response, or one in the background as it stands. Raises what kept it from being made."""
+        """Returns the finished response, or the current state of a response in the background.
+
+        Raises the error of a failed run, except for a response in the background that had begun.
+        """
         if self.is_background:
             await self.log.begun()
         else:
             await self.log.closed()
-        if self.error is not None and not (self.is_background and len(self.log)):
+        had_begun_in_background = self.is_background and len(self.log) > 0
+        if self.error is not None and not had_begun_in_background:
             raise self.error
         return self.response
 
     async def follow(self, after: int = -1) -> AsyncGenerator[Sequence[bytes], None]:
-        """Gives its events numbered above `after`. Raises what kept it from ending."""
+        """Yields the encoded events numbered above `after`, in lists.
+
+        Raises the error of the run at the end if the response has no last event.
+        """
         async with aclosing(self.log.follow(after)) as following:
             async for events in following:
                 yield events
@@ -118,14 +132,17 @@ class Run:
             raise self.error
 
     def steer(self) -> None:
-        """Ends it as soon as the item that is being written is done."""
+        """Ends the response after the item that the model is writing."""
         self._builder.ends_after_item = True
 
     def cancel(self) -> None:
         self._stop_generating(_Stop.CANCEL)
 
     def leave(self) -> None:
-        """Fails it because the server stops; one that is still queued is left to the next server."""
+        """Stops the run because the server shuts down.
+
+        A response that runs fails; a queued response stays in the store for another server.
+        """
         if self._progress is not None:
             self._progress.hurry()
         self._stop_generating(self._stop or _Stop.LEAVE)
@@ -148,9 +165,8 @@ class Run:
             await self._end(is_whole=is_whole)
         except STOPS:
             raise
-        except (
-            BaseException
-        ) as error:  # broad: nobody above awaits this task, and followers must not wait for ever
+        except BaseException as error:
+            # Broad: no caller awaits this task, and followers must not wait for ever.
             await self._fail(error)
         finally:
             self.log.close()
@@ -168,42 +184,43 @@ class Run:
             self._enter(Stage.QUEUED)
 
     async def _generate(self) -> bool:
-        """Returns False where it was stopped before its end."""
+        """Runs the generation to its end; returns False if the generation was stopped before."""
         async with (
             aclosing(self.generation.events()) as steps,
             self._cancellable(self._advance_to_the_end(steps)) as advancing,
         ):
-            await self._begin()  # beside the prompt; its events go out when the store has it
+            # The store gets the response while the engine computes the prompt.
+            await self._begin()
             if await _comes(self._may_begin, advancing) and await self._begin_to_run():
                 self._has_begun.set()
                 await self._tell_the_store(advancing)
         if advancing.cancelled():
             return False
-        advancing.result()  # raises its error
+        advancing.result()  # raises the error of the task, if it failed
         return True
 
     @asynccontextmanager
     async def _cancellable(
         self, work: Coroutine[None, None, None]
     ) -> AsyncIterator[asyncio.Task[None]]:
-        """The task is over when the block is left."""
+        """Runs `work` in a task that `cancel` and `leave` can stop, until the block is left."""
         self._generating = task = asyncio.create_task(work)
         if self._stop is not None:
             task.cancel()
         try:
             yield task
         finally:
-            task.cancel()  # only if the block has failed: else it is done
+            task.cancel()  # the task is already done unless the block failed
             await asyncio.wait({task})
 
     async def _begin_to_run(self) -> bool:
-        """Returns False where a response that was queued is no longer ours."""
+        """Enters RUNNING; returns False if another server has taken a queued response."""
         if self._progress is not None and self.is_background:
-            queued, events = self.response, [_encode(event) for event in self._builder.begin()]
+            queued = self.response
+            events = [_encode(event) for event in self._builder.begin()]
             if not await self._progress.note(self._builder.response, events):
-                self._builder = ResponseBuilder.resumed(
-                    queued, len(self.log)
-                )  # nobody has seen it run
+                # No client has seen the start, so the response goes back to queued.
+                self._builder = ResponseBuilder.resumed(queued, len(self.log))
                 self.cancel()
                 return False
             self.log.add(events)
@@ -213,7 +230,8 @@ class Run:
         return True
 
     async def _advance_to_the_end(self, steps: AsyncGenerator[list[Event], None]) -> None:
-        held: list[Event] = []  # of several choices, which come one after the other
+        # The events of several choices are held until the end, then sorted by choice.
+        held: list[Event] = []
         events: list[Event] = await anext(steps, [])
         self._has_output.set()
         await self._has_begun.wait()
@@ -224,9 +242,9 @@ class Run:
                 self._advance(events)
             events = await anext(steps, [])
         held.sort(key=lambda event: event.index)
-        for start in range(0, len(held), _MANY_EVENTS):
-            self._advance(held[start : start + _MANY_EVENTS])
-            await asyncio.sleep(0)  # others come between
+        for start in range(0, len(held), _MAX_EVENTS_AT_ONCE):
+            self._advance(held[start : start + _MAX_EVENTS_AT_ONCE])
+            await asyncio.sleep(0)
 
     def _advance(self, events: Iterable[Event]) -> None:
         self.log.add([made for event in events for made in self._builder.advance(event)])
@@ -252,7 +270,7 @@ class Run:
             logger.error("unexpected error", exc_info=error)
         self.error = error
         if isinstance(error, StoreUnavailable):
-            logger.error("response %s could not be kept: %s", self.id, error)
+            logger.error("response %s could not be stored: %s", self.id, error)
             self._enter(Stage.LOST)
             return
         try:
@@ -261,12 +279,11 @@ class Run:
             elif self._stage is Stage.QUEUED and isinstance(error, EngineUnavailable):
                 self._enter(Stage.LEFT)
             else:
-                self._builder = ResponseBuilder.resumed(
-                    self.response, len(self.log)
-                )  # it may have stopped anywhere
+                # The builder may have stopped in the middle of an event.
+                self._builder = ResponseBuilder.resumed(self.response, len(self.log))
                 await self._finish(self._builder.fail(response_error(error)))
         except StoreUnavailable as store_error:
-            logger.error("the end of response %s could not be kept: %s", self.id, store_error)
+            logger.error("the end of response %s could not be stored: %s", self.id, store_error)
             self._enter(Stage.LOST)
 
     async def _refuse(self) -> None:
@@ -279,12 +296,10 @@ class Run:
         self._enter(Stage.ENDING)
         last = list(final)
         encoded = [_encode(event) for event in last]
-        ended = (
-            None
-            if self._progress is None
-            else await self._progress.end(self._builder.response, encoded)
-        )
-        if ended is not None:
+        ended: ResponseObject | None = None
+        if self._progress is not None:
+            ended = await self._progress.end(self._builder.response, encoded)
+        if ended is not None:  # another server has ended the response before
             self._builder = ResponseBuilder.resumed(ended, len(self.log))
             encoded[-1] = _encode(end_event(last[-1].sequence_number, ended))
         self._enter(Stage.ENDED)
@@ -298,7 +313,7 @@ def response_error(error: BaseException) -> ResponseError:
 
 
 async def _comes(event: asyncio.Event, task: asyncio.Task[None]) -> bool:
-    """Waits for the event or the end of the task; returns whether the event has come."""
+    """Waits for the event or the end of the task; returns whether the event is set."""
     waiting = asyncio.create_task(event.wait())
     await asyncio.wait({waiting, task}, return_when=asyncio.FIRST_COMPLETED)
     waiting.cancel()

@@ -1,8 +1,10 @@
-"""This server makes responses, and looks after those that others have left.
+"""Manages the runs of this server and takes over responses that other servers have abandoned.
 
-A server that stops, dies or cannot reach the store leaves responses behind. Those that were running have failed,
-whoever finds them first says so; those that were queued run again here. `watch` looks for both, and for responses of
-ours that another server has cancelled.
+A server that stops, dies or cannot reach the store abandons its responses. `watch` settles them:
+
+1.  An abandoned response that was running fails; the server that finds it writes the failure.
+2.  An abandoned response that was queued runs here.
+3.  A response of this server that another server has cancelled or deleted stops.
 """
 
 import asyncio
@@ -29,26 +31,28 @@ logger = logging.getLogger(__name__)
 
 _WATCH_EVERY_S = 0.5
 _BEAT_EVERY_S = 2.0
-_LOOK_FOR_LEFT_EVERY_S = 2.0
+_TAKE_OVER_EVERY_S = 2.0
 _SWEEP_EVERY_S = 600.0
-_LEFT_RUNNING = "the server stopped, or could not reach its store, while it made this response; what was kept is here"
+_ABANDONED = (
+    "the server stopped, or could not reach its store, while it made this response; the output "
+    "up to then is stored"
+)
 
 
 class Runs:
     def __init__(self, preparers: Callable[[], Sequence[Preparer]], store: Store | None) -> None:
-        """`preparers` are those of the models that are served now."""
+        """`preparers` returns the preparers of the models that are served now."""
         self.store = store
         self._preparers = preparers
         self._runs: dict[str, Run] = {}
-        self._left_ids: set[str] = (
-            set()
-        )  # of responses that the store takes to be ours, and that nobody makes
+        # Ids of responses that this server owns in the store but does not run.
+        self._left_ids: set[str] = set()
 
     @contextmanager
     def running(
         self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack
     ) -> Iterator[Run]:
-        """Starts a run. Whoever leaves the block cancels it, unless it is made in the background."""
+        """Starts a run; the end of the block cancels it, unless it runs in the background."""
         run = self.start(prepared, key_id=key_id, place=place.pop_all())
         try:
             yield run
@@ -57,7 +61,7 @@ class Runs:
                 run.cancel()
 
     def start(self, prepared: PreparedResponse, *, key_id: str | None, place: ExitStack) -> Run:
-        """Starts a run, which takes over the `place` in the engine's admission."""
+        """Starts a run, which takes over `place`, the admission of the request to the engine."""
         log = EventLog()
         progress: StoredProgress | None = None
         if self.store is not None and prepared.response.store:
@@ -71,7 +75,7 @@ class Runs:
         return self._run(prepared, place, log, progress, key_id)
 
     def find(self, response_id: str, key_id: str | None) -> Run | None:
-        """Returns the run that makes this response here, kept or not, if the response belongs to the key."""
+        """Returns the run of a response of this key, stored or not; None if none runs here."""
         run = self._runs.get(response_id)
         return run if run is not None and run.key_id == key_id else None
 
@@ -81,24 +85,25 @@ class Runs:
         return [run for run in self._runs.values() if run.is_background]
 
     async def watch(self) -> None:
-        """Renews the lease and looks for what others have done or left, until it is cancelled."""
+        """Renews the lease, stops runs that ended elsewhere, and takes over abandoned responses.
+
+        Runs until it is cancelled.
+        """
         if self.store is None:
             return
         store = self.store
-        async with (
-            asyncio.TaskGroup() as group
-        ):  # apart, so that the lease is renewed whatever takes long
+        # Each work has its own task, so that a slow one does not delay the lease.
+        async with asyncio.TaskGroup() as group:
             group.create_task(_repeat(partial(self._beat, store), every_s=_BEAT_EVERY_S))
-            group.create_task(
-                _repeat(partial(self._leave_those_that_ended, store), every_s=_WATCH_EVERY_S)
-            )
-            group.create_task(
-                _repeat(partial(self._take_over, store), every_s=_LOOK_FOR_LEFT_EVERY_S)
-            )
+            group.create_task(_repeat(partial(self._stop_ended, store), every_s=_WATCH_EVERY_S))
+            group.create_task(_repeat(partial(self._take_over, store), every_s=_TAKE_OVER_EVERY_S))
             group.create_task(_repeat(store.sweep, every_s=_SWEEP_EVERY_S))
 
     async def drain(self, timeout_s: float) -> None:
-        """Lets the engines take no more, and waits for what they run and until the ends of responses are kept."""
+        """Stops the admission of requests and waits until running responses have ended.
+
+        Waits `timeout_s` at most; a response has ended when the store has its end.
+        """
         loop = asyncio.get_running_loop()
         latest_s = loop.time() + timeout_s
         engines = {preparer.model.engine for preparer in self._preparers()}
@@ -109,7 +114,7 @@ class Runs:
             )
 
     async def close(self) -> None:
-        """Leaves all responses and waits until they have ended; the engine has been drained or stopped."""
+        """Stops all runs and waits for their ends; the engines must have stopped before."""
         for run in self._runs.values():
             run.leave()
         if self._runs:
@@ -138,7 +143,8 @@ class Runs:
         if self._runs or self._left_ids:
             await store.beat()
 
-    async def _leave_those_that_ended(self, store: Store) -> None:
+    async def _stop_ended(self, store: Store) -> None:
+        """Cancels the runs of responses that another server has ended or deleted."""
         ids = [run.id for run in self._runs.values() if run.is_kept]
         for response_id in await store.ended(ids) if ids else ():
             run = self._runs.get(response_id)
@@ -160,7 +166,7 @@ class Runs:
     async def _settle(
         self, responses: list[StoredResponse], settle: Callable[[StoredResponse], Awaitable[object]]
     ) -> None:
-        """Takes one after the other; what cannot be settled now is left again."""
+        """Calls `settle` for each response, and releases a response later if it raises TryLater."""
         self._left_ids.update(response.id for response in responses)
         for response in responses:
             self._left_ids.remove(response.id)
@@ -171,13 +177,16 @@ class Runs:
                 raise
 
     async def _fail_left(self, store: Store, stored: StoredResponse) -> None:
-        logger.warning("response %s was left running: it has failed", stored.id)
-        await fail_stored(store, stored, ResponseError("server_error", _LEFT_RUNNING))
+        logger.warning("response %s failed: its server abandoned it while it ran", stored.id)
+        await fail_stored(store, stored, ResponseError("server_error", _ABANDONED))
 
     async def _run_again(self, store: Store, preparer: Preparer, stored: StoredResponse) -> None:
-        """Raises TryLater where the engine or the store cannot take it now."""
+        """Prepares and runs a queued response that another server has abandoned.
+
+        Raises TryLater if the engine or the store cannot take the response now.
+        """
         assert stored.request is not None
-        logger.info("response %s was left in the queue: it runs now", stored.id)
+        logger.info("response %s runs now: its server abandoned it in the queue", stored.id)
         with ExitStack() as place:
             try:
                 place.enter_context(preparer.model.engine.admit())
@@ -189,7 +198,7 @@ class Runs:
                 )
             except TryLater:
                 raise
-            except OuzelError as error:  # what it builds on may be gone
+            except OuzelError as error:  # the response to continue may be deleted by now
                 await fail_stored(store, stored, response_error(error))
                 return
             log = EventLog(await store.events(stored.id, stored.key_id, after=-1))
@@ -201,34 +210,31 @@ async def _repeat(work: Callable[[], Awaitable[object]], *, every_s: float) -> N
     while True:
         try:
             await work()
-        except StoreUnavailable as error:  # the store logs why, and does so once
-            logger.debug("kept responses: %s", error)
+        except StoreUnavailable as error:  # the store logs the reason, and only once
+            logger.debug("stored responses: %s", error)
         except TryLater as error:
-            logger.warning("kept responses: %s", error)
+            logger.warning("stored responses: %s", error)
         except STOPS:
             raise
-        except (
-            BaseException
-        ):  # broad: nobody awaits this, and without its lease a server loses its responses
+        except BaseException:
+            # Broad: no caller awaits this, and a server without a lease loses its responses.
             logger.exception("unexpected error")
         await asyncio.sleep(every_s)
 
 
 def _new_response(prepared: PreparedResponse, key_id: str | None) -> NewResponse:
-    response = prepared.response
+    response, context = prepared.response, prepared.context
     return NewResponse(
         id=response.id,
         key_id=key_id,
         model=response.model,
         status=Status(response.status),
         is_background=response.background,
-        previous_response_id=response.previous_response_id
-        if prepared.context.keeps_earlier
-        else None,
+        previous_response_id=response.previous_response_id if context.keeps_earlier else None,
         conversation_id=None if response.conversation is None else response.conversation.id,
         body=msgspec.json.encode(response),
         request=prepared.body,
-        last_item_read=prepared.context.last_item_read,
+        last_item_read=context.last_item_read,
         input_items=prepared.input_items,
         events=(),
     )

@@ -1,25 +1,28 @@
-"""A response goes through these stages while this server makes it. The ways through:
+"""A response goes through these stages while this server makes it:
 
     NEW ───────────> RUNNING ─> ENDING ─> ENDED      a client waits for it, or follows it
-    NEW ─> QUEUED ─> RUNNING ─> ENDING ─> ENDED      it is made in the background
+    NEW ─> QUEUED ─> RUNNING ─> ENDING ─> ENDED      the response is made in the background
     NEW ────────────────────> ENDING ─> ENDED        cancelled before it began
     NEW ─> QUEUED ──────────> ENDING ─> ENDED        cancelled or failed in the queue
-    NEW ─> QUEUED ─> LEFT                            no engine took it here: the next server may
+    NEW ─> QUEUED ─> LEFT                            no engine took it here; another server may
     NEW ─> REFUSED                                   failed before it began
-    NEW ─> LOST, ENDING ─> LOST                      the store could not be told
+    NEW ─> LOST, ENDING ─> LOST                      the store did not take the write
 
-1.  A response takes the steps of `STEPS` and no others. Its stage decides what a failure comes to.
-2.  NEW: no client has seen an event of it, and its failure is an HTTP status. The store has it already where a client
-    may ask for it by its id. It stays NEW until the engine has accepted its request where a client follows it, else
-    until its first output.
-3.  QUEUED: its first events are out, and the store has them and the request: a server that finds it queued makes it.
-    So the store hears first that it runs, then everybody else.
-4.  RUNNING: its events are seen as they are made, the first two perhaps long before the first token. A stop then ends
-    it: it has begun, and its failure is its last event.
-5.  ENDING: its last events are made, but it looks as before until the store has them: who has seen a response end can
-    read it and go on from it. An end that meets a fault of ours is made anew: the response has failed.
-6.  ENDED and REFUSED are settled: nothing more is to be done. What is LEFT or LOST the store still takes to be ours;
-    it is released, and whichever server finds it makes it or fails it.
+1.  A response takes the steps of `STEPS` and no others. The stage decides how a failure is shown.
+2.  NEW: no client has seen an event, and a failure is an HTTP status. The store already has the
+    response if a client may ask for it by its id. A response that a client follows stays NEW until
+    the engine has accepted the request; every other response stays NEW until its first output.
+3.  QUEUED: the first events are visible. The store has these events and the request, so any server
+    that finds the response queued can make it. The start is therefore written to the store before
+    clients see it.
+4.  RUNNING: clients see each event at once; the first two may come long before the first token.
+    A failure or a stop is shown as the last event.
+5.  ENDING: the last events are made, but clients see the state before them until the store has
+    them. A client that has seen the end can therefore read the response and continue it. If
+    writing the end meets a bug, the end is made again, as a failure.
+6.  ENDED and REFUSED are settled: nothing is left to do. In the store, this server still owns a
+    response that is LEFT or LOST; `Runs` releases it, and the next server that finds it makes it or
+    fails it.
 """
 
 from enum import Enum
@@ -49,7 +52,7 @@ STEPS: dict[Stage, frozenset[Stage]] = {
 
 
 def step(current: Stage, following: Stage) -> Stage:
-    """Returns the stage that follows, and asserts that it may."""
+    """Returns `following`; asserts that it may follow the current stage."""
     assert following in STEPS[current], (
         f"a response that is {current.value} cannot be {following.value} next"
     )

@@ -1,4 +1,4 @@
-"""Input items are kept and listed complete, each with an id, as OpenAI shows them (`ResponseItem`)."""
+"""Converts input items to the form that is stored and listed (OpenAI's `ResponseItem`)."""
 
 from collections.abc import Iterable, Mapping
 
@@ -19,7 +19,8 @@ _PREFIXES = {
     "reasoning": "rs",
     "compaction": "cmp",
 }
-_KEYS = {  # of an item or a part; what else a client sends is not shown to the model, and not kept either
+# Type of an item or part -> its stored keys. The model reads no other keys, so none are stored.
+_KEYS = {
     "message": ("role", "content"),
     "function_call": ("call_id", "name", "namespace", "arguments"),
     "function_call_output": ("call_id", "output"),
@@ -47,9 +48,9 @@ _OUTPUT_KEYS: Message = {"annotations": [], "logprobs": []}
 
 
 def stored_items(items: Iterable[InputItem]) -> tuple[Item, ...]:
-    """`items` have been shown to be valid. Each gets an id of its own, also one that was made elsewhere.
+    """Converts valid items; each item gets a new id, also if it already has an id.
 
-    Items of tools that a server runs are left out, here as in the prompt.
+    Items of hosted tools are left out, as they are in the prompt.
     """
     return tuple(
         _stored_item(item.fields) for item in items if item.fields.get("type") not in HOSTED_TYPES
@@ -75,7 +76,7 @@ def _stored_item(fields: Message) -> Item:
 
 
 def _known_fields(fields: Message, kind: str) -> Message:
-    """Returns what it has under its own keys, and only those keys of the parts in its lists too."""
+    """Returns the stored keys of an item or part; the parts in its lists are filtered too."""
     return {name: _plain(fields[name]) for name in _KEYS[kind] if fields.get(name) is not None}
 
 
@@ -91,12 +92,10 @@ def _content(content: object, kinds: Mapping[str, str]) -> list[Message]:
 
 
 def _as_kind(part: Message, kind: str) -> Message:
-    """Returns the part as one of that kind."""
-    return (
-        part
-        if part["type"] == kind
-        else {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
-    )
+    """Converts a text part to the type `kind`; a part of that type is returned unchanged."""
+    if part["type"] == kind:
+        return part
+    return {"type": kind, "text": part.get("text") or part.get("refusal") or ""}
 
 
 def _part(part: Message) -> Message:
@@ -109,11 +108,10 @@ def _part(part: Message) -> Message:
 
 
 def _picture(part: Message) -> Message:
-    """Returns it as OpenAI shows it: the URL is a text, and there is always a detail."""
+    """Converts an image part to OpenAI's form: the URL is a string, and `detail` is present."""
     value = part["image_url"]
-    url, detail = (
-        (value["url"], value.get("detail"))
-        if isinstance(value, dict)
-        else (value, part.get("detail"))
-    )
+    if isinstance(value, dict):
+        url, detail = value["url"], value.get("detail")
+    else:
+        url, detail = value, part.get("detail")
     return {"image_url": url, "detail": detail or "auto"}

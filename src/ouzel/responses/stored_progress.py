@@ -1,11 +1,13 @@
-"""A response that is made here, as the store is told of it.
+"""Writes the progress of a response that this server makes to the store.
 
-1.  Every write says whether the response is still ours: another server may have ended or deleted it.
-2.  A response that somebody can ask for by its id is added before anything of it is seen, while its prompt is computed,
-    and so is one in a conversation, which it locks. Any other is added with the first news of it, in one transaction.
-3.  News may fail to be kept: what is not kept now is kept with what follows.
-4.  The end must be kept. One in the background waits until it is, unless the server stops; whoever waits for another
-    is told.
+1.  Every write tells whether this server still owns the response: another server may have ended or
+    deleted it.
+2.  A response that a client can ask for by its id is added while its prompt is computed, before a
+    client sees anything of it. So is a response in a conversation, because it locks the
+    conversation. Any other response is added with its first progress, in one transaction.
+3.  Progress that cannot be written now is written with the next progress.
+4.  The end must be written. A response in the background waits until it is, unless the server shuts
+    down; for any other response the client gets the error.
 """
 
 import asyncio
@@ -23,7 +25,7 @@ from ouzel.store.records import Item, NewResponse, Progress, Status, StoredRespo
 
 logger = logging.getLogger(__name__)
 
-_NOTE_EVERY_S = 0.5  # so much of an answer is lost at most when the server dies
+_NOTE_EVERY_S = 0.5  # a server that dies loses at most this much of a response
 _TRY_AGAIN_S = 0.5
 _encode = msgspec.json.Encoder().encode
 
@@ -39,7 +41,10 @@ class StoredProgress:
         new: NewResponse | None = None,
         begins_at_once: bool = False,
     ) -> None:
-        """`new` is the first record of a response that the store does not have yet; it has what is in `log`."""
+        """`new` is the record of a response that is not stored yet; None if it is stored.
+
+        The events in `log` are stored already.
+        """
         self.response_id = response_id
         self.key_id = key_id
         self._store = store
@@ -55,33 +60,44 @@ class StoredProgress:
         return self._new is None
 
     async def begin(self, response: ResponseObject, events: list[bytes]) -> None:
-        """Adds a response that begins at once; nobody has seen `events` yet. Raises what `Store.add_response` does."""
+        """Adds the response to the store if `begins_at_once` is set; clients see `events` after it.
+
+        Raises the errors of `Store.add_response`.
+        """
         if self._new is not None and self._begins_at_once:
             await self._record(response, events)
 
     async def note(self, response: ResponseObject, events: Sequence[bytes] = ()) -> bool:
-        """Keeps what has come since, and then `events`, which nobody has seen yet. Returns whether it is still ours."""
+        """Stores the new events of the log, and then `events`, which no client has seen yet.
+
+        Returns whether this server still owns the response; a write that the store cannot take now
+        counts as success.
+        """
         if not events and self._num_recorded == len(self._log):
             return True
         try:
             return await self._record(response, events)
         except StoreUnavailable as error:
-            logger.debug("response %s could not be kept up to now: %s", self.response_id, error)
+            logger.debug("progress of response %s not stored yet: %s", self.response_id, error)
             return True
 
     async def keep_up(
         self, making: asyncio.Task[None], response: Callable[[], ResponseObject]
     ) -> None:
-        """Notes from time to time how far the response has come; cancels the task once the response is not ours."""
+        """Stores the progress every half second until the task `making` is done.
+
+        Cancels the task when another server has ended or deleted the response.
+        """
         while not making.done():
             await asyncio.wait({making}, timeout=_NOTE_EVERY_S)
             if not making.done() and not await self.note(response()):
                 making.cancel()
 
     async def end(self, response: ResponseObject, events: Sequence[bytes]) -> ResponseObject | None:
-        """Keeps the end; nobody has seen `events` yet. Returns how another server has ended the response, if one has.
+        """Stores the end of the response; clients see `events` after it.
 
-        Raises StoreUnavailable, but not for a response in the background while the server goes on.
+        Returns None, or the ended response if another server has ended it before. Raises
+        StoreUnavailable; a response in the background is retried instead until the server stops.
         """
         if await self._keep_end(response, events):
             return None
@@ -89,12 +105,12 @@ class StoredProgress:
         return shown_response(stored) if stored is not None and stored.status.is_final else None
 
     async def drop(self) -> None:
-        """Deletes a response of which nobody has seen anything."""
+        """Deletes a response that no client has seen."""
         if self.has_begun:
             await self._store.delete_response(self.response_id, self.key_id)
 
     def hurry(self) -> None:
-        """From now on the end is kept at once or not at all: the server stops."""
+        """Stops retries of the end, because the server shuts down."""
         self._is_patient = False
 
     async def _keep_end(self, response: ResponseObject, events: Sequence[bytes]) -> bool:
@@ -107,13 +123,16 @@ class StoredProgress:
                     raise
                 if not has_warned:
                     logger.warning(
-                        "the end of response %s could not be kept yet: %s", self.response_id, error
+                        "the end of response %s is not stored yet: %s", self.response_id, error
                     )
                 has_warned = True
             await asyncio.sleep(_TRY_AGAIN_S)
 
     async def _record(self, response: ResponseObject, events: Sequence[bytes]) -> bool:
-        """Writes the response with all events that the store does not have, `events` last."""
+        """Writes the response, the events of the log that the store lacks, and then `events`.
+
+        Returns False if this server no longer owns the response.
+        """
         progress = progress_to(response, [*self._log.encoded(self._num_recorded), *events])
         if self._new is not None:
             await self._add(self._new, progress)
@@ -127,14 +146,15 @@ class StoredProgress:
     async def _add(self, new: NewResponse, progress: Progress) -> None:
         begun = replace(new, status=progress.status, body=progress.body, events=progress.events)
         await self._store.add_response(begun, progress.output_items)
-        self._new = None  # frees the request
+        self._new = None  # frees the memory of the request
 
 
 def progress_to(response: ResponseObject, events: Sequence[bytes]) -> Progress:
+    """Builds the record of the current state of the response and its new events."""
     status = Status(response.status)
-    items = (
-        tuple(Item(item.id, _encode(item)) for item in response.output) if status.is_final else ()
-    )
+    items: tuple[Item, ...] = ()
+    if status.is_final:
+        items = tuple(Item(item.id, _encode(item)) for item in response.output)
     return Progress(status=status, body=_encode(response), events=tuple(events), output_items=items)
 
 

@@ -1,4 +1,4 @@
-"""The form of a response's text is that of `text.format`, or of the chat's fields for it."""
+"""Reads the required form of the text of a response from `text.format` or chat fields."""
 
 from typing import Annotated
 
@@ -11,11 +11,11 @@ from ouzel.wire.response_form import JsonObject
 
 
 class PlainFormat(msgspec.Struct, frozen=True, tag_field="type", tag="text"):
-    """Any text will do."""
+    """Allows any text."""
 
 
 class JsonObjectFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_object"):
-    """Any JSON object will do."""
+    """Requires a JSON object."""
 
 
 class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_schema"):
@@ -25,15 +25,15 @@ class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_
             min_length=1,
             max_length=64,
             pattern=r"^[A-Za-z0-9_-]+$",
-            description="What the schema is called.",
+            description="The name of the schema.",
         ),
     ]
     schema: Annotated[JsonObject, Meta(description="The JSON schema.")]
     description: Annotated[
-        str | None, Meta(description="What the format is for; not shown to the model.")
+        str | None, Meta(description="The purpose of the format; not shown to the model.")
     ] = None
     strict: Annotated[
-        bool | None, Meta(description="Only the subset of JSON Schema that OpenAI calls strict.")
+        bool | None, Meta(description="Accepts only OpenAI's strict subset of JSON Schema.")
     ] = None
 
 
@@ -41,9 +41,10 @@ TextFormat = PlainFormat | JsonObjectFormat | JsonSchemaFormat
 
 
 def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputForm | None:
-    """Returns the form of the text, None for any text. `other` is what the chat's fields ask for.
+    """Returns the required form of the text, None for any text.
 
-    Raises InvalidRequest where there are both.
+    `other` is the form that fields of the chat API ask for. Raises InvalidRequest if both ask for
+    a form.
     """
     own = _own_form(text_format)
     if own is not None and other is not None:
@@ -52,7 +53,10 @@ def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputF
 
 
 def shown_format(text_format: TextFormat | None, response_format: JsonObject | None) -> TextFormat:
-    """Returns the format that the response repeats; a form of the chat's that has none here counts as plain text."""
+    """Returns the format that the response object repeats.
+
+    A `response_format` of the chat API is converted; one without a counterpart is shown as text.
+    """
     shown = text_format or _format_of(response_format)
     if isinstance(shown, JsonSchemaFormat):
         return msgspec.structs.replace(shown, strict=shown.strict or False)

@@ -1,8 +1,10 @@
-"""The rest of Ouzel knows this much of a store. Importing it loads no database library.
+"""Defines the interface of the store; importing it loads no database library.
 
-What a method reads or changes, it does in one transaction; `sweep` alone takes many short ones, so that others come
-between. Every method but `close` raises StoreUnavailable while the database cannot be used. Of everything that carries
-a `key_id`, one key never sees, changes or deletes what belongs to another: for the wrong key such a thing is not there.
+1.  Each method is one transaction. Only `sweep` makes many short ones, so that other transactions
+    run in between.
+2.  Every method except `close` raises StoreUnavailable while the database cannot be used.
+3.  A key never sees, changes or deletes the responses, conversations and items of another key:
+    for the wrong key they do not exist.
 """
 
 from collections.abc import Collection, Sequence
@@ -20,28 +22,33 @@ from ouzel.store.records import (
 
 
 class Store(Protocol):
-    """Keeps responses and conversations with their items; several servers may share what it keeps."""
+    """Stores responses and conversations with their items; several servers may share one store."""
 
     async def close(self) -> None:
-        """Ends this server's lease too, which abandons what it still runs. A second call does nothing."""
+        """Ends the lease of this server and closes the database; a second call does nothing.
+
+        Responses that this server still runs are thereby abandoned.
+        """
         ...
 
     # Responses
 
     async def add_response(self, new: NewResponse, output_items: Sequence[Item] = ()) -> None:
-        """Adds a response, which locks its conversation until it ends. Raises ConversationNotFound, ConversationLocked.
+        """Adds a response; it locks its conversation until it ends.
 
-        Only a response that has ended already has `output_items`; such a one can be in no conversation.
+        Only a response that has already ended has `output_items`, and it has no conversation.
+        Raises ConversationNotFound or ConversationLocked.
         """
         ...
 
     async def record(self, response_id: str, progress: Progress, *, first_event: int) -> bool:
-        """Moves a response on, whichever server runs it, and makes it this server's.
+        """Writes progress of a response and makes this server its owner.
 
-        Returns False, with nothing changed, unless the response goes on and has exactly `first_event` events.
+        Returns False and changes nothing if the response has ended or was deleted, or if its number
+        of events is not `first_event`.
 
-        With a final status the output items are kept, the request is dropped and the conversation is unlocked. The
-        conversation gets input and output of a response that is completed or incomplete.
+        A final status stores the output items, drops the request and unlocks the conversation. The
+        input and output of a completed or incomplete response are added to the conversation.
         """
         ...
 
@@ -50,17 +57,23 @@ class Store(Protocol):
         ...
 
     async def delete_response(self, response_id: str, key_id: str | None) -> bool:
-        """Returns whether it was there. One that goes on is deleted too; `record` then refuses what comes of it."""
+        """Deletes a response, also a running one; returns whether the response existed.
+
+        Later calls of `record` for a deleted response return False.
+        """
         ...
 
     async def history(self, response_id: str, key_id: str | None) -> list[Item]:
-        """Returns what a response that continues this one begins with. Raises ResponseNotFound, HistoryLost."""
+        """Returns the items with which a response that continues this one begins.
+
+        Raises ResponseNotFound, or HistoryLost if an earlier response or conversation was deleted.
+        """
         ...
 
     async def input_items(
         self, response_id: str, key_id: str | None, page: PageRequest
     ) -> Page | None:
-        """Returns a page of a response's history and its own input, or None where there is no such response.
+        """Returns a page of the history and the own input of a response; None if it does not exist.
 
         Raises HistoryLost, and ItemNotFound for an unknown `after`.
         """
@@ -73,33 +86,42 @@ class Store(Protocol):
     async def events(
         self, response_id: str, key_id: str | None, *, after: int
     ) -> tuple[bytes, ...]:
-        """Returns the events that are numbered above `after`; -1 stands for all."""
+        """Returns the events numbered above `after`; -1 returns all events."""
         ...
 
     # Several servers, and restarts
 
     async def beat(self) -> None:
-        """Renews this server's lease; it is to be called several times in that time while a response runs here."""
+        """Renews the lease of this server.
+
+        While a response runs here, it must be called several times within the time of a lease.
+        """
         ...
 
     async def take_abandoned(self) -> list[StoredResponse]:
-        """Makes this server's what is in progress without a living owner, or is queued without a request to run."""
+        """Takes the responses in progress whose owner has no lease, and owns them.
+
+        Queued responses without a stored request are taken too, because no server can run them.
+        """
         ...
 
     async def take_queued(self, models: Sequence[str], limit: int) -> list[StoredResponse]:
-        """Makes this server's what is queued for one of `models` without a living owner, oldest first."""
+        """Takes queued responses of `models` whose owner has no lease, the oldest first."""
         ...
 
     async def release(self, ids: Collection[str]) -> None:
-        """Lets any server take these responses of this one, which go on, but not here any more."""
+        """Gives up the ownership of unfinished responses, so that any server can take them."""
         ...
 
     async def ended(self, ids: Collection[str]) -> set[str]:
-        """Returns those of the responses that have a final status or are gone."""
+        """Returns the ids of the responses that have a final status or were deleted."""
         ...
 
     async def sweep(self) -> int:
-        """Deletes what was not used for too long or is too much, and says how many; beats while it is at it."""
+        """Deletes responses and conversations that are too old, or that exceed the size limit.
+
+        Returns the number of deletions. Renews the lease meanwhile.
+        """
         ...
 
     # Conversations
@@ -125,9 +147,9 @@ class Store(Protocol):
         ...
 
     async def delete_conversation(self, conversation_id: str, key_id: str | None) -> bool:
-        """Deletes it with its items and returns whether it was there.
+        """Deletes a conversation with its items and returns whether it existed.
 
-        Responses that were made in it keep theirs, but can no longer be continued.
+        Responses that were made in the conversation stay, but can no longer be continued.
         """
         ...
 
@@ -138,23 +160,30 @@ class Store(Protocol):
     async def conversation_page(
         self, conversation_id: str, key_id: str | None, page: PageRequest
     ) -> Page:
-        """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
+        """Returns a page of the items.
+
+        Raises ConversationNotFound, and ItemNotFound for an unknown `after`.
+        """
         ...
 
     async def conversation_item(
         self, conversation_id: str, key_id: str | None, item_id: str
     ) -> Item | None:
-        """Raises ConversationNotFound."""
+        """Returns one item; None if the conversation lacks it. Raises ConversationNotFound."""
         ...
 
     async def add_conversation_items(
         self, conversation_id: str, key_id: str | None, items: Sequence[Item]
     ) -> None:
-        """Adds items at the end. Raises ConversationNotFound; ConversationLocked while a response is made in it."""
+        """Adds items at the end of a conversation.
+
+        Raises ConversationNotFound, or ConversationLocked while a response is made in the
+        conversation.
+        """
         ...
 
     async def delete_conversation_item(
         self, conversation_id: str, key_id: str | None, item_id: str
     ) -> bool:
-        """Returns False where it has no such item. Raises ConversationNotFound."""
+        """Deletes one item; returns False if it does not exist. Raises ConversationNotFound."""
         ...

@@ -1,4 +1,4 @@
-"""Events are kept in batches: each is a compressed list of those that were recorded together."""
+"""Compresses events for the store; a batch is the list of the events of one write."""
 
 import zlib
 from collections.abc import Sequence

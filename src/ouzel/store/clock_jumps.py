@@ -1,7 +1,9 @@
-"""Leases go by the database's clock, so a clock that is set forward ends the leases of servers that live.
+"""Detects jumps of the database's clock, which end leases of living servers.
 
-So does a machine that has slept: the clock has gone on, and no server could renew its lease. A server that notices such
-a jump takes nothing from others for the time of one lease, in which all that live renew theirs.
+Leases use the database's clock. A clock that is set forward ends all leases at once. So does a
+machine that sleeps: its clock goes on while no server can renew its lease. A server that detects a
+jump takes no responses of other servers for the time of one lease. In this time all living servers
+renew their leases.
 """
 
 
@@ -10,11 +12,15 @@ class ClockJumps:
 
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s
-        self._lead_s: float | None = None  # of the database's clock, when it was looked at last
-        self._is_settled_at_s = 0.0  # by the monotonic clock
+        # The database's clock minus the monotonic clock, at the last look.
+        self._lead_s: float | None = None
+        self._is_settled_at_s = 0.0  # time of the monotonic clock
 
     def are_settled(self, unix_s: float, monotonic_s: float) -> bool:
-        """Takes the time by both clocks; returns whether a lease that is over tells that a server is dead."""
+        """Compares the times of both clocks with the last ones.
+
+        Returns True unless the clock has jumped lately: then an ended lease means a dead server.
+        """
         lead_s = unix_s - monotonic_s
         if self._lead_s is not None and lead_s - self._lead_s > self._lease_s / 2:
             self._is_settled_at_s = monotonic_s + self._lease_s

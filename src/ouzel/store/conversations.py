@@ -1,4 +1,7 @@
-"""Conversations are kept with their items. One response at a time is made in a conversation: it holds the lock."""
+"""Stores conversations with their items.
+
+One response at a time is made in a conversation; this response holds the lock of the conversation.
+"""
 
 from collections.abc import Sequence
 
@@ -10,13 +13,12 @@ from ouzel.store.items import add_items, size_of
 from ouzel.store.records import Item, NewResponse, Page, PageRequest, StoredConversation
 from ouzel.store.tables import conversations, items, unix_now
 
-_ROW_BYTES = 512  # what a conversation costs beside its bytes
+_ROW_BYTES = 512  # estimated size of a conversation's row without metadata and items
 
 
 def _of_key(conversation_id: str, key_id: str | None) -> ColumnElement[bool]:
-    return (conversations.c.id == conversation_id) & conversations.c.key_id.is_not_distinct_from(
-        key_id
-    )
+    is_of_key = conversations.c.key_id.is_not_distinct_from(key_id)
+    return (conversations.c.id == conversation_id) & is_of_key
 
 
 def create(
@@ -76,7 +78,10 @@ def change(
 
 
 def remove(connection: Connection, conversation_id: str, key_id: str | None) -> bool:
-    """A response that is being made in it goes on, and ends without a conversation to write to."""
+    """Deletes a conversation and its items.
+
+    A response that is being made in the conversation goes on, and its end adds no items.
+    """
     num_deleted = connection.execute(
         delete(conversations).where(_of_key(conversation_id, key_id))
     ).rowcount
@@ -86,9 +91,10 @@ def remove(connection: Connection, conversation_id: str, key_id: str | None) -> 
 
 
 def lock(connection: Connection, conversation_id: str, new: NewResponse) -> int:
-    """Locks it for the response until that ends, and returns the position of the item that will follow the last.
+    """Locks a conversation for a new response and returns the position of the next item.
 
-    Raises ConversationNotFound; ConversationLocked, also when another was made since this one has read the items.
+    Raises ConversationNotFound, or ConversationLocked. The latter is raised, too, if items were
+    added after the new response has read the conversation.
     """
     query = (
         update(conversations)
@@ -115,7 +121,7 @@ def unlock(connection: Connection, conversation_id: str, response_id: str) -> No
 def append_and_unlock(
     connection: Connection, conversation_id: str, response_id: str, new_items: Sequence[Item]
 ) -> None:
-    """Does nothing where the conversation was deleted in the meantime."""
+    """Adds the items of a response and releases its lock, unless the conversation was deleted."""
     query = (
         update(conversations)
         .where(conversations.c.id == conversation_id, conversations.c.locked_by == response_id)
@@ -141,7 +147,11 @@ def append_and_unlock(
 def append(
     connection: Connection, conversation_id: str, key_id: str | None, new_items: Sequence[Item]
 ) -> None:
-    """Raises ConversationNotFound; ConversationLocked, as what a response has read must stay before what it says."""
+    """Adds items at the end.
+
+    Raises ConversationNotFound, or ConversationLocked: no item may come between the items that a
+    response has read and its output.
+    """
     query = (
         update(conversations)
         .where(_of_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
@@ -160,7 +170,6 @@ def append(
 
 
 def all_items(connection: Connection, conversation_id: str, key_id: str | None) -> list[Item]:
-    """Raises ConversationNotFound."""
     _check_exists(connection, conversation_id, key_id)
     query = (
         select(items.c.id, items.c.body)
@@ -173,7 +182,6 @@ def all_items(connection: Connection, conversation_id: str, key_id: str | None) 
 def item(
     connection: Connection, conversation_id: str, key_id: str | None, item_id: str
 ) -> Item | None:
-    """Raises ConversationNotFound."""
     _check_exists(connection, conversation_id, key_id)
     query = select(items.c.id, items.c.body).where(
         items.c.owner_id == conversation_id, items.c.id == item_id
@@ -185,7 +193,7 @@ def item(
 def page(
     connection: Connection, conversation_id: str, key_id: str | None, request: PageRequest
 ) -> Page:
-    """Raises ConversationNotFound, and ItemNotFound for an unknown `after`."""
+    """Returns a page of the items; raises ItemNotFound for an unknown `after`."""
     _check_exists(connection, conversation_id, key_id)
     position = items.c.position if request.is_ascending else -items.c.position
     query = select(items.c.id, items.c.body).where(items.c.owner_id == conversation_id)
@@ -206,7 +214,7 @@ def page(
 def remove_item(
     connection: Connection, conversation_id: str, key_id: str | None, item_id: str
 ) -> bool:
-    """Leaves it to the response that it was made in. Raises ConversationNotFound."""
+    """Removes an item from the conversation; the response that made the item still has it."""
     _check_exists(connection, conversation_id, key_id)
     query = delete(items).where(items.c.owner_id == conversation_id, items.c.id == item_id)
     removed_items = [
@@ -221,7 +229,7 @@ def remove_item(
 
 
 def _last_id(connection: Connection, conversation_id: str) -> str:
-    """Returns the id of the last item, empty where there is none."""
+    """Returns the id of the last item; "" if there is none."""
     query = (
         select(items.c.id)
         .where(items.c.owner_id == conversation_id)

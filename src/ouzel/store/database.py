@@ -1,8 +1,10 @@
-"""Runs functions of a connection as transactions in threads, and gives faults of the database a type of ours.
+"""Runs functions as database transactions in threads, and converts database faults.
 
-SQLite has one writer, which begins its transactions with the write lock held, so that what it read is still true when
-it writes; readers go on beside it (WAL). Postgres has one small pool for both. A reader sees one moment of the store
-throughout. A transaction that has begun is carried through even if the task that waits for it is cancelled.
+1.  SQLite has one writer. Its transactions hold the write lock from the start, so the rows that it
+    has read are still the same when it writes. Readers run beside it (WAL).
+2.  Postgres has one small pool of connections for readers and writers.
+3.  A read transaction sees one state of the store from start to end.
+4.  A transaction that has begun runs to its end, even if the task that waits for it is cancelled.
 """
 
 import asyncio
@@ -32,7 +34,10 @@ _LOG_AGAIN_S = 60.0
 
 
 class Database:
-    """Holds the engines and their threads; `reader` and `writer` may be one engine, and only SQLite has a file."""
+    """Holds the engines and their threads.
+
+    `reader` and `writer` may be the same engine. Only SQLite has a `file`.
+    """
 
     def __init__(
         self,
@@ -44,7 +49,7 @@ class Database:
         busy_s: float,
         file: SqliteFile | None = None,
     ) -> None:
-        """A transaction waits `busy_s` for those before it, of this program and of others."""
+        """`busy_s` is the time in which a transaction must get its turn and its locks."""
         self.is_closed = False
         self._busy_s = busy_s
         self._reader = reader
@@ -52,7 +57,7 @@ class Database:
         self._file = file
         self._reading = ThreadPoolExecutor(num_readers, thread_name_prefix="store-read")
         self._writing = ThreadPoolExecutor(num_writers, thread_name_prefix="store-write")
-        self._logged_at: dict[str, float] = {}  # by what was logged
+        self._logged_at: dict[str, float] = {}  # log text -> time of the monotonic clock
 
     async def read(
         self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
@@ -73,28 +78,28 @@ class Database:
     async def delete(
         self, function: Callable[Concatenate[Connection, P], T], *args: P.args, **kwargs: P.kwargs
     ) -> T:
-        """Writes what makes room, also where there is none left."""
+        """Runs a transaction that frees space, also when the disk of SQLite is full."""
         work = partial(self._delete, lambda connection: function(connection, *args, **kwargs))
         return await self._run(self._writing, work)
 
     async def keep_schema(self, prepare: Callable[[Connection], None]) -> None:
-        """Makes the schema, or brings it up to date."""
+        """Creates or upgrades the schema by calling `prepare` in a transaction."""
         await self.write(prepare)
-        if self._file is not None:
-            await self._run(
-                self._writing, lambda _: None if self._file is None else self._file.has_schema()
-            )
+        file = self._file
+        if file is not None:
+            await self._run(self._writing, lambda latest_s: file.has_schema())
 
     async def give_space_back(self) -> bool:
-        """Cuts off a part of SQLite's file that nothing needs, if there is one; Postgres fills such space again."""
+        """Cuts off unused pages of SQLite's file; returns whether there were any.
+
+        Postgres reuses the space of deleted rows by itself.
+        """
         if self._file is None:
             return False
-        return (
-            await self._run(
-                self._writing, lambda latest_s: _outside_of_transactions(self._writer, vacuum)
-            )
-            > 0
+        num_pages = await self._run(
+            self._writing, lambda latest_s: _outside_of_transactions(self._writer, vacuum)
         )
+        return num_pages > 0
 
     async def close(self) -> None:
         self.is_closed = True
@@ -104,7 +109,10 @@ class Database:
             await asyncio.to_thread(engine.dispose)
 
     async def _run(self, executor: ThreadPoolExecutor, work: Callable[[float], T]) -> T:
-        """Calls `work` with the time by the monotonic clock until which it may wait for locks."""
+        """Calls `work` in a thread; its argument is the latest time to wait for locks.
+
+        The time is of the monotonic clock. Raises StoreUnavailable for a fault of the database.
+        """
         if self.is_closed:
             raise StoreUnavailable(
                 "the store is closed: the server is shutting down", retry_after_s=1.0
@@ -112,9 +120,15 @@ class Database:
         latest_s = time.monotonic() + self._busy_s
 
         def run_in_time() -> T:
-            """While each waits in vain for a lock, those behind it must not wait as long again, one after the other."""
+            """Gives up work that has waited for its thread too long.
+
+            If the database is locked, each work before this one has waited for the lock; the waits
+            must not add up.
+            """
             if time.monotonic() > latest_s:
-                raise DatabaseUnusable(LOCKED, "others have waited for its lock all the time")
+                raise DatabaseUnusable(
+                    LOCKED, "the transactions before this one waited for the lock too long"
+                )
             return work(latest_s)
 
         try:
@@ -124,7 +138,7 @@ class Database:
             raise fault.for_clients() from fault
 
     def _log(self, details: str) -> None:
-        """Logs once a minute what may happen to every request."""
+        """Logs a fault, at most once a minute, because every request may meet the same fault."""
         now_s = time.monotonic()
         if now_s - self._logged_at.get(details, -_LOG_AGAIN_S) >= _LOG_AGAIN_S:
             self._logged_at = {
@@ -140,7 +154,7 @@ class Database:
             if not fault.is_full or self._file is None:
                 raise
         with self._file.reserve.released():
-            with suppress(DatabaseUnusable):  # the log may still take what it could not before
+            with suppress(DatabaseUnusable):  # the transaction may succeed without it
                 _outside_of_transactions(self._writer, empty_log)
             result = _transact(self._writer, function, latest_s)
             with suppress(DatabaseUnusable):
@@ -149,15 +163,13 @@ class Database:
 
 
 def _transact(engine: Engine, function: Callable[[Connection], T], latest_s: float) -> T:
-    """Runs one transaction, and begins it anew where Postgres broke it off in favour of another's."""
+    """Runs one transaction, and again if Postgres aborted it because of a concurrent one."""
     for _ in range(_MAX_TRIES - 1):
         try:
             return _transact_once(engine, function, latest_s)
         except DatabaseUnusable as fault:
-            if (
-                not isinstance(fault.__cause__, DBAPIError)
-                or sqlstate(fault.__cause__) not in _TRY_AGAIN
-            ):
+            cause = fault.__cause__
+            if not isinstance(cause, DBAPIError) or sqlstate(cause) not in _TRY_AGAIN:
                 raise
     return _transact_once(engine, function, latest_s)
 
@@ -190,7 +202,7 @@ def _give_all_back(connection: sqlite3.Connection) -> None:
 
 @contextmanager
 def _faults_named() -> Iterator[None]:
-    """Turns what is not a bug of ours into DatabaseUnusable."""
+    """Converts errors of the database to DatabaseUnusable, except for errors that show a bug."""
     try:
         yield
     except (SQLAlchemyError, sqlite3.Error) as error:

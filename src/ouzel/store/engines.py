@@ -1,7 +1,7 @@
-"""The store's URL names a database: SQLite in a file, or Postgres."""
+"""Makes the database that the URL of the store names: SQLite in a file, or Postgres."""
 
 from pathlib import Path
-from typing import Any  # what SQLAlchemy's hooks are typed with
+from typing import Any  # the type of arguments of SQLAlchemy's hooks
 
 from sqlalchemy import Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
@@ -14,7 +14,7 @@ from ouzel.store.sqlite_file import SqliteFile, StoreConnection
 _POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")
 _NUM_SQLITE_READERS = 2
 _NUM_POSTGRES_CONNECTIONS = 4
-# A server that vanishes without a word is noticed in seconds: the threads that wait for it are few.
+# A server that vanishes is noticed within seconds: only few threads can wait for the server.
 _POSTGRES_OPTIONS = {
     "connect_timeout": 5,
     "tcp_user_timeout": 10_000,
@@ -24,7 +24,10 @@ _POSTGRES_OPTIONS = {
 
 
 def database_of(url: str, *, busy_s: float) -> Database:
-    """Connects to nothing yet. Raises StoreOpenError; its message never holds the URL, which may hold a password."""
+    """Makes the database object; the first transaction connects.
+
+    Raises StoreOpenError. Its message never has the URL, because the URL may have a password.
+    """
     scheme, separator, rest = url.partition("://")
     if not separator:
         raise StoreOpenError(
@@ -40,7 +43,7 @@ def database_of(url: str, *, busy_s: float) -> Database:
 
 
 def _sqlite(rest: str, busy_s: float) -> Database:
-    """All after sqlite:/// is the path, as it is: nothing in it is quoted."""
+    """Makes a SQLite database; the text after sqlite:/// is the path, without URL quoting."""
     name = rest.removeprefix("/")
     if name in ("", ":memory:") or name == rest:
         raise StoreOpenError("the store's URL must name a file: sqlite:///PATH")
@@ -57,7 +60,7 @@ def _sqlite(rest: str, busy_s: float) -> Database:
 def _sqlite_engine(file: SqliteFile, begin: str, num_connections: int) -> Engine:
     def check_file(connection: StoreConnection, record: object, proxy: object) -> None:
         if not file.is_open_in(connection):
-            raise DisconnectionError  # and the pool connects anew
+            raise DisconnectionError  # the pool then makes a new connection
 
     engine = create_engine(
         "sqlite://",

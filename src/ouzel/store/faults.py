@@ -1,6 +1,7 @@
-"""A client is told in one sentence why a database cannot be used; what the database itself says is for the log.
+"""Describes faults of the database for clients and for the log.
 
-Its own words name hosts, users, files and statements.
+A client gets one sentence with the reason. The message of the database itself goes to the log only:
+it names hosts, users, files and statements.
 """
 
 import sqlite3
@@ -26,11 +27,12 @@ _DENIED = "its database does not let this server in"
 _CHANGED = "its tables are not there"
 _UNKNOWN = "the server's log says why"
 
-_SQLITE = {  # by the beginning of the error's name
+# Beginning of the error's name -> reason for clients.
+_SQLITE = {
     "SQLITE_BUSY": LOCKED,
     "SQLITE_LOCKED": LOCKED,
     "SQLITE_FULL": FULL,
-    "SQLITE_IOERR_WRITE": FULL,  # a quota, a limit of the file's size
+    "SQLITE_IOERR_WRITE": FULL,  # a disk quota, or a limit of file sizes
     "SQLITE_IOERR_SHMSIZE": FULL,
     "SQLITE_IOERR": "its disk fails",
     "SQLITE_CANTOPEN": "its file cannot be opened",
@@ -38,7 +40,8 @@ _SQLITE = {  # by the beginning of the error's name
     "SQLITE_CORRUPT": "its file is damaged",
     "SQLITE_NOTADB": "its file is damaged",
 }
-_POSTGRES = {  # by the beginning of the SQLSTATE
+# Beginning of the SQLSTATE -> reason for clients.
+_POSTGRES = {
     "08": _OUT_OF_REACH,
     "57": _OUT_OF_REACH,
     "53100": FULL,
@@ -56,7 +59,10 @@ _OUR_BUGS = (DataError, IntegrityError, NotSupportedError, ProgrammingError, Int
 
 
 class DatabaseUnusable(Exception):
-    """A transaction has failed for a reason outside of this program; what is raised from it has the details."""
+    """A transaction has failed for a reason outside of this program.
+
+    `why` is the reason for clients; the message has the details for the log.
+    """
 
     def __init__(self, why: str, details: str) -> None:
         super().__init__(details)
@@ -71,7 +77,7 @@ class DatabaseUnusable(Exception):
 
 
 def unusable(error: SQLAlchemyError | sqlite3.Error) -> DatabaseUnusable | None:
-    """Returns None for a bug of ours."""
+    """Classifies an error of the database; returns None for an error that shows a bug."""
     if isinstance(error, PoolTimeout):
         return DatabaseUnusable(LOCKED, reason(error))
     cause = error.orig if isinstance(error, DBAPIError) else error
@@ -86,9 +92,8 @@ def unusable(error: SQLAlchemyError | sqlite3.Error) -> DatabaseUnusable | None:
         )
         if state is None and isinstance(error, DBAPIError) and not isinstance(error, _OUR_BUGS):
             why = _OUT_OF_REACH  # the connection could not be made, or broke
-    if why is None and (
-        isinstance(error, _OUR_BUGS) or not isinstance(error, DBAPIError | sqlite3.Error)
-    ):
+    is_bug = isinstance(error, _OUR_BUGS) or not isinstance(error, DBAPIError | sqlite3.Error)
+    if why is None and is_bug:
         return None
     return DatabaseUnusable(why or _UNKNOWN, reason(error))
 
@@ -98,6 +103,6 @@ def sqlstate(error: Exception) -> str | None:
 
 
 def reason(error: Exception) -> str:
-    """Returns what the database itself says, without the statement and its values."""
+    """Returns the message of the database, without the statement and its values."""
     text = str(error.orig) if isinstance(error, DBAPIError) else str(error)
     return " ".join(text.split()) or type(error).__name__

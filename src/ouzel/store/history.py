@@ -1,7 +1,8 @@
-"""A response continues the chain of those before it, and the conversation that the first of them was made in.
+"""Collects the history of a response: the items of the responses and conversation before it.
 
-Of a conversation the history is what stood in it when the response began and has not been deleted since: later items
-are no part of it, and what a client has removed stays removed.
+A response continues a chain of earlier responses; the first response of the chain may have been
+made in a conversation. The history has the items that the conversation had when that response
+began. Items that were deleted since then are left out, and so are items that were added later.
 """
 
 from typing import Any  # rows of SQLAlchemy
@@ -15,7 +16,7 @@ from ouzel.store.tables import conversations, items, responses
 
 
 def _chain(response_id: str, key_id: str | None) -> CTE:
-    """Selects the response, at depth 0, and all that it continues."""
+    """Selects the response, at depth 0, and the earlier responses that it continues."""
     columns = (
         responses.c.id,
         responses.c.key_id,
@@ -38,12 +39,15 @@ def _chain(response_id: str, key_id: str | None) -> CTE:
 def history(
     connection: Connection, response_id: str, key_id: str | None, *, with_output: bool = True
 ) -> list[Item]:
-    """Returns its context, oldest first, and its own output if that is wanted. Raises ResponseNotFound, HistoryLost."""
+    """Returns the history and the input of a response, oldest first, and its output `with_output`.
+
+    Raises ResponseNotFound, or HistoryLost if an earlier response or conversation was deleted.
+    """
     chain = _chain(response_id, key_id)
     root = connection.execute(select(chain).order_by(chain.c.depth.desc()).limit(1)).one_or_none()
     if root is None:
         raise ResponseNotFound(response_id)
-    if root.previous_response_id is not None:  # and no row for it
+    if root.previous_response_id is not None:  # the earlier response has no row: it was deleted
         raise HistoryLost(response_id, root.previous_response_id)
     query = (
         select(items.c.id, items.c.body)

@@ -1,4 +1,4 @@
-"""Items of responses and conversations are rows of one table, and are shown in pages."""
+"""Reads and writes the items of responses and conversations, which are rows of one table."""
 
 from collections.abc import Sequence
 
@@ -9,7 +9,7 @@ from ouzel.store.records import Item, Page, PageRequest
 from ouzel.store.tables import items
 
 _ADD = insert(items)
-_ROW_BYTES = 128  # what a row costs beside its bodies, with its place in the indexes
+_ROW_BYTES = 128  # estimated size of an item's row and index entries without id and body
 
 
 def size_of(some_items: Sequence[Item]) -> int:
@@ -25,7 +25,7 @@ def add_items(
     position: int,
     is_output: bool = False,
 ) -> None:
-    """Gives the items the positions from `position` on."""
+    """Adds items to a response or conversation (`owner_id`), at `position` and after it."""
     if not new_items:
         return
     rows = [
@@ -43,7 +43,10 @@ def add_items(
 
 
 def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item | None:
-    """Finds an item of any response or conversation of the key; one that was sent back is there more than once."""
+    """Finds an item in any response or conversation of the key.
+
+    Several rows may have the id, because clients send items back; any of these rows will do.
+    """
     query = select(items.c.id, items.c.body).where(
         items.c.id == item_id, items.c.key_id.is_not_distinct_from(key_id)
     )
@@ -52,7 +55,10 @@ def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item |
 
 
 def page_of(all_items: Sequence[Item], request: PageRequest) -> Page:
-    """Raises ItemNotFound for an unknown `after`; one that is listed twice counts where it comes last."""
+    """Returns the page of the items that follows the item `after`.
+
+    If `after` is listed twice, the page follows its last place. Raises ItemNotFound.
+    """
     ordered = all_items if request.is_ascending else all_items[::-1]
     start = 0
     if request.after is not None:

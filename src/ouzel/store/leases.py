@@ -1,7 +1,8 @@
-"""Each response that goes on is run by one server. A server whose lease has run out is taken to be dead: any other may
-take what it ran.
+"""Each unfinished response is owned by one server, and each server has a lease.
 
-A server that was only slow finds out when `record` refuses what it has to say of a response that went on without it.
+A server whose lease has ended counts as dead: any other server may take its responses. A server
+that was only slow notices the loss when `record` returns False for a response that another server
+took.
 """
 
 from collections.abc import Collection, Sequence
@@ -12,8 +13,8 @@ from ouzel.store.records import Status, StoredResponse
 from ouzel.store.responses import COLUMNS, response_of
 from ouzel.store.tables import RUNNING, responses, servers, unix_now
 
-_FORGET_S = 3600.0  # rows of servers that died
-_MAX_TAKEN = 1000  # at once, whatever there is room for
+_FORGET_S = 3600.0  # delete rows of servers that have been dead for so long
+_MAX_TAKEN = 1000  # the most responses to take in one transaction
 
 
 def now(connection: Connection) -> float:
@@ -34,7 +35,7 @@ def end(connection: Connection, server_id: str) -> None:
 
 
 def take_abandoned(connection: Connection, server_id: str, lease_s: float) -> list[StoredResponse]:
-    """Takes those that ran, and those that cannot run because the request was not kept."""
+    """Takes responses in progress, and queued responses that cannot run for lack of a request."""
     cannot_run = (responses.c.status == Status.QUEUED.value) & responses.c.request.is_(None)
     return _take(
         connection,
@@ -65,10 +66,11 @@ def _take(
     condition: ColumnElement[bool],
     limit: int | None,
 ) -> list[StoredResponse]:
-    """Takes the oldest first. Two servers at once skip what the other has locked (Postgres) or wait (SQLite).
+    """Takes unfinished responses of dead servers or without an owner, oldest first.
 
-    A server takes nothing from itself: its lease is over, though it lives, when the clock has been set forward or the
-    machine has slept.
+    If two servers do this at once, each skips the rows that the other has locked (Postgres), or
+    one waits for the other (SQLite). A server takes no response of its own: its lease may have
+    ended although it lives, because the clock was set forward or the machine slept.
     """
     alive = select(servers.c.id).where(servers.c.expires_at > unix_now())
     query = (

@@ -1,4 +1,7 @@
-"""These records go into the store and come out of it. Objects of the API are bytes: JSON that the store never reads."""
+"""Defines the records that the store takes and returns.
+
+Objects of the API are bytes in these records: JSON that the store never reads.
+"""
 
 from enum import StrEnum
 
@@ -6,7 +9,7 @@ import msgspec
 
 
 class Status(StrEnum):
-    """A response goes on with one of the first two; with any other it never changes again."""
+    """A response is unfinished with one of the first two values; the other values are final."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -21,30 +24,29 @@ class Status(StrEnum):
 
 
 class Item(msgspec.Struct, frozen=True):
-    """It belongs to a response, as input or as output, or to a conversation."""
+    """An item belongs to a response, as input or as output, or to a conversation."""
 
     id: str
-    body: bytes  # JSON, the id in it
+    body: bytes  # JSON with the id in it
 
 
 class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """A response begins as this; the server that adds it owns it."""
+    """Describes a response to add to the store; the server that adds the response owns it."""
 
     id: str
-    key_id: str | None  # of the API key it belongs to; None where none is asked for
+    key_id: str | None  # the API key that owns the response; None on a server without keys
     model: str  # the first served model name
     status: Status
     is_background: bool
     previous_response_id: str | None
     conversation_id: str | None
     body: bytes  # the response as the API shows it
-    request: (
-        bytes | None
-    )  # the body of the request, of one that may have to run again; kept until the end
-    # the id, "" where the conversation had no item; None: whichever it was
+    # The body of the request, if the response may have to run again; it is dropped at the end.
+    request: bytes | None
+    # Id of the last item of the conversation when it was read, "" if it had no item. None: any.
     last_item_read: str | None = None
-    input_items: tuple[Item, ...]  # of this request alone, without what it continues
-    events: tuple[bytes, ...]  # numbered from 0
+    input_items: tuple[Item, ...]  # the items of this request, without its history
+    events: tuple[bytes, ...]  # the first events; the numbers begin at 0
 
 
 class StoredResponse(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,16 +59,16 @@ class StoredResponse(msgspec.Struct, frozen=True, kw_only=True):
     conversation_id: str | None
     body: bytes
     request: bytes | None
-    num_events: int  # recorded
+    num_events: int  # number of stored events
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """It says what is new of a response that goes on or ends."""
+    """Describes a change of an unfinished response, or its end."""
 
     status: Status
     body: bytes
-    events: tuple[bytes, ...]  # those that follow the ones recorded
-    output_items: tuple[Item, ...] = ()  # all of them, at the end
+    events: tuple[bytes, ...]  # the events after the stored ones
+    output_items: tuple[Item, ...] = ()  # all output items, only with a final status
 
 
 class Page(msgspec.Struct, frozen=True):
@@ -77,7 +79,7 @@ class Page(msgspec.Struct, frozen=True):
 class PageRequest(msgspec.Struct, frozen=True, kw_only=True):
     limit: int
     is_ascending: bool
-    after: str | None = None  # the id of the item before the first
+    after: str | None = None  # the page begins behind the item with this id
 
 
 class StoredConversation(msgspec.Struct, frozen=True, kw_only=True):

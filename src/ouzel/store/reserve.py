@@ -1,6 +1,6 @@
-"""A file keeps room on the disk, so that what is deleted when nothing else fits any more can be written down.
+"""Keeps space on the disk in reserve, so that SQLite can delete rows when the disk is full.
 
-SQLite needs room to delete: for its log, before anything becomes free.
+SQLite needs space to delete: it writes the deletion to its log before it frees any space.
 """
 
 import logging
@@ -11,7 +11,7 @@ from pathlib import Path
 
 logger = logging.getLogger(__name__)
 
-RESERVE_BYTES = 8 * 2**20  # more than the log of the greatest transaction of `retention.py`
+RESERVE_BYTES = 8 * 2**20  # more than the log of the largest transaction of `retention.py`
 
 
 class Reserve:
@@ -19,7 +19,7 @@ class Reserve:
         self.path = database.with_name(f"{database.name}-reserve")
 
     def take(self) -> None:
-        """Makes the file if it is not there, or does without it where the disk is full by now."""
+        """Makes the file if it does not exist; logs a warning if the disk has no space for it."""
         try:
             self._make()
         except FileExistsError:
@@ -27,11 +27,11 @@ class Reserve:
         except OSError as error:
             with suppress(OSError):
                 self.path.unlink(missing_ok=True)
-            logger.warning("no room can be kept for deleting from the store: %s", error)
+            logger.warning("no disk space could be reserved for deletions of the store: %s", error)
 
     @contextmanager
     def released(self) -> Iterator[None]:
-        """Gives the room free while the block runs."""
+        """Frees the reserved space while the block runs."""
         with suppress(OSError):
             self.path.unlink(missing_ok=True)
         try:
@@ -42,11 +42,10 @@ class Reserve:
     def _make(self) -> None:
         descriptor = os.open(self.path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
         try:
-            if hasattr(
-                os, "posix_fallocate"
-            ):  # zeros written to a file system that compresses keep no room
+            if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(descriptor, 0, RESERVE_BYTES)
             else:
+                # Random bytes: a file system that compresses would reserve no space for zeros.
                 os.write(descriptor, os.urandom(RESERVE_BYTES))
         finally:
             os.close(descriptor)

@@ -1,4 +1,7 @@
-"""Responses move on by compare-and-set: one changes only while it has the events that the caller knows of."""
+"""Stores responses, and changes them by compare-and-set.
+
+A change is written only if the response has exactly the number of events that the caller knows.
+"""
 
 from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
@@ -22,11 +25,11 @@ from ouzel.store.items import add_items, size_of
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
 from ouzel.store.tables import RUNNING, events, items, responses, unix_now
 
-_ROW_BYTES = 512  # what a response costs beside its bytes
+_ROW_BYTES = 512  # estimated size of a response's row without body, request, items and events
 COLUMNS = [responses.c[name] for name in StoredResponse.__struct_fields__]
-_APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # what a conversation goes on from
+_APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # items of such responses join the conversation
 
-# Statements of every response are made once: making them takes as long as the database does.
+# Frequent statements are built once: building one takes as long as running it.
 _ADD = insert(responses).values(created_at=unix_now(), used_at=unix_now())
 _ADD_EVENTS = insert(events)
 _MOVE_ON = (
@@ -51,7 +54,10 @@ _END = _MOVE_ON.values(request=None, used_at=unix_now())
 def add(
     connection: Connection, new: NewResponse, owner: str, output_items: Sequence[Item] = ()
 ) -> None:
-    """Raises ConversationNotFound, ConversationLocked."""
+    """Adds a response and locks its conversation, if it has one.
+
+    Raises ConversationNotFound or ConversationLocked.
+    """
     assert not (new.previous_response_id and new.conversation_id), (
         "a response continues one or the other"
     )
@@ -89,9 +95,10 @@ def add(
 def record(
     connection: Connection, response_id: str, progress: Progress, first_event: int, server_id: str
 ) -> bool:
-    """Returns False, with nothing changed, where the response has ended, is gone or has other events by now.
+    """Writes progress of a response and makes the server its owner.
 
-    Who moves it on owns it: of two servers that both believe to run it, the one that is refused drops it.
+    Returns False and changes nothing if the response has ended, was deleted or has other events. If
+    two servers run the same response, the server that gets False drops it.
     """
     batch = pack(progress.events) if progress.events else b""
     is_final = progress.status.is_final
@@ -114,7 +121,11 @@ def record(
 
 
 def _end(connection: Connection, response_id: str, row: Row[Any], progress: Progress) -> None:
-    """A conversation gets what was said in a response that has come to something; all others leave it as it was."""
+    """Stores the output items, and ends the lock of the conversation.
+
+    The conversation gets the input and output items of a completed or incomplete response. A failed
+    or cancelled response adds no items.
+    """
     add_items(
         connection,
         response_id,

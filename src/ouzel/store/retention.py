@@ -1,6 +1,7 @@
-"""What nobody has used for long is deleted; when the store holds too much, the least recently used is too.
+"""Deletes responses and conversations that are too old or exceed the size limit of the store.
 
-Sizes are counted from the content with a flat cost for each row, alike in both databases.
+The least recently used are deleted first. Sizes are computed from the content, plus a flat size for
+each row, in the same way for both databases.
 """
 
 from collections.abc import Collection
@@ -10,13 +11,16 @@ from sqlalchemy import CTE, Connection, Row, delete, func, select, update
 
 from ouzel.store.tables import RUNNING, conversations, events, items, responses, unix_now
 
-_MAX_DELETED = 100  # in one transaction, so that others come between
+_MAX_DELETED = 100  # rows per transaction, so that other transactions run in between
 _is_final = responses.c.status.not_in(RUNNING)
 _is_free = conversations.c.locked_by.is_(None)
 
 
 def touch(connection: Connection, ids: Collection[str], touch_s: float) -> None:
-    """Marks responses with all that they continue, and conversations, as used, unless they were within `touch_s`."""
+    """Marks responses and conversations, and everything that the responses continue, as used.
+
+    Rows that were marked within the last `touch_s` seconds are left unchanged.
+    """
     used = _used_with(ids)
     is_due = unix_now() - touch_s
     made_in = select(used.c.conversation_id).where(used.c.conversation_id.is_not(None))
@@ -36,14 +40,14 @@ def touch(connection: Connection, ids: Collection[str], touch_s: float) -> None:
 
 
 def _used_with(ids: Collection[str]) -> CTE:
-    """Selects each response once, however many of those used continue it."""
+    """Selects the responses and all responses that they continue, each of them once."""
     columns = (responses.c.id, responses.c.previous_response_id, responses.c.conversation_id)
     used = select(*columns).where(responses.c.id.in_(ids)).cte("used", recursive=True)
     return used.union(select(*columns).where(responses.c.id == used.c.previous_response_id))
 
 
 def delete_some(connection: Connection, max_age_s: float, max_bytes: int) -> int:
-    """Deletes a few of those that are due; returns 0 when none is left."""
+    """Deletes up to 100 responses and conversations that are due; returns 0 when none is left."""
     excess_bytes = _held_bytes(connection) - max_bytes
     due = []
     for row in _least_recently_used(connection):
@@ -63,7 +67,7 @@ def _held_bytes(connection: Connection) -> int:
 
 
 def _least_recently_used(connection: Connection) -> list[Row[Any]]:
-    """Leaves out responses that go on, and the conversations that they hold."""
+    """Selects finished responses and unlocked conversations, the least recently used first."""
     rows: list[Row[Any]] = []
     for table, may_go in ((responses, _is_final), (conversations, _is_free)):
         age_s = (unix_now() - table.c.used_at).label("age_s")

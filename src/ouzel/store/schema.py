@@ -1,4 +1,4 @@
-"""Makes the schema or brings an older one up to date, once, however many servers start together."""
+"""Creates or upgrades the schema, exactly once even if many servers start together."""
 
 from collections.abc import Callable
 
@@ -9,15 +9,17 @@ from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import metadata, schema_version
 
 VERSION = 1
-UPGRADES: dict[int, Callable[[Connection], None]] = {}  # from a version to the one after it
+UPGRADES: dict[int, Callable[[Connection], None]] = {}  # version -> upgrade to the next version
 _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
 
 def prepare_schema(connection: Connection) -> None:
-    """Raises StoreOpenError for a schema that a newer Ouzel or another program made."""
-    if (
-        connection.dialect.name == "postgresql"
-    ):  # a transaction that writes to SQLite is alone anyway
+    """Creates or upgrades the schema in the current transaction.
+
+    Raises StoreOpenError for a schema that a newer Ouzel or another program has made.
+    """
+    # SQLite needs no lock of its own: it runs one writing transaction at a time.
+    if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
     old_version = _stored_version(connection)
     if old_version is None:
@@ -27,7 +29,8 @@ def prepare_schema(connection: Connection) -> None:
         return
     if old_version > VERSION:
         raise StoreOpenError(
-            f"the store was made by a newer Ouzel: its schema has version {old_version}, this one knows up to {VERSION}"
+            f"the store was made by a newer Ouzel: its schema has version {old_version}, this one "
+            f"knows up to {VERSION}"
         )
     for version in range(old_version, VERSION):
         UPGRADES[version](connection)
@@ -37,7 +40,7 @@ def prepare_schema(connection: Connection) -> None:
 
 
 def _mark(connection: Connection) -> None:
-    """Says in the header of a SQLite file whose it is; files of older versions do not say it yet."""
+    """Writes the application id into the header of a SQLite file; older files lack it."""
     if connection.dialect.name == "sqlite":
         old = connection.exec_driver_sql("PRAGMA application_id").scalar_one()
         if old != APPLICATION_ID:
@@ -45,7 +48,10 @@ def _mark(connection: Connection) -> None:
 
 
 def _stored_version(connection: Connection) -> int | None:
-    """Returns None where nothing of ours is there. Raises StoreOpenError for tables of others under our names."""
+    """Returns the version of the stored schema; None for a database without tables of the store.
+
+    Raises StoreOpenError if another program has tables with the same names.
+    """
     inspector = inspect(connection)
     names = set(inspector.get_table_names())
     if schema_version.name not in names:
@@ -68,4 +74,4 @@ def _stored_version(connection: Connection) -> int | None:
 
 
 def _foreign(table: str) -> str:
-    return f"the database has a table {table} that no Ouzel has made: it is left as it is"
+    return f"the database has a table {table} that Ouzel has not made; it is left unchanged"

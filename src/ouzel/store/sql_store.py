@@ -1,6 +1,7 @@
-"""This is the store on SQLite or Postgres. `base.py` says what each method does.
+"""Implements the store on SQLite or Postgres; `base.py` describes each method.
 
-What was read is remembered here and written down with the next beat, so that reading changes nothing.
+Reading writes nothing: the ids that were read are remembered, and the next beat marks their rows as
+used.
 """
 
 import secrets
@@ -27,14 +28,19 @@ from ouzel.store.records import (
 )
 from ouzel.store.schema import prepare_schema
 
-_MAX_TOUCH_S = 60.0  # finer than this, "last used" is not known
-_MAX_TOUCHED = 500  # in one transaction
+_MAX_TOUCH_S = 60.0  # the precision of "last used"
+_MAX_TOUCHED = 500  # ids per transaction
 
 
 async def open_store(
     url: str, *, lease_s: float = 10.0, busy_s: float = 10.0, max_age_s: float, max_bytes: int
 ) -> "SqlStore":
-    """Makes what is not there yet, and waits `busy_s` at most for locks of others. Raises StoreOpenError."""
+    """Opens a store; creates the file and the schema if they do not exist.
+
+    Waits `busy_s` seconds at most for locks of other programs. `lease_s` is the duration of a
+    lease. `max_age_s` and `max_bytes` limit the stored responses and conversations. Raises
+    StoreOpenError.
+    """
     database = database_of(url, busy_s=busy_s)
     store = SqlStore(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
     try:
@@ -42,9 +48,9 @@ async def open_store(
         await store.beat()
     except BaseException as error:
         await database.close()
-        if isinstance(error, StoreUnavailable):  # whoever starts the server may read the details
+        if isinstance(error, StoreUnavailable):  # the operator, unlike a client, gets the details
             raise StoreOpenError(f"{error} ({error.__cause__})") from error
-        if isinstance(error, SQLAlchemyError):  # the driver does not like the URL
+        if isinstance(error, SQLAlchemyError):  # the driver does not accept the URL
             raise StoreOpenError(f"the store cannot be opened: {reason(error)}") from error
         raise
     return store
@@ -62,7 +68,7 @@ class SqlStore:
         self._touch_s = min(_MAX_TOUCH_S, max_age_s / 10)
         self._used: set[str] = set()  # responses and conversations read since the last beat
         self._clock_jumps = ClockJumps(lease_s)
-        self._renewed_s = -lease_s  # when the lease was, by the monotonic clock
+        self._renewed_s = -lease_s  # time of the last renewal, of the monotonic clock
 
     async def close(self) -> None:
         if self._database.is_closed:
@@ -71,7 +77,7 @@ class SqlStore:
             await self._touch_used()
             await self._database.write(leases.end, self.server_id)
         except StoreUnavailable:
-            pass  # the lease runs out by itself
+            pass  # the lease ends by itself
         finally:
             await self._database.close()
 
@@ -127,7 +133,10 @@ class SqlStore:
         await self._touch_used()
 
     async def _renew_if_old(self) -> None:
-        """A server without anything to do lets its lease run out, and its disk sleep."""
+        """Renews a lease of which a quarter is over.
+
+        An idle server lets its lease end, so that the disk can sleep.
+        """
         if time.monotonic() - self._renewed_s > self._lease_s / 4:
             await self.beat()
 

@@ -1,6 +1,9 @@
-"""This is the schema. Times are unix seconds by the database's clock, so that servers on several machines agree."""
+"""Defines the schema of the store.
 
-from typing import Any  # what SQLAlchemy's hooks are typed with
+Times are unix seconds of the database's clock, so that servers on several machines agree.
+"""
+
+from typing import Any  # the type of arguments of SQLAlchemy's hooks
 
 from sqlalchemy import (
     BigInteger,
@@ -26,7 +29,10 @@ RUNNING = (Status.QUEUED.value, Status.IN_PROGRESS.value)
 
 
 class Name(TypeDecorator[str]):
-    """A client may have chosen such text: what Postgres cannot hold, NUL and half characters, is replaced."""
+    """A name is text that may come from a client; NUL and lone surrogates are replaced.
+
+    Postgres cannot store these characters.
+    """
 
     impl = Text
     cache_ok = True
@@ -38,7 +44,7 @@ class Name(TypeDecorator[str]):
 
 
 class unix_now(FunctionElement[float]):
-    """Gives the seconds since 1970 by the database's clock."""
+    """Returns the seconds since 1970 by the database's clock, in an SQL statement."""
 
     type = Float()
     inherit_cache = True
@@ -75,9 +81,8 @@ responses = Table(
     Column("is_background", Boolean, nullable=False),
     Column("previous_response_id", Name),
     Column("conversation_id", Name),
-    Column(
-        "num_conversation_items", BigInteger, nullable=False
-    ),  # positions below it are the response's history
+    # Items of the conversation at lower positions are the history of the response.
+    Column("num_conversation_items", BigInteger, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("request", LargeBinary),
     Column("num_items", Integer, nullable=False),
@@ -85,14 +90,14 @@ responses = Table(
     Column("owner", String(64)),  # the server that runs it
     Column("created_at", Float(53), nullable=False),
     Column("used_at", Float(53), nullable=False),
-    Column("size_bytes", BigInteger, nullable=False),  # of all that deleting it frees
+    Column("size_bytes", BigInteger, nullable=False),  # bytes that a deletion frees
     Index("responses_by_use", "used_at", "size_bytes"),
-    Index(
-        "responses_by_status", "status", "created_at"
-    ),  # a partial index would import the dialects of all databases
+    # A partial index would be smaller, but would import the dialects of all databases.
+    Index("responses_by_status", "status", "created_at"),
 )
 
-events = Table(  # each row a batch: those numbered first_event to before end_event
+# Each row is a batch with the events from number first_event up to the one before end_event.
+events = Table(
     "events",
     metadata,
     Column("response_id", Name, primary_key=True),
@@ -115,8 +120,8 @@ conversations = Table(
     Index("conversations_by_use", "used_at", "size_bytes"),
 )
 
-# An item of a response that was made in a conversation is there twice, once for each: so each of the two can be
-# deleted, and counted, without asking after the other.
+# An item of a response that was made in a conversation has two rows, one for the response and one
+# for the conversation. Each of the two can therefore be deleted and counted without the other.
 items = Table(
     "items",
     metadata,

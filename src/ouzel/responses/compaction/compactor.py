@@ -1,8 +1,9 @@
-"""With `context_management` a context that has grown past a threshold is summarised before it is answered.
+"""Summarises a context that has grown past the threshold of `context_management`.
 
-Then a `compaction` item comes first in the output. It stands for all that was before but for leading system messages;
-what the user said last is in it word for word, and its pictures stay with it as long as they are there. Nothing is done
-where nothing was said before that.
+The first output item is then a `compaction` item. It replaces the whole earlier conversation,
+except for leading system messages. The item repeats the last user message word for word; the
+images of that message stay beside it while they are in the context. A context without a message
+before the last user message is not summarised.
 """
 
 import dataclasses
@@ -37,7 +38,7 @@ class Compactor:
     async def compacted(
         self, checked_body: CheckedBody, context: Context, *, key_id: str | None, arrival_s: float
     ) -> Context:
-        """Returns the context with its compaction, where the request asks for one and it is time."""
+        """Adds a compaction to the context if the body asks for one and the threshold is passed."""
         if not checked_body.fields.context_management:
             return context
         messages = await self._threads.run_long(
@@ -55,7 +56,10 @@ class Compactor:
     def _messages_to_compact(
         self, checked_body: CheckedBody, context: Context
     ) -> Sequence[InputMessage]:
-        """Returns those of a context past the threshold, without leading system messages; none of any other."""
+        """Returns the messages after the leading system messages if the prompt is too long.
+
+        Returns an empty sequence if the prompt is within the threshold.
+        """
         if not self._is_past_threshold(checked_body, context):
             return ()
         messages = messages_of(
@@ -82,12 +86,14 @@ class Compactor:
 
 
 def _parted(messages: Sequence[InputMessage]) -> tuple[Sequence[InputMessage], str]:
-    """Returns what is to be summarised, and what the user said last: no part of that if it is yet to be answered."""
+    """Returns the messages to summarise and the text of the last user message.
+
+    A last user message without an answer is not among the messages to summarise.
+    """
     users = [position for position, each in enumerate(messages) if each.fields["role"] == "user"]
     if not users:
         return messages, ""
     last = users[-1]
-    is_to_be_answered = last == len(messages) - 1
-    return messages[:last] if is_to_be_answered else messages, without_summary(
-        text_of(messages[last].fields)
-    )
+    last_text = without_summary(text_of(messages[last].fields))
+    has_no_answer = last == len(messages) - 1
+    return (messages[:last] if has_no_answer else messages), last_text

@@ -1,4 +1,8 @@
-"""A model writes a summary: in one go of what fits into its context, else in parts, each with the summary so far."""
+"""Lets a model summarise a conversation.
+
+A conversation that fits into the context of the model is summarised at once. A longer conversation
+is summarised in parts; the prompt of each part begins with the summary of the parts before it.
+"""
 
 import math
 from collections.abc import Callable, Sequence
@@ -21,7 +25,7 @@ from ouzel.responses.request import ResponsesRequest
 from ouzel.wire.fold import fold
 from ouzel.worker_threads import PreparationThreads
 
-_SHARE_OF_SUMMARY = 8  # of the context: one part in so many
+_CONTEXT_PER_SUMMARY = 8  # a summary may have max_model_len / 8 tokens
 
 
 class Summariser:
@@ -41,7 +45,7 @@ class Summariser:
     def _max_tokens(self) -> int:
         max_model_len = self._model.engine.info.max_model_len
         return min(
-            max(max_model_len // _SHARE_OF_SUMMARY, 1),
+            max(max_model_len // _CONTEXT_PER_SUMMARY, 1),
             self._model.max_tokens_limit or max_model_len,
         )
 
@@ -53,16 +57,15 @@ class Summariser:
         arrival_s: float,
         on_generation: Callable[[Generation], None],
     ) -> tuple[str, Usage]:
-        """Returns the summary, and the usage of all its parts together.
+        """Returns the summary and the summed usage of all parts.
 
-        `on_generation` is told of each part's generation as it begins. Raises ContextLengthExceeded for a message that
-        is too long by itself, and InvalidRequest for more than `max_prompts` parts.
+        `on_generation` is called with the generation of each part before the generation begins.
+        Raises ContextLengthExceeded for a message that is too long by itself, and InvalidRequest
+        for more than `max_prompts` parts.
         """
         entries = await self._threads.run_long(partial(_entries_of, messages))
-        summary, usage = (
-            "",
-            Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0),
-        )
+        summary = ""
+        usage = Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         num_parts = num_done = 0
         while num_done < len(entries):
             path = messages[num_done].path
@@ -80,21 +83,23 @@ class Summariser:
         return summary, usage
 
     def _check_num_parts(self, num_parts: float) -> None:
-        """Raises InvalidRequest for too many parts: each part is a prompt of its own."""
+        """Raises InvalidRequest for more than `max_prompts` parts: each part is a prompt."""
         most = self._limits.max_prompts
         if num_parts > most:
             raise InvalidRequest(
-                f"must be summarised in <= {most} parts that fit into max_model_len (max_prompts), given about "
-                f"{math.ceil(num_parts)}",
+                f"must be summarised in <= {most} parts that fit into max_model_len (max_prompts), "
+                f"given about {math.ceil(num_parts)}",
                 field="input",
             )
 
     def _longest_part(
         self, entries: Sequence[str], before: str, arrival_s: float, *, path: str
     ) -> tuple[GenerationRequest, int]:
-        """Returns the request for a summary of as many entries as fit, and their number.
+        """Finds the largest number of entries that fit, by bisection.
 
-        Raises ContextLengthExceeded, with the `path` of the first entry's message, if not even that entry fits.
+        Returns the request for their summary, and their number. `before` is the summary of earlier
+        entries. Raises ContextLengthExceeded if the first entry alone is too long; `path` names
+        its message.
         """
         longest: GenerationRequest | None = None
         num, too_many, attempt = 0, len(entries) + 1, len(entries)
@@ -107,14 +112,14 @@ class Summariser:
             attempt = (num + too_many) // 2
         if longest is None:
             raise ContextLengthExceeded(
-                f"is too long to be summarised: with {self._max_tokens} tokens for the summary it must fit into "
-                f"max_model_len, {self._model.engine.info.max_model_len}",
+                f"is too long to be summarised: with {self._max_tokens} tokens for the summary it "
+                f"must fit into max_model_len, {self._model.engine.info.max_model_len}",
                 field=path,
             )
         return longest, num
 
     def _request(self, prompt_text: str, arrival_s: float) -> GenerationRequest:
-        """Makes one that nobody is shown, and of which all tokens must fit."""
+        """Builds an internal request; prompt and summary must fit into the context of the model."""
         fields = ResponsesRequest(
             model=self._model.names[0],
             input=prompt_text,
@@ -128,7 +133,10 @@ class Summariser:
         return accept(options, prompt, self._model, request_id=new_id("resp"), arrival_s=arrival_s)
 
     async def _write_summary(self, generation: Generation) -> str:
-        """Returns the summary, cut short where it meets its limit."""
+        """Generates the summary; a summary that reaches `max_tokens` is cut there.
+
+        Raises EngineFailed if the model writes nothing.
+        """
         events: list[Event] = []
         async with aclosing(generation.events()) as steps:
             async for new in steps:
@@ -145,7 +153,10 @@ def _entries_of(messages: Sequence[InputMessage]) -> list[str]:
 
 
 def _estimated_num_parts(entries: Sequence[str], num: int) -> float:
-    """Returns about how many parts there will be if the first part has `num` entries, and one more did not fit."""
+    """Estimates the number of parts from the text lengths of the entries.
+
+    The first part has `num` entries, and one entry more did not fit.
+    """
     return sum(map(len, entries)) / max(sum(map(len, entries[: num + 1])), 1)
 
 

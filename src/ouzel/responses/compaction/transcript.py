@@ -1,6 +1,7 @@
-"""A chat becomes one text, for a model that is to read it rather than to go on with it.
+"""Writes a chat as one text, which a model reads and summarises instead of continuing it.
 
-So it works with every chat template: whatever the roles, the calls and their order, they are words of one message.
+One text works with every chat template: a template may refuse some roles, tool calls or orders of
+messages, but it cannot refuse words in a user message.
 """
 
 from collections.abc import Sequence
@@ -10,9 +11,10 @@ from ouzel.responses.item_fields import Message
 from ouzel.responses.items.message_content import text_of
 
 _INSTRUCTION = (
-    "Summarise the conversation above for somebody who has to go on with it, and who will read your summary instead. "
-    "Say what the user wants and has decided, what the assistant has answered and done, what was called and what came "
-    "of it, and what is still open. Keep names, numbers and other facts exactly. Leave reasoning and courtesies out. "
+    "Summarise the conversation above for somebody who has to go on with it, and who will read "
+    "your summary instead. Say what the user wants and has decided, what the assistant has "
+    "answered and done, what was called and what came of it, and what is still open. Keep names, "
+    "numbers and other facts exactly. Leave reasoning and courtesies out. "
     "Write in the language of the conversation. Write the summary only."
 )
 _BEFORE = "<summary_of_what_was_before>\n{summary}\n</summary_of_what_was_before>\n\n"
@@ -21,7 +23,10 @@ _WITH_BEFORE = " What was before is part of the conversation: the summary is of 
 
 
 def summary_prompt(entries: Sequence[str], before: str) -> str:
-    """`before` is the summary of what precedes the entries; empty where nothing does."""
+    """Returns the prompt that asks for a summary of the entries.
+
+    `before` is the summary of earlier entries; it is empty if the entries are the first.
+    """
     conversation = _CONVERSATION.format(entries="\n\n".join(entries))
     if not before:
         return conversation + _INSTRUCTION
@@ -29,17 +34,13 @@ def summary_prompt(entries: Sequence[str], before: str) -> str:
 
 
 def entry_of(message: Message) -> str:
-    """Returns what one message of a chat says, without what an assistant has thought."""
+    """Writes one chat message as text: role, text and tool calls, but no reasoning."""
     text = text_of(message)
     if message["role"] == "tool":
         return f"[result of {message['name']}]\n{text}"
     parts = [f"[{message['role']}]\n{text}"] if text else []
-    return "\n".join(
-        [
-            *parts,
-            *(_call_entry(call) for call in cast(list[Message], message.get("tool_calls", []))),
-        ]
-    )
+    calls = cast(list[Message], message.get("tool_calls", []))
+    return "\n".join([*parts, *map(_call_entry, calls)])
 
 
 def _call_entry(call: Message) -> str:

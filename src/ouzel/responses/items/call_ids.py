@@ -1,6 +1,7 @@
-"""Clients may leave out call ids, as OpenVINO Model Server lets them: which call is meant is seen from the items.
+"""Fills in call ids that clients leave out, as clients of OpenVINO Model Server may do.
 
-A call without a `call_id` goes by its `id`; an output without one is of the oldest call of its kind that has none yet.
+A call without a `call_id` gets its `id`. An output without a `call_id` gets the `call_id` of the
+oldest call of its type that has no output yet.
 """
 
 from collections.abc import Iterable
@@ -11,11 +12,10 @@ Fields = dict[str, object]
 
 
 def with_call_ids(items: Iterable[Fields]) -> list[Fields]:
-    """Returns the items complete, where they can be. They have not been checked yet."""
+    """Returns the items with call ids where an id can be found; the items are not yet checked."""
     complete: list[Fields] = []
-    unanswered: dict[str, dict[str, None]] = {
-        kind: {} for kind in CALL_TYPES
-    }  # call ids, the oldest first
+    # Type of a call -> ids of the calls without an output, the oldest first.
+    unanswered: dict[str, dict[str, None]] = {kind: {} for kind in CALL_TYPES}
     for item in items:
         call_id, kind = item.get("call_id"), item.get("type")
         if kind in CALL_TYPES:

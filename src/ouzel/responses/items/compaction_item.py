@@ -1,8 +1,11 @@
-"""A compaction item stands for what was said before: it holds the summary that a model has written of it.
+"""A compaction item replaces an earlier part of a conversation by a summary.
 
-There are two, told apart by how their text is packed. That of POST /responses/compact (`SUMMARY`) is a summary, and
-comes beside what the user has said. That of a response with `context_management` (`CONTEXT`) is all that the model is
-shown of what stands before it, but for leading system messages: a summary, and what the user said last.
+There are two kinds, and the mark of the packed text tells them apart (`packed_text`):
+
+-   `SUMMARY`, made by POST /responses/compact, is a summary; the client keeps the user messages
+    beside it.
+-   `CONTEXT`, made by a response with `context_management`, replaces everything before it except
+    leading system messages: a summary and the text of the last user message.
 """
 
 import msgspec
@@ -17,12 +20,15 @@ class CompactionItem(msgspec.Struct, frozen=True, tag_field="type", tag="compact
 
 
 def text_for_model(summary: str, last_text: str = "") -> str:
-    """Returns what a user's message says instead of all that was said before, and what the user said last."""
+    """Returns the text of the user message that replaces a conversation.
+
+    The text has the summary, and after it `last_text`, the text of the last user message.
+    """
     text = _TEXT_FOR_MODEL.format(summary=summary)
     return f"{text}\n\n{last_text}" if last_text else text
 
 
 def without_summary(text: str) -> str:
-    """Returns the user's own words in a text that `text_for_model` may have made, or any other text as it is."""
+    """Removes the summary that `text_for_model` puts first; other texts are returned unchanged."""
     _, end, last_text = text.rpartition(_END)
     return last_text.removeprefix("\n\n") if end else text

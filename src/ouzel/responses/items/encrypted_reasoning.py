@@ -1,4 +1,7 @@
-"""What was kept without encrypted reasoning is shown with it to who asks for it: it is the same text once more."""
+"""Adds `encrypted_content` to stored reasoning items for clients that ask for it.
+
+The store has the plain text only; `encrypted_content` is the same text, packed (`packed_text`).
+"""
 
 import msgspec
 
@@ -9,7 +12,10 @@ _REASONING = b'"type":"reasoning"'
 
 
 def with_encrypted_reasoning(body: bytes) -> bytes:
-    """Expects an item, a response, or an event of a response as the store keeps them."""
+    """Adds `encrypted_content` to the reasoning items in the stored JSON `body`.
+
+    `body` is an item, a response, or an event of a response.
+    """
     if _REASONING not in body:
         return body
     value = msgspec.json.decode(body, type=Message)
@@ -29,7 +35,7 @@ def _encrypt(value: object) -> None:
 
 
 def _text_of(item: Message) -> str:
-    """Returns what the model is shown of it."""
+    """Returns the text of a reasoning item that the model reads."""
     parts = item.get("content") or item["summary"]
     assert isinstance(parts, list)
     return "\n".join(part["text"] for part in parts)

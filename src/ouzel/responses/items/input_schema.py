@@ -1,4 +1,4 @@
-"""The OpenAPI document says this of the input of a response, in JSON Schema; `input_items` checks it."""
+"""Defines the JSON Schema of the field `input` in the OpenAPI document; `input_items` checks it."""
 
 from typing import Annotated
 
@@ -23,13 +23,13 @@ _STRING: dict[str, object] = {"type": "string"}
 _PICTURE_URL = {
     "type": "string",
     "minLength": 1,
-    "description": "A chat's object with `url` and `detail` does too.",
+    "description": "An object with `url` and `detail`, as in a chat, is accepted too.",
 }
 _PICTURE = {
     **_object(
         "input_image", ("image_url",), image_url=_PICTURE_URL, detail={"enum": [*DETAILS, None]}
     ),
-    "description": "For a model that sees.",
+    "description": "Only for a model that reads images.",
 }
 _FILE = {
     **_object(
@@ -42,11 +42,11 @@ _FILE = {
         },
         filename={
             "type": ["string", "null"],
-            "description": "Not used: the file tells what it is.",
+            "description": "Not used: the file itself tells its format.",
         },
         detail={"enum": [*DETAILS, None]},
     ),
-    "description": "A PDF, for a model that sees: its pages are pictures.",
+    "description": "A PDF, only for a model that reads images: each page becomes an image.",
 }
 _OUTPUT_PARTS = {
     "type": "array",
@@ -117,8 +117,9 @@ Items = list[Annotated[object, Meta(extra_json_schema={"anyOf": _ITEMS})]]
 Input = Annotated[
     object,
     Meta(
-        description="A text, or a list of items: messages, function calls and their outputs, reasoning; "
-        "may be empty or left out where something is continued.",
+        description="A text, or a list of items: messages, function calls and their outputs, "
+        "reasoning. May be empty or left out in a request that continues a response or a "
+        "conversation.",
         extra_json_schema={
             "anyOf": [
                 {"type": "string", "minLength": 1},

@@ -1,4 +1,7 @@
-"""The tools of a response are listed as their client has them; those of unknown types are shown again as they came."""
+"""The field `tools` of a response: its schema, its decoding, and its form in the response object.
+
+Tools of unknown types are accepted, left out of the prompt, and repeated as the client sent them.
+"""
 
 from collections.abc import Mapping
 from typing import Annotated
@@ -58,7 +61,8 @@ ListedTools = Annotated[
     list[JsonObject],
     Meta(
         max_length=MAX_TOOLS,
-        description="Tools that the model may call: functions, custom tools with a text, namespaces of both.",
+        description="Tools that the model may call: functions, custom tools with a text, "
+        "namespaces of both.",
         extra_json_schema={"items": {"anyOf": [_FUNCTION, _CUSTOM, _NAMESPACE, _OTHER]}},
     ),
 ]
@@ -69,7 +73,7 @@ class _Tools(msgspec.Struct):
 
 
 def decode_tools(tools: list[JsonObject]) -> list[ListedTool]:
-    """Returns of a tool of an unknown type nothing but that. Raises InvalidRequest."""
+    """Decodes the tools; a tool of an unknown type keeps its type only. Raises InvalidRequest."""
     return decode_object({"tools": [_as_far_as_known(tool) for tool in tools]}, _Tools).tools
 
 
@@ -79,28 +83,27 @@ def _as_far_as_known(tool: JsonObject) -> Mapping[str, object]:
 
 
 def shown_tool(tool: JsonObject) -> JsonObject:
-    """Returns the tool as it was sent; a function, or a custom tool, in the form of the Responses API.
+    """Returns the tool as the response object repeats it.
 
-    A tool of an unknown type is marked as left out: its client sees that nothing has run it.
+    A function or custom tool in the form of the chat API is converted to the form of the Responses
+    API. A tool of an unknown type gets `left_out`, so that its client sees that it was not used.
     """
     kind = str(tool["type"])
     if kind not in ListedTool.known_types:
         return {**tool, "left_out": True}
     nested = tool.get(kind)
-    fields = (
-        {"type": kind, **nested}
-        if kind in ("function", "custom") and isinstance(nested, dict)
-        else tool
-    )
+    fields = tool
+    if kind in ("function", "custom") and isinstance(nested, dict):
+        fields = {"type": kind, **nested}
     if kind != "function":
-        return (
-            {**fields, "format": _shown_format(fields["format"])} if "format" in fields else fields
-        )
+        if "format" not in fields:
+            return fields
+        return {**fields, "format": _shown_format(fields["format"])}
     own = {"type": kind, "name": None, "description": None, "parameters": None, **fields}
     return {**own, "strict": own.get("strict") or False}
 
 
 def _shown_format(format: object) -> object:
-    """Returns the grammar's fields beside `type`; in the form of a chat they stand in an object."""
+    """Moves the fields of a grammar beside `type`; the chat API has them in an inner object."""
     grammar = format.get("grammar") if isinstance(format, dict) else None
     return {"type": "grammar", **grammar} if isinstance(grammar, dict) else format

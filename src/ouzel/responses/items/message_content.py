@@ -1,4 +1,4 @@
-"""What a message says: a text, or parts, which are texts, pictures and documents."""
+"""Reads and joins the content of messages: a text, or parts (texts, images and documents)."""
 
 from collections.abc import Sequence
 from typing import assert_never
@@ -6,13 +6,14 @@ from typing import assert_never
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.item_fields import Message
 
-_PICTURE, _DOCUMENT = "[picture]", "[document]"  # in a text that tells of one
+# These words stand for an image or a document in a text.
+_PICTURE, _DOCUMENT = "[picture]", "[document]"
 
 Part = Message | MediaPart | DocumentPart
 
 
 def text_of(message: Message) -> str:
-    """Returns all texts of its content, each on lines of its own, and tells where pictures and documents are."""
+    """Joins the texts of the content by line breaks; a word stands for each image or document."""
     return "\n".join(_text(part) for part in _parts(message))
 
 
@@ -21,12 +22,12 @@ def media_of(message: Message) -> list[MediaPart | DocumentPart]:
 
 
 def with_media(text: str, media: Sequence[MediaPart | DocumentPart]) -> object:
-    """Returns the content that says both."""
+    """Returns a content with the text and the media."""
     return [{"type": "text", "text": text}, *media] if media else text
 
 
 def joined_content(messages: Sequence[Message]) -> object:
-    """Returns what several messages say, with an empty line between them."""
+    """Joins the contents of several messages, with an empty line between them."""
     if not any(media_of(message) for message in messages):
         return "\n\n".join(map(text_of, messages))
     parts = _parts(messages[0])

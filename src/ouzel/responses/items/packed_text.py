@@ -1,9 +1,9 @@
-"""Texts that clients hold for us, in what OpenAI calls encrypted content and Anthropic a signature.
+"""Packs texts that clients store and send back: encrypted content (OpenAI), signatures (Anthropic).
 
     mark + base64url(digest ‖ text in UTF-8)
 
-Here it is not encrypted: clients hold the text and may read it, as they may write any other message of their input. The
-digest finds what was cut, altered or made elsewhere.
+The text is not encrypted: clients may read it, just as they may write any message of their input.
+The digest detects a text that was cut or altered, or that another server packed.
 """
 
 import hashlib
@@ -16,8 +16,10 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    mark: str  # with the version
-    person: bytes  # of the digest, so that nothing is taken for what it is not
+    """Defines a format of packed texts; no text is valid in two formats."""
+
+    mark: str  # the prefix of packed texts, with the version of the format
+    person: bytes  # BLAKE2 personalization of the digest, different for each format
 
     def pack(self, text: str) -> str:
         encoded = text.encode()
@@ -25,7 +27,7 @@ class Packing:
         return self.mark + urlsafe_b64encode(digest + encoded).decode()
 
     def unpack(self, content: str) -> str | None:
-        """Returns None for what `pack` has not made."""
+        """Returns the text of a packed content, None for any other content."""
         try:
             packed = b64decode(content.removeprefix(self.mark), altchars=b"-_", validate=True)
             text = packed[_DIGEST_BYTES:].decode()

@@ -1,4 +1,4 @@
-"""A kept response that nobody makes any more, or that another server makes, is ended here."""
+"""Ends a stored response that no server makes any more, or that another server makes."""
 
 from collections.abc import Callable, Iterator
 
@@ -15,14 +15,18 @@ _encode = msgspec.json.Encoder().encode
 
 
 async def cancel_stored(store: Store, stored: StoredResponse) -> ResponseObject | None:
-    """Returns how the response has ended, which may be otherwise, or None where it has been deleted meanwhile."""
+    """Cancels a stored response.
+
+    Returns the ended response; its status is another one if it ended before. Returns None if the
+    response was deleted in the meantime.
+    """
     return await _end(store, stored, ResponseBuilder.cancel)
 
 
 async def fail_stored(
     store: Store, stored: StoredResponse, error: ResponseError
 ) -> ResponseObject | None:
-    """Returns how the response has ended, which may be otherwise, or None where it has been deleted meanwhile."""
+    """Fails a stored response; returns the same as `cancel_stored`."""
     return await _end(store, stored, lambda builder: builder.fail(error))
 
 
@@ -31,6 +35,7 @@ async def _end(
     stored: StoredResponse,
     last_events: Callable[[ResponseBuilder], Iterator[ResponseEvent]],
 ) -> ResponseObject | None:
+    """Writes the last events; tries again as long as another server adds events in between."""
     current: StoredResponse | None = stored
     while current is not None and not current.status.is_final:
         builder = ResponseBuilder.resumed(shown_response(current), current.num_events)

@@ -1,6 +1,6 @@
-"""Responses that are not kept are remembered while a client stays connected, so that it can go on from them.
+"""Remembers responses that the store does not have while their client stays connected.
 
-Each client has its own, and all of them together are bounded.
+The client can continue these responses. The memory of each client and of all clients is limited.
 """
 
 from collections import OrderedDict
@@ -17,25 +17,27 @@ from ouzel.responses.response_object import ResponseObject
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """A history is the whole conversation up to the end of a response."""
+    """Holds the whole conversation up to the end of a response."""
 
-    items: Sequence[Message]  # shared with what came before
+    items: Sequence[Message]  # items are shared with the histories of earlier responses
     num_bytes: int
 
 
 class RecentHistories:
-    """Those of all clients. The oldest is forgotten first, whosever it is; the newest is kept however long it is."""
+    """Limits the bytes of the histories of all clients together.
+
+    The oldest history of any client is forgotten first. The newest one stays, however long it is.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._num_bytes = 0
-        self._owners: OrderedDict[str, RecentResponses] = (
-            OrderedDict()
-        )  # by response id, oldest first
+        # Response id -> the memory of its client, oldest first.
+        self._owners: OrderedDict[str, RecentResponses] = OrderedDict()
 
     @contextmanager
     def of_a_client(self, *, max_responses: int, max_bytes: int) -> Iterator["RecentResponses"]:
-        """Yields those of a client, which are forgotten when it leaves."""
+        """Yields the memory of a new client; it is forgotten at the end of the block."""
         recent = RecentResponses(self, max_responses=max_responses, max_bytes=max_bytes)
         try:
             yield recent
@@ -55,7 +57,10 @@ class RecentHistories:
 
 
 class RecentResponses:
-    """Only a client's newest are remembered, the very last one however long it is, where others leave the room."""
+    """Remembers the newest responses of one client, within a number and a number of bytes.
+
+    The last response stays, however long it is, unless `RecentHistories` forgets it.
+    """
 
     def __init__(self, histories: RecentHistories, *, max_responses: int, max_bytes: int) -> None:
         self._of_all = histories
@@ -78,14 +83,11 @@ class RecentResponses:
         input_items: Sequence[InputItem],
         num_input_bytes: int,
     ) -> None:
-        """The response was made from `earlier` and `input_items`."""
+        """Adds a response that was made from `earlier` and `input_items`."""
         output = msgspec.json.encode(response.output)
         before = self._histories.get(response.previous_response_id or "")
-        num_bytes = (
-            num_input_bytes
-            + len(output)
-            + (_num_bytes(earlier) if before is None else before.num_bytes)
-        )
+        num_earlier_bytes = _num_bytes(earlier) if before is None else before.num_bytes
+        num_bytes = num_input_bytes + len(output) + num_earlier_bytes
         items = [
             *(item.fields for item in (*earlier, *input_items)),
             *msgspec.json.decode(output, type=list[Message]),

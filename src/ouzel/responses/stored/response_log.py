@@ -1,4 +1,7 @@
-"""A response in the background has a log line at its end, for that of its request was written long before."""
+"""Writes the log line and the trace span of a response in the background when it ends.
+
+The log line of its request is written when the response begins, long before the end.
+"""
 
 import logging
 import time
@@ -11,26 +14,24 @@ logger = logging.getLogger(__name__)
 
 
 def begin_span() -> None:
-    """Gives the task that makes the response a span of its own, where its request is traced."""
-    of_request = span_in_scope.get()
-    if of_request is not None:
-        span_in_scope.set(of_request.child("response", start_s=time.perf_counter()))
+    """Begins a span for the task that makes the response, if its request is traced."""
+    request_span = span_in_scope.get()
+    if request_span is not None:
+        span_in_scope.set(request_span.child("response", start_s=time.perf_counter()))
 
 
 def log_end(response: ResponseObject, generation: Generation, error: BaseException | None) -> None:
-    """Logs what the edge logs of a request, and ends what `begin_span` has begun."""
+    """Logs status, usage and error of a response, and ends the span of `begin_span`."""
     usage, finish = generation.usage(), ",".join(generation.finish_reasons)
     error_name = None if error is None else type(error).__name__
     logger.info(
         "response %s %s prompt_tokens=%d completion_tokens=%d finish=%s error=%s",
-        *(
-            response.id,
-            response.status,
-            usage.prompt_tokens,
-            usage.completion_tokens,
-            finish,
-            error_name,
-        ),
+        response.id,
+        response.status,
+        usage.prompt_tokens,
+        usage.completion_tokens,
+        finish,
+        error_name,
         extra=facts(
             response_id=response.id,
             status=response.status,
