@@ -203,7 +203,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat(LOOK, file(NO_PDF)),
         "messages[0].content[1].file.file_data",
-        "must be a PDF, which its 8",
+        "must be a PDF, given 8",
     ),
     "no file": (
         CHATS,
@@ -227,7 +227,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat({"type": "file", "file": {"file_id": "file-1"}}),
         "messages[0].content[0].file.file_id",
-        'must not be given: this server keeps no files, given "file-1"',
+        'must not be given: this server stores no files, given "file-1"',
     ),
     "an id of responses": (
         RESPONSES,
@@ -263,7 +263,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat(file(base64_of(coloured(1, (14_400, 10))))),
         "messages[0].content[0].file.file_data",
-        "has a page that is no picture for this model: the aspect ratio must be <= 200, given 3072x2",
+        "has a page that this model cannot take: the aspect ratio must be <= 200, given 3072x2",
     ),
 }
 

@@ -122,7 +122,7 @@ def test_token_ids_of_another_tokenizer_are_said_once(caplog: pytest.LogCaptureF
         for _ in range(2):
             vectors(http, input=[[97] * 4 + [200, 201] + [97] * 4, [97] * 9])
     assert [message[:50] for message in caplog.messages] == [
-        "an input of token ids is no text of this model's t"
+        "an input of token ids does not match this model's "
     ]
 
 

@@ -98,7 +98,7 @@ def test_pairs_have_scores(
         (
             "/v1/rerank",
             {"query": "a", "documents": ["b"], "instruction": "x"},
-            "instruction: this model takes no instruction, only pairs of texts",
+            "instruction: this model takes only pairs of texts, without an instruction",
         ),
         (
             "/v1/score",
@@ -340,5 +340,5 @@ def test_clients_may_write_the_prompt_of_qwen3_reranker_around_their_texts(tmp_p
     assert answer["usage"]["prompt_tokens"] == 3 * 179 + 201
     assert (
         refused["message"]
-        == "instruction: the query has the prompt of the model around it, with an instruction"
+        == "instruction: the query already contains the model's prompt with an instruction"
     )

@@ -11,7 +11,7 @@ import pytest
 from ouzel.parsers.base import Family
 from ouzel.parsers.registry import FAMILIES, PLAIN, OutputFormat
 from ouzel.parsers.response_template import read_response_template
-from ouzel.parsers.templated_parser import templated_family
+from ouzel.parsers.templated_parser import make_templated_family
 from tests.api.requests import Json, chat, events_of
 from tests.api.serving import CHAT_TEMPLATE, running_server
 
@@ -201,6 +201,6 @@ def test_what_cannot_be_kept_is_refused(granite: httpx.Client) -> None:
 
 def family_of_patterns() -> Family:
     fields = {"thinking": {"open_pattern": r"<think.*?>", "close": "</think>"}, "content": {}}
-    return templated_family(
+    return make_templated_family(
         read_response_template({"fields": fields, "start_anchor": "<|im_start|>assistant"})
     )

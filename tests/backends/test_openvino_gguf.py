@@ -297,5 +297,7 @@ def test_experts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 16)
     assert len(list(GgufCheckpoint([tmp_path / "model.gguf"]).names())) == 16
     monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 15)
-    with pytest.raises(ModelLoadError, match="must have <= 15 matrices, those of experts included"):
+    with pytest.raises(
+        ModelLoadError, match="must have <= 15 matrices, including matrices of experts"
+    ):
         GgufCheckpoint([tmp_path / "model.gguf"])

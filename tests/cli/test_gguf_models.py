@@ -109,7 +109,7 @@ def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(
 
 def test_a_cache_that_cannot_be_written_is_told(model: Path, tmp_path: Path) -> None:
     (tmp_path / "cache").write_text("a file")
-    with pytest.raises(ModelLoadError, match=r"its tokenizer cannot be kept in .*--cache-dir"):
+    with pytest.raises(ModelLoadError, match=r"its tokenizer cannot be stored in .*--cache-dir"):
         locate_model(str(model), str(tmp_path / "cache"))
 
 

@@ -14,7 +14,7 @@ from ouzel.parsers.base import Family, ReasoningStage
 from ouzel.parsers.families.gpt_oss import GPT_OSS
 from ouzel.parsers.registry import FAMILIES, OutputFormat
 from ouzel.parsers.response_template import read_response_template
-from ouzel.parsers.templated_parser import templated_family
+from ouzel.parsers.templated_parser import make_templated_family
 from ouzel.types.engine_request import Grammar
 from ouzel.types.tools import FunctionTool
 from tests.grammar.runs import accepts, started_from
@@ -147,7 +147,7 @@ HARMONY_ENDS = [
     (f"{HARMONY}{FINAL}It", ReasoningStage.OVER),
     (f"{HARMONY}{ANALYSIS}hm<|end|><|channel|>commentary<|message|>", ReasoningStage.OVER),
 ]
-DESCRIBED = templated_family(
+DESCRIBED = make_templated_family(
     read_response_template(
         {
             "start_anchor": "<bot>",

@@ -10,7 +10,7 @@ from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import read_gguf
-from ouzel.gguf.model_directory import small_files
+from ouzel.gguf.model_directory import make_small_files
 from tests.gguf.writer import RawTensor, Value, gguf_bytes
 
 F32 = 0
@@ -62,7 +62,7 @@ def test_tokens_without_rows_in_the_embedding_are_refused(
         rf"must name <= 2 tokens for each of the 8 rows of token_embd.weight, found {num_tokens}$"
     )
     with pytest.raises(ModelLoadError, match="tokenizer.ggml.model" if is_read else too_many):
-        small_files(read_gguf([path]))
+        make_small_files(read_gguf([path]))
 
 
 @pytest.fixture
@@ -188,7 +188,7 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         (
             "llama",
             {"attention.value_length": 8},
-            "attention.value_length must be 16, as of keys, found 8",
+            "attention.value_length must be 16, the length of keys, found 8",
         ),
         ("llama", {"block_count": "two"}, 'llama.block_count must be an integer, found "two"'),
         ("llama", {"block_count": 1025}, "llama.block_count must be 1 to 1024, found 1025"),
@@ -202,12 +202,12 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         (
             "qwen35",
             DELTA | {"ssm.time_step_rank": 3},
-            "must be a multiple of ssm.group_count 2, the heads of keys, found 3",
+            "must be a multiple of ssm.group_count 2, the number of key heads, found 3",
         ),
         (
             "qwen35",
             DELTA | {"ssm.state_size": 2**20},
-            "must give heads of <= 262144 dimensions in all, found 64 and 1048576",
+            "must give heads of <= 262144 dimensions in total, found 64 and 1048576",
         ),
         (
             "lfm2",

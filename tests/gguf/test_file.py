@@ -78,7 +78,7 @@ def entry(key: str, kind: int, content: bytes) -> bytes:
                 | {"a": Raw(struct.pack("<Ii", 5, 1) + string("a") + struct.pack("<Ii", 5, 2))},
                 counts=(0, 5),
             ),
-            '"a" is in the metadata twice',
+            'the metadata has the key "a" twice',
         ),
         (
             gguf_bytes(METADATA | {"general.alignment": 12}),
@@ -87,8 +87,14 @@ def entry(key: str, kind: int, content: bytes) -> bytes:
         (gguf_bytes(METADATA, [RawTensor("t", (), F32, b"")]), "1 to 4 dimensions, found 0"),
         (gguf_bytes(METADATA, [RawTensor("t", (1,) * 5, F32, b"")]), "1 to 4 dimensions, found 5"),
         (gguf_bytes(METADATA, [RawTensor("t", (4,), 77, b"")]), "unknown block type 77"),
-        (gguf_bytes(METADATA, [RawTensor("t", (2, 33), Q8_0, b"")]), "no whole blocks of Q8_0"),
-        (gguf_bytes(METADATA, [RawTensor("t", (0, 32), Q8_0, b"")]), "no whole blocks of Q8_0"),
+        (
+            gguf_bytes(METADATA, [RawTensor("t", (2, 33), Q8_0, b"")]),
+            "must consist of whole blocks of Q8_0",
+        ),
+        (
+            gguf_bytes(METADATA, [RawTensor("t", (0, 32), Q8_0, b"")]),
+            "must consist of whole blocks of Q8_0",
+        ),
         (
             gguf_bytes(METADATA, [RawTensor("t", (2**40, 2**20), F32, b"")]),
             "is truncated: it ends at byte",
@@ -97,7 +103,7 @@ def entry(key: str, kind: int, content: bytes) -> bytes:
             gguf_bytes(METADATA, [RawTensor("t", (4,), F32, bytes(16), offset=32)]),
             "must begin at byte 0",
         ),
-        (gguf_bytes(METADATA, [VECTOR, VECTOR]), "is there twice"),
+        (gguf_bytes(METADATA, [VECTOR, VECTOR]), "is in the file twice"),
         (gguf_bytes(METADATA, [VECTOR])[:-20], "is truncated: it ends at byte"),
         (gguf_bytes(METADATA | {"split.count": 2}, [VECTOR]), "split.count must be 1"),
         (

@@ -13,8 +13,8 @@ from ouzel.demo import MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import read_gguf
 from ouzel.gguf.metadata import Metadata, Value
-from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, pre_tokenizer_json
-from ouzel.gguf.tokenizer import tokenizer_files
+from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, make_pre_tokenizer
+from ouzel.gguf.tokenizer import make_tokenizer_files
 from ouzel.gguf.vocabulary import CONTROL, UNKNOWN
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 
@@ -23,7 +23,7 @@ SENTENCEPIECE = ("with_space", "with_symbols")
 
 
 def directory_of(metadata: Metadata, directory: Path) -> Path:
-    for name, content in tokenizer_files(metadata).items():
+    for name, content in make_tokenizer_files(metadata).items():
         (directory / name).write_text(json.dumps(content))
     return directory
 
@@ -66,9 +66,9 @@ def test_pieces_are_those_of_sentencepiece(name: str, tmp_path: Path) -> None:
 def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
     """gemma4 has merges in the place of scores, and no type for the unknown token."""
     scored = read_gguf([GOLDEN / "with_symbols.gguf"]).metadata
-    merges: list[list[str]] = json.loads(json.dumps(tokenizer_files(scored)))["tokenizer.json"][
-        "model"
-    ]["merges"]
+    merges: list[list[str]] = json.loads(json.dumps(make_tokenizer_files(scored)))[
+        "tokenizer.json"
+    ]["model"]["merges"]
     types = scored.integers("tokenizer.ggml.token_type", len(scored.texts("tokenizer.ggml.tokens")))
     unknown = types.index(UNKNOWN)
     types[unknown] = CONTROL
@@ -110,9 +110,9 @@ def test_control_tokens_are_found_in_a_text(name: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", sorted(PRE_TOKENIZERS))
 def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
     original = json.loads((MODEL_DIRECTORY / "tokenizer.json").read_text())["model"]
-    content = tokenizer_files(byte_level(original["vocab"], original["merges"], {"pre": name}))[
-        "tokenizer.json"
-    ]
+    content = make_tokenizer_files(
+        byte_level(original["vocab"], original["merges"], {"pre": name})
+    )["tokenizer.json"]
     tokenizer = tokenizers.Tokenizer.from_str(json.dumps(content))
     for text in golden_ids("with_space"):
         expected = unicodedata.normalize("NFC", text) if PRE_TOKENIZERS[name].normalises else text
@@ -138,7 +138,7 @@ def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
     ],
 )
 def test_texts_are_cut_as_the_name_says(name: str, text: str, pieces: list[str]) -> None:
-    content = json.dumps(pre_tokenizer_json(PRE_TOKENIZERS[name]) | {"type": "Sequence"})
+    content = json.dumps(make_pre_tokenizer(PRE_TOKENIZERS[name]) | {"type": "Sequence"})
     tokenizer = tokenizers.Tokenizer.from_str(
         json.dumps(
             {
@@ -178,7 +178,7 @@ def byte_level(
         ),
         ({"tokens": ["a", "b", "a"]}, 'tokens must differ and not be empty, found "a" at 2'),
         ({"tokens": ["a", ""]}, 'tokens must differ and not be empty, found "" at 1'),
-        ({"tokens": []}, "tokens must name tokens, found none that is used"),
+        ({"tokens": []}, "tokens must name tokens, but none is in use"),
         ({"merges": ["a c"]}, 'merges must merge tokens, found "a c"'),
         ({"merges": ["ab"]}, 'merges must merge tokens, found "ab"'),
         ({"merges": 1}, "merges must be a list of strings, found 1"),
@@ -194,17 +194,17 @@ def byte_level(
 )
 def test_what_cannot_be_is_refused_by_name(further: dict[str, Value], message: str) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(message)):
-        tokenizer_files(byte_level({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], further))
+        make_tokenizer_files(byte_level({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], further))
 
 
 def test_pieces_that_merge_in_too_many_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     tokens = ["a" * count for count in range(1, 9)]  # 28 pairs of them are another
     further: dict[str, Value] = {"model": "llama", "tokens": tokens, "scores": np.zeros(8)}
     monkeypatch.setattr("ouzel.gguf.sentencepiece.MAX_MERGES", 28)
-    assert tokenizer_files(byte_level({}, [], further))
+    assert make_tokenizer_files(byte_level({}, [], further))
     monkeypatch.setattr("ouzel.gguf.sentencepiece.MAX_MERGES", 27)
     with pytest.raises(ModelLoadError, match="can be merged in more than 27 ways"):
-        tokenizer_files(byte_level({}, [], further))
+        make_tokenizer_files(byte_level({}, [], further))
 
 
 def test_chat_templates_of_several_names_stay_apart() -> None:
@@ -215,7 +215,7 @@ def test_chat_templates_of_several_names_stay_apart() -> None:
     }
     tokenizer: dict[str, Value] = {"tokenizer.ggml.model": "gpt2", "tokenizer.ggml.tokens": ["a"]}
     metadata = Metadata({**tokenizer, "tokenizer.ggml.merges": [], **templates}, "model.gguf")
-    assert tokenizer_files(metadata)["tokenizer_config.json"]["chat_template"] == [
+    assert make_tokenizer_files(metadata)["tokenizer_config.json"]["chat_template"] == [
         {"name": "default", "template": "one"},
         {"name": "tool_use", "template": "two"},
     ]

@@ -133,8 +133,8 @@ def test_the_log_says_how_it_was_decided_whether_a_model_reasons(
     assert caplog.messages == [
         "reasoning is read as hermes: the chat template has its marks",
         "reasoning is read as hermes: the tokenizer or a rendered chat has its marks",
-        "no reasoning is read: neither the chat template nor the tokenizer has a mark of it (<think>); "
-        "--reasoning-parser NAME reads it all the same",
+        "no reasoning is read: neither the chat template nor the tokenizer has one of its marks "
+        "(<think>); use --reasoning-parser NAME to read it anyway",
     ]
 
 

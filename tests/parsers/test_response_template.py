@@ -182,12 +182,15 @@ REFUSED: dict[str, tuple[object, str]] = {
     "no mark of several": (template(content={"close": []}), "content: close is empty"),
     "a mark that is a text and a pattern": (
         calls(open_pattern="<call>"),
-        "tool_calls: open has both",
+        "tool_calls: open must be texts or a pattern",
     ),
-    "a field of no answer": (template(citations={}), "field 'citations' has no place in an answer"),
+    "a field of no answer": (
+        template(citations={}),
+        "field 'citations' is not a field of an answer",
+    ),
     "reasoning twice": (
         template(thinking=THINKING, reasoning=THINKING),
-        "field 'reasoning' has no place",
+        "field 'reasoning' is not a field",
     ),
     "reasoning without a mark": (
         template(thinking={"close": "</think>"}),
@@ -217,16 +220,19 @@ REFUSED: dict[str, tuple[object, str]] = {
         calls(content_args={"string_delims": [["'", "'"]]}),
         "tool_calls: string_delims of json",
     ),
-    "calls as they are": (calls(transform=None), "tool_calls: transform tells no function's name"),
+    "calls as they are": (
+        calls(transform=None),
+        "tool_calls: transform must give a function's name",
+    ),
     "a function elsewhere": (
         calls(transform={"type": "function", "function": "{content.function}"}),
-        "transform tells no function",
+        "transform must give a function",
     ),
     "a name that is none": (
         calls(transform={"type": "function", "function": {"name": "", "arguments": "{content}"}}),
-        "transform tells no function",
+        "transform must give a function",
     ),
-    "a name that nothing gives": (calls(transform=NAMED), "transform tells no function"),
+    "a name that nothing gives": (calls(transform=NAMED), "transform must give a function"),
     "an open pattern of two kinds": (
         template(thinking={"open_pattern": "(?:^|<think>)", "close": "</think>"}),
         "thinking: open: pattern",

@@ -8,7 +8,7 @@ import pytest
 from ouzel.parsers.base import Calls, Family, Format, Parser
 from ouzel.parsers.registry import OutputFormat
 from ouzel.parsers.response_template import read_response_template
-from ouzel.parsers.templated_parser import TemplatedParser, templated_family
+from ouzel.parsers.templated_parser import TemplatedParser, make_templated_family
 from ouzel.types.step_output import FinishReason
 from ouzel.types.tools import FunctionTool
 from tests.grammar.runs import random_walk, started
@@ -346,7 +346,7 @@ def forced(calls: Calls) -> Format:
 
 
 def family(template: object) -> Family:
-    return templated_family(read_response_template(template))
+    return make_templated_family(read_response_template(template))
 
 
 @pytest.mark.parametrize("template", TEMPLATES.values(), ids=TEMPLATES)

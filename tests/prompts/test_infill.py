@@ -52,7 +52,7 @@ def test_a_layout(family: str, prefix: str | list[int]) -> None:
 
 def test_an_end_that_only_some_models_have_counts_where_it_is() -> None:
     tokens, _ = LAYOUTS["CodeLlama"]
-    infill = Infill.of(byte_tokenizer(*tokens, "▁<EOT>"))
+    infill = Infill.for_tokenizer(byte_tokenizer(*tokens, "▁<EOT>"))
     assert infill is not None
     assert infill.end_token_ids[-1] == 260 + len(tokens)
 

@@ -85,7 +85,7 @@ def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
 )
 def test_clients_write_no_stand_ins(source: str, number: int) -> None:
     """In whatever way a template reads what they write."""
-    own = StandIns(Spellings(MARKS)).of_marks("<s>")
+    own = StandIns(Spellings(MARKS)).write_tokens("<s>")
     text = f"{own}{''.join(f'&#{ord(each)};' for each in own)}"
     messages: list[Message] = [{"role": "user", "content": text}]
     marking = template("{% set text = messages[0].content %}" + source).with_stand_ins(
@@ -127,7 +127,7 @@ def test_a_refusal_shows_no_stand_ins() -> None:
         ("<s>{{ messages[0].content }}<|end|>", []),
         (
             "{{ '<S>' | lower }}{{ {'<|end|>': tools} | tojson }}",
-            ["the chat template makes <s>, <|end|> in a way that leaves it text"],
+            ["the chat template makes <s>, <|end|> in a way that is encoded as text"],
         ),
     ],
 )

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.tokenizer.huggingface import load_tokenizer, shortened
+from ouzel.tokenizer.huggingface import load_tokenizer, shorten
 
 GOLDEN = Path(__file__).parents[1] / "backends" / "golden_sentences"
 
@@ -46,7 +46,7 @@ def test_special_tokens_stay_when_texts_are_cut() -> None:
     ],
 )
 def test_the_longer_text_is_cut_first(lens: list[int], room: int, expected: list[int]) -> None:
-    assert shortened(lens, room) == expected
+    assert shorten(lens, room) == expected
 
 
 def test_the_start_is_cut_where_the_end_is_to_stay() -> None:

@@ -311,7 +311,7 @@ def test_a_normalizer_that_grows_texts_without_end_is_refused(
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
 
     with pytest.raises(
-        ModelLoadError, match=r"normalizer: the replacements must make <= 1024 characters of one"
+        ModelLoadError, match=r"normalizer: replacements must make <= 1024 characters of one"
     ):
         load_tokenizer(tmp_path)
 

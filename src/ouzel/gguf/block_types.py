@@ -1,4 +1,6 @@
-"""How GGUF stores tensors: blocks of so many values in so many bytes (ggml, ggml-common.h)."""
+"""The block types of tensors in GGUF: a block has a number of values and of bytes (ggml,
+ggml-common.h).
+"""
 
 from dataclasses import dataclass
 

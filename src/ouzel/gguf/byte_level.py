@@ -1,14 +1,20 @@
-"""The tokenizers that GGUF calls gpt2: byte-pair encoding over bytes, which are written as characters."""
+"""Tokenizers of the kind that GGUF calls gpt2: byte-pair encoding on bytes written as
+characters.
+"""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
-from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, pre_tokenizer_json
-from ouzel.gguf.vocabulary import KEY, Vocabulary, bpe_model, read_merges
+from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, make_pre_tokenizer
+from ouzel.gguf.vocabulary import KEY, Vocabulary, make_bpe_model, read_merges
 
 
-def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[JsonObject, bool]:
-    """Returns tokenizer.json without its post-processor, and whether a text begins with BOS by default."""
+def make_byte_level_tokenizer(
+    metadata: Metadata, vocabulary: Vocabulary
+) -> tuple[JsonObject, bool]:
+    """Makes tokenizer.json without its post-processor. Tells whether texts begin with BOS by
+    default.
+    """
     name = metadata.text(KEY + "pre", "default")
     pre_tokenizer = PRE_TOKENIZERS.get(name)
     if pre_tokenizer is None:
@@ -17,7 +23,7 @@ def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[Js
             f"supported: {', '.join(sorted(PRE_TOKENIZERS))}"
         )
     ids = vocabulary.ids()
-    model = bpe_model(ids, read_merges(metadata, ids)) | {
+    model = make_bpe_model(ids, read_merges(metadata, ids)) | {
         "ignore_merges": pre_tokenizer.ignores_merges
     }
     byte_level = {
@@ -29,7 +35,7 @@ def byte_level_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[Js
     tokenizer: JsonObject = {
         "added_tokens": vocabulary.added(),
         "normalizer": {"type": "NFC"} if pre_tokenizer.normalises else None,
-        "pre_tokenizer": pre_tokenizer_json(pre_tokenizer),
+        "pre_tokenizer": make_pre_tokenizer(pre_tokenizer),
         "decoder": byte_level,
         "model": model,
     }

@@ -1,19 +1,22 @@
-"""A GGUF file's metadata becomes the config.json that the model had."""
+"""Makes config.json from a GGUF file's metadata."""
 
 import math
 from collections.abc import Callable
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures import architecture_of
+from ouzel.gguf.architectures import find_architecture
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import Gguf
 
 
 def model_config(gguf: Gguf) -> JsonObject:
-    """Raises ModelLoadError for another architecture, and where the file says something that would be ignored."""
+    """Returns the content of config.json.
+
+    Raises ModelLoadError for an unknown architecture, and for metadata that would be ignored.
+    """
     facts = Facts(gguf)
-    architecture = architecture_of(facts.architecture, facts.source)
+    architecture = find_architecture(facts.architecture, facts.source)
     own = architecture.config(facts)
     config = {"model_type": architecture.model_type} | _common(facts, own) | own
     scaling = config["rope_scaling"]
@@ -24,7 +27,9 @@ def model_config(gguf: Gguf) -> JsonObject:
 
 
 def _common(facts: Facts, own: JsonObject) -> JsonObject:
-    """Reads what all models have, but not what the architecture has read by itself."""
+    """Reads the keys that all models have, except the keys in `own`, which the architecture has
+    read.
+    """
     usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     head_dim = usual if "head_dim" in own else _head_dim(facts, usual)
     readers: dict[str, Callable[[], object]] = {
@@ -44,25 +49,24 @@ def _common(facts: Facts, own: JsonObject) -> JsonObject:
         ),
         "partial_rotary_factor": lambda: _rotated_share(facts, head_dim),
     }
-    found = {key: read() for key, read in readers.items() if key not in own}
-    return {
-        key: value
-        for key, value in found.items()
-        if key != "partial_rotary_factor" or value is not None
-    }
+    values = {key: read() for key, read in readers.items() if key not in own}
+    if values.get("partial_rotary_factor") is None:
+        values.pop("partial_rotary_factor", None)
+    return values
 
 
 def _head_dim(facts: Facts, usual: int) -> int:
     head_dim = facts.integer("attention.key_length", usual)
     if (value_dim := facts.integer("attention.value_length", head_dim)) != head_dim:
         raise ModelLoadError(
-            f"{facts.source}: attention.value_length must be {head_dim}, as of keys, found {value_dim}"
+            f"{facts.source}: attention.value_length must be {head_dim}, "
+            f"the length of keys, found {value_dim}"
         )
     return head_dim
 
 
 def _num_kv_heads(facts: Facts) -> int:
-    """Takes one number for all layers; layers without attention have none."""
+    """Returns the number of key heads of all attention layers; layers without attention have 0."""
     key = "attention.head_count_kv"
     if not facts.has(key):
         return facts.integer("attention.head_count")
@@ -80,7 +84,11 @@ def _rotated_share(facts: Facts, head_dim: int) -> float | None:
 
 
 def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
-    """Frequencies that are divided each by a factor of its own, as Llama 3.1's are, become what does just that."""
+    """Returns the `rope_scaling` of config.json.
+
+    Frequencies with a divisor each (Llama 3.1) become a longrope whose short and long factors are
+    the divisors.
+    """
     context = facts.integer("context_length")
     original = facts.integer("rope.scaling.original_context_length", context)
     factor = facts.number("rope.scaling.factor", 1.0)
@@ -114,7 +122,8 @@ def _rope_scaling(facts: Facts, num_dims: int) -> JsonObject | None:
             return scaling | _yarn_details(facts)
         case _:
             raise ModelLoadError(
-                f"{facts.source}: rope.scaling.type {kind} is not supported; supported: none, linear, yarn"
+                f"{facts.source}: rope.scaling.type {kind} is not supported; "
+                "supported: none, linear, yarn"
             )
 
 
@@ -126,7 +135,7 @@ def _yarn_details(facts: Facts) -> JsonObject:
         if facts.has(f"rope.scaling.yarn_{key}"):
             details[key] = facts.number(f"rope.scaling.yarn_{key}")
     if facts.has("rope.scaling.attn_factor"):
-        # It comes on top of what YaRN scales by, which transformers has in its factor.
+        # The factor multiplies YaRN's usual scale; transformers has the product as its factor.
         usual = 0.1 * math.log(max(facts.number("rope.scaling.factor", 1.0), 1.0)) + 1.0
         details["attention_factor"] = usual * facts.number("rope.scaling.attn_factor")
     return details
@@ -136,6 +145,6 @@ def _longrope(facts: Facts, factors: tuple[list[float], list[float]], num_dims: 
     short, long = factors
     if len(short) != num_dims // 2 or len(long) != num_dims // 2:
         raise ModelLoadError(
-            f"{facts.source}: the rotary factors must be {num_dims // 2}, found {len(short)}"
+            f"{facts.source}: there must be {num_dims // 2} rotary factors, found {len(short)}"
         )
     return {"rope_type": "longrope", "short_factor": short, "long_factor": long}

@@ -1,15 +1,17 @@
-"""What a GGUF file says of its model: keys `<architecture>.<key>`, and which tensors it has."""
+"""The facts about a model in a GGUF file: keys `<architecture>.<key>`, and its tensors."""
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import Gguf
 
-# They say again what tensors say, or how a file came to be.
+# Keys that repeat facts from tensors, or that tell how the file was made.
 _HARMLESS = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal")
 
-MAX_LAYERS = 1024  # several times what any published model has
+MAX_LAYERS = 1024  # several times as many as in any published model
 
 
 class Facts:
+    """Reads the keys of a model's architecture, and remembers which keys were read."""
+
     def __init__(self, gguf: Gguf) -> None:
         self._gguf = gguf
         self._metadata = gguf.metadata
@@ -18,16 +20,17 @@ class Facts:
 
     @property
     def num_blocks(self) -> int:
-        """Counts the layers that the file has something of."""
+        """The number of layers in the file, including layers that predict further tokens."""
         if not 0 < (count := self.integer("block_count")) <= MAX_LAYERS:
             raise ModelLoadError(
-                f"{self.source}: {self._key('block_count')} must be 1 to {MAX_LAYERS}, found {count}"
+                f"{self.source}: {self._key('block_count')} must be "
+                f"1 to {MAX_LAYERS}, found {count}"
             )
         return count
 
     @property
     def num_layers(self) -> int:
-        """Counts the layers of the model, without those that predict further tokens."""
+        """The number of layers of the model, without layers that predict further tokens."""
         return self.num_blocks - self.integer("nextn_predict_layers", 0)
 
     def has(self, key: str) -> bool:
@@ -63,7 +66,7 @@ class Facts:
         return self._gguf.floats(name)
 
     def refuse_unread(self) -> None:
-        """Raises ModelLoadError where the file says something of the model that nobody asked for."""
+        """Raises ModelLoadError if the file has a key of the architecture that was not read."""
         known = {self._key(key) for key in _HARMLESS}
         unread = [
             key

@@ -1,17 +1,20 @@
-"""A GGUF file has metadata, then the places of its tensors, then their bytes.
+"""Reads the header of GGUF files: metadata, and the locations of the tensors.
 
 The format (https://github.com/ggml-org/ggml/blob/master/docs/gguf.md), in little-endian order:
 
     "GGUF", u32 version, u64 number of tensors, u64 number of metadata entries
-    entries   string key, u32 type, value; a string is u64 length and bytes, an array u32 type, u64 length and values
-    tensors   string name, u32 number of dimensions, u64 each (that of a row first), u32 block type, u64 offset
-    data      from the next multiple of general.alignment on; each tensor begins at a multiple of it
+    entries   string key, u32 type, value; a string is u64 length and bytes,
+              an array u32 type, u64 length and values
+    tensors   string name, u32 number of dimensions, u64 each (the row's first),
+              u32 block type, u64 offset
+    data      from the next multiple of general.alignment; so does each tensor
 
-A large model may be split into files `<name>-00001-of-0000N.gguf`. The first has the metadata, each has its tensors.
+A large model may be split into files `<name>-00001-of-0000N.gguf`. The first file has the metadata,
+each file has its own tensors.
 
-Files are strangers': every length is held against the bytes that are there before anything is read or made of it, the
-tensors lie one after the other, and each is as long as its shape says. So nothing is read that is not there, and
-nothing twice.
+Files are not trusted: each length is compared with the file's size before anything is read or
+allocated, the tensors must lie one after the other, and each must be as long as its shape says. So
+no byte outside the file is read, and no byte belongs to two tensors.
 """
 
 import math
@@ -31,7 +34,7 @@ from ouzel.gguf.metadata import Metadata, Value
 MAGIC = b"GGUF"
 VERSIONS = (2, 3)
 DEFAULT_ALIGNMENT, MAX_ALIGNMENT = 32, 2**16
-# Several times what any published model has.
+# Several times as many as in any published model.
 MAX_HEADER_BYTES = 128 * 2**20
 MAX_ENTRIES = 2**14
 MAX_TENSORS = 2**18
@@ -58,7 +61,7 @@ _STRING, _ARRAY = 8, 9
 class TensorLocation:
     path: Path
     block_type: BlockType
-    shape: tuple[int, ...]  # as numpy has it: that of a row last
+    shape: tuple[int, ...]  # in numpy's order: the row length last
     offset: int  # bytes from the start of the file
 
     @property
@@ -68,13 +71,13 @@ class TensorLocation:
 
 @dataclass(frozen=True, slots=True)
 class Gguf:
-    """It is one model, of however many files."""
+    """One model, in one or several files."""
 
     metadata: Metadata
     tensors: dict[str, TensorLocation]
 
     def floats(self, name: str) -> list[float]:
-        """Reads a small tensor of numbers that are not quantised."""
+        """Reads a small vector of numbers that are not quantised."""
         location = self.tensors[name]
         if location.block_type.name != "F32" or len(location.shape) != 1:
             raise ModelLoadError(f"{location.path}: tensor {name} must be a vector of F32")
@@ -84,7 +87,10 @@ class Gguf:
 
 
 def read_gguf(paths: list[Path]) -> Gguf:
-    """Reads the headers of a model's files, the one with the metadata first. Raises ModelLoadError."""
+    """Reads the headers of a model's files, of which the first has the metadata.
+
+    Raises ModelLoadError.
+    """
     read = [read_header(path) for path in paths]
     tensors: dict[str, TensorLocation] = {}
     for (metadata, own), path in zip(read, paths, strict=True):
@@ -100,7 +106,8 @@ def read_gguf(paths: list[Path]) -> Gguf:
     first = read[0][0]
     if (expected := first.integer("split.tensors.count", len(tensors))) != len(tensors):
         raise ModelLoadError(
-            f"{paths[0]}: split.tensors.count must be {len(tensors)}, as there are, found {expected}"
+            f"{paths[0]}: split.tensors.count must be {len(tensors)}, the number of tensors, "
+            f"found {expected}"
         )
     return Gguf(first, tensors)
 
@@ -114,9 +121,7 @@ def read_header(path: Path) -> tuple[Metadata, dict[str, TensorLocation]]:
                     f"{path} is a Git LFS pointer, not the model: run `git lfs pull`"
                 )
             if size < 24:
-                raise ModelLoadError(
-                    f"{path} is truncated: {size} bytes do not even hold its header"
-                )
+                raise ModelLoadError(f"{path} is truncated: {size} bytes are less than its header")
             with mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as data:
                 return _read_header(_Cursor(data, path), path, size)
     except OSError as error:
@@ -138,7 +143,7 @@ def _read_header(
     for _ in range(num_entries):
         key = cursor.name()
         if key in values:
-            raise ModelLoadError(f"{path}: {brief(key)} is in the metadata twice")
+            raise ModelLoadError(f"{path}: the metadata has the key {brief(key)} twice")
         values[key] = cursor.value()
     metadata = Metadata(values, str(path))
     alignment = metadata.integer("general.alignment", DEFAULT_ALIGNMENT)
@@ -149,7 +154,7 @@ def _read_header(
 
 
 def _read_tensor(cursor: "_Cursor", path: Path) -> tuple[str, BlockType, tuple[int, ...], int]:
-    """Returns name, block type, shape and the offset from the start of the data."""
+    """Returns name, block type, shape and offset from the start of the data."""
     name = cursor.name()
     where = f"{path}: tensor {brief(name)}"
     num_dimensions = cursor.integer("I")
@@ -164,7 +169,8 @@ def _read_tensor(cursor: "_Cursor", path: Path) -> tuple[str, BlockType, tuple[i
         raise ModelLoadError(f"{where} has the unknown block type {number}")
     if min(shape) < 1 or shape[-1] % block_type.num_values:
         raise ModelLoadError(
-            f"{where} has the shape {brief(shape)}, whose rows are no whole blocks of {block_type.name}"
+            f"{where} has the shape {brief(shape)}, "
+            f"but a row must consist of whole blocks of {block_type.name}"
         )
     return name, block_type, shape, cursor.integer("Q")
 
@@ -176,13 +182,16 @@ def _locate(
     alignment: int,
     size: int,
 ) -> dict[str, TensorLocation]:
-    """Raises ModelLoadError where the tensors do not lie one after the other within the file."""
-    find_or_download: dict[str, TensorLocation] = {}
+    """Returns the tensors' locations in the file.
+
+    Raises ModelLoadError unless the tensors lie one after the other within the file.
+    """
+    locations: dict[str, TensorLocation] = {}
     position = 0
     for name, block_type, shape, offset in entries:
         where = f"{path}: tensor {brief(name)}"
-        if name in find_or_download:
-            raise ModelLoadError(f"{where} is there twice")
+        if name in locations:
+            raise ModelLoadError(f"{where} is in the file twice")
         if offset != position:
             raise ModelLoadError(
                 f"{where} must begin at byte {position} of the data, found {offset}"
@@ -192,9 +201,9 @@ def _locate(
             raise ModelLoadError(
                 f"{where} is truncated: it ends at byte {start + end}, the file has {size}"
             )
-        find_or_download[name] = TensorLocation(path, block_type, shape, start + offset)
+        locations[name] = TensorLocation(path, block_type, shape, start + offset)
         position = _aligned(end, alignment)
-    return find_or_download
+    return locations
 
 
 def _aligned(position: int, alignment: int) -> int:
@@ -202,7 +211,7 @@ def _aligned(position: int, alignment: int) -> int:
 
 
 class _Cursor:
-    """It reads the header from the front to the back and never beyond its end."""
+    """Reads the header from front to back, and never beyond its end."""
 
     def __init__(self, data: mmap.mmap, path: Path) -> None:
         self._data = data
@@ -224,17 +233,18 @@ class _Cursor:
         (value,) = struct.unpack("<" + kind, self.take(struct.calcsize("<" + kind)))
         return int(value)
 
-    def count(self, kind: str, what: str, limit: int) -> int:
+    def count(self, kind: str, noun: str, limit: int) -> int:
         value = self.integer(kind)
         if value > limit:
-            raise ModelLoadError(f"{self._path} must have <= {limit} {what}, found {value}")
+            raise ModelLoadError(f"{self._path} must have <= {limit} {noun}, found {value}")
         return value
 
     def name(self) -> str:
         text = self.string()
         if not text or len(text) > MAX_NAME_BYTES:
             raise ModelLoadError(
-                f"{self._path}: a name must have 1 to {MAX_NAME_BYTES} characters, found {brief(text)}"
+                f"{self._path}: a name must have 1 to {MAX_NAME_BYTES} characters, "
+                f"found {brief(text)}"
             )
         return text
 
@@ -243,7 +253,7 @@ class _Cursor:
             return self.take(self.integer("Q")).decode()
         except UnicodeDecodeError as error:
             raise ModelLoadError(
-                f"{self._path}: a string of its header is not UTF-8: {error}"
+                f"{self._path}: the header has a string that is not UTF-8: {error}"
             ) from error
 
     def value(self) -> Value:
@@ -254,9 +264,8 @@ class _Cursor:
             return self._array()
         code = self._number(kind)
         (value,) = struct.unpack("<" + code, self.take(struct.calcsize("<" + code)))
-        number: int | float | bool = (
-            float(str(np.float32(value))) if code == "f" else value
-        )  # 1e-06 stays 1e-06
+        # The shortest decimal notation of the float32, so that 1e-06 stays 1e-06.
+        number: int | float | bool = float(str(np.float32(value))) if code == "f" else value
         return number
 
     def _array(self) -> list[str] | NDArray[np.generic]:

@@ -1,4 +1,4 @@
-"""A model's GGUF files are found by the name of one of them, or in their directory."""
+"""Finds the GGUF files of a model from one of them, or from their directory."""
 
 import re
 from pathlib import Path
@@ -8,11 +8,11 @@ from ouzel.errors import ModelLoadError
 SUFFIX = ".gguf"
 MAX_SPLITS = 10_000
 _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf", re.IGNORECASE)
-# At the end of a model's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
+# The end of a model's name: Q4_K_M, IQ4_XS, UD-Q4_K_XL, MXFP4_MOE, BF16.
 _QUANTISATION = re.compile(
     r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE
 )
-PROJECTOR = "mmproj"  # the part that reads images, a file of its own
+PROJECTOR = "mmproj"  # in the names of files with the vision part of a model
 
 
 def is_gguf(path: Path) -> bool:
@@ -20,13 +20,13 @@ def is_gguf(path: Path) -> bool:
 
 
 def model_name(path: Path) -> str:
-    """Returns the name of the file without its suffix and its number among the model's files."""
+    """Returns the file's name without its suffix and its number among the model's files."""
     split = _SPLIT.fullmatch(path.name)
     return split["name"] if split else path.stem
 
 
 def quantisation_of(name: str) -> str:
-    """Returns what of a model's name says how its weights are stored, empty where nothing does."""
+    """Returns the part of a model's name that names its quantisation, or ""."""
     end = _QUANTISATION.search(name)
     return end[1] if end else ""
 
@@ -36,23 +36,27 @@ def holds_gguf(directory: Path) -> bool:
 
 
 def find_gguf(path: Path) -> list[Path]:
-    """Returns the files of the model that is the file, or that is alone in the directory; the first comes first."""
+    """Returns the files of the model to which the file belongs, or of the only model in the
+    directory.
+
+    The first file of the model comes first. Raises ModelLoadError.
+    """
     if not path.is_dir():
         return _with_siblings(path)
     models = _models_in(path)
     if not models:
-        raise ModelLoadError(f"{path} holds no GGUF file")
+        raise ModelLoadError(f"{path} has no GGUF file")
     if len(models) > 1:
         names = ", ".join(sorted(models)[:16])
         raise ModelLoadError(
-            f"{path} holds {len(models)} GGUF models: {names}; give the file of one"
+            f"{path} has {len(models)} GGUF models: {names}; give the file of one of them"
         )
     [first] = models.values()
     return _with_siblings(first)
 
 
 def _models_in(directory: Path) -> dict[str, Path]:
-    """Returns one file of each model, by the model's name."""
+    """Returns one file of each model by the model's name."""
     files = sorted(
         path for path in directory.iterdir() if is_gguf(path) and PROJECTOR not in path.name
     )

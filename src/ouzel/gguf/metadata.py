@@ -1,4 +1,4 @@
-"""A GGUF file's metadata is read by key, with types and limits; every error names the key."""
+"""Reads a GGUF file's metadata by key, with types and limits; each error names the key."""
 
 from collections.abc import Mapping
 
@@ -12,7 +12,10 @@ Value = int | float | bool | str | list[str] | NDArray[np.generic]
 
 
 class Metadata:
-    """A default of None says that the key must be there. It remembers which keys were read."""
+    """The metadata of a GGUF file. It remembers which keys were read.
+
+    A key must be present if the default is None.
+    """
 
     def __init__(self, values: Mapping[str, Value], source: str) -> None:
         self._values = values
@@ -58,14 +61,14 @@ class Metadata:
         return value
 
     def numbers(self, key: str, length: int) -> list[float]:
-        """Reads an array of so many numbers, integers as they are."""
+        """Reads an array of `length` numbers; integers stay integers."""
         value = self._get(key, None)
         if not isinstance(value, np.ndarray) or len(value) != length:
             raise self.wrong(key, f"a list of {length} numbers", value)
         return list(value.tolist())
 
     def integers(self, key: str, length: int) -> list[int]:
-        """Reads an array, or a single number that is every element's."""
+        """Reads an array of `length` integers; a single integer stands for all elements."""
         value = self._get(key, None)
         if isinstance(value, np.ndarray):
             if len(value) != length or value.dtype.kind not in "iu":

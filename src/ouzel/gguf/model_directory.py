@@ -1,7 +1,8 @@
-"""A GGUF model becomes a model directory: the small files that a Hugging Face repository has beside its weights, made
-of the metadata, and links to the GGUF files.
+"""Makes a model directory from a GGUF model: links to the GGUF files and the small files of a
+Hugging Face repository.
 
-It is kept, and made again where the GGUF files are other ones by path, size or time of change, or FORMAT is another.
+The directory is stored and reused. It is made again if a GGUF file has another path, size or time
+of change, or if FORMAT has changed.
 """
 
 import hashlib
@@ -17,28 +18,31 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import Gguf, read_gguf
 from ouzel.gguf.files import find_gguf, model_name
-from ouzel.gguf.tokenizer import tokenizer_files
+from ouzel.gguf.tokenizer import make_tokenizer_files
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 2  # raise it when other files are made of the same metadata
+FORMAT = 2  # increase it when other files are made from the same metadata
 SOURCE_FILE = "made_of.json"
 
 _EMBEDDING, _TOKENS = "token_embd.weight", "tokenizer.ggml.tokens"
-_MOST_TOKENS_BY_ROW = 2  # known files: one, and a few more
+_MOST_TOKENS_BY_ROW = 2  # known files have one token per row, and a few more
 
 
 def model_directory(path: Path, cache_root: Path) -> Path:
-    """Takes a GGUF file, or a directory with those of one model. Raises ModelLoadError."""
+    """Returns the directory for a GGUF file, or for a directory with the files of one model.
+
+    Raises ModelLoadError.
+    """
     files = [file.absolute() for file in find_gguf(path)]
     source = describe(files)
     digest = hashlib.sha256(str(files[0]).encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
     if _is_made_of(directory, source):
         with suppress(OSError):
-            os.utime(directory / SOURCE_FILE)  # `ouzel list` tells when it was used last
+            os.utime(directory / SOURCE_FILE)  # `ouzel list` shows the time of the last use
         return directory
-    contents = small_files(read_gguf(files))
+    contents = make_small_files(read_gguf(files))
     try:
         cache_root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=cache_root) as unfinished:
@@ -47,15 +51,17 @@ def model_directory(path: Path, cache_root: Path) -> Path:
             _put_in_place(made, directory, outdated, source)
     except OSError as error:
         raise ModelLoadError(
-            f"{files[0]}: its tokenizer cannot be kept in {cache_root} (--cache-dir): {error}"
+            f"{files[0]}: its tokenizer cannot be stored in {cache_root} (--cache-dir): {error}"
         ) from error
     logger.info("tokenizer and configuration of %s are in %s", files[0], directory)
     return directory
 
 
 def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObject) -> None:
-    """Leaves what another process was faster to make: somebody may be reading it."""
-    with suppress(OSError):  # an empty directory would be replaced, any other is in the way
+    """Renames `made` to `directory`, unless another process has already made it: it may be in
+    use.
+    """
+    with suppress(OSError):  # rename replaces an empty directory, and fails for any other
         made.rename(directory)
     if not _is_made_of(directory, source):
         with suppress(FileNotFoundError):
@@ -75,22 +81,24 @@ def describe(files: list[Path]) -> JsonObject:
     }
 
 
-def small_files(gguf: Gguf) -> dict[str, JsonObject]:
+def make_small_files(gguf: Gguf) -> dict[str, JsonObject]:
     """Returns the JSON objects to write, by the names of their files. Raises ModelLoadError."""
     _check_num_tokens(gguf)
-    return {"config.json": model_config(gguf)} | tokenizer_files(gguf.metadata)
+    return {"config.json": model_config(gguf)} | make_tokenizer_files(gguf.metadata)
 
 
 def _check_num_tokens(gguf: Gguf) -> None:
-    """Refuses tokens that have no row: millions of names would become a tokenizer of gigabytes."""
+    """Refuses more tokens than the embedding allows: millions of names would make a tokenizer of
+    gigabytes.
+    """
     embedding = gguf.tensors.get(_EMBEDDING)
     if embedding is None or not gguf.metadata.has(_TOKENS):
-        return  # each is missed by its own reader
+        return  # the reader of each of them raises the error
     num_tokens, num_rows = len(gguf.metadata.texts(_TOKENS)), embedding.shape[0]
     if num_tokens > _MOST_TOKENS_BY_ROW * num_rows:
         raise ModelLoadError(
-            f"{gguf.metadata.source}: {_TOKENS} must name <= {_MOST_TOKENS_BY_ROW} tokens for each of the {num_rows} "
-            f"rows of {_EMBEDDING}, found {num_tokens}"
+            f"{gguf.metadata.source}: {_TOKENS} must name <= {_MOST_TOKENS_BY_ROW} tokens for "
+            f"each of the {num_rows} rows of {_EMBEDDING}, found {num_tokens}"
         )
 
 

@@ -1,8 +1,9 @@
-"""How a text is cut before byte-pair encoding, by the names that llama.cpp has for it (`tokenizer.ggml.pre`).
+"""The patterns that split a text before byte-pair encoding, by llama.cpp's names
+(`tokenizer.ggml.pre`).
 
-The patterns are those of the tokenizer.json files that the names stand for; llama.cpp (llama-vocab.cpp) writes the
-same ones for its own engine. Which names share a pattern, and which models look up whole words before merging, is from
-there.
+The patterns are from the tokenizer.json files of the named models; llama.cpp (llama-vocab.cpp) has
+equivalent ones for its engine. From there is also which names share a pattern, and which models
+look up whole words before merging.
 """
 
 from dataclasses import dataclass
@@ -28,9 +29,9 @@ def _o200k(digits: str, contractions: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class PreTokenizer:
-    patterns: tuple[str, ...]  # each cuts what the ones before have left
-    ignores_merges: bool = False  # a word that is a token is not looked at further
-    adds_bos: bool = False  # where the file does not say
+    patterns: tuple[str, ...]  # each splits the pieces of the patterns before it
+    ignores_merges: bool = False  # a word that is a token is not split further
+    adds_bos: bool = False  # the default if the file does not say
     normalises: bool = False  # to composed characters (NFC)
 
 
@@ -59,30 +60,16 @@ PRE_TOKENIZERS = {
     "default": PreTokenizer((r"[\p{P}\$\+<=>\^~\|]+", _GPT2, r"\p{N}+", "[0-9][0-9][0-9]")),
     **dict.fromkeys(
         (
-            "gpt-2",
-            "olmo",
-            "phi-2",
-            "exaone4",
-            "mpt",
-            "mellum",
-            "a.x-4.0",
-            "gigachat",
-            "trillion",
-            "granite-docling",
+            *("gpt-2", "olmo", "phi-2", "exaone4", "mpt", "mellum", "a.x-4.0", "gigachat"),
+            *("trillion", "granite-docling"),
         ),
         PreTokenizer((_GPT2,)),
     ),
     "falcon": PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")),
     **dict.fromkeys(
         (
-            "starcoder",
-            "refact",
-            "command-r",
-            "smollm",
-            "codeshell",
-            "exaone",
-            "minerva-7b",
-            "mellum2",
+            *("starcoder", "refact", "command-r", "smollm", "codeshell", "exaone"),
+            *("minerva-7b", "mellum2"),
         ),
         _DIGITS_GPT2,
     ),
@@ -105,14 +92,15 @@ PRE_TOKENIZERS = {
     "tekken": PreTokenizer((_o200k(r"\p{N}", ""),), ignores_merges=True, adds_bos=True),
     "seed-coder": PreTokenizer(
         (
-            rf"{_CONTRACTIONS}|{_WORD}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+|\s*[\r\n]+|\s+(?!\S)|\s+",
+            rf"{_CONTRACTIONS}|{_WORD}\p{{L}}+|\p{{N}}{{1}}| ?[^\s\p{{L}}\p{{N}}\r\n]+"
+            rf"|\s*[\r\n]+|\s+(?!\S)|\s+",
         )
     ),
     **dict.fromkeys(("deepseek-v3", "hunyuan-dense", "hy_v4", "joyai-llm"), _DEEPSEEK3),
 }
 
 
-def pre_tokenizer_json(pre_tokenizer: PreTokenizer) -> JsonObject:
+def make_pre_tokenizer(pre_tokenizer: PreTokenizer) -> JsonObject:
     splits = [
         {"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": False}
         for pattern in pre_tokenizer.patterns

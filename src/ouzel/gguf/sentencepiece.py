@@ -1,8 +1,8 @@
-"""The tokenizers that GGUF calls llama, SentencePiece's pieces with scores, over characters, and gemma4, the same with
-merges.
+"""Tokenizers over characters: SentencePiece's pieces with scores (llama in GGUF), and pieces with
+merges (gemma4).
 
-Written as transformers does (convert_slow_tokenizer.py): merges are the pairs of pieces that make a piece, and the
-piece with the highest score is made first.
+The merges are computed as in transformers (convert_slow_tokenizer.py): each pair of pieces that
+makes a piece is a merge, and the piece with the highest score is made first.
 """
 
 from ouzel.checkpoint.model_files import JsonObject, brief
@@ -15,27 +15,26 @@ from ouzel.gguf.vocabulary import (
     UNKNOWN,
     USER_DEFINED,
     Vocabulary,
-    bpe_model,
+    make_bpe_model,
     read_merges,
     token_id,
 )
 
 _SPACE = "\u2581"
-# Several times what any published model has.
+# Several times as many as in any published model.
 MAX_PIECE_CHARS = 2**10
 MAX_MERGES = 2**22
 
 
-def sentencepiece_tokenizer(
+def make_sentencepiece_tokenizer(
     metadata: Metadata, vocabulary: Vocabulary, *, has_merges: bool = False
 ) -> JsonObject:
-    """Returns tokenizer.json without its post-processor. The merges are in the file, or made of the scores.
+    """Makes tokenizer.json without its post-processor. Raises ModelLoadError.
 
-    Raises ModelLoadError.
+    The merges are read from the file with `has_merges`, else they are computed from the scores.
     """
-    if longest := next(
-        (token for token in vocabulary.tokens if len(token) > MAX_PIECE_CHARS), None
-    ):
+    too_long = (token for token in vocabulary.tokens if len(token) > MAX_PIECE_CHARS)
+    if longest := next(too_long, None):
         raise ModelLoadError(
             f"{metadata.source}: tokenizer.ggml.tokens must have <= {MAX_PIECE_CHARS} characters, "
             f"found {brief(longest)} of {len(longest)}"
@@ -45,13 +44,13 @@ def sentencepiece_tokenizer(
         merges = read_merges(metadata, ids)
     else:
         scores = metadata.numbers(KEY + "scores", len(metadata.texts(KEY + "tokens")))
-        merges = merges_by_score(vocabulary, scores, metadata.source)
+        merges = compute_merges(vocabulary, scores, metadata.source)
     kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
     unknown = next((token for token, kind in kinds if kind == UNKNOWN), None)
     if unknown is None and (unknown_id := token_id(metadata, vocabulary, "unknown")) is not None:
         unknown = vocabulary.tokens[unknown_id]
     has_bytes = BYTE in vocabulary.types
-    model = bpe_model(ids, merges) | {
+    model = make_bpe_model(ids, merges) | {
         "unk_token": unknown,
         "fuse_unk": True,
         "byte_fallback": has_bytes,
@@ -77,7 +76,7 @@ def sentencepiece_tokenizer(
     }
 
 
-def merges_by_score(vocabulary: Vocabulary, scores: list[float], source: str) -> list[list[str]]:
+def compute_merges(vocabulary: Vocabulary, scores: list[float], source: str) -> list[list[str]]:
     kinds = zip(vocabulary.tokens, vocabulary.types, strict=True)
     pieces = {
         token: id_ for id_, (token, kind) in enumerate(kinds) if kind in (NORMAL, USER_DEFINED)

@@ -1,4 +1,4 @@
-"""A GGUF file's tensors by the names that transformers gives them."""
+"""Maps a GGUF file's tensors to the names and shapes of transformers."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,20 +7,20 @@ from functools import cached_property
 from math import prod
 
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures import architecture_of
+from ouzel.gguf.architectures import find_architecture
 from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join, Split
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import MAX_TENSORS, Gguf, TensorLocation
 
 _IN_LAYER = re.compile(r"blk\.(\d{1,9})\.(.+?)(?:\.(weight|bias|scale))?")
 _OUTER = {"token_embd": "model.embed_tokens", "output_norm": "model.norm", "output": "lm_head"}
-MAX_EXPERTS = 2**12  # several times what any published model has
+MAX_EXPERTS = 2**12  # several times as many as in any published model
 _IN_CONFIG = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_short.weight"}
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of a tensor as they lie in the file, or its columns."""
+    """Rows of a tensor in the file, or its columns."""
 
     location: TensorLocation
     is_transposed: bool = False
@@ -28,14 +28,14 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """What transformers has under one name."""
+    """A tensor of transformers, made of one or several pieces in the file."""
 
-    name: str  # in the file, of the first piece
-    pieces: tuple[Piece, ...]  # below each other
-    shape: tuple[int, ...]  # of all
+    name: str  # name of the first piece in the file
+    pieces: tuple[Piece, ...]  # from top to bottom
+    shape: tuple[int, ...]  # shape of all pieces together
     change: Change = AS_STORED
-    shift: float = 0.0  # is added to what is stored
-    # has every second row, or of a bias every second element
+    shift: float = 0.0  # is added to the stored values
+    # contains every second row, or every second element of a bias
     every_other: TensorLocation | None = None
 
     @classmethod
@@ -52,8 +52,10 @@ class StoredTensor:
 
 
 def tensors_of(gguf: Gguf) -> dict[str, StoredTensor]:
-    """Returns them by transformers' names; one that no such name is known for keeps its own. Layers that predict
-    further tokens are left out."""
+    """Returns the tensors by their names in transformers; an unknown tensor keeps its GGUF name.
+
+    Layers that predict further tokens are left out.
+    """
     naming = _Naming(gguf)
     found: dict[str, StoredTensor] = {}
     for name, location in gguf.tensors.items():
@@ -61,7 +63,8 @@ def tensors_of(gguf: Gguf) -> dict[str, StoredTensor]:
             found |= dict(naming.named(StoredTensor.whole(name, location)))
         if len(found) > MAX_TENSORS:
             raise ModelLoadError(
-                f"{gguf.metadata.source}: it must have <= {MAX_TENSORS} matrices, those of experts included"
+                f"{gguf.metadata.source}: it must have <= {MAX_TENSORS} matrices, "
+                "including matrices of experts"
             )
     return found
 
@@ -70,7 +73,7 @@ class _Naming:
     def __init__(self, gguf: Gguf) -> None:
         facts = self._facts = Facts(gguf)
         self._gguf = gguf
-        self._architecture: Architecture = architecture_of(facts.architecture, facts.source)
+        self._architecture: Architecture = find_architecture(facts.architecture, facts.source)
         self._num_layers = facts.num_layers if facts.has("nextn_predict_layers") else None
         self._outer = _OUTER | dict(self._architecture.outer)
         self._below = {join.below for join in self._architecture.joins.values()}
@@ -136,26 +139,26 @@ class _Naming:
         return replace(stored, shift=-1.0)
 
     def _joined(self, stored: StoredTensor, part: str, join: Join) -> StoredTensor:
-        """Each of several experts, or heads, has rows of the one and then of the other."""
-        upper, lower = (
-            stored.location,
-            self._gguf.tensors.get(stored.name.replace(part, join.below)),
-        )
+        """Joins two parts: of each expert or head, the rows of the upper part and then of the lower
+        one.
+        """
+        upper = stored.location
+        lower = self._gguf.tensors.get(stored.name.replace(part, join.below))
         shape = (*upper.shape[:-2], *upper.shape[:-3:-1]) if join.is_transposed else upper.shape
         if lower is None or len(shape) not in (2, 3) or _but_rows(lower.shape) != _but_rows(shape):
             raise ModelLoadError(
-                f"{upper.path}: {stored.name} must have a {join.below} of as many columns, and as many experts or heads"
+                f"{upper.path}: {stored.name} must have a {join.below} of as many columns, "
+                "and as many experts or heads"
             )
         if len(shape) == 3:
             _check_experts(stored, "weight")
-        pairs = zip(_matrices(upper), _matrices(lower), strict=True)
-        pieces = tuple(
-            each for one, other in pairs for each in (Piece(one, join.is_transposed), Piece(other))
-        )
+        pieces: list[Piece] = []
+        for one, other in zip(_matrices(upper), _matrices(lower), strict=True):
+            pieces += [Piece(one, join.is_transposed), Piece(other)]
         joined = (*shape[:-2], shape[-2] + lower.shape[-2], shape[-1])
-        return replace(
-            stored, pieces=pieces, shape=(prod(joined[:-1]), joined[-1]) if join.is_flat else joined
-        )
+        if join.is_flat:
+            joined = (prod(joined[:-1]), joined[-1])
+        return replace(stored, pieces=tuple(pieces), shape=joined)
 
 
 def _but_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -163,7 +166,9 @@ def _but_rows(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _check_experts(stored: StoredTensor, kind: str) -> None:
-    """Raises ModelLoadError where it is no matrix, or vector, of each of several experts."""
+    """Raises ModelLoadError unless the tensor has a matrix, or vector, for each of several
+    experts.
+    """
     shape, num_dimensions = stored.location.shape, 3 if kind == "weight" else 2
     if len(shape) != num_dimensions or shape[0] > MAX_EXPERTS:
         raise ModelLoadError(
@@ -194,7 +199,7 @@ def _split(stored: StoredTensor, prefix: str, split: Split) -> Iterator[tuple[st
 
 
 def _matrices(location: TensorLocation) -> Iterator[TensorLocation]:
-    """Gives those of [experts, ., .], or the one of [., .]."""
+    """Yields the matrices of a tensor [experts, ., .], or the single matrix [., .]."""
     if len(location.shape) == 2:
         yield location
     else:
@@ -223,12 +228,10 @@ def _alternating(
         yield f"{prefix}down_proj{end}", stored
     elif name == "ffn_gate_exps":
         other = gguf.tensors.get(stored.name.replace("ffn_gate_exps", "ffn_up_exps"))
-        if other is None or (other.shape, other.block_type) != (
-            stored.location.shape,
-            stored.location.block_type,
-        ):
+        own = stored.location
+        if other is None or (other.shape, other.block_type) != (own.shape, own.block_type):
             raise ModelLoadError(
-                f"{stored.location.path}: {stored.name} must have an ffn_up_exps of its shape and type"
+                f"{own.path}: {stored.name} must have an ffn_up_exps of its shape and type"
             )
         shape = list(stored.shape)
         shape[axis] *= 2

@@ -1,57 +1,62 @@
-"""A GGUF file's tokenizer becomes tokenizer.json, tokenizer_config.json and generation_config.json.
+"""Makes tokenizer.json, tokenizer_config.json and generation_config.json from a GGUF file's
+tokenizer.
 
-`tokenizer.ggml.model` is gpt2 (byte-pair encoding over bytes), llama (SentencePiece's: pieces with scores over
-characters, and bytes where there is no piece) or gemma4 (such pieces with merges). Keys and token types: the package
-gguf of llama.cpp, constants.py.
+`tokenizer.ggml.model` is one of gpt2 (byte-pair encoding over bytes), llama (SentencePiece: pieces
+with scores over characters, and bytes for the rest) and gemma4 (pieces with merges). Keys and token
+types are from llama.cpp's package gguf, constants.py.
 """
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.byte_level import byte_level_tokenizer
+from ouzel.gguf.byte_level import make_byte_level_tokenizer
 from ouzel.gguf.metadata import Metadata
-from ouzel.gguf.sentencepiece import sentencepiece_tokenizer
+from ouzel.gguf.sentencepiece import make_sentencepiece_tokenizer
 from ouzel.gguf.vocabulary import CONTROL, KEY, USER_DEFINED, Vocabulary, read_vocabulary, token_id
 
-# A file names one end of a turn; models end theirs with these, too (llama.cpp, llama-vocab.cpp: special_eog_ids).
+# A file names one end of a turn. Models also end turns with these (llama.cpp, llama-vocab.cpp:
+# special_eog_ids).
 _ENDS = (
-    "<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>", "<end_of_turn>", "<|endoftext|>",
-    "<|end_of_text|>", "<end_of_utterance>", "<turn|>", "<|tool_response>",
-)  # fmt: skip
-_ENDS_OF_MESSAGES_ONLY = {
-    "<|end|>": "<|return|>"
-}  # beside the other one it ends a message, not the turn
+    *("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "<|return|>", "<|call|>"),
+    *("<end_of_turn>", "<|endoftext|>", "<|end_of_text|>", "<end_of_utterance>", "<turn|>"),
+    "<|tool_response>",
+)
+# If the second token exists, the first ends a message, not the turn.
+_ENDS_OF_MESSAGES_ONLY = {"<|end|>": "<|return|>"}
 
 
-def tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
-    """Returns the contents of the three files by their names. Raises ModelLoadError."""
+def make_tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
+    """Returns the contents of the three files by file name. Raises ModelLoadError."""
     vocabulary = read_vocabulary(metadata)
     match metadata.text(KEY + "model"):
         case "gpt2":
-            tokenizer, adds_bos = byte_level_tokenizer(metadata, vocabulary)
+            tokenizer, adds_bos = make_byte_level_tokenizer(metadata, vocabulary)
         case "llama":
-            tokenizer, adds_bos = sentencepiece_tokenizer(metadata, vocabulary), True
+            tokenizer, adds_bos = make_sentencepiece_tokenizer(metadata, vocabulary), True
         case "gemma4":
-            tokenizer, adds_bos = (
-                sentencepiece_tokenizer(metadata, vocabulary, has_merges=True),
-                True,
-            )
+            tokenizer = make_sentencepiece_tokenizer(metadata, vocabulary, has_merges=True)
+            adds_bos = True
         case kind:
             raise ModelLoadError(
-                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; supported: gemma4, gpt2, llama"
+                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; "
+                "supported: gemma4, gpt2, llama"
             )
-    tokenizer["post_processor"] = post_processor(metadata, vocabulary, adds_bos=adds_bos)
-    ends = end_ids(metadata, vocabulary)
+    tokenizer["post_processor"] = make_post_processor(metadata, vocabulary, adds_bos=adds_bos)
+    ends = find_end_ids(metadata, vocabulary)
     return {
         "tokenizer.json": {"version": "1.0", "truncation": None, "padding": None} | tokenizer,
-        "tokenizer_config.json": tokenizer_config(metadata, vocabulary),
+        "tokenizer_config.json": make_tokenizer_config(metadata, vocabulary),
         "generation_config.json": {"eos_token_id": ends} if ends else {},
     }
 
 
-def post_processor(
+def make_post_processor(
     metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool
 ) -> JsonObject | None:
-    """Puts BOS before a text, and EOS behind it, where the file says so."""
+    """Puts BOS before a text and EOS behind it, if the file says so; `adds_bos` is the default for
+    BOS.
+
+    Returns None if neither is added.
+    """
     added = {
         "bos": metadata.flag(KEY + "add_bos_token", adds_bos),
         "eos": metadata.flag(KEY + "add_eos_token", False),
@@ -84,17 +89,12 @@ def post_processor(
     }
 
 
-def end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:
+def find_end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:
     named = [token_id(metadata, vocabulary, name) for name in ("eos", "eot", "eom")]
-    control = {
-        token: id_
-        for id_, (token, kind) in enumerate(zip(vocabulary.tokens, vocabulary.types, strict=True))
-        if kind
-        in (
-            CONTROL,
-            USER_DEFINED,
-        )  # what chat parsers should see is user-defined in files of Gemma 4
-    }
+    # Marks for chat parsers are user-defined tokens in files of Gemma 4.
+    kinds = (CONTROL, USER_DEFINED)
+    tokens = zip(vocabulary.tokens, vocabulary.types, strict=True)
+    control = {token: id_ for id_, (token, kind) in enumerate(tokens) if kind in kinds}
     known = [
         control[end]
         for end in _ENDS
@@ -103,7 +103,7 @@ def end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:
     return list(dict.fromkeys([id_ for id_ in named if id_ is not None] + known))
 
 
-def tokenizer_config(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
+def make_tokenizer_config(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
     config: JsonObject = {
         "tokenizer_class": "PreTrainedTokenizerFast",
         "clean_up_tokenization_spaces": False,
@@ -112,17 +112,15 @@ def tokenizer_config(metadata: Metadata, vocabulary: Vocabulary) -> JsonObject:
         id_ = token_id(metadata, vocabulary, theirs)
         if id_ is not None:
             config[f"{ours}_token"] = vocabulary.tokens[id_]
-    if templates := chat_templates(metadata):
+    if templates := list_chat_templates(metadata):
         config["chat_template"] = templates
     return config
 
 
-def chat_templates(metadata: Metadata) -> str | list[JsonObject] | None:
-    main = (
-        metadata.text("tokenizer.chat_template")
-        if metadata.has("tokenizer.chat_template")
-        else None
-    )
+def list_chat_templates(metadata: Metadata) -> str | list[JsonObject] | None:
+    main: str | None = None
+    if metadata.has("tokenizer.chat_template"):
+        main = metadata.text("tokenizer.chat_template")
     if not metadata.has("tokenizer.chat_templates"):
         return main
     named = {

@@ -1,4 +1,4 @@
-"""A GGUF file has its tokens in the order of their ids, each with a type."""
+"""The vocabulary of a GGUF file: tokens in the order of their ids, each with a type."""
 
 from dataclasses import dataclass
 
@@ -12,11 +12,11 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    tokens: list[str]  # by id; what follows the last that is used is left out
+    tokens: list[str]  # by id; unused tokens at the end are left out
     types: list[int]
 
     def added(self) -> list[JsonObject]:
-        """Returns those that are found in a text before anything else is done to it."""
+        """Returns the added tokens, which are found in a text before it is normalised and split."""
         return [
             {
                 "id": token_id,
@@ -32,7 +32,9 @@ class Vocabulary:
         ]
 
     def ids(self) -> dict[str, int]:
-        """Leaves out what is added at the end: ids of added tokens continue those of the vocabulary."""
+        """Returns the ids by token, without added tokens at the end, whose ids continue the
+        vocabulary's.
+        """
         count = len(self.tokens)
         while count and self.types[count - 1] in (CONTROL, USER_DEFINED):
             count -= 1
@@ -41,20 +43,17 @@ class Vocabulary:
 
 def read_vocabulary(metadata: Metadata) -> Vocabulary:
     tokens = metadata.texts(KEY + "tokens")
-    types = (
-        metadata.integers(KEY + "token_type", len(tokens))
-        if metadata.has(KEY + "token_type")
-        else []
-    )
+    types: list[int] = []
+    if metadata.has(KEY + "token_type"):
+        types = metadata.integers(KEY + "token_type", len(tokens))
     types = types or [NORMAL] * len(tokens)
     count = len(tokens)
-    while (
-        count and types[count - 1] == UNUSED
-    ):  # fills the vocabulary up to the number of rows of the embedding
+    # Unused tokens fill the vocabulary up to the number of rows of the embedding.
+    while count and types[count - 1] == UNUSED:
         count -= 1
     if not count:
         raise ModelLoadError(
-            f"{metadata.source}: tokenizer.ggml.tokens must name tokens, found none that is used"
+            f"{metadata.source}: tokenizer.ggml.tokens must name tokens, but none is in use"
         )
     ids: dict[str, int] = {}
     for token_id, token in enumerate(tokens[:count]):
@@ -67,7 +66,7 @@ def read_vocabulary(metadata: Metadata) -> Vocabulary:
 
 
 def token_id(metadata: Metadata, vocabulary: Vocabulary, name: str) -> int | None:
-    """Returns the id that the file gives for `bos`, `eos`, `unknown`, ...; None where it gives none."""
+    """Returns the id of the file's token `bos`, `eos`, `unknown`, …; None if there is none."""
     key = f"{KEY}{name}_token_id"
     if not metadata.has(key):
         return None
@@ -76,8 +75,8 @@ def token_id(metadata: Metadata, vocabulary: Vocabulary, name: str) -> int | Non
     return value
 
 
-def bpe_model(ids: dict[str, int], merges: list[list[str]]) -> JsonObject:
-    """Returns the `model` of tokenizer.json."""
+def make_bpe_model(ids: dict[str, int], merges: list[list[str]]) -> JsonObject:
+    """Returns the entry `model` of tokenizer.json."""
     return {
         "type": "BPE",
         "dropout": None,
@@ -92,7 +91,9 @@ def bpe_model(ids: dict[str, int], merges: list[list[str]]) -> JsonObject:
 
 
 def read_merges(metadata: Metadata, ids: dict[str, int]) -> list[list[str]]:
-    """A merge is two tokens with a space between; a space within a token is written as another character."""
+    """Reads merges: each is two tokens with a space between. A space inside a token has another
+    character.
+    """
     merges = []
     for line in metadata.texts(KEY + "merges"):
         cut = line.find(" ", 1)

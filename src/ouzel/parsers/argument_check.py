@@ -1,8 +1,9 @@
-"""The arguments of a call are checked against their tool's JSON schema, as far as the most common keywords say.
+"""Checks the arguments of a call against the JSON schema of its tool, for the most common keywords.
 
 Rules
-1. A keyword that is not checked here is ignored; `says_all` then tells that the schema says more than was checked.
-2. A check makes a bounded number of steps, whatever the schema refers to; arguments that need more are refused.
+1. An unknown keyword is ignored; then `says_all` is False.
+2. A check makes a bounded number of steps, wherever the schema's references lead. Arguments that
+   need more steps are refused.
 """
 
 import json
@@ -12,7 +13,7 @@ from typing import Any  # operands of a comparison
 from urllib.parse import unquote
 
 _MAX_STEPS = 10_000
-_MAX_DEPTH = 100  # of schemas within schemas, references among them
+_MAX_DEPTH = 100  # nested schemas, including references
 
 Schema = Mapping[str, object]
 
@@ -61,15 +62,17 @@ _ANNOTATIONS = (
 
 
 class ArgumentCheck:
-    """Checks values against one schema, in which `#` refers to the whole."""
+    """Checks values against one schema. A reference to `#` means the whole schema."""
 
     def __init__(self, schema: Schema, *, is_strict: bool = False) -> None:
-        """`is_strict`: an object has no other properties than its schema lists, unless the schema says otherwise.
+        """With `is_strict`, an object may only have the properties that its schema lists, unless
+        the schema allows others.
 
-        A schema that lists no properties, or is combined with another one, closes no object: the grammars of strict
-        tools read it so, too (`grammar/schema/reader.py`).
+        A schema that lists no properties, or that is combined with another schema, does not
+        restrict properties. The grammars of strict tools follow the same rule
+        (`grammar/schema/reader.py`).
         """
-        self.says_all = True  # no keyword was ignored up to now
+        self.says_all = True  # no keyword has been ignored so far
         self._root = schema
         self._is_strict = is_strict
         self._num_steps = 0
@@ -79,7 +82,7 @@ class ArgumentCheck:
             "const": lambda value, schema, _: _is_among(value, [schema["const"]]),
             "properties": self._properties,
             "required": _has_required,
-            "additionalProperties": lambda *_: True,  # with `properties`
+            "additionalProperties": lambda *_: True,  # checked with `properties`
             "items": self._items,
             "anyOf": lambda value, schema, depth: any(self._each(value, schema, "anyOf", depth)),
             "oneOf": self._one_of,
@@ -89,13 +92,13 @@ class ArgumentCheck:
         }
 
     def obeys(self, value: object) -> bool:
-        """Returns whether nothing that is checked here speaks against the value, as `json.loads` gives it."""
+        """Tells whether a value, as `json.loads` returns it, passes all known keywords."""
         return self._obeys(value, self._root, 0)
 
     def _obeys(
         self, value: object, schema: object, depth: int, *, is_combined: bool = False
     ) -> bool:
-        """`is_combined`: another schema has a say on the same value."""
+        """`is_combined` tells that another schema applies to the same value."""
         self._num_steps += 1
         if self._num_steps > _MAX_STEPS or depth > _MAX_DEPTH:
             return False
@@ -122,7 +125,7 @@ class ArgumentCheck:
             return True
         properties = schema.get("properties", {})
         others = schema.get("additionalProperties", True)
-        if "patternProperties" in schema:  # which of the others are listed is not known
+        if "patternProperties" in schema:  # patterns are not checked, so any property may be listed
             others = True
         known = properties if isinstance(properties, dict) else {}
         return all(
@@ -135,14 +138,16 @@ class ArgumentCheck:
         return all(self._obeys(item, schema["items"], depth) for item in value)
 
     def _each(self, value: object, schema: Schema, keyword: str, depth: int) -> Iterator[bool]:
-        """Says of each schema under the keyword whether the value obeys it."""
+        """Yields, for each schema under the keyword, whether the value obeys it."""
         schemas = schema[keyword]
         is_combined = keyword == "allOf" or "properties" in schema or "$ref" in schema
         for each in schemas if isinstance(schemas, list) else ():
             yield self._obeys(value, each, depth, is_combined=is_combined)
 
     def _one_of(self, value: object, schema: Schema, depth: int) -> bool:
-        """Takes one that obeys for the only one where others have keywords that are ignored here."""
+        """Accepts a value that obeys several schemas, because ignored keywords might tell them
+        apart.
+        """
         num_obeyed = sum(self._each(value, schema, "oneOf", depth))
         if num_obeyed > 1:
             self.says_all = False
@@ -157,21 +162,21 @@ class ArgumentCheck:
         return self._obeys(value, target, depth, is_combined=is_combined)
 
     def _find(self, reference: object) -> object:
-        """Returns the schema that a reference within the whole names; None where it names none."""
+        """Returns the schema for a reference within the whole schema, or None if there is none."""
         if not isinstance(reference, str) or not (reference == "#" or reference.startswith("#/")):
             return None
         found: object = self._root
         for part in map(unquote, reference.split("/")[1:]):
-            found = (
-                found.get(part.replace("~1", "/").replace("~0", "~"))
-                if isinstance(found, dict)
-                else None
-            )
+            if not isinstance(found, dict):
+                return None
+            found = found.get(part.replace("~1", "/").replace("~0", "~"))
         return found
 
 
 def _is_open_object(schema: Schema) -> bool:
-    """Says whether the schema lists an object's properties, and neither it nor a further schema says more of others."""
+    """Tells whether the schema lists properties, and no keyword or other schema decides about
+    further ones.
+    """
     says_more = {"additionalProperties", "patternProperties", *_COMBINING}
     return "properties" in schema and schema.keys().isdisjoint(says_more)
 
@@ -186,7 +191,7 @@ def _is_among(value: object, values: object) -> bool:
 
 
 def _are_equal(value: object, other: object) -> bool:
-    """Compares as JSON does, in which true is not 1."""
+    """Compares as JSON does: true is not 1."""
     if _is_number(value) and _is_number(other):
         return value == other
     return json.dumps(value, sort_keys=True) == json.dumps(other, sort_keys=True)

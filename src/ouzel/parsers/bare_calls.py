@@ -1,4 +1,5 @@
-"""A whole answer may be calls without the marks of the family: JSON objects, or an array of them, bare or in a fence.
+"""Reads an answer that consists of calls without the family's marks: JSON objects, or an array of
+them, bare or in a fence.
 
 {"name": "get_weather", "arguments": {"city": "Paris"}}
 
@@ -7,12 +8,16 @@
 ```
 
 Rules
-1. The answer is the content after the reasoning. Beside the JSON it has blanks only; the fence may stay open.
-2. An object is a call of one of the request's tools, with arguments that obey the tool's schema as far as
-   `argument_check.py` can say. A tool whose arguments have to obey is called only where the check says all.
-3. While the answer may still become a call it is held back. It goes out as content with the first character that
-   decides against that: a letter of prose, a member that calls do not have, the name of no tool.
-4. A fence with nothing in it but calls that the other parser has read belongs to these calls: it is no content.
+1. The answer is the content after the reasoning. Apart from the JSON it has only blanks; the
+   fence may stay open.
+2. An object is a call if it names one of the request's tools and its arguments obey the tool's
+   schema as far as `argument_check.py` can tell. If the tool's arguments must obey, the check must
+   know every keyword.
+3. While the answer may still become a call, its text is held back. The first character that
+   rules a call out (a letter of prose, a member that calls do not have, the name of no tool)
+   releases it as content.
+4. A fence that contains only calls which the wrapped parser has read belongs to these calls and
+   is not content.
 """
 
 import re
@@ -42,26 +47,25 @@ _BEGINNINGS_OF_ARGUMENTS = ("{", '"{', "null")
 
 
 class BareCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes the calls that a whole answer may be."""
+    """Settings for reading a whole answer as calls."""
 
     tools: tuple[FunctionTool, ...]
-    is_parallel: bool  # several calls in one answer
-    guides_all: bool  # the arguments of all tools have to obey their schemas
+    is_parallel: bool  # an answer may have several calls
+    guides_all: bool  # the arguments of all tools must obey their schemas
 
 
 class BareCallsParser:
-    """Wraps another parser and reads the content that the other parser gives."""
+    """Wraps another parser and looks for bare calls in its content."""
 
     def __init__(self, parser: Parser, calls: BareCalls, make_call_id: Callable[[], str]) -> None:
         self._parser = parser
         self._calls = calls
         self._make_call_id = make_call_id
-        self._answer: _Answer | None = _Answer(
-            calls, make_call_id
-        )  # None: the choice is no bare call
-        # the beginning of a fence in which calls of the other parser came
+        # None once the answer is known to have no bare calls
+        self._answer: _Answer | None = _Answer(calls, make_call_id)
+        # the opening of a fence around calls of the wrapped parser
         self._fence: str | None = None
-        # content after these calls, held back while it may be the end of the fence
+        # content after these calls, held back while it may be the closing of the fence
         self._after_calls = ""
 
     def feed(self, text: str) -> list[Delta]:
@@ -97,7 +101,7 @@ class BareCallsParser:
         return [ContentDelta(held), delta] if held else [delta]
 
     def _shown_in_fence(self, delta: Delta) -> list[Delta]:
-        """Holds content back while it may be the end of the fence and blanks."""
+        """Holds content back while it may be the closing of the fence."""
         if self._fence is None or isinstance(delta, ToolCallDelta):
             return [delta]
         if not isinstance(delta, ContentDelta):
@@ -106,7 +110,7 @@ class BareCallsParser:
         return [] if _FENCE.startswith(self._after_calls.strip(WHITESPACE)) else self._give_fence()
 
     def _give_fence(self) -> list[Delta]:
-        """Gives the fence as content: it has something else in it, or after it, than calls."""
+        """Releases the fence as content, because it is not empty apart from the calls."""
         held = (self._fence or "") + self._after_calls
         self._fence = None
         return [ContentDelta(held)]
@@ -118,18 +122,18 @@ class _Call(msgspec.Struct):
 
 
 class _Answer(JsonReadingParser):
-    """Reads one answer, which is calls or else content."""
+    """Reads one answer: either calls only, or content."""
 
     def __init__(self, calls: BareCalls, make_call_id: Callable[[], str]) -> None:
         super().__init__(calls.tools)
-        self.is_other = False  # the answer is no call, and nothing is held back any more
+        self.is_other = False  # the answer has no call; its text is no longer held back
         self._calls = calls
         self._tools = {tool.name: tool for tool in calls.tools}
         self._make_call_id = make_call_id
 
     @property
     def text(self) -> str:
-        """Returns the text that is held back."""
+        """The text that is held back."""
         return self._text
 
     def read(self) -> Reading[None]:
@@ -145,7 +149,9 @@ class _Answer(JsonReadingParser):
         yield from self.give_until(self.content)
 
     def _pass_answer(self) -> Reading[Sequence[_Call]]:
-        """Passes the whole answer and returns its calls; none where it is another answer."""
+        """Passes the whole answer and returns its calls; an empty sequence if it is not calls
+        only.
+        """
         yield from self.pass_whitespace()
         has_fence = (
             yield from self.passes(_FENCE, *(_FENCE + language for language in _LANGUAGES))
@@ -160,7 +166,10 @@ class _Answer(JsonReadingParser):
         return calls if (yield from self.peek()) == "" else ()
 
     def _pass_calls(self) -> Reading[Sequence[_Call]]:
-        """Passes an object, several in a row or an array of them; returns no call as soon as one is none."""
+        """Passes an object, a row of objects or an array, and returns the calls.
+
+        Returns an empty sequence as soon as one object is not a call.
+        """
         is_array = (yield from self.passes("[")) is not None
         calls: list[_Call] = []
         following: str | None = ","
@@ -177,7 +186,7 @@ class _Answer(JsonReadingParser):
         return calls if not is_array or (yield from self.passes("]")) else ()
 
     def _pass_call(self) -> Reading[_Call | None]:
-        """Passes one object and returns the call that it is; None as soon as it is none."""
+        """Passes one object and returns its call; None as soon as the object is not a call."""
         call, keys = _Call(), {*NAME_KEYS, *ARGUMENTS_KEYS, _TYPE, _ID}
         following = yield from self.passes("{")
         while following in ("{", ","):
@@ -187,14 +196,13 @@ class _Answer(JsonReadingParser):
             keys -= set(ARGUMENTS_KEYS) if key in ARGUMENTS_KEYS else {key}
             yield from self.pass_whitespace()
             following = yield from self.passes(",", "}")
-        return (
-            call
-            if following == "}" and call.name is not None and call.arguments is not None
-            else None
-        )
+        is_call = following == "}" and call.name is not None and call.arguments is not None
+        return call if is_call else None
 
     def _pass_one_of(self, keys: set[str]) -> Reading[str | None]:
-        """Passes the name of a member, its colon and the blanks around both; None where it is no other of these."""
+        """Passes a member's key, its colon and the blanks around both; None if the key is not in
+        `keys`.
+        """
         yield from self.pass_whitespace()
         key = yield from self.passes(*(f'"{key}"' for key in keys))
         yield from self.pass_whitespace()
@@ -204,7 +212,7 @@ class _Answer(JsonReadingParser):
         return key.strip('"')
 
     def _pass_member(self, key: str, call: _Call) -> Reading[bool]:
-        """Passes the value of a member; False where it makes no call."""
+        """Passes the value of a member; False if a call cannot have this value."""
         if key == _ID:
             return (yield from self.pass_string()) is not None
         if key == _TYPE:
@@ -217,11 +225,11 @@ class _Answer(JsonReadingParser):
             call.arguments = yield from self._pass_arguments()
             is_known = call.arguments is not None
         if not is_known or call.name is None or call.arguments is None:
-            return is_known  # the other one is still to come
+            return is_known  # the second of name and arguments is still missing
         return _obeys(self._tools[call.name], arguments_text(call.arguments), self._calls)
 
     def _pass_arguments(self) -> Reading[str | None]:
-        """Passes the value and returns it as it is written; None as soon as it is clear that it is no object."""
+        """Passes the arguments and returns their text; None as soon as they are not an object."""
         start = self._at
         if (yield from self.passes(*_BEGINNINGS_OF_ARGUMENTS)) is None:
             return None
@@ -232,7 +240,7 @@ class _Answer(JsonReadingParser):
 
 def _obeys(tool: FunctionTool, arguments: str, calls: BareCalls) -> bool:
     if tool.text_grammar is not None:
-        return False  # which texts it takes is not checked here
+        return False  # the tool's text grammar is not checked here
     try:
         value = msgspec.json.decode(arguments)
     except (msgspec.DecodeError, RecursionError):

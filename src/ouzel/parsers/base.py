@@ -1,7 +1,8 @@
-"""A parser takes the text of one choice and gives typed pieces of it; a family describes one model's output format.
+"""The interface of parsers, and the description of one model family's output format.
 
-A parser serves one choice and does no I/O. The deltas, folded together, do not depend on how the text was cut into
-pieces. Text that cannot be parsed comes out as content, exactly as the model wrote it.
+A parser turns the text of one choice into typed deltas. It serves one choice and does no I/O. The
+joined deltas do not depend on the places where the text was cut into pieces. Text that cannot be
+parsed becomes content, exactly as the model wrote it.
 """
 
 import enum
@@ -26,12 +27,12 @@ class ReasoningDelta(msgspec.Struct, frozen=True):
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True):
-    """Carries a piece of one tool call, the first piece of a call its id and name."""
+    """A piece of one tool call. The first piece of a call has its id and name."""
 
-    index: int  # of the call within the choice, from 0
+    index: int  # position of the call within the choice, from 0
     id: str | None = None
     name: str | None = None
-    arguments: str = ""  # the next piece of the JSON text; of a custom tool's call, of its text
+    arguments: str = ""  # the next piece of the JSON text, or of a custom tool's plain text
     is_custom: bool = False
 
 
@@ -42,13 +43,18 @@ class Parser(Protocol):
     def feed(self, text: str) -> list[Delta]: ...
 
     def finish(self, reason: FinishReason) -> list[Delta]:
-        """Returns what was held back. `reason` says whether the text is whole or was cut."""
+        """Returns the deltas of the text that was held back.
+
+        `reason` tells whether the text is complete or was cut.
+        """
         ...
 
 
 CONTROL_SIGN = "\ud800"
-"""Stands before a call's mark that the model wrote as a control token. No decoded text holds a lone surrogate, so the
-parser can tell such a mark from the same text in other tokens. Only `ThinkingParser` reads the sign, and drops it."""
+"""Stands before a call's mark that the model wrote as a control token. Decoded text never contains
+a lone surrogate, so the parser can distinguish the mark from the same characters in other tokens.
+Only `ThinkingParser` reads the sign, and removes it.
+"""
 
 _CALL_ID_CHARS = string.ascii_letters + string.digits
 
@@ -57,31 +63,30 @@ def new_call_id() -> str:
     return "call_" + "".join(secrets.choice(_CALL_ID_CHARS) for _ in range(24))
 
 
-Format = dict[
-    str, object
-]  # a structural-tag format, as XGrammar writes them: {"type": "tag", "begin": ..., ...}
+# A structural-tag format in XGrammar's notation: {"type": "tag", "begin": ..., ...}
+Format = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """Describes how a family writes tool calls; it is used when a request has tools."""
+    """How a family writes tool calls. It is used when a request has tools."""
 
-    make_parser: Callable[[Sequence[FunctionTool]], Parser]  # of the text after the reasoning
-    trigger: (
-        str  # wherever it appears a call follows: the beginning of `before`, or else of every call
-    )
-    call_format: Callable[[FunctionTool], Format]  # forces one call of this tool, marks included
-    before: str = ""  # all calls
-    separator: str = ""  # between two calls
-    after: str = ""  # all calls
-    special_tokens: frozenset[str] = (
-        frozenset()
-    )  # marks that may be special tokens: the parser must see them
-    make_call_id: Callable[[], str] = new_call_id  # of calls to which the model gives no id
+    make_parser: Callable[[Sequence[FunctionTool]], Parser]  # parses the text after the reasoning
+    # A call follows this text wherever it occurs. It is the beginning of `before`, or of every
+    # call.
+    trigger: str
+    # makes the format that forces one call of the tool, marks included
+    call_format: Callable[[FunctionTool], Format]
+    before: str = ""  # text before the first call
+    separator: str = ""  # text between two calls
+    after: str = ""  # text after the last call
+    # marks that may be special tokens; the parser must see them
+    special_tokens: frozenset[str] = frozenset()
+    make_call_id: Callable[[], str] = new_call_id  # for calls without an id of the model's
 
 
 class ReasoningStage(enum.Enum):
-    """Says where an output begins, as its prompt ends."""
+    """The place in the answer where an output begins. The end of the prompt decides it."""
 
     BEFORE = "before"  # reasoning may come first
     OPEN = "open"  # the prompt has begun the reasoning
@@ -90,18 +95,19 @@ class ReasoningStage(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
-    """Describes the marks around a family's reasoning."""
+    """The marks around a family's reasoning."""
 
     start: str
     end: str
     special_tokens: frozenset[str] = frozenset()
-    other_starts: tuple[str, ...] = ()  # that some models write instead
+    other_starts: tuple[str, ...] = ()  # start marks that some models write instead
     other_ends: tuple[str, ...] = ()
-    ended_by: tuple[str, ...] = ()  # marks of what follows, where models forget the end
-    answer: tuple[str, str] | None = None  # marks around the answer after it
-    answer_start: str = ""  # what a demanded answer begins with, unless the prompt has begun it
-    are_exact: bool = True  # whether the marks are these texts, rather than spellings of patterns
-    # of a prompt's text, where marks alone do not tell it
+    ended_by: tuple[str, ...] = ()  # marks that follow the reasoning if a model omits the end mark
+    answer: tuple[str, str] | None = None  # marks around the answer after the reasoning
+    # the start of an answer that a grammar forces, unless the prompt already contains it
+    answer_start: str = ""
+    are_exact: bool = True  # False if the marks only stand for patterns
+    # finds the stage from the prompt's text, if marks are not enough
     own_stage: Callable[[str], ReasoningStage] | None = None
 
     @property
@@ -113,10 +119,11 @@ class Reasoning:
         return (self.end, *self.other_ends, *self.ended_by)
 
     def stage_after(self, prompt_text: str, *, continues_prompt: bool) -> ReasoningStage:
-        """Returns where the output begins. Parsers and grammars both go by this.
+        """Returns the place where the output begins. Parsers and grammars both use it.
 
-        A template may end the prompt with a mark. With `continues_prompt` the prompt ends with a text of the
-        assistant's own, that may have begun or ended the reasoning long before: then the last mark decides.
+        A template may end the prompt with a mark. With `continues_prompt`, the prompt ends with the
+        assistant's own text, which may have begun or ended the reasoning long before; then the last
+        mark in the prompt decides.
         """
         if self.own_stage is not None:
             return self.own_stage(prompt_text)
@@ -133,11 +140,13 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """Describes one output format completely."""
+    """The complete description of one output format."""
 
-    names: tuple[str, ...]  # ours first, then those that other servers use for it
-    matches: Callable[[str], bool]  # whether a chat template is of this family
+    names: tuple[str, ...]  # our name first, then the names in other servers
+    matches: Callable[[str], bool]  # tells whether a chat template belongs to this family
     calls: Calls | None = None
     reasoning: Reasoning | None = None
     interleaved: Callable[[Sequence[FunctionTool], str], Parser] | None = None
-    """Makes the parser of everything from tools and prompt text, where reasoning and calls cannot be parted before."""
+    """Makes the parser of the whole output from tools and prompt text, if reasoning and calls are
+    mixed.
+    """

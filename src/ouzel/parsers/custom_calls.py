@@ -1,7 +1,8 @@
-"""A custom tool's call is a text to the client; the model writes it as the one argument of a function.
+"""Turns calls of custom tools into plain text.
 
-`{"input": "…"}` is decoded while it comes. Nothing is lost: whatever is no such object is the text as it was written,
-and so is what follows the string in one.
+A custom tool's call is a text for the client, but the model writes it as the only argument of a
+function: `{"input": "…"}`. The string is decoded while it arrives. Arguments of another form are
+returned as they were written, and so is text behind the string.
 """
 
 import enum
@@ -14,19 +15,18 @@ from ouzel.types.step_output import FinishReason
 from ouzel.types.tools import CUSTOM_ARGUMENT
 
 _OPENING = f'{{"{CUSTOM_ARGUMENT}":"'
-_KEY = range(
-    len('{"'), len('{"') + len(CUSTOM_ARGUMENT) + 1
-)  # before these characters no blank may stand
+# No blank is allowed before the characters in these places of the opening.
+_KEY = range(len('{"'), len('{"') + len(CUSTOM_ARGUMENT) + 1)
 
 
 class CustomCallsParser:
-    """This `Parser` stands around another."""
+    """Wraps another parser."""
 
     def __init__(self, parser: Parser, names: Collection[str]) -> None:
-        """`names` are those of the custom tools."""
+        """`names` are the names of the custom tools."""
         self._parser = parser
         self._names = names
-        self._index = 0  # of the call that is being read
+        self._index = 0  # of the open call
         self._text: _CallText | None = None
 
     def feed(self, text: str) -> list[Delta]:
@@ -62,7 +62,7 @@ class _Stage(enum.Enum):
 
 
 class _CallText:
-    """The arguments of one call become its text."""
+    """Decodes the arguments of one call into its text."""
 
     def __init__(self) -> None:
         self._stage = _Stage.BEFORE
@@ -87,11 +87,11 @@ class _CallText:
         return text
 
     def finish(self, *, is_cut: bool) -> str:
-        """Returns what was held back; an opening alone, or no argument at all, holds no text."""
-        is_empty = (
-            self._stage is not _Stage.BEFORE or is_cut or _without_blanks(self._held) in ("", "{}")
-        )
-        return "" if is_empty else self._held
+        """Returns the text held back; "" if the arguments are empty or consist of an opening
+        only.
+        """
+        is_empty = self._stage is not _Stage.BEFORE or _without_blanks(self._held) in ("", "{}")
+        return "" if is_empty or is_cut else self._held
 
     def _pass_opening(self) -> None:
         num_passed = 0
@@ -108,7 +108,7 @@ class _CallText:
                 return
 
     def _pass_string(self) -> None:
-        end = _end_of_string(self._held)
+        end = _find_string_end(self._held)
         self._decoding.feed(self._held[:end])
         is_ended = self._held[end:].startswith('"')
         self._held = self._held[end:]
@@ -117,8 +117,10 @@ class _CallText:
             self._stage = _Stage.AFTER
 
 
-def _end_of_string(text: str) -> int:
-    """Returns where the first quote stands that is not escaped, or else a backslash that ends the text, or its end."""
+def _find_string_end(text: str) -> int:
+    """Returns the place of the first unescaped quote, or of a backslash that ends the text, or the
+    text's length.
+    """
     at = 0
     while at < len(text) and text[at] != '"':
         if text[at] == "\\" and at + 1 == len(text):

@@ -1,4 +1,4 @@
-"""JSON values are read from a text that comes in pieces, and calls that are written as JSON objects."""
+"""Reads JSON values, and calls written as JSON objects, from a text that arrives in pieces."""
 
 import re
 import sys
@@ -14,24 +14,24 @@ _SCALAR_END = re.compile(r"[,:}\]\s;<]")
 
 NAME_KEYS = ("name",)
 ARGUMENTS_KEYS = ("arguments", "parameters")
-# of values read ahead: marks inside each other must not cost the square of their number
+# For values that are held back: marks nested in each other must not cost quadratic time.
 _MAX_HELD_DEPTH = 64
 
 
 class JsonScan:
-    """Finds the end of one value. Balanced brackets and closed strings are all it looks at."""
+    """Finds the end of one JSON value by counting brackets and closing strings only."""
 
     def __init__(self, max_depth: int = sys.maxsize) -> None:
         self.is_complete = False
         self.is_too_deep = False
         self._max_depth = max_depth
-        self._is_scalar: bool | None = None  # before the first character
+        self._is_scalar: bool | None = None  # None before the first character
         self._depth = 0
         self._in_string = False
         self._is_escaped = False
 
     def scan(self, text: str, at: int) -> int:
-        """Goes on at `at`; returns where what belongs to the value ends."""
+        """Continues at `at` and returns the place behind the value's characters in `text`."""
         while at < len(text) and not (self.is_complete or self.is_too_deep):
             if self._is_scalar is None:
                 self._is_scalar = text[at] not in '"{['
@@ -43,7 +43,7 @@ class JsonScan:
         return at
 
     def end(self) -> bool:
-        """Whether the value is complete when nothing more comes."""
+        """Tells whether the value is complete if no more text comes."""
         return self.is_complete or self._is_scalar is True
 
     def _scan_string(self, text: str, at: int) -> int:
@@ -74,7 +74,7 @@ class JsonScan:
 
 
 class JsonReadingParser(ReadingParser):
-    """This `ReadingParser` reads formats with JSON in them."""
+    """A `ReadingParser` for formats that contain JSON."""
 
     name_keys: Collection[str] = NAME_KEYS
     arguments_keys: Collection[str] = ARGUMENTS_KEYS
@@ -84,7 +84,9 @@ class JsonReadingParser(ReadingParser):
         self._names = frozenset(tool.name for tool in tools)
 
     def pass_value(self) -> Reading[str | None]:
-        """Passes one value and returns its text; None when it is cut off, too deep, or none begins here."""
+        """Passes one value and returns its text; None if it is cut off or too deep, or if there is
+        none.
+        """
         scan, start = JsonScan(_MAX_HELD_DEPTH), self._at
         if (yield from self.peek()) in ("", *",:}]"):
             return None
@@ -98,7 +100,7 @@ class JsonReadingParser(ReadingParser):
                 return self._text[start : self._at] if scan.end() else None
 
     def give_value(self, give: Give) -> Reading[None]:
-        """Gives one value while it comes, complete or cut off."""
+        """Passes one value on to `give` while it arrives, complete or cut off."""
         scan = JsonScan()
         while True:
             end = scan.scan(self._text, self._at)
@@ -109,14 +111,14 @@ class JsonReadingParser(ReadingParser):
                 return
 
     def pass_string(self) -> Reading[str | None]:
-        """Passes one string and returns what it stands for."""
+        """Passes one string and returns its decoded text."""
         if (yield from self.peek()) != '"':
             return None
         text = yield from self.pass_value()
         return None if text is None else decoded_string(text)
 
     def read_marked_calls(self, starts: Sequence[str], ends: Sequence[str]) -> Reading[None]:
-        """Reads to the end: content, and calls between marks. An end mark may be missing."""
+        """Reads content and calls between marks to the end. An end mark may be missing."""
 
         def read_on(start: str) -> Reading[bool]:
             yield from self.pass_whitespace()
@@ -131,10 +133,11 @@ class JsonReadingParser(ReadingParser):
         yield from self.read_marked(starts, read_on)
 
     def read_calls(self, *, known: Collection[str] | None = None) -> Reading[bool]:
-        """Reads one call `{"name": ..., "arguments": ...}` or a list of them; False, and nothing passed, without any.
+        """Reads one call `{"name": ..., "arguments": ...}` or a list of calls.
 
-        `known`: where no mark says that calls follow, the only names that make an object one. Another answer is not
-        held back for long then: an object with a key that calls do not have is none.
+        Returns False, and passes nothing, if there is no call. `known` is set where no mark
+        announces calls: only these names make an object a call. A key that calls do not have ends
+        the reading at once, so that other JSON answers are not held back for long.
         """
         if (yield from self.peek()) != "[":
             return (yield from self.read_call(known=known))
@@ -155,9 +158,10 @@ class JsonReadingParser(ReadingParser):
         return num_calls > 0
 
     def read_call(self, *, known: Collection[str] | None = None) -> Reading[bool]:
-        """Reads one call; its arguments are given while they come, as soon as its name is known.
+        """Reads one call. Once its name is known, its arguments are passed on while they arrive.
 
-        False when the object is none: then nothing is committed. One that is cut off after its name is a call.
+        Returns False, and commits nothing, if the object is not a call. A call may be cut off after
+        its name.
         """
         if (yield from self.passes("{")) is None:
             return False
@@ -167,11 +171,8 @@ class JsonReadingParser(ReadingParser):
         is_closed = (yield from self.passes("}")) is not None
         is_cut = (yield from self.peek()) == ""
         if not call.is_open:
-            if (
-                not call.name
-                or not (is_closed or is_cut)
-                or (known is not None and call.arguments is None)
-            ):
+            needs_arguments = known is not None and call.arguments is None
+            if not call.name or not (is_closed or is_cut) or needs_arguments:
                 return False
             if call.arguments is not None and not is_arguments(call.arguments):
                 return False
@@ -181,15 +182,14 @@ class JsonReadingParser(ReadingParser):
         return True
 
     def _read_member(self, call: "_Call", known: Collection[str] | None) -> Reading[bool]:
-        """Reads one member of a call's object and the blanks around it; False when it is none."""
+        """Reads one member of a call's object and the blanks around it; False if there is no valid
+        member.
+        """
         key = yield from self._pass_key()
         if key is None:
             return False
-        if (
-            known is not None
-            and not call.is_open
-            and key not in (*self.name_keys, *self.arguments_keys, "type", "id")
-        ):
+        is_key_of_calls = key in (*self.name_keys, *self.arguments_keys, "type", "id")
+        if known is not None and not call.is_open and not is_key_of_calls:
             return False
         can_open = not call.is_open and key in self.arguments_keys
         if call.name and can_open and (begin := (yield from self._peek_any("{", '"{'))):
@@ -204,7 +204,9 @@ class JsonReadingParser(ReadingParser):
         return True
 
     def _pass_key(self) -> Reading[str | None]:
-        """Passes a member's name, its colon and the blanks around both; None when there is no member."""
+        """Passes a member's key, its colon and the blanks around both; None if there is no
+        member.
+        """
         yield from self.pass_whitespace()
         key = yield from self.pass_string()
         yield from self.pass_whitespace()
@@ -214,12 +216,12 @@ class JsonReadingParser(ReadingParser):
         return key
 
     def _read_value(self, key: str, call: "_Call", known: Collection[str] | None) -> Reading[bool]:
-        """Reads a member's value as a whole; False when it does not end, or is a name that makes no call."""
+        """Reads a whole member's value; False if it is incomplete, or a name that is not known."""
         start = self._at
         value = yield from self.pass_value()
         if value is None:
             if self._at > start:
-                call.name = ""  # cut within the value: what there is of it would be lost
+                call.name = ""  # the value is cut; a call without it would lose text
             return False
         if key in self.name_keys and call.name is None:
             name = decoded_string(value) or ""
@@ -236,9 +238,10 @@ class JsonReadingParser(ReadingParser):
         return found
 
     def read_arguments(self, name: str, *marks: str, call_id: str | None = None) -> Reading[bool]:
-        """Reads the arguments of a call whose name was passed; None at all, before one of the marks or the end, are {}.
+        """Reads the arguments of a call after its name. Missing arguments, before a mark or the
+        end, are {}.
 
-        False, and nothing committed, when something else follows.
+        Returns False, and commits nothing, if something else follows.
         """
         yield from self.pass_whitespace()
         following = yield from self.peek()
@@ -256,17 +259,17 @@ class JsonReadingParser(ReadingParser):
         return True
 
     def pass_closers(self) -> Reading[None]:
-        """Passes blanks, and brackets that close what was never open."""
+        """Passes blanks and surplus closing brackets."""
         while (char := (yield from self.peek())) and char in WHITESPACE + "}]":
             self._at += 1
 
 
 class _Call:
-    """A call while its object is being read, as far as it is known."""
+    """The state of a call while its object is being read."""
 
     def __init__(self) -> None:
-        self.name: str | None = None  # "" when it is none that makes a call
-        self.arguments: str | None = None  # that came before the name, or are no object
+        self.name: str | None = None  # "" if the name is not that of a tool
+        self.arguments: str | None = None  # before the name, or no object
         self.is_open = False
 
 
@@ -279,7 +282,7 @@ def is_arguments(value: str) -> bool:
 
 
 def arguments_text(value: str | None) -> str:
-    """Returns the arguments: {} where a call has none, and what a string stands for where they are in one."""
+    """Returns the arguments as JSON text: decoded if they are in a string, {} if there are none."""
     if value is None or value == "null":
         return "{}"
     return value if value.startswith("{") else decoded_string(value) or "{}"

@@ -1,4 +1,4 @@
-"""JSON strings are decoded. Line breaks in them are forgiven, and what is no escape stays as it was written."""
+"""Decodes JSON strings leniently: line breaks are allowed, and invalid escapes stay unchanged."""
 
 import json
 import re
@@ -6,7 +6,8 @@ import re
 from ouzel.parsers.reading_parser import Give
 
 _UNIT = re.compile(
-    r'[^"\\]+|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}'
+    r'[^"\\]+|\\[^u]|\\u(?![dD][89abAB])[0-9a-fA-F]{4}'
+    r"|\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
 )
 _BEGUN_UNIT = re.compile(
     r"\\(u[0-9a-fA-F]{0,3}|u[dD][89abAB][0-9a-fA-F]{2}(\\(u[0-9a-fA-F]{0,3})?)?)?"
@@ -14,7 +15,9 @@ _BEGUN_UNIT = re.compile(
 
 
 def decoded_string(text: str) -> str | None:
-    """Decodes a whole JSON string; None when the value is none, broken, or no text (half a surrogate pair)."""
+    """Decodes a whole JSON string; None for another value, a broken string or half a surrogate
+    pair.
+    """
     if not text.startswith('"'):
         return None
     try:
@@ -26,7 +29,9 @@ def decoded_string(text: str) -> str | None:
 
 
 class StringDecoding:
-    """Gives what a string stands for while it comes, quotes included; half an escape at the end is dropped."""
+    """Decodes a string while it arrives. Quotes are removed, and half an escape at the end is
+    dropped.
+    """
 
     def __init__(self, give: Give) -> None:
         self._give = give
@@ -44,6 +49,6 @@ class StringDecoding:
             self._give(raw if decoded is None else decoded)
 
     def end(self) -> None:
-        """Gives what looks like half an escape as it was written: the string has ended there, it was not cut."""
+        """Ends the string. Half an escape at its end is passed on as it was written."""
         self._give(self._held)
         self._held = ""

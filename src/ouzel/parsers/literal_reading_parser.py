@@ -1,4 +1,6 @@
-"""Arguments that are named literals, as Python and its relatives write them, become JSON while they come."""
+"""Turns named arguments, written as literals of Python and similar languages, into JSON while they
+arrive.
+"""
 
 import re
 import string
@@ -22,9 +24,9 @@ _CONSTANTS = {
     "false": "false",
     "null": "null",
 }
-_SAME_ESCAPES = 'ntrbf\\"'  # as in JSON
+_SAME_ESCAPES = 'ntrbf\\"'  # escapes that JSON has too
 _OTHER_ESCAPES = {"'": "'", "/": "/", "\n": "", "a": "\\u0007", "v": "\\u000b"}
-_CODES = {"x": 2, "u": 4, "U": 8}  # digits
+_CODES = {"x": 2, "u": 4, "U": 8}  # escape -> number of hexadecimal digits
 _NUMBER = re.compile(r"([+-]?)((?:0|[1-9][0-9_]*)?)(?:\.([0-9]*))?([eE][+-]?[0-9]+)?")
 _NUMBER_START = re.compile(r"-?(?:(?:0(?=\.)|[1-9][0-9]*)(?:\.[0-9]*)?(?:[eE][+-]?[0-9]*)?)?")
 _ANYTHING = ValueType()
@@ -37,17 +39,20 @@ class _Container:
 
 
 class LiteralReadingParser(ParameterReadingParser):
-    """This parser reads named literals. A string may hold its own quote unescaped: it ends where a value can end."""
+    """Reads named literals. A string may contain its own quote unescaped: it ends where a value can
+    end.
+    """
 
     def __init__(self, tools: Sequence[FunctionTool], *, raw_quotes: tuple[str, ...] = ()) -> None:
-        """`raw_quotes` stand around strings without escapes."""
+        """`raw_quotes` are quotes of strings without escapes."""
         super().__init__(tools)
         self._raw_quotes = raw_quotes
 
     def read_named(self, sign: str, end: str) -> Reading[None]:
-        """Reads on in an open call: names, each with a sign and a literal after it, to the end of the call.
+        """Reads the arguments of an open call: names, each followed by `sign` and a literal, up to
+        `end`.
 
-        What can be no argument ends it too, and is content.
+        Text that cannot be an argument ends the call, too, and is content.
         """
         self.commit()
         while True:
@@ -78,7 +83,7 @@ class LiteralReadingParser(ParameterReadingParser):
         self.commit()
 
     def pass_key(self, sign: str) -> Reading[str | None]:
-        """Passes a name and the sign after it."""
+        """Passes a name and the sign after it; None if there is no name."""
         key = yield from self.pass_until(sign, *"(){}[],\n")
         if key is None or (yield from self.passes(sign)) is None:
             return None
@@ -88,7 +93,9 @@ class LiteralReadingParser(ParameterReadingParser):
         return key or None
 
     def read_object(self) -> Reading[bool]:
-        """Reads all arguments of an open call, that stand in one literal; False when the text ends in it, or breaks."""
+        """Reads all arguments of an open call from one literal; False if it is cut off or
+        invalid.
+        """
         return (yield from self._read_whole(_ANYTHING))
 
     def _read_whole(self, value_type: ValueType) -> Reading[bool]:
@@ -100,7 +107,7 @@ class LiteralReadingParser(ParameterReadingParser):
         return is_whole
 
     def _read_literal(self, value_type: ValueType) -> Reading[bool]:
-        """Gives one value as JSON; False when the text ends in it, or goes on with what is none."""
+        """Passes one value on as JSON; False if it is cut off or invalid."""
         containers: list[_Container] = []
         while True:
             yield from self.pass_whitespace()
@@ -108,7 +115,7 @@ class LiteralReadingParser(ParameterReadingParser):
             char = yield from self.peek()
             if not char:
                 return False
-            if containers and char in _CLOSERS:  # also after a last comma
+            if containers and char in _CLOSERS:  # a comma may stand before the closer
                 self._end(containers)
             else:
                 if containers and not (yield from self._begin_item(containers[-1])):
@@ -127,7 +134,9 @@ class LiteralReadingParser(ParameterReadingParser):
                 return True
 
     def _pass_ends(self, containers: list[_Container]) -> Reading[bool]:
-        """Passes the ends of containers after a value, up to the last or a comma; False if something else follows."""
+        """Passes the closers after a value up to a comma or the outermost one; False for anything
+        else.
+        """
         while containers:
             yield from self.pass_whitespace()
             char = yield from self.peek()
@@ -181,11 +190,8 @@ class LiteralReadingParser(ParameterReadingParser):
     def _pass_quote(self) -> Reading[str | None]:
         quote = yield from self.passes(*self._raw_quotes, *_QUOTES)
         rest = self._text[self._at :]
-        if (
-            quote is None
-            and self._is_cut
-            and any(mark.startswith(rest) for mark in self._raw_quotes)
-        ):
+        may_be_quote = any(mark.startswith(rest) for mark in self._raw_quotes)
+        if quote is None and self._is_cut and may_be_quote:
             self.drop_rest()
         return quote
 
@@ -215,7 +221,9 @@ class LiteralReadingParser(ParameterReadingParser):
         self.arguments(in_json_string(text))
 
     def _ends_value(self) -> Reading[bool | None]:
-        """Whether the quote just passed is the last; None when that was cut off."""
+        """Tells whether the quote just passed ends the string; None if the text is cut off behind
+        it.
+        """
         yield from self.pass_whitespace()
         char = yield from self.peek()
         if not char and self._is_cut:
@@ -225,7 +233,7 @@ class LiteralReadingParser(ParameterReadingParser):
         return not char or char in _AFTER_STRING
 
     def _read_escape(self) -> Reading[None]:
-        """Reads what follows a backslash; an unknown escape stays as it is, as in Python."""
+        """Reads an escape after its backslash; an unknown escape stays unchanged, as in Python."""
         char = yield from self.peek()
         if not char:
             self.arguments("" if self._is_cut else "\\\\")
@@ -243,9 +251,9 @@ class LiteralReadingParser(ParameterReadingParser):
         self.commit()
 
     def _read_code(self, char: str) -> Reading[None]:
-        size, allowed = (
-            (_CODES[char], string.hexdigits) if char in _CODES else (3, string.octdigits)
-        )
+        size, allowed = 3, string.octdigits
+        if char in _CODES:
+            size, allowed = _CODES[char], string.hexdigits
         digits = ""
         while len(digits) < size and (digit := (yield from self.peek())) and digit in allowed:
             digits += digit
@@ -258,16 +266,16 @@ class LiteralReadingParser(ParameterReadingParser):
 
 
 def _character(code: int) -> str:
-    """Writes a character of a JSON string; half of a surrogate pair may meet its other half."""
+    """Writes one character for a JSON string; half of a surrogate pair stays escaped."""
     if 0xD800 <= code < 0xE000:
         return f"\\u{code:04x}"
     return in_json_string(chr(code)) if code <= 0x10FFFF else "\\ufffd"
 
 
 def _scalar(text: str, value_type: ValueType) -> str:
-    """Writes a word or a number as JSON, its digits as they are, and as a string what is neither.
+    """Writes a constant or a number as JSON, with unchanged digits, and any other word as a string.
 
-    Where a value is missing none is made up: the arguments show the gap, as no JSON.
+    A missing value stays missing: then the arguments are not valid JSON.
     """
     constant = _CONSTANTS.get(text)
     if constant is not None and (constant == "null" or not value_type.is_text):
@@ -275,22 +283,20 @@ def _scalar(text: str, value_type: ValueType) -> str:
     number = None if value_type.is_text else _NUMBER.fullmatch(text)
     if number and (number[2] or number[3]):
         fraction = "" if number[3] is None else "." + (number[3] or "0")
-        return (
-            number[1].strip("+")
-            + (number[2].replace("_", "") or "0")
-            + fraction
-            + (number[4] or "")
-        )
+        whole = number[2].replace("_", "") or "0"
+        return number[1].strip("+") + whole + fraction + (number[4] or "")
     return json_string(text) if text else ""
 
 
 def _scalar_start(text: str, value_type: ValueType) -> str:
-    """Writes what there is of one that was cut off, unless it may still have become something else."""
+    """Writes the beginning of a scalar that was cut off, unless it could have become something
+    else.
+    """
     if value_type.is_text:
         return ""
     return text if _NUMBER_START.fullmatch(text) else ""
 
 
 def _is_name(text: str) -> bool:
-    """Whether a name of an argument may begin so; nothing at all may."""
+    """Tells whether `text` can be the beginning of an argument's name; an empty text can."""
     return not set(text) & set("(){}[]\n")

@@ -1,8 +1,8 @@
-"""A model's authors write marks as texts, or as regular expressions, which are read as far as their start tells them.
+"""Reads the marks in a response template: plain texts, or regular expressions of a simple form.
 
-A pattern is alternatives, also in groups, that each begin with a text; whitespace, a name in a group and anything at
-all up to the next text may follow it. Where whitespace is optional or repeated any whitespace will do. A name may have
-dashes, as functions may.
+A pattern consists of alternatives, also in groups. Each alternative begins with a text; then
+whitespace, a name in a group, or anything up to the next text may follow. Optional or repeated
+whitespace matches any amount. A name may contain dashes, like function names.
 """
 
 import enum
@@ -14,7 +14,7 @@ from ouzel.parsers.reading_parser import WHITESPACE
 
 
 class PatternError(ValueError):
-    """A pattern can mean more than one text that begins the same way; the message says which part."""
+    """A pattern is not of the supported form. The message quotes the part."""
 
 
 class Gap(enum.Enum):
@@ -25,17 +25,19 @@ class Gap(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    text: str  # that it begins with; never empty
+    """One alternative of a pattern."""
+
+    text: str  # the beginning of the mark; never empty
     rest: tuple[str | Gap, ...] = ()
-    group: str = ""  # that the pattern gives to the name
-    has_space_before: bool = False  # that belongs to it
+    group: str = ""  # the name of the group that matches the function's name
+    has_space_before: bool = False  # the mark includes the whitespace before it
 
     @property
     def has_space(self) -> bool:
         return self.has_space_before or Gap.SPACE in self.rest
 
     def spelled(self, name: str = "") -> str:
-        """Returns the shortest text that the mark stands for."""
+        """Returns the shortest text that matches the mark."""
         gaps = {Gap.SPACE: "", Gap.NAME: name, Gap.ANYTHING: ""}
         return self.text + "".join(
             part if isinstance(part, str) else gaps[part] for part in self.rest
@@ -49,14 +51,17 @@ _PART = re.compile(
     r"|\\(?P<escaped>[^\w\s])|(?P<control>\\[nrt])|(?P<plain>[^\\.^$*+?{}\[\]|()])"
 )
 _STRUCTURE = re.compile(r"\\.|\[\^?\]?[^\]]*\]|[()|]", re.DOTALL)
-_ENDS = ("$", r"\Z")  # of the whole output
+_ENDS = ("$", r"\Z")  # patterns for the end of the output
 _MAX_ALTERNATIVES = 16
 _MAX_CHARS = 1000
 _CONTROLS = {"\\n": "\n", "\\r": "\r", "\\t": "\t"}
 
 
 def read_patterns(pattern: str, *, may_be_end: bool = False) -> tuple[Mark, ...]:
-    """Returns a mark for each alternative but, with `may_be_end`, that of the output's end. Raises PatternError."""
+    """Returns a mark for each alternative.
+
+    With `may_be_end`, an alternative for the end of the output is left out. Raises PatternError.
+    """
     if len(pattern) > _MAX_CHARS:
         raise PatternError(f"pattern of {len(pattern)} characters, of {_MAX_CHARS} at most")
     marks: list[Mark] = []
@@ -64,15 +69,14 @@ def read_patterns(pattern: str, *, may_be_end: bool = False) -> tuple[Mark, ...]
         if may_be_end and alternative in _ENDS:
             continue
         mark = _read_alternative(alternative)
-        if not any(
-            mark.text.startswith(earlier.text) and not earlier.rest for earlier in marks
-        ):  # that would win
+        # A mark that an earlier one always matches first is useless.
+        if not any(mark.text.startswith(earlier.text) and not earlier.rest for earlier in marks):
             marks.append(mark)
     return tuple(marks)
 
 
 def _alternatives(pattern: str) -> list[str]:
-    """Returns the alternatives, with no groups but those with names, in the order in which they are tried."""
+    """Returns the alternatives in the order in which they are tried, without unnamed groups."""
     depth, bars, groups = 0, [-1], []
     for found in _STRUCTURE.finditer(pattern):
         if found[0] == "|" and depth == 0:
@@ -97,7 +101,9 @@ def _alternatives(pattern: str) -> list[str]:
 
 
 def _without_group(pattern: str, begin: int, end: int) -> list[str]:
-    """Returns the pattern with each alternative of the group in its place."""
+    """Returns one pattern for each alternative of the group, with the alternative in the group's
+    place.
+    """
     rest = pattern[end:]
     inner = _alternatives(pattern[begin + 3 : end - 1]) + ([""] if rest.startswith("?") else [])
     if rest.startswith(("*", "+", "{")) or len(inner) > _MAX_ALTERNATIVES:
@@ -126,9 +132,10 @@ def _read_alternative(pattern: str) -> Mark:
             parts.append(Gap.ANYTHING)
         else:
             char = part["escaped"] or part["plain"] or _CONTROLS[part["control"]]
-            parts[-1:] = (
-                [parts[-1] + char] if parts and isinstance(parts[-1], str) else [*parts[-1:], char]
-            )
+            if parts and isinstance(parts[-1], str):
+                parts[-1] += char
+            else:
+                parts.append(char)
     has_space_before = parts[:1] == [Gap.SPACE]
     if has_space_before:
         del parts[0]
@@ -138,7 +145,7 @@ def _read_alternative(pattern: str) -> Mark:
 
 
 def _can_be_told(parts: list[str | Gap]) -> bool:
-    """Whether every part ends where the next begins, and there is one name at most."""
+    """Tells whether each part ends where the next one begins, and there is at most one name."""
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         begin = following[0] if isinstance(following, str) else ""
         match part:

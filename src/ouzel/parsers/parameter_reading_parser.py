@@ -1,4 +1,4 @@
-"""Parameters that are written one by one, each with its name and its value as bare text, become a JSON object."""
+"""Turns parameters, written one by one with bare values, into a JSON object."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,14 +20,15 @@ _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMarks:
-    """These marks stand around the parameters of a call, and after them.
+    """The marks around and after the parameters of a call.
 
-    Nothing is escaped, so a string may hold its own end mark: it ends where another mark follows.
+    Nothing is escaped, so a string may contain its own end mark: it ends where another mark follows
+    the end mark.
     """
 
     parameter: ParameterMarks
     call_ends: tuple[str, ...]
-    others: tuple[str, ...] = ()  # that may follow where the end of a call is missing
+    others: tuple[str, ...] = ()  # marks that may follow if the end of a call is missing
     has_cdata: bool = False
 
     @property
@@ -36,12 +37,12 @@ class CallMarks:
 
 
 class ParameterReadingParser(ReadingParser):
-    """This `ReadingParser` makes the arguments' JSON itself."""
+    """A `ReadingParser` that writes the JSON of the arguments itself."""
 
     def __init__(self, tools: Sequence[FunctionTool]) -> None:
         super().__init__()
         self._tools = {tool.name: tool for tool in tools}
-        self._tool: FunctionTool | None = None  # that the open call is of
+        self._tool: FunctionTool | None = None  # the tool of the open call
         self._num_parameters = 0
 
     def open_call(self, name: str, call_id: str | None = None) -> None:
@@ -57,7 +58,9 @@ class ParameterReadingParser(ReadingParser):
         self.arguments("}" if self._num_parameters else "{}")
 
     def read_parameters(self, marks: CallMarks) -> Reading[None]:
-        """Reads on in an open call, to its end; what can be no parameter ends it too, and is content."""
+        """Reads the parameters of an open call. Text that cannot be a parameter ends the call and
+        is content.
+        """
         self.commit()
         while True:
             yield from self.pass_whitespace()
@@ -78,7 +81,7 @@ class ParameterReadingParser(ReadingParser):
         self.commit()
 
     def pass_end(self, *marks: str) -> Reading[None]:
-        """Passes the mark that ends all, and the blanks before it, if that comes next."""
+        """Passes the mark that ends all calls, and the blanks before it, if it comes next."""
         yield from self.pass_whitespace()
         if (yield from self.passes(*marks)):
             self.commit()
@@ -103,7 +106,7 @@ class ParameterReadingParser(ReadingParser):
         )
 
     def _read_value(self, value_type: ValueType, marks: CallMarks) -> Reading[bool]:
-        """Reads a value and its end mark; False at the end of the text."""
+        """Reads a value and its end mark; False if the text ends before."""
         if marks.has_cdata and (yield from self.passes(_CDATA)):
             self.commit()
             is_whole = yield from self.read_bare_value(
@@ -130,7 +133,9 @@ class ParameterReadingParser(ReadingParser):
         *,
         has_newlines: bool = False,
     ) -> Reading[bool]:
-        """Reads a value and its end mark, after which one of `following` comes; False at the end of the text."""
+        """Reads a value and its end mark, after which one of `following` must come; False if the
+        text ends before.
+        """
         value, mark = _BareValue(value_type, self.arguments, has_newlines=has_newlines), None
         while mark := (yield from self.give_until(value.add, end, keeps_cut=False)):
             is_end = value.is_whole or (yield from self._goes_on(following))
@@ -148,7 +153,9 @@ class ParameterReadingParser(ReadingParser):
         return False
 
     def _goes_on(self, following: Sequence[str]) -> Reading[bool | None]:
-        """Whether one of these comes next, or the end of all; None when it was cut off before that shows."""
+        """Tells whether one of `following` or the end of the text comes next; None if the text is
+        cut off there.
+        """
         yield from self.pass_whitespace()
         mark = yield from self.passes(*following)
         rest = self._text[self._at :]
@@ -159,7 +166,9 @@ class ParameterReadingParser(ReadingParser):
 
 
 class _BareValue:
-    """Gives one value while it comes: a string goes out at once, all else when it is whole."""
+    """Passes one value on while it arrives: a string in pieces, any other value when it is
+    complete.
+    """
 
     def __init__(self, value_type: ValueType, give: Give, *, has_newlines: bool) -> None:
         self._value_type = value_type
@@ -181,10 +190,10 @@ class _BareValue:
 
     @property
     def is_whole(self) -> bool:
-        """Whether it is JSON already that need not be a string."""
-        return (
-            not self._is_text and not self._value_type.is_text and json_type(self._held) is not None
-        )
+        """Whether the value is complete JSON and need not be a string."""
+        if self._is_text or self._value_type.is_text:
+            return False
+        return json_type(self._held) is not None
 
     def end(self) -> None:
         text = self._held.removesuffix(self._newline)
@@ -195,12 +204,12 @@ class _BareValue:
             self._give(json_text(text, self._value_type))
 
     def stop(self) -> None:
-        """Ends a value that has no end mark."""
+        """Ends a value without an end mark."""
         if not self._is_text and self._held:
             self._give(json_text(self._held, self._value_type))
 
     def cut(self, *, has_end: bool) -> None:
-        """Ends a value that was cut off, within it or right after its end mark."""
+        """Ends a value that was cut off, inside it or right behind its end mark."""
         if not self._is_text:
             held = self._held.removesuffix(self._newline)
             text = json_text(held, self._value_type).removesuffix('"') if has_end else ""

@@ -1,4 +1,4 @@
-"""Where a model's output format is not known, everything is content."""
+"""The parser for models of an unknown output format: everything is content."""
 
 from ouzel.parsers.base import ContentDelta, Delta
 from ouzel.types.step_output import FinishReason

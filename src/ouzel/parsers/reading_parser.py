@@ -1,8 +1,11 @@
-"""The parsers of all families are written with this: straight code over a text that comes in pieces.
+"""The base of all families' parsers: plain code that reads a text which arrives in pieces.
 
-A parser is a generator that reads on and yields wherever it needs more text. What it has passed but not committed can
-be read again, so that a call which turns out to be none is given back as it was written. The deltas, folded together,
-cannot depend on the cuts as long as nothing is decided on text that may still go on: the readers here see to that.
+A parser is a generator. It reads on, and yields when it needs more text. Text that it has passed
+but not committed can be read again, so a call that turns out to be invalid becomes content, as it
+was written.
+
+The joined deltas must not depend on the places where the text was cut. The readers here ensure it:
+they decide nothing while the text at hand may still continue.
 """
 
 from collections.abc import Callable, Generator, Sequence
@@ -20,21 +23,21 @@ _NAME_MARKS = "_-.:/"
 
 
 class ReadingParser:
-    """This `Parser` has a generator, `read`; the text from `_at` on is still to be read."""
+    """A `Parser` whose generator `read` reads the text from `_at` on."""
 
     def __init__(self) -> None:
         self._text = ""
         self._at = 0
         self._is_ended = False
-        self._is_cut = False  # at the end: more would have come
+        self._is_cut = False  # the output ended early: the model would have written more
         self._deltas: list[Delta] = []
         self._num_calls = 0
-        self._blank = ""  # the whitespace before the last marker, which belongs to it
-        self._is_after_text = False  # the marker turned out to be text
+        self._blank = ""  # whitespace before the last marker, which belongs to the marker
+        self._is_after_text = False  # the last marker turned out to be text
         self._reading = self.read()
 
     def read(self) -> Reading[None]:
-        """Reads the whole output; what it leaves unread at the end comes out as content."""
+        """Reads the whole output. The text that it leaves unread at the end becomes content."""
         raise NotImplementedError
 
     def feed(self, text: str) -> list[Delta]:
@@ -52,7 +55,7 @@ class ReadingParser:
         deltas, self._deltas = self._deltas, []
         return deltas
 
-    # What comes out
+    # Output
 
     def content(self, text: str) -> None:
         if text:
@@ -67,45 +70,45 @@ class ReadingParser:
         self._num_calls += 1
 
     def arguments(self, text: str) -> None:
-        """Gives the next piece of the last opened call's arguments."""
+        """Adds the next piece of arguments to the last opened call."""
         if text:
             self._deltas.append(ToolCallDelta(self._num_calls - 1, arguments=text))
 
-    # Looking ahead, and going on or back
+    # Reading ahead and back
 
     def commit(self) -> None:
-        """Drops what has been passed: it will not be read again."""
+        """Drops the passed text, so that it cannot be read again."""
         self._text, self._at = self._text[self._at :], 0
 
     def unread(self, text: str) -> None:
-        """Puts back the text, passed and committed last, to be read again."""
+        """Puts back the text that was committed last, so that it is read again."""
         self._text = text + self._text
 
     def rewind(self) -> None:
-        """Goes back to where the last commit was."""
+        """Goes back to the place of the last commit."""
         self._at = 0
 
     def drop_rest(self) -> None:
-        """Drops what is left at a cut, which is no text but the beginning of a mark."""
+        """Drops the rest of an output that was cut: the beginning of a mark, not text."""
         self._at = len(self._text)
         self.commit()
 
     def more(self) -> Reading[bool]:
-        """Waits for more text; False when there is none."""
+        """Waits for more text; returns False if there is none."""
         if not self._is_ended:
             yield
             return True
         return False
 
     def peek(self) -> Reading[str]:
-        """Returns the next character, or "" at the end."""
+        """Returns the next character without passing it, or "" at the end."""
         while self._at >= len(self._text):
             if not (yield from self.more()):
                 return ""
         return self._text[self._at]
 
     def passes(self, *options: str) -> Reading[str | None]:
-        """Passes the longest of the options that the text goes on with; None, and nothing passed, when it does not."""
+        """Passes the longest of the options that comes next and returns it; None if none does."""
         while True:
             rest = self._text[self._at : self._at + max(map(len, options))]
             undecided = [
@@ -120,15 +123,15 @@ class ReadingParser:
             return found
 
     def passes_end(self, *options: str) -> Reading[str | None]:
-        """Does as `passes`, for marks that must come here: where the output was cut the beginning of one will do."""
+        """Passes a mark that must come here, like `passes`. If the output was cut, a beginning of
+        it is enough.
+        """
         found = yield from self.passes(*options)
         rest = self._text[self._at :]
-        if (
-            found is None
-            and self._is_cut
-            and rest
-            and any(option.startswith(rest) for option in options)
-        ):
+        if found is None and self._is_cut and rest:
+            is_begun = any(option.startswith(rest) for option in options)
+            if not is_begun:
+                return None
             self._at += len(rest)
             return rest
         return found
@@ -138,14 +141,16 @@ class ReadingParser:
             self._at += 1
 
     def pass_name(self) -> Reading[str]:
-        """Passes the name of a function, or an id, and returns it; "" when none begins here."""
+        """Passes the name of a function, or an id, and returns it; "" if there is none."""
         start = self._at
         while (char := (yield from self.peek())).isalnum() or (char and char in _NAME_MARKS):
             self._at += 1
         return self._text[start : self._at]
 
     def pass_until(self, *markers: str) -> Reading[str | None]:
-        """Passes the text before the first of the markers and returns it; None, and nothing passed, without one."""
+        """Passes the text before the first of the markers and returns it; None if there is no
+        marker.
+        """
         searched = self._at
         while True:
             starts = [
@@ -158,22 +163,20 @@ class ReadingParser:
             if not (yield from self.more()):
                 return None
 
-    # Giving out text while it comes
+    # Passing text on while it arrives
 
     def give_until(self, give: Give, *markers: str, keeps_cut: bool = True) -> Reading[str | None]:
-        """Gives the text before the first of the markers, passes that marker and returns it; None at the end.
+        """Passes text to `give` up to the first of the markers. Returns the marker, or None at the
+        end.
 
-        With `keeps_cut`, where the text is cut off, what may be the beginning of a marker is text.
+        With `keeps_cut`, the beginning of a marker at the end of an output that was cut is text.
         """
         while True:
             found = first_marker(self._text, markers)
             if found is not None:
                 start, marker = found
-                if (
-                    start + len(marker) < len(self._text)
-                    or not _may_grow(marker, markers)
-                    or self._is_ended
-                ):
+                is_certain = start + len(marker) < len(self._text) or self._is_ended
+                if is_certain or not _may_grow(marker, markers):
                     give(self._text[:start])
                     self._at = start + len(marker)
                     self.commit()
@@ -181,16 +184,17 @@ class ReadingParser:
                 num_safe = start
             else:
                 is_all = self._is_ended and (keeps_cut or not self._is_cut)
-                num_safe = len(self._text) - (0 if is_all else held_back(self._text, markers))
+                num_safe = len(self._text) - (0 if is_all else count_held_back(self._text, markers))
             give(self._text[:num_safe])
             self._text, self._at = self._text[num_safe:], 0
             if not (yield from self.more()):
                 return None
 
     def content_until(self, *markers: str, is_first: bool = False) -> Reading[str | None]:
-        """Gives content up to a marker, which is passed; whitespace alone between two markers belongs to them.
+        """Emits content up to a marker, passes the marker and returns it; None at the end.
 
-        Where `is_first`, no marker came before, so that whitespace alone up to the end is an answer.
+        Whitespace alone between two markers belongs to them. With `is_first`, no marker came
+        before, so whitespace alone up to the end of the output is content.
         """
         self._blank = ""
         is_blank, self._is_after_text = not self._is_after_text, False
@@ -198,13 +202,9 @@ class ReadingParser:
         def give(text: str) -> None:
             nonlocal is_blank
             rest = (self._blank + text).lstrip(WHITESPACE)
-            if (
-                is_blank
-                and not is_first
-                and self._is_cut
-                and any(marker.startswith(rest) for marker in markers)
-            ):
-                return  # the beginning of the next mark
+            is_between = is_blank and not is_first
+            if is_between and self._is_cut and any(marker.startswith(rest) for marker in markers):
+                return  # the beginning of the next marker
             is_blank = is_blank and not text.strip(WHITESPACE)
             if is_blank:
                 self._blank += text
@@ -218,7 +218,9 @@ class ReadingParser:
         return marker
 
     def keep_as_text(self, marker: str) -> None:
-        """Gives as content the marker of the last `content_until`: what followed shows that it was none."""
+        """Emits the last marker of `content_until` as content, because no valid call followed
+        it.
+        """
         self.rewind()
         self.content(self._blank + marker)
         self._is_after_text = True
@@ -230,10 +232,10 @@ class ReadingParser:
         *,
         is_first: bool = True,
     ) -> Reading[None]:
-        """Reads to the end: content, and what begins with one of the marks.
+        """Reads to the end: content, and calls that begin with one of the marks.
 
-        `read_on` gets the mark, reads on after it and commits, or returns False: then the mark is text. `is_first` is
-        that of `content_until`.
+        `read_on` gets the mark, reads the call after it and commits. It returns False if there is
+        no call; then the mark is text. `is_first` is passed to `content_until`.
         """
         while mark := (yield from self.content_until(*marks, is_first=is_first)):
             is_first = not (yield from read_on(mark))
@@ -247,9 +249,10 @@ class ReadingParser:
         end: str,
         read_call: Callable[[], Reading[bool]],
     ) -> Reading[None]:
-        """Reads to the end: content, and sections of calls that each have a mark, or such calls without a section.
+        """Reads to the end: content, and calls that each begin with `call_begin`, in sections or
+        without.
 
-        `read_call` reads on after a call's mark and commits, or returns False.
+        `read_call` reads the call after its mark and commits. It returns False if there is no call.
         """
         is_first, is_inside = True, False
         while True:
@@ -269,7 +272,9 @@ class ReadingParser:
 
 
 def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
-    """Returns where the first of the markers starts, and which it is; of several at one place the longest."""
+    """Returns the place and the text of the first marker; the longest of several at the same
+    place.
+    """
     found = [
         (start, -len(marker), marker) for marker in markers if (start := text.find(marker)) >= 0
     ]
@@ -279,19 +284,15 @@ def first_marker(text: str, markers: tuple[str, ...]) -> tuple[int, str] | None:
     return start, marker
 
 
-def held_back(text: str, markers: tuple[str, ...]) -> int:
-    """Counts the characters at the end that may be the beginning of a marker."""
+def count_held_back(text: str, markers: tuple[str, ...]) -> int:
+    """Returns how many characters at the end of `text` may be the beginning of a marker."""
     longest = min(len(text), max(map(len, markers), default=1) - 1)
-    return next(
-        (
-            size
-            for size in range(longest, 0, -1)
-            if any(m.startswith(text[-size:]) for m in markers)
-        ),
-        0,
-    )
+    for size in range(longest, 0, -1):
+        if any(marker.startswith(text[-size:]) for marker in markers):
+            return size
+    return 0
 
 
 def _may_grow(marker: str, markers: tuple[str, ...]) -> bool:
-    """Whether another marker begins with this one."""
+    """Tells whether another marker begins with this one."""
     return any(other != marker and other.startswith(marker) for other in markers)

@@ -1,4 +1,6 @@
-"""A model's output is of a family: by name, by its chat template, or else by its own `response_template`."""
+"""Chooses the format of a model's output: by name, by its chat template or by its
+`response_template`.
+"""
 
 import logging
 from collections.abc import Callable, Collection, Sequence
@@ -27,7 +29,7 @@ from ouzel.parsers.response_template import (
     UnreadableTemplate,
     read_response_template,
 )
-from ouzel.parsers.templated_parser import RESPONSE_TEMPLATE, templated_family
+from ouzel.parsers.templated_parser import RESPONSE_TEMPLATE, make_templated_family
 from ouzel.parsers.thinking import THINK_TAGS, ThinkingParser
 from ouzel.types.tools import FunctionTool
 
@@ -39,7 +41,8 @@ THINKING_ONLY = Family(
     reasoning=THINK_TAGS,
 )
 
-FAMILIES: tuple[Family, ...] = (  # the first that matches counts
+# The first family that matches a chat template is used.
+FAMILIES: tuple[Family, ...] = (
     GPT_OSS,
     GEMMA4,
     FUNCTION_GEMMA,
@@ -66,25 +69,25 @@ FAMILIES: tuple[Family, ...] = (  # the first that matches counts
 )
 
 PARAMETER_STYLES = {marks.style: marks for marks in (QWEN_XML, GLM_XML, MINICPM_XML)}
-"""What a format may name as the `style` of a schema."""
+"""Parameter marks by the name that a format may give as the `style` of a schema."""
 
 AUTO, NONE = "auto", "none"
 
 
 @dataclass(frozen=True, slots=True)
 class OutputFormat:
-    """One model writes calls and reasoning as these families do; where there is none, it writes none."""
+    """The families that describe how one model writes calls and reasoning; None: it writes none."""
 
     calls: Family | None = None
     reasoning: Family | None = None
-    # a control token that opens a call and so ends the reasoning; "": none does
+    # a control token that begins a call and thereby ends the reasoning; "" if there is none
     call_mark: str = ""
 
     def ending_at_calls(self, control_tokens: Collection[str]) -> "OutputFormat":
-        """Returns the format whose reasoning ends where a call opens with a control token, if calls open so.
+        """Returns the format with a `call_mark` if calls begin with a control token, else itself.
 
-        The ends of the reasoning must be control tokens too: a grammar tells a text from a token, but not from a mark
-        that is another text.
+        The end marks of the reasoning must be control tokens too: a grammar distinguishes a text
+        from a token, but not a mark from another text.
         """
         calls = self.calls.calls if self.calls else None
         reasoning = self.reasoning.reasoning if self.reasoning else None
@@ -103,9 +106,10 @@ class OutputFormat:
         continues_prompt: bool = False,
         bare_calls: BareCalls | None = None,
     ) -> Parser:
-        """Makes the parser of one choice. Without tools nothing is a call.
+        """Makes the parser of one choice. Without tools, nothing is a call.
 
-        `continues_prompt`: the prompt has begun the answer. `bare_calls`: calls that the whole answer may be.
+        With `continues_prompt`, the prompt contains the beginning of the answer. `bare_calls`
+        describes calls that the whole answer may consist of.
         """
         parser = self._make_parser(tools, prompt_text, continues_prompt=continues_prompt)
         if bare_calls is not None:
@@ -134,7 +138,7 @@ class OutputFormat:
 
     @property
     def is_interleaved(self) -> bool:
-        """Whether reasoning may come anywhere in an output, rather than first."""
+        """Whether reasoning may stand anywhere in an output, not only at the beginning."""
         return any(
             family is not None and family.interleaved is not None
             for family in (self.reasoning, self.calls)
@@ -142,17 +146,16 @@ class OutputFormat:
 
     @property
     def prompt_marks(self) -> frozenset[str]:
-        """Returns the marks in a prompt's text that tell whether the prompt ends inside the reasoning."""
+        """The marks that show whether a prompt ends inside the reasoning."""
         marks = self.reasoning.reasoning if self.reasoning else None
         return frozenset(map(str.rstrip, marks.starts + marks.ends)) if marks else frozenset()
 
     def special_tokens(self, *, with_calls: bool) -> frozenset[str]:
-        """Returns the special tokens that the parser must see in the text."""
+        """Returns the special tokens that must not be removed from the text for the parser."""
         calls = self.calls.calls if self.calls and (with_calls or self.calls.interleaved) else None
         marks = self.reasoning.reasoning if self.reasoning else None
-        return (calls.special_tokens if calls else frozenset()) | (
-            marks.special_tokens if marks else frozenset()
-        )
+        call_tokens = calls.special_tokens if calls else frozenset[str]()
+        return call_tokens | (marks.special_tokens if marks else frozenset())
 
 
 PLAIN = OutputFormat()
@@ -167,26 +170,27 @@ def choose_output_format(
     reasoning_parser: str = AUTO,
     response_template: object = None,
 ) -> OutputFormat:
-    """Chooses by the source of the chat template, "" for none, and by `response_template` as the model's files have it.
+    """Chooses the format by the chat template ("" for none) and by the model's own
+    `response_template`.
 
-    A model reasons only if its files know a mark of reasoning: the source, or else the texts of `read_more_texts`,
-    which is called only if the source knows none. An explicit `reasoning_parser` needs no mark in the files.
+    A model reasons only if its files contain a mark of reasoning: the chat template, or else the
+    texts of `read_more_texts`, which is called only if the template has none. An explicit
+    `reasoning_parser` needs no mark in the files.
 
-    A family that matches the chat template beats the model's own description, whose reading is tested less. Raises
-    ModelLoadError for a name that is no parser's, and for `response_template` by name where it cannot be read.
+    A family that matches the chat template has priority over the `response_template`, because
+    reading the latter is tested less. Raises ModelLoadError for an unknown parser name, and for the
+    name `response_template` if the model's cannot be read.
     """
     matching = [family for family in FAMILIES if family.matches(chat_template)]
     with_calls = next((family for family in matching if _has_calls(family)), None)
     if reasoning_parser in (AUTO, RESPONSE_TEMPLATE):
         with_reasoning, reason = _choose_reasoning(matching, chat_template, read_more_texts)
     else:
-        with_reasoning, reason = _named(reasoning_parser, "reasoning_parser"), ""
-    ours = OutputFormat(
-        with_calls
-        if tool_parser in (AUTO, RESPONSE_TEMPLATE)
-        else _named(tool_parser, "tool_parser"),
-        with_reasoning,
-    )
+        with_reasoning, reason = _find_family(reasoning_parser, "reasoning_parser"), ""
+    with_calls_by_name = with_calls
+    if tool_parser not in (AUTO, RESPONSE_TEMPLATE):
+        with_calls_by_name = _find_family(tool_parser, "tool_parser")
+    ours = OutputFormat(with_calls_by_name, with_reasoning)
     chosen = _choose_description(
         ours, response_template, tool_parser=tool_parser, reasoning_parser=reasoning_parser
     )
@@ -198,12 +202,13 @@ def choose_output_format(
 def _choose_description(
     ours: OutputFormat, response_template: object, *, tool_parser: str, reasoning_parser: str
 ) -> OutputFormat:
-    """Chooses between our own description of the model's output and the model's `response_template`."""
+    """Chooses between a family of ours and the model's `response_template`."""
     is_named = RESPONSE_TEMPLATE in (tool_parser, reasoning_parser)
     if response_template is None:
         if is_named:
             raise ModelLoadError(
-                "tokenizer_config.json has no response_template (response_schema, the older, is not read)"
+                "tokenizer_config.json has no response_template "
+                "(the older response_schema is not supported)"
             )
         return ours
     try:
@@ -216,23 +221,23 @@ def _choose_description(
         logger.info(
             "response_template cannot be streamed exactly: %s; using %s instead",
             error,
-            _names(ours),
+            _join_names(ours),
         )
         return ours
     if not is_named and ours.calls is not None:
         return ours
-    chosen = _by_template(
+    chosen = _choose_by_template(
         template, ours, tool_parser=tool_parser, reasoning_parser=reasoning_parser
     )
     if chosen is not ours:
-        logger.info("the model's own response_template tells how to read its answers")
+        logger.info("tool calls and reasoning are read by the model's own response_template")
     return chosen
 
 
-def _by_template(
+def _choose_by_template(
     template: ResponseTemplate, ours: OutputFormat, *, tool_parser: str, reasoning_parser: str
 ) -> OutputFormat:
-    """Returns the format by the template, as far as the options leave it to that."""
+    """Replaces our families by the template's, as far as the options allow it."""
     _check_described(template, tool_parser=tool_parser, reasoning_parser=reasoning_parser)
     calls = template.calls if tool_parser in (AUTO, RESPONSE_TEMPLATE) else None
     reads_reasoning = reasoning_parser == RESPONSE_TEMPLATE or (
@@ -241,7 +246,7 @@ def _by_template(
     reasoning = template.reasoning if reads_reasoning else None
     if calls is None and reasoning is None:
         return ours
-    family = templated_family(replace(template, calls=calls, reasoning=reasoning))
+    family = make_templated_family(replace(template, calls=calls, reasoning=reasoning))
     chosen = OutputFormat(family if calls else ours.calls, family if reasoning else ours.reasoning)
     if family.interleaved is None or {chosen.calls, chosen.reasoning} <= {family, None}:
         return chosen
@@ -250,8 +255,9 @@ def _by_template(
     if RESPONSE_TEMPLATE not in (tool_parser, reasoning_parser):
         return ours
     raise ModelLoadError(
-        f"{RESPONSE_TEMPLATE} reads tool calls and reasoning at once, so that tool_parser and reasoning_parser must "
-        f"both be {RESPONSE_TEMPLATE} or one of them {NONE}, given {tool_parser!r} and {reasoning_parser!r}"
+        f"{RESPONSE_TEMPLATE} reads tool calls and reasoning together: tool_parser and "
+        f"reasoning_parser must both be {RESPONSE_TEMPLATE}, or one of them {NONE}, "
+        f"given {tool_parser!r} and {reasoning_parser!r}"
     )
 
 
@@ -268,13 +274,9 @@ def _check_described(
         )
 
 
-def _names(chosen: OutputFormat) -> str:
-    return (
-        " and ".join(
-            dict.fromkeys(family.names[0] for family in (chosen.calls, chosen.reasoning) if family)
-        )
-        or NONE
-    )
+def _join_names(chosen: OutputFormat) -> str:
+    families = (family for family in (chosen.calls, chosen.reasoning) if family)
+    return " and ".join(dict.fromkeys(family.names[0] for family in families)) or NONE
 
 
 def _has_calls(family: Family) -> bool:
@@ -288,33 +290,32 @@ def _has_reasoning(family: Family) -> bool:
 def _choose_reasoning(
     matching: Sequence[Family], chat_template: str, read_more_texts: Callable[[], str]
 ) -> tuple[Family | None, str]:
-    """Returns the first family whose marks the model's files know, or None, and the reason, for the log.
+    """Returns the first family with a mark in the model's files, or None, and the reason for the
+    log.
 
-    The marks decide, since models of one family may reason in the marks of another (Granite 3.3, Magistral), and since
-    many models write the calls of a family that reasons and have never learnt to reason (Qwen 2.5, Hermes 3).
+    The marks decide for two reasons: models of one family may reason in the marks of another
+    (Granite 3.3, Magistral), and many models write the calls of a family that reasons but never
+    reason (Qwen 2.5, Hermes 3).
     """
     reasoning = [family for family in matching if _has_reasoning(family)]
     if not reasoning:
         return None, ""
     for family in reasoning:
         if _knows_marks(family, chat_template):
-            return (
-                family,
-                f"reasoning is read as {family.names[0]}: the chat template has its marks",
-            )
+            reason = f"reasoning is read as {family.names[0]}: the chat template has its marks"
+            return family, reason
     more_texts = read_more_texts()
     for family in reasoning:
         if _knows_marks(family, more_texts):
-            return (
-                family,
-                f"reasoning is read as {family.names[0]}: the tokenizer or a rendered chat has its marks",
-            )
+            name = family.names[0]
+            reason = f"reasoning is read as {name}: the tokenizer or a rendered chat has its marks"
+            return family, reason
     marks = ", ".join(
         dict.fromkeys(family.reasoning.start.strip() for family in reasoning if family.reasoning)
     )
     return None, (
-        f"no reasoning is read: neither the chat template nor the tokenizer has a mark of it ({marks}); "
-        "--reasoning-parser NAME reads it all the same"
+        f"no reasoning is read: neither the chat template nor the tokenizer has one of its marks "
+        f"({marks}); use --reasoning-parser NAME to read it anyway"
     )
 
 
@@ -326,7 +327,7 @@ def _knows_marks(family: Family, text: str) -> bool:
     return any(mark in text for mark in texts)
 
 
-def _named(name: str, option: str) -> Family | None:
+def _find_family(name: str, option: str) -> Family | None:
     if name == NONE:
         return None
     has = _has_calls if option == "tool_parser" else _has_reasoning

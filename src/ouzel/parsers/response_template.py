@@ -1,8 +1,10 @@
-"""A model's authors may describe how it writes answers, as `response_template` in `tokenizer_config.json`.
+"""Reads `response_template` of `tokenizer_config.json`: the authors' description of a model's
+answers.
 
-The format is of transformers 5 (docs: "Response Parsing"): fields of the message, each with the marks around it, the
-kind of its content and how a call is made of that. What cannot be read while it comes is told, never guessed:
-`UnreadableTemplate` says what it is. That a field must not be missing is not checked: its answer is already under way.
+The format is from transformers 5 (docs: "Response Parsing"): fields of the message, each with the
+marks around it, the kind of its content, and the way a call is made from the content. A description
+that cannot be applied to a stream exactly raises `UnreadableTemplate` with the reason. It is not
+checked that required fields are present, because the answer is already on its way then.
 """
 
 import re
@@ -19,26 +21,28 @@ _MEMBER = re.compile(r"\{content\.(\w+)\}")
 
 
 class UnreadableTemplate(ValueError):
-    """A description is broken, or cannot be read exactly while text comes; the message says what of it."""
+    """A description is invalid, or cannot be applied exactly to a stream. The message names the
+    part.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextField:
-    """Content, or reasoning, stands in regions between these marks."""
+    """Content or reasoning: the text in regions between marks."""
 
-    opens: tuple[Mark, ...] = ()  # none: whatever is in no other field
-    closes: tuple[Mark, ...] = ()  # none: to the end of the output
+    opens: tuple[Mark, ...] = ()  # without marks: all text outside the other fields
+    closes: tuple[Mark, ...] = ()  # without marks: the region goes to the end of the output
     strips: bool = True
     separator: str = "\n\n"  # between two regions
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallsField:
-    """A region holds one call, or a list of them, in JSON."""
+    """Tool calls: each region contains one call, or a list of calls, in JSON."""
 
     opens: tuple[Mark, ...]
     closes: tuple[Mark, ...]
-    # of the call's object; "": the mark has the name, and the region holds the arguments
+    # key of the name in a call's object; "" if the mark has the name and the region the arguments
     name_key: str = ""
     arguments_key: str = ""
     is_list: bool = False
@@ -46,7 +50,7 @@ class CallsField:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResponseTemplate:
-    anchors: tuple[str, ...]  # before an answer in the prompt
+    anchors: tuple[str, ...]  # texts in the prompt, each followed by an answer
     content: TextField
     reasoning: TextField | None = None
     calls: CallsField | None = None
@@ -75,28 +79,32 @@ class _Template(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def read_response_template(value: object) -> ResponseTemplate:
-    """Reads a description as JSON has it. Raises UnreadableTemplate."""
+    """Reads a description from its JSON value. Raises UnreadableTemplate."""
     try:
         description = msgspec.convert(value, _Template)
     except msgspec.ValidationError as error:
         raise UnreadableTemplate(str(error)) from error
     if description.version != 1:
         raise UnreadableTemplate(f"version must be 1, given {description.version}")
-    anchors = _marks("start_anchor", description.start_anchor, description.start_anchor_pattern)
+    anchors = _read_marks(
+        "start_anchor", description.start_anchor, description.start_anchor_pattern
+    )
     if not anchors or any(anchor.rest for anchor in anchors):
         raise UnreadableTemplate("start_anchor must be a text, or texts")
     content, reasoning, calls = TextField(), None, None
     for name, field in description.fields.items():
         if name == "content":
-            content = _text_field(name, field)
+            content = _read_text_field(name, field)
         elif name in REASONING_FIELDS and reasoning is None:
-            reasoning = _text_field(name, field)
+            reasoning = _read_text_field(name, field)
         elif name == "tool_calls":
-            calls = _calls_field(name, field)
+            calls = _read_calls_field(name, field)
         else:
-            raise UnreadableTemplate(f"field {name!r} has no place in an answer")
+            raise UnreadableTemplate(f"field {name!r} is not a field of an answer")
     if reasoning and not (reasoning.opens and reasoning.closes):
-        raise UnreadableTemplate("the reasoning needs a mark that opens and one that closes it")
+        raise UnreadableTemplate(
+            "the reasoning needs a mark that opens it and a mark that closes it"
+        )
     template = ResponseTemplate(
         anchors=tuple(anchor.text for anchor in anchors),
         content=content,
@@ -108,7 +116,9 @@ def read_response_template(value: object) -> ResponseTemplate:
 
 
 def _check_marks(template: ResponseTemplate) -> None:
-    """Raises UnreadableTemplate where a mark's first text does not tell its region, or whitespace is of two things."""
+    """Raises UnreadableTemplate if marks cannot be told apart, or whitespace could belong to two
+    parts.
+    """
     fields = [field for field in (template.content, template.reasoning, template.calls) if field]
     for one, other in permutations((mark for field in fields for mark in field.opens), 2):
         if one is not other and _are_confused(one, other):
@@ -116,12 +126,11 @@ def _check_marks(template: ResponseTemplate) -> None:
     strips_all = template.content.strips and (
         template.reasoning is None or template.reasoning.strips
     )
-    spaced = next(
-        (mark for field in fields for mark in (*field.opens, *field.closes) if mark.has_space), None
-    )
+    marks = (mark for field in fields for mark in (*field.opens, *field.closes))
+    spaced = next((mark for mark in marks if mark.has_space), None)
     if spaced and not strips_all:
         raise UnreadableTemplate(
-            f"whitespace around {spaced.text!r} is of the mark and of the text"
+            f"whitespace around {spaced.text!r} could belong to the mark or to the text"
         )
 
 
@@ -129,13 +138,13 @@ def _are_confused(one: Mark, other: Mark) -> bool:
     return one.text.startswith(other.text) and bool(one.rest or other.rest or one == other)
 
 
-def _text_field(name: str, field: _Field) -> TextField:
+def _read_text_field(name: str, field: _Field) -> TextField:
     if field.content != "text" or field.transform is not None:
         raise UnreadableTemplate(f"{name} must be plain text")
     _check_arguments(name, field, "strip")
-    opens, closes = _marks_of(name, field)
+    opens, closes = _read_field_marks(name, field)
     if any(Gap.NAME in mark.rest for mark in opens):
-        raise UnreadableTemplate(f"{name}: the mark that opens it has a name")
+        raise UnreadableTemplate(f"{name}: the opening mark has a name")
     return TextField(
         opens=opens,
         closes=closes,
@@ -144,14 +153,14 @@ def _text_field(name: str, field: _Field) -> TextField:
     )
 
 
-def _calls_field(name: str, field: _Field) -> CallsField:
-    opens, closes = _marks_of(name, field)
+def _read_calls_field(name: str, field: _Field) -> CallsField:
+    opens, closes = _read_field_marks(name, field)
     if field.content != "json":
         raise UnreadableTemplate(f"{name} are written as {field.content}")
     if not opens or not closes:
-        raise UnreadableTemplate(f"{name} need a mark that opens and one that closes them")
+        raise UnreadableTemplate(f"{name} need an opening mark and a closing mark")
     _check_arguments(name, field, "allow_non_json")
-    name_key, arguments_key = _keys(name, field, opens)
+    name_key, arguments_key = _find_keys(name, field, opens)
     return CallsField(
         opens=opens,
         closes=closes,
@@ -162,14 +171,16 @@ def _calls_field(name: str, field: _Field) -> CallsField:
 
 
 def _check_arguments(name: str, field: _Field, known: str) -> None:
-    """Raises UnreadableTemplate for arguments other than `known` that are set to anything."""
+    """Raises UnreadableTemplate for arguments other than `known`, unless they are off or empty."""
     for key, value in field.content_args.items():
         if key != known and value not in (False, None, []):
-            raise UnreadableTemplate(f"{name}: {key} of {field.content}")
+            raise UnreadableTemplate(f"{name}: {key} of {field.content} is not supported")
 
 
-def _keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
-    """Returns the keys of the name and the arguments in a call's object; "" and "" when the mark has the name."""
+def _find_keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
+    """Returns the keys of the name and the arguments in a call's object; "" and "" if the mark has
+    the name.
+    """
     match field.transform:
         case {"type": "function", "function": "{content}", **others} if (
             not others and not field.transform_each
@@ -187,22 +198,24 @@ def _keys(name: str, field: _Field, opens: tuple[Mark, ...]) -> tuple[str, str]:
             has_name = all(mark.group and name_text == f"{{{mark.group}}}" for mark in opens)
             if arguments_text == "{content}" and has_name and not field.transform_each:
                 return "", ""
-    raise UnreadableTemplate(f"{name}: transform tells no function's name and arguments in JSON")
+    raise UnreadableTemplate(
+        f"{name}: transform must give a function's name and its arguments in JSON"
+    )
 
 
-def _marks_of(name: str, field: _Field) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
-    opens = _marks(f"{name}: open", field.open, field.open_pattern)
-    closes = _marks(f"{name}: close", field.close, field.close_pattern, may_be_end=True)
+def _read_field_marks(name: str, field: _Field) -> tuple[tuple[Mark, ...], tuple[Mark, ...]]:
+    opens = _read_marks(f"{name}: open", field.open, field.open_pattern)
+    closes = _read_marks(f"{name}: close", field.close, field.close_pattern, may_be_end=True)
     if any(part is not Gap.SPACE for mark in closes for part in mark.rest):
-        raise UnreadableTemplate(f"{name}: close_pattern {field.close_pattern!r}")
+        raise UnreadableTemplate(f"{name}: close_pattern {field.close_pattern!r} is not supported")
     return opens, closes
 
 
-def _marks(
+def _read_marks(
     place: str, literal: str | list[str] | None, pattern: str | None, *, may_be_end: bool = False
 ) -> tuple[Mark, ...]:
     if literal is not None and pattern is not None:
-        raise UnreadableTemplate(f"{place} has both texts and a pattern")
+        raise UnreadableTemplate(f"{place} must be texts or a pattern, not both")
     if pattern is not None:
         try:
             return read_patterns(pattern, may_be_end=may_be_end)

@@ -1,7 +1,7 @@
-"""Answers may be in the format that a model's own `response_template` describes.
+"""Parses answers in the format of a model's own `response_template`.
 
-Between the regions stands content, of the field without an opening mark or of none: what no field claims is not lost,
-but for the marks of the format themselves. A call that cannot be read is content, as it was written.
+Text between the regions is content, whether or not the content field has marks: no text is lost,
+except the marks themselves. A call that cannot be read is content, as it was written.
 """
 
 import re
@@ -24,16 +24,15 @@ class TemplatedParser(JsonReadingParser):
     def __init__(
         self, template: ResponseTemplate, tools: Sequence[FunctionTool], prompt_text: str
     ) -> None:
-        """What `prompt_text` has after the last anchor belongs to the answer."""
+        """Text of `prompt_text` after the last anchor belongs to the answer."""
         super().__init__(tools)
         calls = template.calls if tools else None
         if calls and calls.name_key:
             self.name_keys, self.arguments_keys = (calls.name_key,), (calls.arguments_key,)
         self._content = _Text(self.content, template.content)
         self._reasoning = _Text(self.reasoning, template.reasoning or TextField())
-        self._regions: dict[
-            str, tuple[Mark, Callable[[str], Reading[bool]]]
-        ] = {}  # by what they open with
+        # the text of an opening mark -> the mark and the reader of its region
+        self._regions: dict[str, tuple[Mark, Callable[[str], Reading[bool]]]] = {}
         self._add_text(template.content, self._content)
         if template.reasoning:
             self._add_text(template.reasoning, self._reasoning)
@@ -43,7 +42,8 @@ class TemplatedParser(JsonReadingParser):
         self._dropped = tuple(
             {*_texts(template.content.closes), *_stray_marks(template)} - self._regions.keys()
         )
-        self._num_written = 0  # characters that the prompt ends with, while they may still be the beginning of a mark
+        # characters at the end of the prompt that may be the beginning of a mark
+        self._num_written = 0
         self._is_reasoning = False
         self.stage = self._pass_prompt(prompt_text, template.anchors)
 
@@ -54,7 +54,9 @@ class TemplatedParser(JsonReadingParser):
         self._add(field.opens, lambda _: self._read_text(field, text))
 
     def _pass_prompt(self, prompt_text: str, anchors: Sequence[str]) -> ReasoningStage:
-        """Passes what the template has written of the answer, up to calls, after which reasoning may come again."""
+        """Reads the beginning of the answer in the prompt. It stops before calls, after which
+        reasoning may follow.
+        """
         end = max(
             (at + len(anchor) for anchor in anchors if (at := prompt_text.rfind(anchor)) >= 0),
             default=None,
@@ -94,14 +96,16 @@ class TemplatedParser(JsonReadingParser):
         if is_first or not (self._text and self._content.is_blank):
             self._content.give(self._text)
             self._end_text(self._content)
-        self.drop_rest()  # the beginning of the next mark
+        self.drop_rest()  # the beginning of the next mark at a cut
 
     def _read_region(self, mark: Mark, read: Callable[[str], Reading[bool]]) -> Reading[bool]:
         name = yield from self._pass_rest(mark)
         return name is not None and (yield from read(name))
 
     def _pass_rest(self, mark: Mark) -> Reading[str | None]:
-        """Passes what follows the text of a mark, and returns the name in it; None when it does not follow."""
+        """Passes the parts of a mark behind its first text. Returns the function's name or ""; None
+        if they do not follow.
+        """
         name = ""
         for at, part in enumerate(mark.rest):
             following = mark.rest[at + 1] if at + 1 < len(mark.rest) else ""
@@ -140,15 +144,17 @@ class TemplatedParser(JsonReadingParser):
         return True
 
     def _end_text(self, text: "_Text") -> None:
-        if self._is_cut:  # and may go on in another answer
+        if self._is_cut:  # the text may continue in another answer
             text.give_held()
 
     def _read_calls(self, calls: CallsField, name: str) -> Reading[bool]:
         ends = _texts(calls.closes)
         yield from self.pass_whitespace()
-        if not (
-            yield from self.read_calls() if calls.name_key else self.read_arguments(name, *ends)
-        ):
+        if calls.name_key:
+            has_call = yield from self.read_calls()
+        else:
+            has_call = yield from self.read_arguments(name, *ends)
+        if not has_call:
             return False
         yield from self.pass_closers()
         if (yield from self.passes_end(*ends)):
@@ -158,28 +164,29 @@ class TemplatedParser(JsonReadingParser):
 
 
 class _Text:
-    """Gives one kind of text while it comes: where it strips, without the whitespace at both ends.
+    """Passes one kind of text on while it arrives; if `strips`, without whitespace at both ends.
 
-    Of the whitespace around a mark within it what comes after counts, or else what came before.
+    Of the whitespace around a mark inside the text, the part behind the mark is kept, or else the
+    part before it.
     """
 
     def __init__(self, give: Give, field: TextField) -> None:
         self._give = give
         self._strips = field.strips
         self._separator = field.separator
-        self._before = ""  # goes out before more text, if that has no whitespace of its own
+        self._before = ""  # precedes the next text, unless that begins with whitespace
         self._held = ""
         self._has_given = False
         self._is_at_start = True
-        self.is_blank = True  # since the last mark
+        self.is_blank = True  # only whitespace since the last mark
 
     def pause(self) -> None:
-        """Takes note of a mark in the text."""
+        """Records a mark inside the text."""
         self._before, self._held = self._held or self._before, ""
         self.is_blank = True
 
     def part(self) -> None:
-        """Takes note that a region begins or has ended: what comes next is apart from what came."""
+        """Records that a region begins or has ended, so that a separator precedes the next text."""
         self._before, self._held = self._separator if self._has_given else "", ""
         self._is_at_start = True
 
@@ -197,15 +204,15 @@ class _Text:
             self._before, self._has_given, self.is_blank = "", True, False
 
     def forget(self) -> None:
-        """Forgets the whitespace that came so far: it is not of this output."""
+        """Forgets the whitespace so far, because it belongs to the prompt."""
         self._before = self._held = ""
 
     def give_held(self) -> None:
         self._give(self._held)
 
 
-def templated_family(template: ResponseTemplate) -> Family:
-    """Makes a family of the calls and the reasoning, as far as the template describes them."""
+def make_templated_family(template: ResponseTemplate) -> Family:
+    """Makes a family from the calls and the reasoning that the template describes."""
 
     def make_parser(tools: Sequence[FunctionTool], prompt_text: str) -> Parser:
         return TemplatedParser(template, tools, prompt_text)
@@ -214,16 +221,16 @@ def templated_family(template: ResponseTemplate) -> Family:
     reads_all = template.reasoning is not None or template.content.opens != ()
     return Family(
         names=(RESPONSE_TEMPLATE,),
-        matches=lambda _: False,  # a description decides, not the chat template
-        calls=_calls(template, template.calls, tokens) if template.calls else None,
-        reasoning=_marks_of_reasoning(template, template.reasoning, tokens)
+        matches=lambda _: False,  # the response_template decides, not the chat template
+        calls=_describe_calls(template, template.calls, tokens) if template.calls else None,
+        reasoning=_describe_reasoning(template, template.reasoning, tokens)
         if template.reasoning
         else None,
         interleaved=make_parser if reads_all else None,
     )
 
 
-def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]) -> Calls:
+def _describe_calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]) -> Calls:
     opening, end = calls.opens[0], calls.closes[0].spelled()
 
     def call_format(tool: FunctionTool) -> Format:
@@ -231,11 +238,9 @@ def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]
             return call_tag(tool, opening.spelled(tool.name), end)
         keys = map(json_string, (calls.name_key, tool.name, calls.arguments_key))
         begin = "{{{}: {}, {}: ".format(*keys)
-        return (
-            call_tag(tool, begin, "}")
-            if calls.is_list
-            else call_tag(tool, opening.spelled() + begin, "}" + end)
-        )
+        if calls.is_list:
+            return call_tag(tool, begin, "}")
+        return call_tag(tool, opening.spelled() + begin, "}" + end)
 
     return Calls(
         make_parser=lambda tools: TemplatedParser(template, tools, ""),
@@ -248,7 +253,7 @@ def _calls(template: ResponseTemplate, calls: CallsField, tokens: frozenset[str]
     )
 
 
-def _marks_of_reasoning(
+def _describe_reasoning(
     template: ResponseTemplate, field: TextField, tokens: frozenset[str]
 ) -> Reasoning:
     start, *others = (mark.spelled() for mark in field.opens)
@@ -266,7 +271,7 @@ def _marks_of_reasoning(
 
 
 def _special_tokens(template: ResponseTemplate) -> frozenset[str]:
-    """Returns whatever in the marks may be a token of its own."""
+    """Returns all texts in the marks that may be special tokens."""
     fields = (template.content, template.reasoning, template.calls)
     marks = [mark for field in fields if field for mark in (*field.opens, *field.closes)]
     texts = [text for mark in marks for text in (mark.text, *mark.rest) if isinstance(text, str)]
@@ -277,7 +282,7 @@ def _special_tokens(template: ResponseTemplate) -> frozenset[str]:
 
 
 def _stray_marks(template: ResponseTemplate) -> tuple[str, ...]:
-    """Returns the marks that are no text between regions, where no field is for what stands there."""
+    """Returns the marks that are dropped between regions, if the content has its own marks."""
     if not template.content.opens:
         return ()
     closes = template.reasoning.closes if template.reasoning else ()

@@ -1,7 +1,8 @@
-"""Reasoning stands between two marks at the beginning of the output, before whatever else the family writes.
+"""Parses reasoning between two marks at the beginning of an output, before any other text.
 
-The newlines that templates write inside the marks and after them belong to the marks. A call's mark ends the reasoning
-too, if the model wrote the mark as a control token: the text of the mark in other tokens is reasoning.
+The newlines that templates write inside the marks and behind them belong to the marks. A call's
+mark ends the reasoning too, if the model wrote it as a control token; in other tokens, the mark's
+text is reasoning.
 """
 
 from ouzel.parsers.base import CONTROL_SIGN, Delta, Parser, Reasoning, ReasoningStage
@@ -14,7 +15,7 @@ THINK_TAGS = Reasoning(
 
 
 class ThinkingParser(ReadingParser):
-    """Splits off the reasoning; the rest is for `rest`, the parser of the calls."""
+    """Separates the reasoning from the rest, which it passes to the parser `rest`."""
 
     def __init__(
         self,
@@ -25,14 +26,13 @@ class ThinkingParser(ReadingParser):
         continues_prompt: bool = False,
         call_mark: str = "",
     ) -> None:
-        """`call_mark` ends the reasoning where `CONTROL_SIGN` stands before it."""
+        """`call_mark` ends the reasoning if `CONTROL_SIGN` stands before it."""
         super().__init__()
         self._ended_by = (*marks.ended_by, *((CONTROL_SIGN + call_mark,) if call_mark else ()))
         self._marks = marks
         self._rest = rest
-        self._is_open = (
-            marks.stage_after(prompt_text, continues_prompt=continues_prompt) is ReasoningStage.OPEN
-        )
+        stage = marks.stage_after(prompt_text, continues_prompt=continues_prompt)
+        self._is_open = stage is ReasoningStage.OPEN
 
     def content(self, text: str) -> None:
         text = text.replace(CONTROL_SIGN, "")
@@ -59,7 +59,7 @@ class ThinkingParser(ReadingParser):
         yield from self.give_until(self.content)
 
     def _read_reasoning(self) -> Reading[None]:
-        newlines = ""  # held: at either end they are dropped
+        newlines = ""  # held back, and dropped at both ends of the reasoning
         has_begun = False
 
         def give(text: str) -> None:

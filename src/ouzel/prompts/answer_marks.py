@@ -1,7 +1,8 @@
-"""Marks that a model writes visibly, as `<tool_call>`, are in its answers when these come back as messages.
+"""Restores the model's visible marks, such as `<tool_call>`, in earlier answers.
 
-There they are the tokens that they were, so that the model reads what it wrote. In every other text they are text; so
-are special tokens everywhere, which no answer shows.
+When an answer comes back as a message, its marks are encoded as the tokens that the model wrote. In
+every other message a mark is text. Special tokens are text everywhere, because no answer shows
+them.
 """
 
 from ouzel.prompts.marked_text import StandIns
@@ -9,7 +10,10 @@ from ouzel.prompts.messages import Message
 
 
 def answers_with_stand_ins(messages: list[Message], stand_ins: StandIns) -> list[Message]:
-    """`stand_ins` know the visible marks alone."""
+    """Returns the messages with stand-ins for the marks in the assistant's texts.
+
+    `stand_ins` must know only the visible marks.
+    """
     return [
         {**message, "content": _marked(message["content"], stand_ins)}
         if message["role"] == "assistant"
@@ -20,9 +24,9 @@ def answers_with_stand_ins(messages: list[Message], stand_ins: StandIns) -> list
 
 def _marked(content: object, stand_ins: StandIns) -> object:
     if isinstance(content, str):
-        return stand_ins.of_marks(content)
+        return stand_ins.write_tokens(content)
     assert isinstance(content, list)
     return [
-        {**part, "text": stand_ins.of_marks(part["text"])} if "text" in part else part
+        {**part, "text": stand_ins.write_tokens(part["text"])} if "text" in part else part
         for part in content
     ]

@@ -1,8 +1,10 @@
-"""A request says how it wants its chat rendered, and the template gets the variables that it reads for that.
+"""The settings of a chat's rendering, and the template variables that follow from them.
 
-A variable that the template does not read would be ignored, so it is refused, unless it is a hint. Asking a model that
-does not reason not to reason asks for nothing (docs/decisions/0005). A template's switch for reasoning goes by either
-of two names.
+- A variable that the template does not read would be ignored, so it is refused, unless it is a
+  hint.
+- A request for no reasoning is accepted for a model that does not reason (docs/decisions/0005).
+- A template calls its switch for reasoning `enable_thinking` or `thinking`; requests may use
+  either.
 """
 
 import logging
@@ -15,9 +17,8 @@ from ouzel.prompts.template import Template
 
 _SWITCHES = ("enable_thinking", "thinking")
 _EFFORTS_WITHOUT_REASONING = ("none", "minimal")
-_ALWAYS_READ = (
-    "add_generation_prompt",
-)  # a template without it ends where the answer starts, or never does
+# A template without this variable ends where the answer starts, or never does.
+_ALWAYS_READ = ("add_generation_prompt",)
 _KWARGS = "chat_template_kwargs"
 
 logger = logging.getLogger(__name__)
@@ -25,28 +26,36 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRendering:
-    """A field that is None was not sent; the template's variable of its name may be among `template_kwargs` instead."""
+    """How a request wants its chat rendered.
+
+    A field that is None was not sent; the template variable of the same name may be in
+    `template_kwargs` instead.
+    """
 
     tools: Tools | None = None
     documents: Documents | None = None
     template_kwargs: Mapping[str, object] = field(default_factory=dict)
-    hints: Mapping[str, object] = field(
-        default_factory=dict
-    )  # the same, for a template that reads them
-    # template_kwargs and reasoning_effort have no effect where the template ignores them
+    # variables that are passed only to a template that reads them
+    hints: Mapping[str, object] = field(default_factory=dict)
+    # ignores template_kwargs and reasoning_effort that the template does not read, instead of
+    # refusing
     drops_unread: bool = False
-    chat_template: str | None = None  # instead of the model's
-    # ends the prompt where the answer starts; true when nobody says
+    chat_template: str | None = None  # replaces the model's template
+    # whether the prompt ends where the answer starts; None stands for true
     add_generation_prompt: bool | None = None
     continue_final_message: bool = False  # ends the prompt with the last message's text
-    add_special_tokens: bool = False  # the tokenizer's, around what the template wrote
+    add_special_tokens: bool = False  # adds the tokenizer's special tokens to the rendered text
     reasoning_effort: str | None = None
     enable_thinking: bool | None = None
     thinking: bool | None = None
 
 
 def template_variables(rendering: ChatRendering, template: Template) -> dict[str, object]:
-    """Raises InvalidRequest for what the template would ignore, and for what is sent twice and differs."""
+    """Returns the variables for the template.
+
+    Raises InvalidRequest for a variable that the template would ignore, and for two different
+    values of one variable.
+    """
     read = template.variables_read(tools=rendering.tools, documents=rendering.documents)
     variables: dict[str, object] = {}
     unread: list[str] = []
@@ -64,7 +73,7 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
         for own_name, own_value in as_read.items():
             if variables.setdefault(own_name, own_value) != own_value:
                 raise InvalidRequest(
-                    "contradicts what chat_template_kwargs or another field says", field=path
+                    "contradicts the value in chat_template_kwargs or in another field", field=path
                 )
     if unread:
         logger.info("the chat template does not read %s", ", ".join(map(repr, unread[:20])))
@@ -85,7 +94,7 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
 def _requested_variables(
     rendering: ChatRendering, template: Template
 ) -> Iterator[tuple[str, str, object]]:
-    """Yields the path in the request, the name and the value of each."""
+    """Yields the path in the request, the name and the value of each requested variable."""
     for name, value in rendering.template_kwargs.items():
         path = f"{_KWARGS}.{name[:60]}"
         if name in template.reserved_names:
@@ -111,7 +120,11 @@ def _requested_variables(
 def _as_read(
     name: str, value: object, read: frozenset[str], template: Template
 ) -> dict[str, object] | None:
-    """Returns the same wish in the variables that the template has for it, None where the template has none."""
+    """Translates a variable into the variables that the template reads.
+
+    Returns an empty dictionary if nothing needs to be set, and None if the template cannot honour
+    it.
+    """
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     if name in read or name in _ALWAYS_READ:
         turns_off = switch is not None and name == "reasoning_effort" and value == "none"
@@ -125,20 +138,19 @@ def _as_read(
 
 
 def _switch_beside_effort(variables: Mapping[str, object], read: frozenset[str]) -> dict[str, bool]:
-    """Returns the switch that must be on where the template reads an effort and a switch, and the switch is not set."""
+    """Returns the switch for reasoning, turned on, if the request sets only the effort and the
+    template reads both.
+    """
     switch = next((switch for switch in _SWITCHES if switch in read), None)
     is_set = any(name in variables for name in _SWITCHES)
-    if (
-        switch is None
-        or is_set
-        or not _wants_reasoning("reasoning_effort", variables.get("reasoning_effort"))
-    ):
+    effort = variables.get("reasoning_effort")
+    if switch is None or is_set or not _wants_reasoning("reasoning_effort", effort):
         return {}
     return {switch: True}
 
 
 def _wants_reasoning(name: str, value: object) -> bool | None:
-    """Returns None where the variable says nothing about that."""
+    """Tells whether the variable turns reasoning on or off; None if it does neither."""
     if name in _SWITCHES and isinstance(value, bool):
         return value
     if name == "reasoning_effort" and isinstance(value, str):

@@ -1,4 +1,6 @@
-"""A chat template is found, compiled and probed at load and rendered per request. It is stateless, so thread-safe."""
+"""Finds, compiles and probes a chat template when the model is loaded, and renders chats with
+it.
+"""
 
 import copy
 import time
@@ -17,20 +19,30 @@ from ouzel.prompts.answer_marks import answers_with_stand_ins
 from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.marked_text import MarkedText, StandIns, bare
 from ouzel.prompts.messages import Message
-from ouzel.prompts.template_marks import not_own
+from ouzel.prompts.template_marks import remove_stand_ins
 from ouzel.prompts.template_trials import capabilities as template_capabilities
 
 Tools = list[dict[str, object]]
 Documents = list[dict[str, object]]
 _Value = TypeVar("_Value")
 
-# The server provides these variables, besides the special tokens that a model has.
-_OTHERS_NAMES = ("messages", "tools", "raise_exception", "strftime_now", "bos_token", "eos_token")
+# Variables that the server provides, besides the model's special tokens.
+_SERVER_VARIABLES = (
+    "messages",
+    "tools",
+    "raise_exception",
+    "strftime_now",
+    "bos_token",
+    "eos_token",
+)
 
 
 class ChatTemplate:
-    """Takes the template `tool_use` for requests with tools where there is one, `rag` for those with documents, else
-    `default`."""
+    """The chat template of a model, or of one request. It is immutable and thread-safe.
+
+    A request with tools is rendered with the template `tool_use`, a request with documents with
+    `rag`, if the model has them; every other request with `default`.
+    """
 
     def __init__(
         self,
@@ -41,9 +53,11 @@ class ChatTemplate:
         max_cpu_s: float = template_environment.MAX_CPU_S,
         param: str = "messages",
     ) -> None:
-        """Is probed unless its `capabilities` are known. Errors of the rendering name `param`.
+        """Compiles the templates, and probes their capabilities unless `capabilities` is given.
 
-        Raises `jinja2.TemplateSyntaxError`, and `InvalidRequest` for a template that does not come to an end.
+        `max_cpu_s` limits the processor time of the probe and of each rendering. `param` is the
+        field that errors of a rendering name. Raises `jinja2.TemplateSyntaxError`, and
+        `InvalidRequest` for a template that does not come to an end.
         """
         self._max_cpu_s = max_cpu_s
         self._param = param
@@ -52,19 +66,17 @@ class ChatTemplate:
         self._templates = {
             name: template_environment.compile_template(text) for name, text in sources.items()
         }
-        self._variables = {name: frozenset(self._variables_of(name)) for name in sources}
+        self._variables = {name: frozenset(self._find_variables(name)) for name in sources}
         self._default_name = "default" if "default" in sources else next(iter(sources))
         self._special_tokens = dict(special_tokens)
         self._stand_ins: StandIns | None = None
         self._stand_ins_in_answers: StandIns | None = None
-        self.reserved_names = frozenset(
-            {*_OTHERS_NAMES, *special_tokens}
-        )  # variables that no request may set
+        # variables that no request may set
+        self.reserved_names = frozenset({*_SERVER_VARIABLES, *special_tokens})
         text = "".join(sources.values()).lower()
-        self.reasons = (
-            "think" in text or "reasoning" in text
-        )  # it has been written for a model that may
-        ends_at = time.thread_time() + max_cpu_s  # of all renderings of the probe together
+        # the template was written for a model that may reason
+        self.reasons = "think" in text or "reasoning" in text
+        ends_at = time.thread_time() + max_cpu_s  # for all renderings of the probe together
         self.capabilities = capabilities or template_capabilities.probe(
             partial(self._try_render, ends_at=ends_at)
         )
@@ -78,7 +90,10 @@ class ChatTemplate:
         *,
         max_cpu_s: float = template_environment.MAX_CPU_S,
     ) -> "ChatTemplate | None":
-        """Returns None when the directory has no template: its model serves completions only."""
+        """Loads the template of a model directory.
+
+        Returns None if the directory has no template: its model serves completions only.
+        """
         texts = read_chat_templates(directory, override_path)
         if texts is None:
             return None
@@ -98,7 +113,12 @@ class ChatTemplate:
         return self.sources[self._default_name]
 
     def with_stand_ins(self, stand_ins: StandIns, stand_ins_in_answers: StandIns) -> "ChatTemplate":
-        """Returns the same template, whose `write_chat` tells which control tokens are its own."""
+        """Returns a copy whose `write_chat` marks the control tokens that the template itself
+        writes.
+
+        `stand_ins` know all control tokens, `stand_ins_in_answers` the visible marks in earlier
+        answers.
+        """
         marking = copy.copy(self)
         marking._stand_ins = stand_ins
         marking._stand_ins_in_answers = stand_ins_in_answers
@@ -107,14 +127,14 @@ class ChatTemplate:
             for name, text in self.sources.items()
         }
         marking._special_tokens = {
-            name: stand_ins.of_marks(text) for name, text in self._special_tokens.items()
+            name: stand_ins.write_tokens(text) for name, text in self._special_tokens.items()
         }
         return marking
 
     def variables_read(
         self, *, tools: Tools | None = None, documents: Documents | None = None
     ) -> frozenset[str]:
-        """Returns the names that the template for such a request reads from outside."""
+        """Returns the names of the variables that the template for such a request reads."""
         return self._variables[self._name(tools, documents)]
 
     def render(
@@ -125,9 +145,12 @@ class ChatTemplate:
         variables: Mapping[str, object] | None = None,
         max_cpu_s: float | None = None,
     ) -> str:
-        """Raises InvalidRequest for whatever the template cannot render."""
+        """Renders a chat. Raises InvalidRequest if the template cannot render it."""
         pieces = self._render(
-            self._not_own(messages), self._not_own(tools), self._not_own(variables), max_cpu_s
+            self._remove_stand_ins(messages),
+            self._remove_stand_ins(tools),
+            self._remove_stand_ins(variables),
+            max_cpu_s,
         )
         return "".join(map(bare, pieces))
 
@@ -139,15 +162,19 @@ class ChatTemplate:
         variables: Mapping[str, object] | None = None,
         is_unfinished: bool = False,
     ) -> MarkedText:
-        """Renders with the control tokens that the template writes, and with the marks in answers. It has stand-ins.
+        """Renders a chat and marks the control tokens of the template and of earlier answers.
 
-        A chat that `is_unfinished` ends with the last message's text.
+        Only a template made by `with_stand_ins` can do this. With `is_unfinished`, the chat ends
+        with the text of the last message.
         """
         assert self._stand_ins is not None and self._stand_ins_in_answers is not None
-        messages = self._not_own(messages)
+        messages = self._remove_stand_ins(messages)
         render: Callable[[list[Message]], MarkedText]
         render = partial(
-            self._render_marked, self._stand_ins, self._not_own(tools), self._not_own(variables)
+            self._render_marked,
+            self._stand_ins,
+            self._remove_stand_ins(tools),
+            self._remove_stand_ins(variables),
         )
         if is_unfinished:
             render = partial(render_unfinished, render=render)
@@ -155,7 +182,7 @@ class ChatTemplate:
         with_answers = answers_with_stand_ins(messages, self._stand_ins_in_answers)
         if with_answers == messages:
             return marked
-        # The stand-ins must have changed nothing for the template; else what the answers spell is text.
+        # Marks in answers count only if the stand-ins have not changed the template's output.
         try:
             with_marked_answers = render(with_answers)
         except InvalidRequest:
@@ -200,18 +227,20 @@ class ChatTemplate:
                 param=self._param,
             ) from error
 
-    def _not_own(self, value: _Value) -> _Value:
-        """Returns what a client wrote, without what would be read as the template's marks."""
+    def _remove_stand_ins(self, value: _Value) -> _Value:
+        """Replaces characters in a client's value that would be read as the template's marks."""
         try:
-            return cast(_Value, not_own(value))
+            return cast(_Value, remove_stand_ins(value))
         except RecursionError as error:
             raise InvalidRequest("the chat is nested too deeply", param=self._param) from error
 
     def _shows_role(self, role: str) -> bool:
-        """Says whether a message in this role reaches the prompt, instead of being left out silently."""
+        """Tells whether a message in this role reaches the prompt, instead of being left out
+        silently.
+        """
         return template_capabilities.shows_role(self._try_render, role)
 
-    def _variables_of(self, name: str) -> set[str]:
+    def _find_variables(self, name: str) -> set[str]:
         return find_undeclared_variables(
             self._templates[name].environment.parse(self.sources[name])
         )
@@ -227,7 +256,7 @@ class ChatTemplate:
         messages: Sequence[Message],
         tools: Tools | None = None,
         enable_thinking: bool | None = None,
-        ends_at: float | None = None,  # in time.thread_time()
+        ends_at: float | None = None,  # a value of time.thread_time()
     ) -> str | None:
         variables = {} if enable_thinking is None else {"enable_thinking": enable_thinking}
         max_cpu_s = None if ends_at is None else max(ends_at - time.thread_time(), 1e-9)
@@ -235,5 +264,5 @@ class ChatTemplate:
             return self.render(messages, tools=tools, variables=variables, max_cpu_s=max_cpu_s)
         except InvalidRequest as error:
             if isinstance(error.__cause__, template_environment.PASSED_LIMITS):
-                raise  # rather than wait for that time and again
+                raise  # each further rendering of the probe would take the same time
             return None

@@ -1,7 +1,8 @@
-"""A prompt may end inside the last message, for the model to go on with it.
+"""Renders a chat whose prompt ends inside the last message, so that the model continues it.
 
-Templates close a message with markup, and may strip its text before. A mark is put behind the text, found again in what
-was rendered, and cut off with everything after it; the text before it is no longer at an end, so it is not stripped.
+Templates close a message with markup, and may strip its text before. Therefore a random mark is
+appended to the text, and the rendering is cut at the mark. Since the text is not at the end of the
+message, it is not stripped.
 """
 
 import secrets
@@ -18,9 +19,10 @@ _REASONING_END = "</think>"  # many templates take the text apart here
 def render_unfinished(
     messages: list[Message], render: Callable[[list[Message]], MarkedText]
 ) -> MarkedText:
-    """Renders messages that are shaped for the template.
+    """Renders messages that `shape_messages` returned, up to the end of the last text.
 
-    Raises InvalidRequest where there is no text at the end, or where it cannot be found again.
+    Raises InvalidRequest if the last message has no text at its end, or if the rendering changes
+    the text.
     """
     *before, last = messages
     if last.get("tool_calls"):
@@ -38,7 +40,9 @@ def render_unfinished(
 
 
 def _with_mark(content: object, mark: str) -> tuple[str, object]:
-    """Returns the text that goes on (the last part's, of parts), and the content with the mark behind it."""
+    """Returns the text to continue (of the last part, if the content is a list), and the content
+    with the mark behind it.
+    """
     if isinstance(content, str):
         return content, content + mark
     assert isinstance(content, list)

@@ -1,7 +1,7 @@
-"""Where the template has written its placeholder for a picture, the prompt gets that picture's own text.
+"""Replaces the template's placeholder for each picture by the picture's own text.
 
-Only what the template writes counts: a client's text that spells a placeholder, or a token that stands for features, is
-a text like any other.
+Only placeholders written by the template count. A placeholder or feature token that a client spells
+is text.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -17,26 +17,27 @@ from ouzel.tokenizer.base import Tokenizer
 from ouzel.types.engine_request import ImageInput
 
 
-def marks_of(images: ImageReader | None) -> tuple[str, ...]:
-    """Returns the texts that are the template's alone."""
+def list_image_marks(images: ImageReader | None) -> tuple[str, ...]:
+    """Returns the placeholders and feature tokens, which only the template may write."""
     return () if images is None else (*images.placeholders, *images.feature_tokens)
 
 
-def with_images(
+def insert_image_texts(
     marked: MarkedText,
     images: Sequence[PreparedImage],
     placeholders: Collection[str],
     marks: Spellings,
 ) -> MarkedText:
-    """Raises InvalidRequest where the template shows more or fewer pictures than the chat has, or others."""
-    text, spans = (
-        marked.text,
-        [span for span in marked.spans if marked.text[slice(*span)] in placeholders],
-    )
+    """Returns the rendered chat with the images' texts in the place of their placeholders.
+
+    Raises InvalidRequest if the template shows other pictures than the chat has, or another number.
+    """
+    text = marked.text
+    spans = [span for span in marked.spans if text[slice(*span)] in placeholders]
     if [text[slice(*span)] for span in spans] != [image.placeholder for image in images]:
         raise InvalidRequest(
-            f"must have its pictures where this model's chat template shows them: it shows {len(spans)} of "
-            f"{len(images)}",
+            "must have its pictures where this model's chat template shows them: "
+            f"it shows {len(spans)} of {len(images)}",
             field="messages",
         )
     pieces, own, position, length = list[str](), list[tuple[int, int]](), 0, 0
@@ -46,11 +47,10 @@ def with_images(
         length += begin - position
         image = replaced.get((begin, end))
         piece = text[begin:end] if image is None else image.text
-        own += (
-            [(length, length + len(piece))]
-            if image is None
-            else _shifted(marks.spans(piece), length)
-        )
+        if image is None:
+            own.append((length, length + len(piece)))
+        else:
+            own += _shifted(marks.spans(piece), length)
         pieces.append(piece)
         length += len(piece)
         position = end
@@ -63,10 +63,9 @@ def place_images(
     reader: ImageReader,
     tokenizer: Tokenizer,
 ) -> tuple[ImageInput, ...]:
-    feature_ids = [
-        tokenizer.control_tokens[token] for token in reader.feature_tokens
-    ]  # checked at the start
-    return reader.placed(images, np.flatnonzero(np.isin(token_ids, feature_ids)))
+    # The start of the server has checked that the feature tokens exist.
+    feature_ids = [tokenizer.control_tokens[token] for token in reader.feature_tokens]
+    return reader.make_inputs(images, np.flatnonzero(np.isin(token_ids, feature_ids)))
 
 
 def _shifted(spans: Iterable[tuple[int, int]], by: int) -> list[tuple[int, int]]:

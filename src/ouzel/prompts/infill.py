@@ -1,4 +1,4 @@
-"""To fill in the middle, prefix and suffix are laid out with the tokens that a code model was trained with."""
+"""Prompts for filling in the middle: a prefix and a suffix between the model's own tokens."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ _PREFIX, _SUFFIX = "{prefix}", "{suffix}"
 
 @dataclass(frozen=True, slots=True)
 class InfillFormat:
-    layout: str  # of single tokens around the two texts; the middle follows
-    ends: tuple[
-        str, ...
-    ]  # tokens that end a middle, beside the model's end tokens, where the vocabulary has them
+    layout: str  # single tokens around the two texts; the model writes the middle after them
+    # tokens that end the middle, besides the model's end tokens; the vocabulary may lack them
+    ends: tuple[str, ...]
 
 
-# As the model cards and tokenizers of these families write it. The first whose tokens the vocabulary has counts.
+# The layouts of the families' model cards and tokenizers. The first one that fits the vocabulary is
+# used.
 INFILL_FORMATS = (
     # Qwen2.5-Coder and later Qwen, CodeGemma, Granite 3 and 4
     InfillFormat(
@@ -51,7 +51,7 @@ INFILL_FORMATS = (
 
 
 class Infill:
-    """Lays the two texts out as one model knows it."""
+    """Lays out prefix and suffix in the format that the model was trained with."""
 
     def __init__(
         self, tokenizer: Tokenizer, layout: Sequence[int | str], end_token_ids: tuple[int, ...]
@@ -61,8 +61,8 @@ class Infill:
         self._layout = layout  # token ids and the two placeholders
 
     @classmethod
-    def of(cls, tokenizer: Tokenizer) -> "Infill | None":
-        """Returns None where the vocabulary has no tokens to fill in the middle with."""
+    def for_tokenizer(cls, tokenizer: Tokenizer) -> "Infill | None":
+        """Returns None if the vocabulary has no tokens for filling in the middle."""
         for each in INFILL_FORMATS:
             parts = [part for part in re.split(f"({_PREFIX}|{_SUFFIX})", each.layout) if part]
             layout = [
@@ -78,7 +78,7 @@ class Infill:
         return None
 
     def token_ids(self, prefix: Sequence[int], suffix: str) -> list[int]:
-        texts = {_PREFIX: prefix, _SUFFIX: _encoded_after_a_gap(suffix, self._tokenizer)}
+        texts = {_PREFIX: prefix, _SUFFIX: _encode_without_dummy_space(suffix, self._tokenizer)}
         return [
             token_id
             for part in self._layout
@@ -86,8 +86,8 @@ class Infill:
         ]
 
 
-def _encoded_after_a_gap(text: str, tokenizer: Tokenizer) -> list[int]:
-    """Leaves out the space that SentencePiece puts before every text: the suffix does not begin one."""
+def _encode_without_dummy_space(text: str, tokenizer: Tokenizer) -> list[int]:
+    """Encodes a suffix without the space that SentencePiece puts before every text."""
     mark = tokenizer.encode("\n", add_special_tokens=False)
     if mark and tokenizer.token_bytes(mark[0]).startswith(b" "):
         marked = tokenizer.encode_guarded("\n" + text, (), add_special_tokens=False)

@@ -1,11 +1,14 @@
-"""A rendered chat says which control tokens in it are the template's; every other spelling of one is a client's text.
+"""A rendered chat that distinguishes the template's control tokens from a client's spellings.
 
-Whatever a template writes goes through its filters and macros beside what clients wrote, so the marks carry it
-themselves: each character of a control token in the template's own texts is written as its stand-in, one character of
-planes in which Unicode has none (`template_marks.py`); so is the beginning or end of one, as `<|` and `|>` in
-`<|{{ role }}|>`. What was rendered is read back. A text has the same length with stand-ins as without, and every part
-of it can be read back, so a template may cut it anywhere. What clients write has no stand-ins: they are taken out
-before.
+Template code passes all text through filters and macros, so the marking must survive them:
+
+- Each character of a control token in the template's source is replaced by a stand-in: one
+  character from the Unicode planes that are unassigned (`template_marks.py`). The beginning or end of
+  a control token is replaced too, as `<|` and `|>` in `<|{{ role }}|>`.
+- After the rendering the stand-ins are read back. Their places are the spans of `MarkedText`.
+- A text has the same length with stand-ins as without, and every part can be read back, so a
+  template may cut it anywhere.
+- Stand-ins in a client's text are replaced before the rendering.
 """
 
 import re
@@ -18,7 +21,7 @@ from ouzel.prompts.spellings import Spellings
 
 _OFFSET, _NUM_CHARACTERS = 0x90000, 0x40000  # Unicode has no characters in planes 4 to 13
 _STAND_INS = re.compile(f"[{chr(_OFFSET)}-{chr(_OFFSET + _NUM_CHARACTERS - 1)}]+")
-# Such a role is part of the mark between whose beginning and end it stands.
+# A role between the beginning and the end of a control token belongs to the token.
 _ROLES = frozenset(
     (
         "system",
@@ -40,7 +43,8 @@ _BROKEN = "\ufffd"
 @dataclass(frozen=True, slots=True)
 class MarkedText:
     text: str
-    spans: tuple[tuple[int, int], ...]  # of the template's control tokens: ascending, begin and end
+    # (begin, end) of each control token that the template wrote, ascending
+    spans: tuple[tuple[int, int], ...]
 
     def cut(self, begin: int, end: int) -> "MarkedText":
         if (begin, end) == (0, len(self.text)):
@@ -53,8 +57,8 @@ class MarkedText:
         return MarkedText(self.text[begin:end], spans)
 
     def without_spelled(self, control_tokens: Spellings) -> str | None:
-        """Returns a text of the same length, in which every spelling that is not the template's is broken; None where
-        there is no such spelling.
+        """Returns a text of the same length with all control tokens broken that the template did
+        not write, or None if there are none.
         """
         own = set(self.spans)
         foreign = [span for span in control_tokens.spans(self.text) if span not in own]
@@ -66,33 +70,34 @@ class MarkedText:
 
 
 class StandIns:
-    """Puts stand-ins into texts and reads them back."""
+    """Writes stand-ins for control tokens into texts and reads them back."""
 
     def __init__(self, control_tokens: Spellings) -> None:
         self._control_tokens = control_tokens
 
-    def of_marks(self, text: str) -> str:
+    def write_tokens(self, text: str) -> str:
+        """Replaces each control token in `text`."""
         pieces, position = [], 0
         for begin, end in self._control_tokens.spans(text):
             pieces += [text[position:begin], _stand_ins(text[begin:end])]
             position = end
         return "".join([*pieces, text[position:]])
 
-    def of_parts(self, text: str) -> str:
-        """Takes a text that may become the inside of a mark, too."""
-        return _stand_ins(text) if self._control_tokens.hold(text) else self.of_all(text)
+    def write_parts(self, text: str) -> str:
+        """Replaces the whole `text` if it is part of a control token, else as `write_all` does."""
+        return _stand_ins(text) if self._control_tokens.hold(text) else self.write_all(text)
 
-    def of_all(self, text: str) -> str:
-        """Takes the beginnings and ends of marks too, at the text's borders."""
+    def write_all(self, text: str) -> str:
+        """Replaces each control token, and parts of control tokens at both ends of `text`."""
         spans = list(self._control_tokens.spans(text))
         first, last = (spans[0][0], spans[-1][1]) if spans else (len(text), 0)
         num_end = min(self._control_tokens.len_of_ended(text), first)
         num_begin = min(self._control_tokens.len_of_begun(text), len(text) - max(last, num_end))
-        middle = self.of_marks(text[num_end : len(text) - num_begin])
+        middle = self.write_tokens(text[num_end : len(text) - num_begin])
         return _stand_ins(text[:num_end]) + middle + _stand_ins(text[len(text) - num_begin :])
 
     def read(self, rendered: Sequence[str]) -> MarkedText:
-        """Takes a text in pieces, of which most have no stand-ins."""
+        """Reads back a rendered text, given in pieces; most pieces have no stand-ins."""
         written, pieces, length = list[tuple[int, int]](), list[str](), 0
         for piece in rendered:
             position = 0
@@ -104,14 +109,16 @@ class StandIns:
             pieces.append(piece[position:])
             length += len(piece)
         text = "".join(pieces)
-        joined = _joined(text, written)
-        return MarkedText(
-            text, tuple(span for each in joined for span in self._control_tokens.spans(text, *each))
-        )
+        spans = [
+            span
+            for each in _joined(text, written)
+            for span in self._control_tokens.spans(text, *each)
+        ]
+        return MarkedText(text, tuple(spans))
 
 
 def _joined(text: str, written: Iterable[tuple[int, int]]) -> Iterator[tuple[int, int]]:
-    """Joins what is written without anything between, or with a role."""
+    """Joins spans of stand-ins that touch each other or that have only a role between them."""
     start, stop = 0, 0
     for begin, end in written:
         if begin != stop and not (begin - stop <= _MAX_ROLE_LEN and text[stop:begin] in _ROLES):
@@ -128,7 +135,7 @@ def _stand_ins(text: str) -> str:
 
 
 def bare(text: str) -> str:
-    """Reads stand-ins back."""
+    """Returns the text with its stand-ins read back."""
     return text if _is_narrow(text) else _STAND_INS.sub(_read_back, text)
 
 
@@ -146,10 +153,13 @@ def has_stand_ins(text: str) -> bool:
 
 
 def without_stand_ins(text: str) -> str:
-    """Breaks what would be read back, in a text that is not the template's."""
+    """Replaces stand-ins in a client's text by U+FFFD."""
     return text if _is_narrow(text) else _STAND_INS.sub(lambda found: _BROKEN * len(found[0]), text)
 
 
 def _is_narrow(text: str) -> bool:
-    """Says at once of most texts that they have no stand-ins, which take four bytes, as then does every character."""
+    """Tells quickly for most texts that they have no stand-ins.
+
+    A stand-in takes four bytes, and then CPython stores every character of the text in four.
+    """
     return text.isascii() or sys.getsizeof(text) < 4 * len(text)

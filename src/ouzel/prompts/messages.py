@@ -1,9 +1,14 @@
-"""Chat messages, as clients send them, are checked and brought into one form.
+"""Checks the chat messages of a request and brings them into one form.
 
-After this step every message has a role and a content (a string or a non-empty list of parts: texts, and of a model
-that sees pictures, videos and documents), null-valued keys are gone (templates ask `'tool_calls' in message`), and tool
-calls have a function name and arguments. Keys unknown here are kept: templates may know them. An error names its field
-by the path, as in `messages[2].content[0].type`.
+After this step:
+
+- every message has a role and a content: a string or a non-empty list of parts (texts; for a model
+  that sees, also pictures, videos and documents);
+- keys with the value null are gone, because templates ask `'tool_calls' in message`;
+- tool calls have a function name and arguments;
+- unknown keys are unchanged, because templates may know them.
+
+An error names its field by the path, as in `messages[2].content[0].type`.
 """
 
 import json
@@ -21,7 +26,7 @@ from ouzel.types.tools import CUSTOM_ARGUMENT
 
 Message = dict[str, object]
 
-# Types of parts in normalised messages, and what chat templates call them.
+# Types of media parts in normalised messages -> types that chat templates know.
 MEDIA = {"image": "image", "video": "video", "document": "image"}
 
 _FILE = "file"
@@ -30,8 +35,8 @@ _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 
 @dataclass(frozen=True, slots=True)
-class Readable:
-    """The model reads this beside texts."""
+class ReadableMedia:
+    """The kinds of media that the model reads, besides text."""
 
     pictures: bool = False
     videos: bool = False
@@ -49,22 +54,26 @@ class Readable:
             if is_read
         )
 
-    def described(self, kind: object) -> str:
-        """`kind` is a part's that is not read."""
+    def describe_input(self, kind: object) -> str:
+        """Describes the input of the model, for the refusal of a part of type `kind`."""
         if not self.pictures:
             return "text only"
         no_video = ", no videos" if kind in VIDEOS else ""
         return "text, pictures and videos" if self.videos else f"text and pictures{no_video}"
 
 
-_TEXT_ONLY = Readable()
+_TEXT_ONLY = ReadableMedia()
 
 
-def normalise_messages(messages: object, readable: Readable = _TEXT_ONLY) -> list[Message]:
-    """A part that is a picture becomes `{"type": "image", "media": MediaPart}`, where the model reads them, one that is
-    a video `{"type": "video", "media": VideoPart}`, and a file `{"type": "document", "media": DocumentPart}`.
+def normalise_messages(messages: object, readable: ReadableMedia = _TEXT_ONLY) -> list[Message]:
+    """Returns checked copies of the messages.
 
-    APIs with other forms of parts hand over a MediaPart or a DocumentPart instead, with the path of their own field.
+    A picture becomes `{"type": "image", "media": MediaPart}` and a video `{"type": "video",
+    "media": VideoPart}`, if the model reads them. A file becomes `{"type": "document", "media":
+    DocumentPart}`.
+
+    APIs with other forms of parts pass a MediaPart or a DocumentPart instead, with the path of
+    their own field.
     """
     if not isinstance(messages, list) or not messages:
         raise invalid("messages", "a non-empty list", messages)
@@ -74,14 +83,14 @@ def normalise_messages(messages: object, readable: Readable = _TEXT_ONLY) -> lis
     ]
 
 
-def media_in(messages: list[Message]) -> list[ContentPart]:
+def collect_media(messages: list[Message]) -> list[ContentPart]:
     """Returns the pictures, videos and documents of normalised messages, in their order."""
     contents = (message["content"] for message in messages)
     parts = (part for content in contents if isinstance(content, list) for part in content)
     return [part["media"] for part in parts if part["type"] in MEDIA]
 
 
-def _message(entry: object, path: str, readable: Readable) -> Message:
+def _message(entry: object, path: str, readable: ReadableMedia) -> Message:
     fields = _object(entry, path)
     message = {key: value for key, value in fields.items() if value is not None}
     role = message.get("role")
@@ -110,7 +119,7 @@ def _message(entry: object, path: str, readable: Readable) -> Message:
 
 
 def _answer_with_refusal(message: Message, path: str) -> None:
-    """A refusal, sent back as history, is what the assistant said."""
+    """Turns the refusal of an earlier answer into the content of the message."""
     refusal = message.pop("refusal", "")
     if refusal and message.get("content"):
         raise InvalidRequest("must not be given beside a content", field=f"{path}.refusal")
@@ -119,7 +128,7 @@ def _answer_with_refusal(message: Message, path: str) -> None:
 
 
 def _rename_old_forms(message: Message) -> None:
-    """Renames what OpenAI had before tools: an assistant's `function_call`, and the role `function`."""
+    """Replaces OpenAI's forms from before tools: `function_call` and the role `function`."""
     call = message.pop("function_call", None)
     if call is not None and "tool_calls" not in message:
         message["tool_calls"] = [{"type": "function", "function": call}]
@@ -127,8 +136,10 @@ def _rename_old_forms(message: Message) -> None:
         message["role"] = "tool"
 
 
-def _content(content: object, path: str, readable: Readable, *, may_be_absent: bool) -> object:
-    """An assistant's content may be null or absent (it called tools, or was cut while reasoning); it becomes empty."""
+def _content(content: object, path: str, readable: ReadableMedia, *, may_be_absent: bool) -> object:
+    """Checks a content. An assistant's may be null or absent (it called tools, or was cut while
+    reasoning) and becomes the empty string.
+    """
     if isinstance(content, str):
         return content
     if content is None and may_be_absent:
@@ -140,7 +151,7 @@ def _content(content: object, path: str, readable: Readable, *, may_be_absent: b
     raise invalid(path, "a string or a non-empty list of content parts", content)
 
 
-def _part(entry: object, path: str, readable: Readable) -> Message:
+def _part(entry: object, path: str, readable: ReadableMedia) -> Message:
     if isinstance(entry, MediaPart | DocumentPart):
         if not readable.pictures:
             raise InvalidRequest("must not be given: this model reads text only", field=entry.path)
@@ -155,10 +166,10 @@ def _part(entry: object, path: str, readable: Readable) -> Message:
         return {"type": "document", "media": document_part(_object(part.get(_FILE), path), path)}
     if readable.videos and kind in VIDEOS:
         return {"type": "video", "media": video_part(part, path)}
-    if kind == "refusal":  # a part that assistants' answers may have, sent back as history
+    if kind == "refusal":  # a part of an earlier answer, sent back as history
         part = {"type": "text", "text": part.get("refusal")}
     elif kind != "text":
-        expected, reads = readable.part_types, readable.described(kind)
+        expected, reads = readable.part_types, readable.describe_input(kind)
         raise InvalidRequest(
             f'must be {expected}, given "{kind}": this model reads {reads}', field=f"{path}.type"
         )
@@ -187,7 +198,7 @@ def _tool_call(entry: object, path: str) -> Message:
 
 
 def _as_function_call(call: Message, path: str) -> Message:
-    """Returns the call of a custom tool as the model has written it: its text is the one argument."""
+    """Turns a call of a custom tool into a function call with the text as the only argument."""
     custom = _object(call.get("custom"), f"{path}.custom")
     name, text = custom.get("name"), custom.get("input")
     if not isinstance(name, str) or not name:
@@ -202,7 +213,7 @@ def _as_function_call(call: Message, path: str) -> Message:
 
 
 def custom_arguments(text: object) -> str:
-    """Returns the arguments of a custom tool's call with this text."""
+    """Returns the JSON arguments of a custom tool's call with this text."""
     return json.dumps({CUSTOM_ARGUMENT: text}, ensure_ascii=False)
 
 

@@ -1,16 +1,19 @@
-"""A prompt that does not fit is refused in OpenAI's words: clients that shorten a chat by themselves look for them.
+"""The error for a prompt that is too long, in OpenAI's words.
 
-The code is in the text too: some clients see nothing but the text.
+Clients that shorten a chat look for these words. The text includes the error code, because some
+clients see only the text.
 """
 
 from ouzel.errors import ContextLengthExceeded
 
 
 class PromptTooLong(ContextLengthExceeded):
-    """The prompt alone leaves no token of `max_model_len` to the completion."""
+    """The prompt leaves no room in `max_model_len` for a token of the completion."""
 
     def __init__(self, excess: str, *, num_tokens: int, max_model_len: int, field: str) -> None:
-        """`excess` goes on from the name of the field, and says how long it is; it has `num_tokens` at least."""
+        """`excess` continues the sentence "However, your {field} …" with the prompt's length.
+        `num_tokens` is the prompt's length, or a lower bound of it.
+        """
         super().__init__(excess, param=field)
         self.num_tokens = num_tokens
         self.max_model_len = max_model_len
@@ -28,7 +31,7 @@ def too_many_tokens(num_tokens: int, *, max_model_len: int, field: str) -> Promp
 
 
 def too_many_characters(num_chars: int, *, max_model_len: int, field: str) -> PromptTooLong:
-    """Makes the error for what is not tokenized, for it cannot fit."""
+    """Makes the error for a text that is not tokenized, because its characters cannot fit."""
     excess = f"resulted in more than {max_model_len} tokens, of {num_chars} characters"
     return PromptTooLong(
         excess, num_tokens=max_model_len + 1, max_model_len=max_model_len, field=field

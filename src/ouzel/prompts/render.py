@@ -1,4 +1,4 @@
-"""A request's messages, text or token ids become a prompt that fits the model: the last step before the engine."""
+"""Renders the messages, text or token ids of a request into a prompt that fits the model."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
@@ -6,14 +6,14 @@ from dataclasses import dataclass, replace
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.chat_rendering import ChatRendering, template_variables
 from ouzel.prompts.chat_template import ChatTemplate
-from ouzel.prompts.image_texts import marks_of, place_images, with_images
+from ouzel.prompts.image_texts import insert_image_texts, list_image_marks, place_images
 from ouzel.prompts.infill import Infill
 from ouzel.prompts.marked_text import MarkedText, StandIns
 from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.media_readers.prepared_images import PreparedImage
-from ouzel.prompts.messages import Message, Readable, media_in, normalise_messages
+from ouzel.prompts.messages import Message, ReadableMedia, collect_media, normalise_messages
 from ouzel.prompts.prompt_too_long import PromptTooLong, too_many_characters, too_many_tokens
-from ouzel.prompts.shaped_messages import shape_messages, uncommon_roles, with_pages
+from ouzel.prompts.shaped_messages import repeat_media_parts, shape_messages, uncommon_roles
 from ouzel.prompts.spellings import Spellings
 from ouzel.prompts.template import Template
 from ouzel.prompts.template_trials.check import check_marks
@@ -22,20 +22,24 @@ from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.types.engine_request import ImageInput
 
-_MAX_SHRINKAGE = 4  # Unicode normalisation in the tokenizer makes one character of at most so many
-_PLAIN_CHARS_PER_TOKEN = 8  # a text with no more characters may well fit
+# Unicode normalisation in the tokenizer may join this many characters into one.
+_MAX_SHRINKAGE = 4
+# A text of at most this many characters per token of the limit is encoded without a first check.
+_PLAIN_CHARS_PER_TOKEN = 8
 _PIECE_CHARS = 2**14
-_AS_USUAL = ChatRendering()
+_DEFAULT_RENDERING = ChatRendering()
 
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
+    """A prompt that fits into `max_model_len` with at least one token of completion."""
+
     text: str
-    token_ids: list[int]  # at least one, and room for one more in max_model_len
-    end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
-    # says where an answer begins: `text`, with the marks broken that clients merely spell
+    token_ids: list[int]  # at least one
+    end_token_ids: tuple[int, ...] = ()  # end the output, besides the tokenizer's end tokens
+    # `text` with broken marks of clients: the parser finds in it where the answer begins
     text_to_parse: str = ""
-    images: tuple[ImageInput, ...] = ()  # in the order of their tokens
+    images: tuple[ImageInput, ...] = ()  # in the order of their placeholder tokens
 
     def __post_init__(self) -> None:
         if not self.text_to_parse:
@@ -43,7 +47,10 @@ class Prompt:
 
 
 class PromptRenderer:
-    """Is stateless and called from many threads; what cannot become a prompt is an `InvalidRequest`."""
+    """Makes prompts from requests. It is stateless and called from many threads.
+
+    Every method raises `InvalidRequest` for an input that cannot become a prompt.
+    """
 
     def __init__(
         self,
@@ -56,19 +63,22 @@ class PromptRenderer:
         trusts_request_template: bool = False,
         images: ImageReader | None = None,
     ) -> None:
-        """`vocab_size` is the model's, which may be smaller than the tokenizer's. `parsed_marks` say to parsers where
-        an answer begins: they are the template's and the answers' alone, as control tokens are, be they tokens or not.
+        """Prepares the template and the spellings of control tokens.
+
+        `vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
+        texts by which the parser finds where an answer begins; like control tokens, they count only
+        where the template or an earlier answer writes them.
         """
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
         own = tokenizer.control_tokens
         self._images = images
         words = [mark for mark in parsed_marks if mark and not any(text in mark for text in own)]
-        self._marks = Spellings({*own, *words, *marks_of(images)})
+        self._marks = Spellings({*own, *words, *list_image_marks(images)})
         visible = {
             text for text, token_id in own.items() if token_id not in tokenizer.special_token_ids
         }
-        answer_marks = {*visible, *words} - {*marks_of(images)}  # no answer has pictures
+        answer_marks = {*visible, *words} - {*list_image_marks(images)}  # no answer has pictures
         self._request_templates: RequestTemplates | None = None
         if trusts_request_template:
             self._request_templates = RequestTemplates(
@@ -80,7 +90,7 @@ class PromptRenderer:
                 StandIns(self._marks), StandIns(Spellings(answer_marks))
             )
             check_marks(chat_template, self._chat_template, self._marks)
-        self._infill = Infill.of(tokenizer)
+        self._infill = Infill.for_tokenizer(tokenizer)
         self._max_model_len = max_model_len
         token_lens = (
             len(tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size)
@@ -94,26 +104,26 @@ class PromptRenderer:
 
     @property
     def supports_images(self) -> bool:
-        """Tells whether the model reads pictures."""
+        """Whether the model reads pictures."""
         return self._images is not None
 
     @property
     def supports_videos(self) -> bool:
-        """Tells whether the model reads videos."""
+        """Whether the model reads videos."""
         return self._images is not None and self._images.has_videos
 
     @property
     def sees_documents(self) -> bool:
-        """Tells whether the model reads PDFs, and the server can."""
+        """Whether the model reads PDFs and the server can open them."""
         return self._images is not None and self._images.has_documents
 
     @property
     def fills_in(self) -> bool:
-        """Tells whether the model has tokens to fill in the middle with."""
+        """Whether the model has tokens for filling in the middle."""
         return self._infill is not None
 
     def close(self) -> None:
-        """Ends the process in which requests' own templates run, where there is one, and what loads pictures."""
+        """Ends the process that runs requests' own templates, if any, and the media loaders."""
         if self._request_templates is not None:
             self._request_templates.close()
         if self._images is not None:
@@ -122,44 +132,44 @@ class PromptRenderer:
     def render_chat(
         self,
         messages: object,
-        rendering: ChatRendering = _AS_USUAL,
+        rendering: ChatRendering = _DEFAULT_RENDERING,
         *,
         truncation: Truncation | None = None,
     ) -> Prompt:
-        """Takes `messages` as the client sent them."""
+        """Renders a chat. `messages` is the unchecked value of the request."""
         # The template writes the special tokens itself.
         special = rendering.add_special_tokens
         marked, images = self._render(messages, rendering)
         if not images:
-            return self._encoded(
+            return self._encode(
                 marked, add_special_tokens=special, truncation=truncation, param="messages"
             )
-        prompt = self._encoded(
-            marked, add_special_tokens=special, truncation=None, param="messages"
-        )
+        prompt = self._encode(marked, add_special_tokens=special, truncation=None, param="messages")
+        num_tokens = len(prompt.token_ids)
         if (
             truncation is not None
-            and len(prompt.token_ids) > truncation.within(self._max_model_len).max_tokens
+            and num_tokens > truncation.within(self._max_model_len).max_tokens
         ):
             raise InvalidRequest(
-                f"must be >= {len(prompt.token_ids)}, the length of this chat: one with pictures is not cut",
+                f"must be >= {num_tokens}, the length of this chat: "
+                "a chat with pictures is not cut",
                 field="truncate_prompt_tokens",
             )
         assert self._images is not None
-        return replace(
-            prompt, images=place_images(images, prompt.token_ids, self._images, self._tokenizer)
-        )
+        placed = place_images(images, prompt.token_ids, self._images, self._tokenizer)
+        return replace(prompt, images=placed)
 
     def encode_chat(
         self,
         messages: object,
-        rendering: ChatRendering = _AS_USUAL,
+        rendering: ChatRendering = _DEFAULT_RENDERING,
         *,
         check: Callable[[str], None] | None = None,
     ) -> tuple[str, list[int]]:
-        """Returns text and token ids of what `render_chat` gives, not checked against the model's limits either.
+        """Returns text and token ids of a chat like `render_chat`, but does not check the model's
+        limits.
 
-        `check` may refuse the text, before it is tokenized.
+        `check` may raise an error for the text before it is tokenized.
         """
         marked, _ = self._render(messages, rendering)
         if check is not None:
@@ -169,26 +179,25 @@ class PromptRenderer:
     def _render(
         self, messages: object, rendering: ChatRendering
     ) -> tuple[MarkedText, list[PreparedImage]]:
-        normalised = normalise_messages(
-            messages, Readable(self.supports_images, self.supports_videos)
-        )
+        readable = ReadableMedia(self.supports_images, self.supports_videos)
+        normalised = normalise_messages(messages, readable)
         template = self._template_for(rendering, normalised)
         shaped = shape_messages(normalised, template)
         if rendering.tools and not template.capabilities.tools:
             raise InvalidRequest(": this model's chat template has no tools", field="tools")
         variables = template_variables(rendering, template)
         is_unfinished = rendering.continue_final_message
-        media = media_in(normalised)
+        media = collect_media(normalised)
         by_part = [] if self._images is None or not media else self._images.prepared(media)
         images = [image for images in by_part for image in images]
         if images:
-            shaped = with_pages(shaped, [len(each) for each in by_part])
+            shaped = repeat_media_parts(shaped, [len(each) for each in by_part])
         marked = template.write_chat(
             shaped, tools=rendering.tools, variables=variables, is_unfinished=is_unfinished
         )
         if self._images is None or not images:
             return marked, []
-        return with_images(marked, images, self._images.placeholders, self._marks), images
+        return insert_image_texts(marked, images, self._images.placeholders, self._marks), images
 
     def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:
         spans = [
@@ -211,7 +220,8 @@ class PromptRenderer:
             )
         if self._chat_template is None:
             raise InvalidRequest(
-                "this model has no chat template and cannot chat; send its prompt as text to /v1/completions",
+                "this model has no chat template and cannot chat; "
+                "send its prompt as text to /v1/completions",
                 param="messages",
             )
         return self._chat_template
@@ -224,8 +234,8 @@ class PromptRenderer:
         truncation: Truncation | None = None,
         param: str = "prompt",
     ) -> Prompt:
-        """`param` is the path of the text in the request, for the errors."""
-        return self._encoded(
+        """Encodes a text. `param` is the path of the text in the request, for errors."""
+        return self._encode(
             text, add_special_tokens=add_special_tokens, truncation=truncation, param=param
         )
 
@@ -239,8 +249,8 @@ class PromptRenderer:
         self._check_token_ids(token_ids, param)
         prompt_ids = list(token_ids)
         if truncation is not None:
-            prompt_ids = truncation.within(self._max_model_len).of_token_ids(prompt_ids, 0)
-        return self._checked(
+            prompt_ids = truncation.within(self._max_model_len).cut_token_ids(prompt_ids, 0)
+        return self._make_prompt(
             self._tokenizer.decode(prompt_ids, skip_special_tokens=False), prompt_ids, param
         )
 
@@ -252,7 +262,10 @@ class PromptRenderer:
         add_special_tokens: bool = True,
         param: str = "prompt",
     ) -> Prompt:
-        """Makes the prompt for what stands between `prefix` and `suffix`. Control tokens that they spell are text."""
+        """Makes a prompt after which the model writes the text between `prefix` and `suffix`.
+
+        Control tokens that a `str` spells are encoded as text.
+        """
         if self._infill is None:
             raise InvalidRequest(
                 ": this model has no tokens to fill in the middle with", field="suffix"
@@ -266,17 +279,19 @@ class PromptRenderer:
             self._check_token_ids(prefix, param)
         added = self._tokenizer.encode("", add_special_tokens=True) if add_special_tokens else []
         token_ids = added + self._infill.token_ids(prefix, suffix)
-        prompt = self._checked(
+        prompt = self._make_prompt(
             self._tokenizer.decode(token_ids, skip_special_tokens=False), token_ids, param
         )
         return replace(prompt, end_token_ids=self._infill.end_token_ids)
 
     def encode_output(self, text: str, *, param: str) -> list[int]:
-        """Returns the tokens of what an output may be, as short as a prompt. Control tokens in it are text."""
+        """Returns the tokens of a text that the model may write. Control tokens in it are text.
+
+        Raises InvalidRequest if the text is longer than a prompt may be.
+        """
         plain = MarkedText(text, ())
-        return self._encoded(
-            plain, add_special_tokens=False, truncation=None, param=param
-        ).token_ids
+        prompt = self._encode(plain, add_special_tokens=False, truncation=None, param=param)
+        return prompt.token_ids
 
     def _check_token_ids(self, token_ids: Sequence[int], param: str) -> None:
         last_id = self._vocab_size - 1
@@ -287,7 +302,7 @@ class PromptRenderer:
                     f"must be a token id from 0 to {last_id}, given {token_id}", field=path
                 )
 
-    def _encoded(
+    def _encode(
         self,
         text: str | MarkedText,
         *,
@@ -295,19 +310,18 @@ class PromptRenderer:
         truncation: Truncation | None,
         param: str,
     ) -> Prompt:
-        """In a plain text every control token counts."""
+        """Control tokens spelled in a plain `str` are encoded as control tokens; in `MarkedText`
+        only the marked spans are.
+        """
         num_chars = len(text if isinstance(text, str) else text.text)
         if truncation is not None:
             truncation = truncation.within(self._max_model_len)
-            begin, end = self._span_that_matters(
-                text if isinstance(text, str) else text.text, truncation
-            )
-            text, num_chars = (
-                text[begin:end] if isinstance(text, str) else text.cut(begin, end),
-                end - begin,
-            )
+            plain = text if isinstance(text, str) else text.text
+            begin, end = self._find_span_to_encode(plain, truncation)
+            text = text[begin:end] if isinstance(text, str) else text.cut(begin, end)
+            num_chars = end - begin
         if num_chars > self._max_chars:
-            # Tokenising many megabytes takes seconds; what cannot fit is refused unread.
+            # Tokenising many megabytes takes seconds, so a text that cannot fit is refused before.
             raise self._too_many_characters(num_chars, param)
         if truncation is None:
             self._check_beginning(text if isinstance(text, str) else text.text, param)
@@ -320,16 +334,18 @@ class PromptRenderer:
             text = text.text
         if truncation is not None and len(token_ids) > truncation.max_tokens:
             num_added = self._num_added_before(token_ids) if add_special_tokens else 0
-            token_ids = truncation.of_token_ids(token_ids, num_added)
+            token_ids = truncation.cut_token_ids(token_ids, num_added)
             text = self._tokenizer.decode(token_ids[num_added:], skip_special_tokens=False)
             if without_spelled is not None:
                 begin, end = truncation.span_of_text(len(without_spelled), len(text))
                 without_spelled = without_spelled[begin:end]
-        prompt = self._checked(text, token_ids, param)
+        prompt = self._make_prompt(text, token_ids, param)
         return prompt if without_spelled is None else replace(prompt, text_to_parse=without_spelled)
 
     def _check_beginning(self, text: str, param: str) -> None:
-        """Refuses a text that is far too long by what its beginning has, piece by piece."""
+        """Refuses a text that is far too long after tokenising only its beginning, piece by
+        piece.
+        """
         if len(text) <= _PLAIN_CHARS_PER_TOKEN * self._max_model_len:
             return
         num_tokens = 0
@@ -337,29 +353,31 @@ class PromptRenderer:
             num_tokens += len(
                 self._tokenizer.encode(text[begin : begin + _PIECE_CHARS], add_special_tokens=False)
             )
-            num_tokens -= self._longest_token_bytes  # which a cut may have made of one
+            num_tokens -= self._longest_token_bytes  # cutting a token may have added this many
             if num_tokens > self._max_model_len:
                 raise self._too_many_characters(len(text), param)
 
-    def _span_that_matters(self, text: str, truncation: Truncation) -> tuple[int, int]:
-        """Returns what surely has more tokens than are kept, so that megabytes are not tokenized for a few of them."""
+    def _find_span_to_encode(self, text: str, truncation: Truncation) -> tuple[int, int]:
+        """Returns a span of the text that has more tokens than the truncation leaves.
+
+        It saves tokenising megabytes of which only a few tokens stay.
+        """
         num_chars = _PLAIN_CHARS_PER_TOKEN * truncation.max_tokens + _PIECE_CHARS
+        enough_tokens = 2 * truncation.max_tokens + self._longest_token_bytes
         while num_chars < min(len(text), self._max_chars):
             begin, end = truncation.span_of_text(len(text), num_chars)
             token_ids = self._tokenizer.encode(text[begin:end], add_special_tokens=False)
-            if (
-                len(token_ids) > 2 * truncation.max_tokens + self._longest_token_bytes
-            ):  # far from the cut
+            if len(token_ids) > enough_tokens:  # the cut is far from the remaining tokens
                 return begin, end
             num_chars *= 4
         return truncation.span_of_text(len(text), self._max_chars)
 
     def _num_added_before(self, token_ids: list[int]) -> int:
-        """Counts the tokens that the tokenizer puts before every text."""
+        """Returns the number of tokens that the tokenizer puts before every text."""
         added = self._tokenizer.encode("", add_special_tokens=True)
         return len(added) if token_ids[: len(added)] == added else 0
 
-    def _checked(self, text: str, token_ids: list[int], param: str) -> Prompt:
+    def _make_prompt(self, text: str, token_ids: list[int], param: str) -> Prompt:
         if not token_ids:
             raise InvalidRequest("must not give an empty prompt", field=param)
         if len(token_ids) + 1 > self._max_model_len:

@@ -1,4 +1,4 @@
-"""Normalised messages are brought into the form that the model's template reads."""
+"""Brings normalised messages into the form that the model's template reads."""
 
 import json
 import re
@@ -9,10 +9,10 @@ from ouzel.prompts.messages import MEDIA, Message
 from ouzel.prompts.template import Template
 from ouzel.prompts.template_trials.capabilities import REASONING_KEYS, TemplateCapabilities
 
-# Roles whose treatment is known; any other must be one that the template shows.
+# Roles with a known treatment; the template must show any other role.
 COMMON_ROLES = ("system", "developer", "user", "assistant", "tool")
 
-_ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # a role is no place for the template's own markup
+_ROLE_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")  # keeps a template's markup out of roles
 
 
 def shape_messages(messages: list[Message], template: Template) -> list[Message]:
@@ -22,26 +22,26 @@ def shape_messages(messages: list[Message], template: Template) -> list[Message]
     ]
 
 
-def with_pages(messages: list[Message], num_images: Sequence[int]) -> list[Message]:
-    """Repeats each part that is no text as often as it has images: those of all messages are numbered together."""
+def repeat_media_parts(messages: list[Message], num_images: Sequence[int]) -> list[Message]:
+    """Repeats each media part once per image, such as a PDF once per page.
+
+    `num_images` has one number for each media part of all messages together.
+    """
     nums = iter(num_images)
 
-    def repeated(part: Message) -> list[Message]:
+    def repeat(part: Message) -> list[Message]:
         return [part] * (1 if part["type"] == "text" else next(nums))
 
-    def content(message: Message) -> object:
-        parts = message["content"]
-        return (
-            [each for part in parts for each in repeated(part)]
-            if isinstance(parts, list)
-            else parts
-        )
+    def repeat_in(parts: object) -> object:
+        if not isinstance(parts, list):
+            return parts
+        return [each for part in parts for each in repeat(part)]
 
-    return [{**message, "content": content(message)} for message in messages]
+    return [{**message, "content": repeat_in(message["content"])} for message in messages]
 
 
 def uncommon_roles(messages: list[Message]) -> frozenset[str]:
-    """Returns the roles of which it is for the template to say whether it shows them."""
+    """Returns the roles outside COMMON_ROLES; the template decides whether it shows them."""
     roles = {str(message["role"]) for message in messages}
     return frozenset(role for role in roles - {*COMMON_ROLES} if _ROLE_NAME.fullmatch(role))
 
@@ -59,7 +59,7 @@ def _shape(message: Message, template: Template, path: str) -> Message:
 
 
 def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str) -> None:
-    """Raises InvalidRequest for what the template would leave out silently: the answer would ignore it."""
+    """Raises InvalidRequest for a message that the template would leave out silently."""
     role = message["role"]
     if role == "system" and not capabilities.system_role:
         raise InvalidRequest(
@@ -76,7 +76,7 @@ def _check_shown(message: Message, capabilities: TemplateCapabilities, path: str
 
 def _role(role: object, template: Template, path: str) -> object:
     if role == "developer" and not template.capabilities.developer_role:
-        return "system"  # the name that the same thing had before
+        return "system"  # the older name of the same role
     assert isinstance(role, str)
     if role not in COMMON_ROLES and not (_ROLE_NAME.fullmatch(role) and template.shows_role(role)):
         known = ", ".join(COMMON_ROLES)
@@ -85,16 +85,18 @@ def _role(role: object, template: Template, path: str) -> object:
 
 
 def _rename_reasoning(message: Message, key: str) -> None:
-    """Gives earlier reasoning the name that the template reads."""
+    """Copies earlier reasoning to the key that the template reads."""
     texts = [message[name] for name in REASONING_KEYS if isinstance(message.get(name), str)]
     if key and texts:
         message.setdefault(key, texts[0])
 
 
 def _content(content: object, capabilities: TemplateCapabilities, path: str) -> object:
-    """Text parts are joined by a line break, as OVMS, LMI and vLLM do; templates that read parts only get parts.
+    """Converts a content to a string or to parts, whichever the template reads.
 
-    Pictures and videos are shown as parts only, and a PDF is one picture, before its pages are counted.
+    Text parts are joined with a line break, as in OVMS, LMI and vLLM. Pictures and videos need a
+    template that reads parts. A PDF counts as one picture here; `repeat_media_parts` adds its
+    pages.
     """
     if isinstance(content, list) and any(part["type"] in MEDIA for part in content):
         if not capabilities.takes_content_parts:
@@ -114,14 +116,14 @@ def _shape_call(call: dict[str, object], wants_objects: bool) -> dict[str, objec
     assert isinstance(function, dict)
     arguments = function["arguments"]
     if wants_objects and isinstance(arguments, str):
-        arguments = _parsed(arguments)
+        arguments = _parse_object(arguments)
     elif not wants_objects and isinstance(arguments, dict):
         arguments = json.dumps(arguments, ensure_ascii=False)
     return {**call, "function": {**function, "arguments": arguments}}
 
 
-def _parsed(arguments: str) -> object:
-    """Returns the text as it is when it is no JSON object: the model wrote it that way, and the chat goes on."""
+def _parse_object(arguments: str) -> object:
+    """Returns the parsed JSON object, or the text unchanged if the model did not write one."""
     try:
         value = json.loads(arguments)
     except (ValueError, RecursionError):

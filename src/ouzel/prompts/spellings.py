@@ -1,15 +1,17 @@
-"""Some texts, as the spellings of control tokens, are found in other texts."""
+"""Finds many given texts, such as the spellings of control tokens, in other texts."""
 
 import itertools
 import re
 from bisect import bisect_right
 from collections.abc import Collection, Iterator, Sequence
 
-_MAX_DEPTH = 16  # of the expression's brackets
+_MAX_DEPTH = 16  # nested brackets of the regular expression
 
 
 class Spellings:
-    """Finds any of some texts in a text, the longest first. Thousands of them cost no more than a few."""
+    """A set of texts to search for. The longest match wins; thousands of texts cost no more than a
+    few.
+    """
 
     def __init__(self, texts: Collection[str]) -> None:
         assert all(texts)
@@ -25,47 +27,40 @@ class Spellings:
                 yield found.span()
 
     def hold(self, part: str) -> bool:
-        """Says whether some text has this part."""
+        """Tells whether `part` occurs in one of the texts."""
         return any(part in text for text in self.texts)
 
     def len_of_begun(self, text: str) -> int:
-        """Returns how many characters at the text's end are the beginning of one of the texts, which ends later."""
-        return next(
-            (
-                n
-                for n in range(min(self._max_len, len(text)), 0, -1)
-                if _begins_one(text[-n:], self._sorted)
-            ),
-            0,
-        )
+        """Returns the length of the longest end of `text` with which one of the texts begins."""
+        for length in range(min(self._max_len, len(text)), 0, -1):
+            if _begins_one(text[-length:], self._sorted):
+                return length
+        return 0
 
     def len_of_ended(self, text: str) -> int:
-        """Returns how many characters at the text's beginning are the end of one of the texts, which began earlier."""
-        return next(
-            (
-                n
-                for n in range(min(self._max_len, len(text)), 0, -1)
-                if _begins_one(text[:n][::-1], self._sorted_reversed)
-            ),
-            0,
-        )
+        """Returns the length of the longest start of `text` with which one of the texts ends."""
+        for length in range(min(self._max_len, len(text)), 0, -1):
+            if _begins_one(text[:length][::-1], self._sorted_reversed):
+                return length
+        return 0
 
 
 def _begins_one(part: str, texts: Sequence[str]) -> bool:
-    """Says whether one of the texts, which are sorted, goes on after this part. Mere words might be anybody's."""
+    """Tells whether one of the sorted texts begins with `part`. A part of letters and digits only
+    does not count, because it may be an ordinary word.
+    """
     position = bisect_right(texts, part)
     return not part.isalnum() and position < len(texts) and texts[position].startswith(part)
 
 
 def _expression(texts: Sequence[str], depth: int = 0) -> str:
-    """Returns an expression that follows sorted texts character by character, however many there are."""
+    """Returns a regular expression for sorted texts that branches character by character."""
     if len(texts) == 1:
         return re.escape(texts[0])
     pairs = zip(texts[0], texts[-1], strict=False)
     begun = "".join(one for one, _ in itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
-    rests = sorted(
-        {text[len(begun) :] for text in texts}, reverse=True
-    )  # of those that begin alike, the longest first
+    # the rest of each text behind the shared beginning, the longest first
+    rests = sorted({text[len(begun) :] for text in texts}, reverse=True)
     if depth == _MAX_DEPTH:
         branches = list(map(re.escape, rests))
     else:

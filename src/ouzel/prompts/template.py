@@ -8,7 +8,10 @@ from ouzel.prompts.template_trials.capabilities import TemplateCapabilities
 
 
 class Template(Protocol):
-    """A template renders chats and says what it can do: the model's own in this process, a request's in another."""
+    """Renders chats and reports its capabilities.
+
+    The model's own template runs in this process, a request's template in another.
+    """
 
     @property
     def capabilities(self) -> TemplateCapabilities: ...

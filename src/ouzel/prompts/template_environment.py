@@ -1,9 +1,14 @@
-"""Chat templates of Hugging Face run in a dialect of Jinja, within bounds.
+"""Runs Hugging Face chat templates, a dialect of Jinja, within bounds.
 
-Templates come from model directories and requests, that is from strangers: they run in the immutable sandbox. Bounded
-are ranges (Jinja's own limit), the values that operators, filters and methods make (template_bounds.py), the output,
-and the processor time, which every call and every round of a loop checks. Lists that hold others many times are small
-until one call writes them out or compares them, so they are weighed before (template_weights.py).
+Templates come from model directories and requests, so they are not trusted: they run in Jinja's
+immutable sandbox. These are bounded:
+
+- ranges (Jinja's own limit),
+- the values that operators, filters and methods make (template_bounds.py),
+- the output,
+- the processor time, which every call and every round of a loop checks,
+- lists that contain the same list many times: they are small until one call writes them out or
+  compares them, so they are weighed before (template_weights.py).
 """
 
 import json
@@ -24,32 +29,38 @@ from jinja2.sandbox import ImmutableSandboxedEnvironment
 from ouzel.prompts.marked_text import StandIns, bare, has_stand_ins
 from ouzel.prompts.template_bounds import (
     FILTERS,
-    bounded_arguments,
-    bounded_filter,
-    percent_formatted,
+    bound_filter,
+    check_arguments,
+    percent_format_len,
 )
 from ouzel.prompts.template_marks import (
     BARE,
     COMPARING_TESTS,
-    bare_operand,
     call_with_stand_ins,
     comparing_test,
     filter_with_stand_ins,
-    formatted_by_percent,
-    not_own,
-    replaced,
-    trimmed,
+    prepare_output,
+    prepare_percent_operands,
+    read_back_operand,
+    remove_stand_ins,
+    replace_text,
+    trim_text,
     write_stand_ins,
-    written,
 )
-from ouzel.prompts.template_weights import LIGHT_TYPES, taken, weigh, weighed, weighed_filter
+from ouzel.prompts.template_weights import (
+    LIGHT_TYPES,
+    list_if_iterator,
+    weigh,
+    weigh_arguments,
+    weigh_filter,
+)
 
-MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; a loop gone wild stops here
-MAX_CPU_S = 10.0  # of one rendering
+MAX_RENDERED_CHARS = 32 * 2**20  # twice the default body limit; stops an endless loop
+MAX_CPU_S = 10.0  # processor time of one rendering
 _MAX_INTEGER_BITS = 2**16
 _NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 
-# What a template's own code may raise on a request that it was not written for.
+# Errors that a template's code may raise for a request that its author did not foresee.
 TEMPLATE_ERRORS = (
     jinja2.TemplateError,
     ArithmeticError,
@@ -61,32 +72,35 @@ TEMPLATE_ERRORS = (
     ValueError,
 )
 
-# What Jinja does not notice and the Python code that it makes trips over: a break without a loop, a thousand brackets.
+# Errors of the Python code that Jinja generates, which Jinja does not notice itself: a break
+# without a loop, a thousand brackets.
 _COMPILER_ERRORS = (SyntaxError, RecursionError, MemoryError, ValueError, OverflowError)
 
-_ends_at = ContextVar[float]("ends_at")  # in time.thread_time(), of the rendering in this context
+# The end of the rendering in this context, as a value of time.thread_time().
+_ends_at = ContextVar[float]("ends_at")
 
 
 class TemplateRefusal(jinja2.TemplateError):
-    """The template called `raise_exception`."""
+    """The template called `raise_exception` to refuse the messages."""
 
 
 class TemplateOutputTooLong(jinja2.TemplateError):
-    """The output, or a value on the way to it, passed `MAX_RENDERED_CHARS`."""
+    """The output, or an intermediate value, is longer than `MAX_RENDERED_CHARS`."""
 
 
 class TemplateTooSlow(jinja2.TemplateError):
-    """The rendering passed `MAX_CPU_S`."""
+    """The rendering took more processor time than `MAX_CPU_S`."""
 
 
-PASSED_LIMITS = (
-    TemplateOutputTooLong,
-    TemplateTooSlow,
-)  # which no template does that is meant to be used
+# No template for real use causes these errors.
+PASSED_LIMITS = (TemplateOutputTooLong, TemplateTooSlow)
 
 
 def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.Template:
-    """Puts stand-ins into the template's own texts (see marked_text). Raises `jinja2.TemplateSyntaxError`."""
+    """Compiles a template, with stand-ins in its own texts if given (see marked_text.py).
+
+    Raises `jinja2.TemplateSyntaxError`.
+    """
     environment = BoundedEnvironment(
         trim_blocks=True,
         lstrip_blocks=True,
@@ -100,31 +114,28 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
         _JOINED: join_bounded,
     }
     environment.filters |= {
-        BARE: bare_operand,
-        "replace": replaced,
-        "trim": trimmed,
+        BARE: read_back_operand,
+        "replace": replace_text,
+        "trim": trim_text,
         _WEIGHED: _weighed_operand,
     }
     environment.globals |= {"raise_exception": refuse, "strftime_now": strftime_now}
-    del environment.globals["lipsum"]  # makes text without end
+    del environment.globals["lipsum"]  # makes text of any length
     for name in FILTERS:
-        environment.filters[name] = bounded_filter(
-            name, environment.filters[name], _check_num_chars
-        )
+        environment.filters[name] = bound_filter(name, environment.filters[name], _check_num_chars)
     environment.finalize = _weighed
     tests: Mapping[str, Any] = environment.tests  # Any: Jinja has no type for them
     if stand_ins is not None:
-        environment.finalize = _weighed_and_written
+        environment.finalize = _prepare_weighed
         for name in environment.filters.keys() - _OWN_FILTERS:
             environment.filters[name] = filter_with_stand_ins(name, environment.filters[name])
         environment.tests |= {name: comparing_test(tests[name]) for name in COMPARING_TESTS}
-    for name in (
-        environment.filters.keys() - _OWN_FILTERS
-    ):  # these weigh their values themselves, or pass them on
-        environment.filters[name] = weighed_filter(
-            name, environment.filters[name], _check_num_chars
-        )
-    environment.tests |= {name: weighed(tests[name], _check_num_chars) for name in COMPARING_TESTS}
+    # Our own filters weigh their values themselves or pass them on.
+    for name in environment.filters.keys() - _OWN_FILTERS:
+        environment.filters[name] = weigh_filter(name, environment.filters[name], _check_num_chars)
+    environment.tests |= {
+        name: weigh_arguments(tests[name], _check_num_chars) for name in COMPARING_TESTS
+    }
     try:
         return environment.from_string(source)
     except jinja2.TemplateSyntaxError:
@@ -138,7 +149,7 @@ def compile_template(source: str, stand_ins: StandIns | None = None) -> jinja2.T
 def render_template(
     template: jinja2.Template, variables: Mapping[str, object], *, max_cpu_s: float = MAX_CPU_S
 ) -> list[str]:
-    """Returns the text in pieces."""
+    """Renders the template and returns the text in pieces."""
     pieces: list[str] = []
     num_chars = 0
     token = _ends_at.set(time.thread_time() + max_cpu_s)
@@ -152,7 +163,7 @@ def render_template(
     return pieces
 
 
-# Filters, because the compiler knows how to call those.
+# The checks are filters, because Jinja's compiler can call filters from generated code.
 _ROUND, _JOINED, _WEIGHED = "ouzel_round", "ouzel_joined", "ouzel_weighed"
 _OWN_FILTERS = {BARE, _ROUND, _JOINED, _WEIGHED, "from_json"}
 
@@ -164,20 +175,19 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
         _check_operands(operator, left, right)
         if operator == "%" and isinstance(left, str) and self.stand_ins is not None:
-            left, right = formatted_by_percent(left, right)
+            left, right = prepare_percent_operands(left, right)
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Context, obj: object, /, *args: object, **kwargs: object) -> object:
         check_time(context, None)
-        if not isinstance(
-            obj, Macro
-        ):  # methods may write values out, or compare them with a list's
-            args = tuple(map(taken, args))
+        # A method may write its arguments out, or compare them with a list's items.
+        if not isinstance(obj, Macro):
+            args = tuple(map(list_if_iterator, args))
             for each in (*args, *kwargs.values()):
                 _weighed(each)
             if isinstance(owner := getattr(obj, "__self__", None), list | tuple):
                 _weighed(owner)
-        args = bounded_arguments(obj, args, kwargs, _check_num_chars)
+        args = check_arguments(obj, args, kwargs, _check_num_chars)
         if self.stand_ins is not None and callable(obj):
             obj, arguments, named = call_with_stand_ins(obj, args, kwargs)
             return super().call(context, obj, *arguments, **named)
@@ -185,7 +195,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
 
     def getitem(self, obj: object, argument: object) -> object:
         if isinstance(argument, tuple):
-            _weighed(argument)  # a key is hashed
+            _weighed(argument)  # looking a key up hashes it
         return super().getitem(obj, argument)
 
     def _generate(
@@ -195,7 +205,7 @@ class BoundedEnvironment(ImmutableSandboxedEnvironment):
         filename: str | None,
         defer_init: bool = False,
     ) -> str:
-        """Adds the stand-ins and the checks to the syntax tree. Jinja calls this before the tree becomes code."""
+        """Adds the stand-ins and the checks to the syntax tree before Jinja compiles it to code."""
         for compare in source.find_all(nodes.Compare):
             compare.expr = _filtered(compare.expr, _WEIGHED)
             for operand in compare.ops:
@@ -224,7 +234,7 @@ def check_time(context: Context, value: object) -> str:
 
 @pass_context
 def join_bounded(context: Context, values: list[object]) -> str:
-    texts = [str(written(_weighed(value))) for value in values]
+    texts = [str(prepare_output(_weighed(value))) for value in values]
     _check_num_chars(sum(map(len, texts)))
     return str_join(texts)
 
@@ -244,25 +254,25 @@ def _check_operands(operator: str, left: object, right: object) -> None:
         case "%", str(), _:
             _weighed(right)
             _check_num_chars(
-                percent_formatted(left, *(right if isinstance(right, tuple) else [right]))
+                percent_format_len(left, *(right if isinstance(right, tuple) else [right]))
             )
         case _:
             pass
 
 
 def _weighed(value: object) -> object:
-    """Returns the value. Raises TemplateOutputTooLong where it is too long to be written out."""
+    """Returns the value unchanged. Raises TemplateOutputTooLong if its text would be too long."""
     if type(value) not in LIGHT_TYPES:
         weigh(value, _check_num_chars)
     return value
 
 
 def _weighed_operand(value: object) -> object:
-    return value if type(value) in LIGHT_TYPES else _weighed(taken(value))
+    return value if type(value) in LIGHT_TYPES else _weighed(list_if_iterator(value))
 
 
-def _weighed_and_written(value: object) -> object:
-    return written(_weighed(value))
+def _prepare_weighed(value: object) -> object:
+    return prepare_output(_weighed(value))
 
 
 def _check_bits(num_bits: int) -> None:
@@ -280,7 +290,9 @@ def _check_num_chars(num_chars: int) -> None:
 
 
 class GenerationBlock(Extension):
-    """`{% generation %}…{% endgeneration %}` marks the assistant's text for training; here its body is rendered."""
+    """Renders the body of `{% generation %}…{% endgeneration %}`, which marks the assistant's text
+    for training.
+    """
 
     tags = {"generation"}  # noqa: RUF012 - Jinja's own declaration
 
@@ -296,7 +308,7 @@ def to_json(
     separators: tuple[str, str] | None = None,
     sort_keys: bool = False,
 ) -> str:
-    """Has the arguments that templates know from transformers; Jinja's own filter escapes HTML."""
+    """Writes JSON like the filter `tojson` of transformers; Jinja's own filter escapes HTML."""
     text = json.dumps(
         value, ensure_ascii=False, indent=indent, separators=separators, sort_keys=sort_keys
     )
@@ -308,7 +320,7 @@ def _json_escaped(found: re.Match[str]) -> str:
 
 
 def from_json(text: str) -> object:
-    return not_own(json.loads(bare(text)))
+    return remove_stand_ins(json.loads(bare(text)))
 
 
 def refuse(message: str) -> NoReturn:

@@ -1,8 +1,8 @@
-"""A value of a chat template is weighed before one call writes it out or compares it.
+"""Weighs a value of a chat template before one call writes it out or compares it.
 
-A list may hold another list twice, which holds a third one twice, and so on: 26 such lists are a few kilobytes, and 500
-MB once one call of `tojson` has written them out. No check of the time interrupts such a call. Here each list counts as
-often as it is written, and is looked at once.
+A list may contain another list twice, which contains a third list twice, and so on: 26 such lists
+take a few kilobytes, but 500 MB of text after one call of `tojson`. No check of the time can
+interrupt such a call. The weight counts a list as often as it is written, and visits it once.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -12,71 +12,50 @@ from typing import Any  # whatever a filter takes and makes
 from jinja2.runtime import LoopContext
 from jinja2.utils import Namespace
 
-Check = Callable[[int], None]  # raises an error for a number of characters that is too large
+Check = Callable[[int], None]  # raises an error if the number of characters is too large
 Filter = Callable[..., Any]
 
-LIGHT_TYPES = frozenset((str, bool, int, float, type(None)))  # their values hold no others
+LIGHT_TYPES = frozenset((str, bool, int, float, type(None)))  # their values contain no others
 
 _EMPTY: dict[str, object] = {}
 _VIEWS = (type(_EMPTY.keys()), type(_EMPTY.values()), type(_EMPTY.items()))
 _CONTAINERS = (list, tuple, dict, Namespace, *_VIEWS)
-_AROUND = 2  # characters around a value, at least
-# They pass their values on, or count them. All others may write their values out, or compare them.
-_PASSING_FILTERS = frozenset(
-    (
-        *(
-            "abs",
-            "batch",
-            "count",
-            "d",
-            "default",
-            "first",
-            "float",
-            "int",
-            "items",
-            "last",
-            "length",
-            "list",
-        ),
-        *(
-            "map",
-            "random",
-            "reject",
-            "rejectattr",
-            "reverse",
-            "round",
-            "select",
-            "selectattr",
-            "slice",
-        ),
-    )
+_AROUND = 2  # least number of characters around a value
+# Filters that pass their values on or count them; any other filter may write them out or compare.
+_PASSING_FILTERS = (
+    frozenset({"abs", "batch", "count", "d", "default", "first", "float", "int", "items", "last"})
+    | {"length", "list", "map", "random", "reject", "rejectattr", "reverse", "round", "select"}
+    | {"selectattr", "slice"}
 )
 
 
 def weigh(value: object, check: Check) -> None:
-    """Calls `check` with about as many characters as the value is long once it is written out."""
+    """Calls `check` with the approximate length of the value's text."""
     if isinstance(value, _CONTAINERS):
         check(_weight(value, {}))
 
 
-def taken(value: object) -> object:
-    """Returns a list in the place of an iterator, as most filters give one: it can be weighed."""
-    return (
-        list(value) if isinstance(value, Iterator) and not isinstance(value, LoopContext) else value
-    )
+def list_if_iterator(value: object) -> object:
+    """Returns an iterator's values as a list, which can be weighed; any other value unchanged."""
+    if isinstance(value, Iterator) and not isinstance(value, LoopContext):
+        return list(value)
+    return value
 
 
-def weighed_filter(name: str, filter_: Filter, check: Check) -> Filter:
-    """Filters that are passed Jinja's context keep that."""
-    return filter_ if name in _PASSING_FILTERS else weighed(filter_, check)
+def weigh_filter(name: str, filter_: Filter, check: Check) -> Filter:
+    """Wraps a filter with `weigh_arguments` unless it only passes its values on."""
+    return filter_ if name in _PASSING_FILTERS else weigh_arguments(filter_, check)
 
 
-def weighed(function: Filter, check: Check) -> Filter:
+# Any: the wrapped function has its own arguments and result
+def weigh_arguments(function: Filter, check: Check) -> Filter:
+    """Wraps a function: its arguments are weighed before each call."""
+
     @wraps(function)
     def weigh_first(*arguments: object, **named: object) -> object:
-        if not named and LIGHT_TYPES.issuperset(map(type, arguments)):  # as nearly always
+        if not named and LIGHT_TYPES.issuperset(map(type, arguments)):  # the most common case
             return function(*arguments)
-        values = [taken(each) for each in arguments]
+        values = [list_if_iterator(each) for each in arguments]
         for each in (*values, *named.values()):
             weigh(each, check)
         return function(*values, **named)
@@ -85,7 +64,10 @@ def weighed(function: Filter, check: Check) -> Filter:
 
 
 def _weight(value: object, known: dict[int, int]) -> int:
-    """`known` are the weights of containers by their identities. Raises RecursionError."""
+    """Returns the weight of a value. `known` maps the id of a container to its weight.
+
+    Raises RecursionError for a deeply nested value.
+    """
     if isinstance(value, str):
         return len(value) + _AROUND
     if not isinstance(value, _CONTAINERS):
@@ -101,10 +83,9 @@ def _weight(value: object, known: dict[int, int]) -> int:
 
 
 def _held(value: Any) -> Iterable[object]:
-    """Returns the container itself, or the dictionary behind it."""
+    """Returns the container itself, or the dictionary behind a namespace or view."""
     if isinstance(value, Namespace):
-        attributes: dict[str, object] = (
-            value._Namespace__attrs
-        )  # Jinja gives it out by this name alone
+        # Jinja has no other name for the attributes.
+        attributes: dict[str, object] = value._Namespace__attrs
         return attributes
     return value.mapping if isinstance(value, _VIEWS) else value

@@ -1,4 +1,4 @@
-"""Prompts may be cut to a number of tokens rather than refused (vLLM's `truncate_prompt_tokens`, `truncation_side`)."""
+"""Cuts prompts to a number of tokens (vLLM's `truncate_prompt_tokens` and `truncation_side`)."""
 
 from dataclasses import dataclass, replace
 
@@ -6,18 +6,23 @@ from ouzel.errors import InvalidRequest
 
 _FIELD = "truncate_prompt_tokens"
 _ALL_THAT_FIT = -1
-# of the context, where a limit of tokens is none: no prompt could stand beside so many
+# The share of the context left free if `num_kept_free` is too large to leave room for a prompt.
 _SHARE_OF_ANSWER = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Truncation:
-    max_tokens: int  # of the prompt; -1 for all that fit
-    keeps_end: bool = True  # else the beginning
-    num_kept_free: int = 1  # tokens that must fit beside those that fit
+    """How a request wants a long prompt to be cut."""
+
+    max_tokens: int  # length of the prompt; -1 for all tokens that fit
+    keeps_end: bool = True  # False keeps the beginning
+    num_kept_free: int = 1  # tokens to leave free for the answer with -1
 
     def within(self, max_model_len: int) -> "Truncation":
-        """Returns the same with at least one token. Raises InvalidRequest for more than `max_model_len`."""
+        """Returns a copy with a `max_tokens` of at least one.
+
+        Raises InvalidRequest if it is more than `max_model_len`.
+        """
         if self.max_tokens == _ALL_THAT_FIT:
             is_limit = self.num_kept_free < max_model_len
             num_free = self.num_kept_free if is_limit else max_model_len // _SHARE_OF_ANSWER
@@ -28,15 +33,15 @@ class Truncation:
         return self
 
     def span_of_text(self, num_chars: int, max_chars: int) -> tuple[int, int]:
-        """Cuts where more characters than this cannot matter, so that megabytes are not tokenised for a few tokens."""
-        return (
-            (max(num_chars - max_chars, 0), num_chars)
-            if self.keeps_end
-            else (0, min(num_chars, max_chars))
-        )
+        """Returns the begin and end of the `max_chars` characters at the side that is kept."""
+        if self.keeps_end:
+            return max(num_chars - max_chars, 0), num_chars
+        return 0, min(num_chars, max_chars)
 
-    def of_token_ids(self, token_ids: list[int], num_leading: int) -> list[int]:
-        """Cuts behind the first `num_leading`, which the tokenizer puts before every text, or at the end."""
+    def cut_token_ids(self, token_ids: list[int], num_leading: int) -> list[int]:
+        """Cuts token ids, but keeps the first `num_leading`, which the tokenizer puts before every
+        text.
+        """
         if len(token_ids) <= self.max_tokens:
             return token_ids
         if not self.keeps_end:

@@ -1,7 +1,7 @@
-"""These protocols are all that the rest of Ouzel knows of a tokenizer.
+"""The protocols by which the rest of Ouzel uses a tokenizer.
 
-A detokenizer's text does not depend on how the token ids were cut into pieces: everything it gave, with `finish()`,
-is `Tokenizer.decode` of all ids together.
+A detokenizer's text does not depend on the places where the token ids were cut: the joined text of
+all `feed` calls and `finish()` equals `Tokenizer.decode` of all ids together.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,60 +11,68 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class FramedText:
-    """Holds the tokens of a text, or of the second text of a pair, and all tokens before and behind them."""
+    """The tokens of a text, or of the second text of a pair, apart from all tokens before and
+    behind it.
+    """
 
     before: list[int]  # special tokens, and the first text of a pair
     token_ids: list[int]
     behind: list[int]
-    # tokens before the second text; None where the tokenizer does not tell texts apart
+    # tokens before the second text; None if the tokenizer does not mark the texts of a pair
     second_begin: int | None = None
 
 
 class Detokenizer(Protocol):
-    """Turns one choice's token ids into text as they come; never gives half a character."""
+    """Turns the token ids of one choice into text while they arrive. It never returns half a
+    character.
+    """
 
     def feed(self, token_ids: Sequence[int]) -> str:
-        """Returns text that is final; what may still be part of a character is held back."""
+        """Returns the final text so far. Bytes that may be part of a character are held back."""
         ...
 
     def finish(self) -> str:
-        """Returns what was held back, U+FFFD where it is not valid."""
+        """Returns the text that was held back, with U+FFFD for invalid bytes."""
         ...
 
 
 class Tokenizer(Protocol):
-    """Is thread-safe: one instance serves all requests."""
+    """A model's tokenizer. It is thread-safe: one instance serves all requests."""
 
     def __hash__(self) -> int: ...
 
     @property
     def vocab_size(self) -> int:
-        """Is one more than the largest token id; larger ids (padded embeddings) have no text."""
+        """The largest token id plus one; larger ids (padded embeddings) have no text."""
         ...
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """These ids end an answer."""
+        """The ids that end an answer."""
         ...
 
     @property
     def special_tokens(self) -> Mapping[str, str]:
-        """Maps roles (`bos_token`, `eos_token`, `pad_token`, …), as chat templates name them, to texts."""
+        """The texts of the special tokens by the roles in chat templates (`bos_token`, `eos_token`,
+        …).
+        """
         ...
 
     @property
     def special_token_ids(self) -> frozenset[int]:
-        """The text of these ids is left out of an answer unless a request asks for it."""
+        """The ids whose text is left out of an answer unless a request asks for it."""
         ...
 
     @property
     def control_tokens(self) -> Mapping[str, int]:
-        """Maps the spellings of the tokens by which a prompt says more than its text to their ids."""
+        """The ids of the tokens that control a prompt, such as turn marks, by their spellings."""
         ...
 
     @property
     def spaces_special_tokens(self) -> bool:
-        """Says whether special tokens that are shown together have spaces between them, which no token stands for."""
+        """Whether adjacent special tokens are shown with a space between them, which is in no
+        token.
+        """
         ...
 
     def encode(self, text: str, *, add_special_tokens: bool) -> list[int]: ...
@@ -72,9 +80,9 @@ class Tokenizer(Protocol):
     def encode_guarded(
         self, text: str, spans: Sequence[tuple[int, int]], *, add_special_tokens: bool
     ) -> list[int]:
-        """Encodes a text in which control tokens are at the spans alone: their spellings elsewhere are ordinary text.
+        """Encodes a text with control tokens at the spans only; their spellings elsewhere are text.
 
-        The spans are ascending, each the begin and the end of the spelling of one.
+        Each span is the begin and end of one control token's spelling; the spans are ascending.
         """
         ...
 
@@ -89,37 +97,40 @@ class Tokenizer(Protocol):
     ) -> tuple[list[int], int]:
         """Encodes one text, or a pair, with the special tokens around them.
 
-        Returns the token ids, and how many of them come before the second text. Where the tokenizer does not tell the
-        texts of a pair apart this number is the number of all tokens.
+        Returns the token ids and the number of tokens before the second text. If the tokenizer does
+        not mark the texts of a pair, the number is the number of all tokens.
 
-        With `max_tokens` the longer text loses tokens at its end (`keeps_end`: at its start), then both texts do,
-        until no more than `max_tokens` are left. With `max_second_tokens` only the second text loses tokens: it keeps
-        at most so many, and at least one, and the result is longer than `max_tokens` where the first text leaves no
-        room for that one.
+        With `max_tokens`, the longer text loses tokens at its end (with `keeps_end`, at its start),
+        then both texts do, until at most `max_tokens` are left. With `max_second_tokens`, only the
+        second text loses tokens: at most that many stay, and at least one. If the first text leaves
+        no room for this one, the result is longer than `max_tokens`.
         """
         ...
 
     def encode_framed(
         self, first: str, second: str | None, *, max_first_tokens: int | None = None
     ) -> FramedText:
-        """Encodes as `encode_pair` does, and keeps the tokens of the last text apart from all others.
+        """Encodes like `encode_pair`, but returns the tokens of the last text apart from all
+        others.
 
-        The first text of a pair loses the tokens at its end that exceed `max_first_tokens`.
+        Tokens at the end of a pair's first text beyond `max_first_tokens` are left out.
         """
         ...
 
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool) -> str: ...
 
     def token_id(self, token: str) -> int | None:
-        """Returns the id of a token as the vocabulary writes it; None where there is none."""
+        """Returns the id of a token by its spelling in the vocabulary; None if there is none."""
         ...
 
     def token_text(self, token_id: int) -> str:
-        """Returns the text of any token, special ones too, with U+FFFD where its bytes are no whole character."""
+        """Returns the text of any token, special ones too, with U+FFFD for incomplete
+        characters.
+        """
         ...
 
     def token_bytes(self, token_id: int) -> bytes:
-        """Returns the exact bytes that one token stands for."""
+        """Returns the exact bytes of one token."""
         ...
 
     def detokenizer(
@@ -129,8 +140,9 @@ class Tokenizer(Protocol):
         shown_special_tokens: frozenset[str] = frozenset(),
         prompt_token_ids: Sequence[int] = (),
     ) -> Detokenizer:
-        """Makes one for a choice. Its text continues a prompt: a first space stays, half a character is completed.
+        """Makes the detokenizer of one choice.
 
-        `shown_special_tokens` are not skipped.
+        Its text continues the prompt: a leading space stays, and half a character at the prompt's
+        end is completed. Special tokens in `shown_special_tokens` are never skipped.
         """
         ...

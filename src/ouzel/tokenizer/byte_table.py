@@ -1,13 +1,15 @@
-"""A table holds the bytes that every token stands for, where the tokenizer's decoder allows that.
+"""A table with the bytes of every token, if the tokenizer's decoder only concatenates bytes.
 
-Two families of decoders are a mere concatenation of bytes, and they cover nearly all language models:
+Two kinds of decoders do so, and nearly all language models have one of them:
 
-- `ByteLevel` (GPT-2, Llama 3, Qwen, …): each character of a token is one byte in GPT-2's alphabet. A token with a
-  character outside the alphabet (an added token) stands for its own UTF-8. A broken character becomes one U+FFFD.
-- SentencePiece style (Llama 2, Gemma, Mistral, …): `Replace` turns U+2581 into a space, `ByteFallback` reads `<0xNN>`
-  as a byte, `Fuse` joins, `Strip` drops one space from the start of the output. Every invalid byte becomes one U+FFFD,
-  as in SentencePiece. (The `tokenizers` library also gives up the valid characters beside an invalid byte; it can only
-  do so because it sees the whole output.)
+- `ByteLevel` (GPT-2, Llama 3, Qwen, …): each character of a token is one byte in GPT-2's
+  alphabet. A token with a character outside the alphabet (an added token) stands for its own UTF-8.
+  A broken character becomes one U+FFFD.
+- SentencePiece style (Llama 2, Gemma, Mistral, …): `Replace` turns U+2581 into a space,
+  `ByteFallback` reads `<0xNN>` as a byte, `Fuse` joins, `Strip` drops one space from the start of
+  the output. Every invalid byte becomes one U+FFFD, as in SentencePiece. (The `tokenizers` library
+  also replaces the valid characters beside an invalid byte; it can do so only because it sees the
+  whole output.)
 """
 
 import re
@@ -21,13 +23,16 @@ _BYTE_TOKEN = re.compile(r"<0x([0-9A-Fa-f]{2})>")
 
 @dataclass(frozen=True, slots=True)
 class ByteTable:
-    pieces: list[bytes]  # by token id; an id without a token has no bytes
-    start_to_strip: str  # dropped once from the start of the whole output; one character or none
-    replaces_each_byte: bool  # U+FFFD for every invalid byte, else for every broken character
+    pieces: list[bytes]  # bytes by token id; empty for an id without a token
+    start_to_strip: str  # one character, or "": dropped once from the start of the output
+    replaces_each_byte: bool  # True: U+FFFD for each invalid byte; False: for each broken character
 
 
 def build_byte_table(decoder: JsonObject | None, tokens: Mapping[int, str]) -> ByteTable | None:
-    """Returns None where the decoder is more than a concatenation. `decoder` is the entry of `tokenizer.json`."""
+    """Makes the table from the entry `decoder` of `tokenizer.json`; None if the decoder does more.
+
+    `tokens` maps token ids to spellings.
+    """
     steps = _flatten(decoder)
     if [step["type"] for step in steps] == ["ByteLevel"]:
         return ByteTable(_pieces(_byte_level_bytes(), tokens), "", replaces_each_byte=False)
@@ -35,9 +40,8 @@ def build_byte_table(decoder: JsonObject | None, tokens: Mapping[int, str]) -> B
     has_byte_fallback = _take(steps, {"type": "ByteFallback"})
     if not _take(steps, {"type": "Fuse"}):
         return None
-    start_to_strip = (
-        " " if _take(steps, {"type": "Strip", "content": " ", "start": 1, "stop": 0}) else ""
-    )
+    strip = {"type": "Strip", "content": " ", "start": 1, "stop": 0}
+    start_to_strip = " " if _take(steps, strip) else ""
     if steps:
         return None
     to_bytes = _sentencepiece_bytes(replacements, has_byte_fallback)
@@ -56,7 +60,7 @@ def _flatten(decoder: JsonObject | None) -> list[JsonObject]:
 
 
 def _take(steps: list[JsonObject], expected: JsonObject) -> bool:
-    """Removes the first step, and returns true, when it is the expected one."""
+    """Removes the first step if it equals `expected`, and tells whether it did."""
     if steps and steps[0] == expected:
         del steps[0]
         return True
@@ -64,7 +68,7 @@ def _take(steps: list[JsonObject], expected: JsonObject) -> bool:
 
 
 def _take_replacements(steps: list[JsonObject]) -> list[tuple[str, str]]:
-    """Removes and returns the leading `Replace` steps with plain text patterns."""
+    """Removes and returns the leading `Replace` steps that have plain text patterns."""
     replacements: list[tuple[str, str]] = []
     while steps and steps[0]["type"] == "Replace":
         pattern, content = steps[0].get("pattern"), steps[0].get("content")
@@ -96,8 +100,9 @@ def _sentencepiece_bytes(
 
 
 def _byte_level_bytes() -> Callable[[str], bytes]:
-    # Latin-1 maps code points below 256 to bytes, so the alphabet is turned into those; characters below 256 that are
-    # no part of the alphabet are sent beyond Latin-1, where encoding fails and the token's own UTF-8 is taken.
+    # Latin-1 encodes the code points below 256 as bytes, so the alphabet is mapped to them.
+    # Characters below 256 outside the alphabet are mapped beyond Latin-1: then encoding fails, and
+    # the token's own UTF-8 is used.
     to_latin_1 = dict.fromkeys(range(256), 0xFFFD) | {
         ord(character): byte for byte, character in enumerate(_gpt2_alphabet())
     }
@@ -112,7 +117,9 @@ def _byte_level_bytes() -> Callable[[str], bytes]:
 
 
 def _gpt2_alphabet() -> list[str]:
-    """Maps each byte to itself where it is printable in Latin-1, else to the next free character from U+0100 on."""
+    """Returns GPT-2's character for each byte: the byte itself if it is printable in Latin-1, else
+    the next free character from U+0100.
+    """
     printable = {
         *range(ord("!"), ord("~") + 1),
         *range(ord("¡"), ord("¬") + 1),

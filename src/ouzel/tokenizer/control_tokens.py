@@ -1,7 +1,9 @@
-"""Control tokens are the tokens by which a prompt says more than its text: who speaks, where a turn or a call ends.
+"""Finds the control tokens of a vocabulary: tokens that structure a prompt, such as marks of turns
+and calls.
 
-They are the added tokens of `tokenizer.json` that are special, and those that are written like a mark (`<tool_call>`,
-`[INST]`). Runs of white space and the tags of HTML, which some vocabularies add to be shorter, are ordinary text.
+They are the special ones of the added tokens in `tokenizer.json`, and the added tokens that look
+like a mark (`<tool_call>`, `[INST]`). Runs of white space and HTML tags, which some vocabularies
+add for compression, are ordinary text.
 """
 
 import re
@@ -9,7 +11,7 @@ from collections.abc import Mapping
 
 import tokenizers
 
-_SPACES = " \t\r\n\u2581"  # U+2581 is SentencePiece's space
+_SPACES = " \t\r\n\u2581"  # U+2581 is the space of SentencePiece
 _MARK = re.compile(r"<.*>|\[.*\]", re.DOTALL)
 _HTML_TAG = re.compile(
     r"</?(?:a|b|blockquote|br|caption|code|div|em|h[1-6]|hr|i|img|li|ol|p|pre|s|span|strong|sub|sup"
@@ -17,7 +19,7 @@ _HTML_TAG = re.compile(
 )
 
 
-def control_tokens_of(added_tokens: Mapping[int, tokenizers.AddedToken]) -> dict[str, int]:
+def find_control_tokens(added_tokens: Mapping[int, tokenizers.AddedToken]) -> dict[str, int]:
     """Returns the ids of the control tokens by their spelling."""
     return {
         token.content: token_id
@@ -28,7 +30,7 @@ def control_tokens_of(added_tokens: Mapping[int, tokenizers.AddedToken]) -> dict
 
 def _is_control_token(token: tokenizers.AddedToken) -> bool:
     text = token.content.strip(_SPACES)
-    if len(text) < 2:  # some models pad with "!"
+    if len(text) < 2:  # some models have "!" as padding token
         return False
     return token.special or (
         _MARK.fullmatch(text) is not None and _HTML_TAG.fullmatch(text) is None

@@ -1,4 +1,4 @@
-"""Both classes turn token ids into text, piece by piece; whether there is a byte table decides which a model gets."""
+"""Two detokenizers: one for models with a byte table, and one for all others."""
 
 import codecs
 from collections.abc import Callable, Sequence
@@ -17,7 +17,10 @@ codecs.register_error("ouzel.replace_each_byte", _replace_each_byte)
 
 
 class ByteDetokenizer:
-    """Looks up bytes and decodes UTF-8 incrementally; `pieces` are the table's, perhaps without special tokens."""
+    """Looks up the bytes of tokens and decodes UTF-8 incrementally.
+
+    `pieces` are the bytes by token id: the table's, or a copy without special tokens.
+    """
 
     def __init__(
         self, table: ByteTable, pieces: list[bytes], prompt_token_ids: Sequence[int]
@@ -27,7 +30,8 @@ class ByteDetokenizer:
         self._errors = "ouzel.replace_each_byte" if table.replaces_each_byte else "replace"
         self._pending = b""  # the beginning of a character
         self._start_to_strip = ""
-        # A prompt may end inside a character: at most three of its last tokens hold the beginning, 8 are plenty.
+        # A prompt may end inside a character. At most three of its last tokens contain the
+        # beginning, so eight are enough.
         self.feed(prompt_token_ids[-8:])
         self._start_to_strip = "" if prompt_token_ids else table.start_to_strip
 
@@ -49,13 +53,15 @@ class ByteDetokenizer:
 
 
 class WindowedDetokenizer:
-    """Serves any other decoder: decodes a short window again for every token and gives what is new at its end.
+    """Detokenizes with any other decoder: it decodes a short window again for each token, and
+    returns the new text at the end.
 
-    The window is the last tokens whose text is out (context: spaces depend on the token before) and those held back.
+    The window has two parts: the last tokens whose text has been returned (spaces depend on the
+    token before), and the tokens that are held back.
     """
 
-    _MAX_CONTEXT = 6  # prompt tokens
-    # a text that still ends in U+FFFD after so many tokens does not hold half a character
+    _MAX_CONTEXT = 6  # prompt tokens in the first window
+    # After this many held tokens, U+FFFD at the end is not the beginning of a character.
     _MAX_HELD = 8
 
     def __init__(
@@ -65,12 +71,12 @@ class WindowedDetokenizer:
         prompt_token_ids: Sequence[int],
     ) -> None:
         self._decode = decode
-        # unknown and skipped ids must not push the context out of the window
+        # unknown and skipped ids would push the context out of the window
         self._ids_with_text = ids_with_text
         context = self._with_text(prompt_token_ids)[-self._MAX_CONTEXT :]
         self._window = context
-        self._num_context = len(context)  # tokens of the window
-        self._context_text = decode(context)  # their text
+        self._num_context = len(context)  # context tokens in the window
+        self._context_text = decode(context)  # text of the context tokens
 
     def feed(self, token_ids: Sequence[int]) -> str:
         return "".join([self._feed_one(token_id) for token_id in self._with_text(token_ids)])

@@ -1,12 +1,13 @@
-"""A text is encoded in which control tokens stand at known places and nowhere else, whatever the rest of it spells.
+"""Encodes a text with control tokens at known places only, whatever the rest of the text spells.
 
-Nearly always the library's own ids are right: they hold the control tokens that are known, in order, and no other. Else
-the text is encoded again by a guard. That is the same tokenizer, the same model even, but its control tokens are
-spelled with a secret in front, and the secret is put in front of the known ones only. So all that surrounds them is
-normalised, cut and encoded as ever, and their plain spelling is a text like any other.
+Nearly always the library's ids are right: they contain exactly the expected control tokens, in
+order. Otherwise a guard encodes the text again. A guard is the same tokenizer, even with the same
+model, but its control tokens are spelled with a secret in front, and only the expected ones get the
+secret in the text. So the surrounding text is normalised, split and encoded as usual, and a plain
+spelling of a control token is ordinary text.
 
-A model whose own vocabulary holds a control token may make it out of its spelling (a Unigram model does). Its guard
-has a model of its own, in which these entries cannot be reached.
+A model that has a control token in its own vocabulary may produce it from the spelling (a Unigram
+model does). Such a guard gets a copy of the model that cannot produce these entries.
 """
 
 import itertools
@@ -22,21 +23,27 @@ import tokenizers
 
 from ouzel.errors import STOPS, InvalidRequest
 
-Spans = Sequence[tuple[int, int]]  # where control tokens stand in a text: ascending, begin and end
+# (begin, end) of each control token in a text, ascending.
+Spans = Sequence[tuple[int, int]]
 
-_SECRET = f"~{secrets.randbits(64):020d}^"  # ASCII without letters: no normaliser changes it
+_SECRET = f"~{secrets.randbits(64):020d}^"  # ASCII without letters: normalisers leave it unchanged
 
 _MAX_REASON_CHARS = 200
 
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
+    """A tokenizer whose control tokens are spelled with the secret."""
+
     library_tokenizer: tokenizers.Tokenizer
-    ids: Mapping[int, int]  # of its added tokens: those that the others know them by
+    ids: Mapping[int, int]  # ids of its added tokens -> ids in the original tokenizer
 
 
 class GuardedEncoder:
-    """Is thread-safe. `unknown_ids` stand for what the vocabulary lacks: any text may have them."""
+    """Encodes texts with marked control tokens. It is thread-safe.
+
+    `unknown_ids` are the ids of unknown tokens, which any text may produce.
+    """
 
     def __init__(
         self,
@@ -54,7 +61,7 @@ class GuardedEncoder:
         self._ids_of_model = frozenset(
             id_ for id_ in self._checked_ids if model.id_to_token(id_) is not None
         )
-        # In normalised text a control token may vanish, and another come into being that nobody has spelled.
+        # Normalisation may remove a control token, or create one that the text does not spell.
         self._is_searched_normalised = _changes_text(library_tokenizer.normalizer) and any(
             token.normalized and token.content in control_tokens
             for token in library_tokenizer.get_added_tokens_decoder().values()
@@ -63,12 +70,11 @@ class GuardedEncoder:
         self._lock = threading.Lock()
 
     def encode(self, text: str, spans: Spans, *, add_special_tokens: bool) -> list[int]:
-        """Raises InvalidRequest for half a surrogate pair."""
+        """Encodes a text. Raises InvalidRequest for half a surrogate pair."""
         expected = [self._control_tokens[text[begin:end]] for begin, end in spans]
         expected = [token_id for token_id in expected if token_id in self._checked_ids]
-        if not self._is_searched_normalised and not any(
-            spelling in text for spelling in self._unchecked
-        ):
+        has_unchecked = any(spelling in text for spelling in self._unchecked)
+        if not self._is_searched_normalised and not has_unchecked:
             encoding = encode_one(self._library_tokenizer, text)
             if self._control_ids(encoding.ids) == expected:
                 return self._with_special_tokens(encoding, encoding.ids, add_special_tokens)
@@ -84,7 +90,9 @@ class GuardedEncoder:
     def _with_special_tokens(
         self, encoding: tokenizers.Encoding, token_ids: list[int], add_special_tokens: bool
     ) -> list[int]:
-        """Returns the ids, which are the encoding's in the library's numbers, and those that it puts around them."""
+        """Adds the library's special tokens around `token_ids`, which replace the ids of
+        `encoding`.
+        """
         if not add_special_tokens:
             return token_ids
         whole = self._library_tokenizer.post_process(encoding, None, True)
@@ -107,7 +115,9 @@ class GuardedEncoder:
         return encoding, [guard.ids.get(token_id, token_id) for token_id in encoding.ids]
 
     def _guard(self, has_own_model: bool, searches_normalised: bool) -> _Guard:
-        """Keeps what it returns: few servers ever need one."""
+        """Returns the cached guard with these properties, or makes it; few servers ever need
+        one.
+        """
         key = has_own_model, searches_normalised
         with self._lock:
             if key not in self._guards:
@@ -123,7 +133,7 @@ class GuardedEncoder:
         for part in ("normalizer", "pre_tokenizer", "post_processor", "decoder"):
             if getattr(original, part) is not None:
                 setattr(guard, part, getattr(original, part))
-        # The library gives new tokens the ids from the size of the vocabulary on, which may be taken.
+        # The library numbers new tokens from the size of the vocabulary; such an id may be taken.
         ids = original.get_vocab(with_added_tokens=False).values()
         num_taken = max(ids, default=-1) + 1 - len(ids)
         guard.add_tokens(
@@ -143,32 +153,32 @@ class GuardedEncoder:
                 ids_by_spelling[token.content] = token_id
                 guard.add_tokens([token])
         own_ids = {spelling: guard.token_to_id(spelling) for spelling in ids_by_spelling}
-        return _Guard(
-            guard,
-            {
-                own_id: ids_by_spelling[spelling]
-                for spelling, own_id in own_ids.items()
-                if own_id is not None
-            },
-        )
+        ids_by_own_id = {
+            own_id: ids_by_spelling[spelling]
+            for spelling, own_id in own_ids.items()
+            if own_id is not None
+        }
+        return _Guard(guard, ids_by_own_id)
 
 
 def encode_one(
     library_tokenizer: tokenizers.Tokenizer, text: str, *, add_special_tokens: bool = False
 ) -> tokenizers.Encoding:
-    """Raises InvalidRequest for half a surrogate pair, and for a text that the library refuses."""
+    """Encodes one text with the library.
+
+    Raises InvalidRequest for half a surrogate pair, and for a text that the library refuses.
+    """
     try:
-        # A batch of one: the library's single encode() holds the GIL, a second for every megabyte.
+        # The library's encode() holds the GIL, one second per megabyte; a batch of one does not.
         return library_tokenizer.encode_batch_fast([text], add_special_tokens=add_special_tokens)[0]
     except TypeError as error:  # a lone surrogate: legal in JSON, not in Unicode text
         raise InvalidRequest(
-            "the text holds a half of a surrogate pair, which is no character"
+            "the text contains half of a surrogate pair, which is not a character"
         ) from error
     except STOPS:
         raise
-    except (
-        BaseException
-    ) as error:  # a panic is no Exception: a regular expression has met the limit of its steps
+    # A panic in the library is not an Exception: a regular expression exceeded its step limit.
+    except BaseException as error:
         reason = str(error)[:_MAX_REASON_CHARS]
         raise InvalidRequest(f"the model's tokenizer cannot read this text: {reason}") from error
 
@@ -181,7 +191,9 @@ def _changes_text(normalizer: tokenizers.normalizers.Normalizer | None) -> bool:
 
 
 def _goes_on_combining(text: str, spans: Spans) -> bool:
-    """Says whether a character that normalisation joins to the one before it follows on a control token."""
+    """Tells whether a control token is followed by a combining character, which normalisation may
+    join to it.
+    """
     return any(unicodedata.combining(text[end]) for _, end in spans if end < len(text))
 
 
@@ -199,7 +211,9 @@ def _respelled(token: tokenizers.AddedToken, *, normalized: bool) -> tokenizers.
 def _without_tokens(
     model: tokenizers.models.Model, token_ids: frozenset[int]
 ) -> tokenizers.models.Model:
-    """Returns a model that never gives these ids: their entries are respelled, the merges that make them gone."""
+    """Returns a copy of the model that cannot produce these ids: entries are respelled, and their
+    merges removed.
+    """
     content: dict[str, Any] = json.loads(model.__getstate__())
     old = {model.id_to_token(token_id) for token_id in token_ids}
     new = {spelling: f"{_SECRET}{spelling}" for spelling in old}

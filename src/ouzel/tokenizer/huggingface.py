@@ -1,4 +1,4 @@
-"""The `tokenizers` library reads the `tokenizer.json` of a Hugging Face model directory."""
+"""Reads the `tokenizer.json` of a Hugging Face model directory with the `tokenizers` library."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ from ouzel.checkpoint.model_files import (
 from ouzel.errors import ModelLoadError
 from ouzel.tokenizer.base import Detokenizer, FramedText
 from ouzel.tokenizer.byte_table import build_byte_table
-from ouzel.tokenizer.control_tokens import control_tokens_of
+from ouzel.tokenizer.control_tokens import find_control_tokens
 from ouzel.tokenizer.detokenizer import ByteDetokenizer, WindowedDetokenizer
 from ouzel.tokenizer.guarded_encoder import GuardedEncoder, Spans, encode_one
 from ouzel.tokenizer.normalizer_growth import check_growth
@@ -39,24 +39,28 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
         )
     try:
         text = read_tokenizer_json(path)
-        check_growth(text, path)  # before the library normalises the added tokens
+        check_growth(text, path)  # must precede the library's normalisation of the added tokens
         tokenizer = tokenizers.Tokenizer.from_str(text)
     except ModelLoadError:
         raise
-    except Exception as error:  # the library raises nothing more specific for a broken file
+    except Exception as error:  # the library has no more specific error for a broken file
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
-    longest = max(map(len, control_tokens_of(tokenizer.get_added_tokens_decoder())), default=0)
+    longest = max(map(len, find_control_tokens(tokenizer.get_added_tokens_decoder())), default=0)
     if longest > _MAX_CONTROL_TOKEN_LEN:
         limit = f"a control token must have <= {_MAX_CONTROL_TOKEN_LEN} characters"
-        raise ModelLoadError(f"{path}: added_tokens: {limit}, found one of {longest}")
-    # Some files carry the training-time limits, which would cut prompts silently.
+        raise ModelLoadError(f"{path}: added_tokens: {limit}, given {longest}")
+    # Some files still have the limits of the training, which would cut prompts silently.
     tokenizer.no_truncation()
     tokenizer.no_padding()
     return tokenizer
 
 
 class HuggingFaceTokenizer:
-    """Implements `Tokenizer`. `model_eos_token_ids` are the model files' own; the tokenizer's `eos_token` is added."""
+    """The `Tokenizer` of a model directory.
+
+    `model_eos_token_ids` are the end tokens in the model's files; the tokenizer's `eos_token` is
+    added to them.
+    """
 
     def __init__(
         self,
@@ -76,7 +80,7 @@ class HuggingFaceTokenizer:
         self.special_token_ids = frozenset(
             token_id for token_id, token in added.items() if token.special
         )
-        self.control_tokens = control_tokens_of(added)
+        self.control_tokens = find_control_tokens(added)
         unknown = {
             special_tokens.get("unk_token", ""),
             getattr(library_tokenizer.model, "unk_token", None) or "",
@@ -85,7 +89,7 @@ class HuggingFaceTokenizer:
         self._guarded_encoder = GuardedEncoder(library_tokenizer, self.control_tokens, unknown_ids)
         self._ids = frozenset(vocabulary.values())
         self._table = build_byte_table(
-            _decoder_of(library_tokenizer),
+            _read_decoder(library_tokenizer),
             {token_id: token for token, token_id in vocabulary.items()},
         )
         if self._table is not None:
@@ -123,9 +127,9 @@ class HuggingFaceTokenizer:
         if max_tokens is not None:
             room = max_tokens - library.num_special_tokens_to_add(second is not None)
         if second is not None and max_second_tokens is not None:
-            lens = second_shortened(lens, room, max_second_tokens)
+            lens = shorten_second(lens, room, max_second_tokens)
         elif room is not None:
-            lens = shortened(lens, room)
+            lens = shorten(lens, room)
         for encoding, length in zip(encodings, lens, strict=True):
             encoding.truncate(length, direction="left" if keeps_end else "right")
         whole = library.post_process(
@@ -190,7 +194,9 @@ class HuggingFaceTokenizer:
         return WindowedDetokenizer(decode, self._ids - hidden_ids, prompt_token_ids)
 
     def _pieces_without(self, hidden_ids: frozenset[int], pieces: list[bytes]) -> list[bytes]:
-        """Keeps what it returns: a server asks for two or three sets."""
+        """Returns the pieces with empty bytes for `hidden_ids`. It is cached, because a server uses
+        two or three sets.
+        """
         if hidden_ids not in self._shown_pieces:
             self._shown_pieces[hidden_ids] = [
                 b"" if id_ in hidden_ids else piece for id_, piece in enumerate(pieces)
@@ -202,8 +208,10 @@ class HuggingFaceTokenizer:
         return self._library_tokenizer.decode(known_ids, skip_special_tokens=skip_special_tokens)
 
 
-def shortened(lens: list[int], room: int) -> list[int]:
-    """Returns lengths that come to `room` at most: the longest text is cut first, as transformers does by itself."""
+def shorten(lens: list[int], room: int) -> list[int]:
+    """Returns lengths with a sum of at most `room`. The longest text is cut first, as in
+    transformers.
+    """
     room = max(room, 0)
     shortest = min(lens)
     if len(lens) == 1 or sum(lens) <= room:
@@ -211,20 +219,21 @@ def shortened(lens: list[int], room: int) -> list[int]:
     half = room // 2
     if shortest > half:
         return [half, room - half] if lens[0] <= lens[1] else [room - half, half]
-    return [
-        length if length == shortest and place == lens.index(shortest) else room - shortest
-        for place, length in enumerate(lens)
-    ]
+    longer = room - shortest
+    shortest_place = lens.index(shortest)
+    return [shortest if place == shortest_place else longer for place in range(len(lens))]
 
 
-def second_shortened(lens: list[int], room: int | None, max_second: int) -> list[int]:
-    """Returns lengths of which only the second is shorter: at most `max_second`, and one at least."""
+def shorten_second(lens: list[int], room: int | None, max_second: int) -> list[int]:
+    """Returns both lengths, the second cut to `max_second` and to the remaining room, but to at
+    least 1.
+    """
     first, second = lens
     most = max_second if room is None else min(max_second, room - first)
     return [first, min(second, max(most, 1))]
 
 
-def _decoder_of(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:
-    """Returns the `decoder` entry of `tokenizer.json` without writing out the whole vocabulary."""
+def _read_decoder(library_tokenizer: tokenizers.Tokenizer) -> dict[str, object] | None:
+    """Returns the `decoder` entry of `tokenizer.json` without serialising the whole vocabulary."""
     decoder = library_tokenizer.decoder
     return None if decoder is None else json.loads(decoder.__getstate__())

@@ -1,8 +1,9 @@
-"""Stop strings are found in text that comes in pieces.
+"""Finds stop strings in a text that arrives in pieces.
 
-The stop string that is complete first wins (the longest of those that complete at the same character), so the result
-does not depend on how the text was cut. Text is held back only while it is the beginning of a stop string.
-Each stop string is followed with its Knuth-Morris-Pratt table: linear time, whatever the strings are.
+The stop string that is complete first wins; of several that end at the same character, the longest.
+So the result does not depend on the places where the text was cut. Text is held back only while it
+is the beginning of a stop string. Each stop string is followed with its Knuth-Morris-Pratt table,
+which takes linear time.
 """
 
 from dataclasses import dataclass
@@ -11,19 +12,22 @@ from functools import lru_cache
 
 @dataclass(frozen=True, slots=True)
 class StopResult:
-    text: str  # what the user may see
+    text: str  # the text for the user
     matched: str | None  # the stop string that ended the text; nothing may be fed after it
 
 
 class StopStringMatcher:
-    """Serves one choice; with `include_in_output` the matched string is part of the text, and nothing is held back."""
+    """Finds the stop strings of one choice.
+
+    With `include_in_output`, the matched string is part of the text, and nothing is held back.
+    """
 
     def __init__(self, stop_strings: tuple[str, ...], include_in_output: bool = False) -> None:
         assert all(stop_strings), "an empty stop string is refused by the decoder"
         self._progress = [_Progress(stop_string) for stop_string in stop_strings]
         self._first_characters = {stop_string[0] for stop_string in stop_strings}
         self._include_in_output = include_in_output
-        self._num_matched = 0  # characters at the end of the text that may become a stop string
+        self._num_matched = 0  # characters at the end of the text that may begin a stop string
         self._pending = ""
 
     def feed(self, text: str) -> StopResult:
@@ -31,15 +35,12 @@ class StopStringMatcher:
             return StopResult(text, None)
         seen = self._pending + text
         for end, character in enumerate(text, start=len(self._pending) + 1):
-            completed = [
-                progress.pattern for progress in self._progress if progress.advance(character)
-            ]
+            completed = [each.pattern for each in self._progress if each.advance(character)]
             if completed:
                 matched = max(completed, key=len)
                 self._pending = ""
-                return StopResult(
-                    seen[: end if self._include_in_output else end - len(matched)], matched
-                )
+                shown_end = end if self._include_in_output else end - len(matched)
+                return StopResult(seen[:shown_end], matched)
         self._num_matched = max(progress.num_matched for progress in self._progress)
         num_held = 0 if self._include_in_output else self._num_matched
         final, self._pending = seen[: len(seen) - num_held], seen[len(seen) - num_held :]
@@ -52,7 +53,7 @@ class StopStringMatcher:
 
 
 class _Progress:
-    """Counts how much of one stop string the text ends with."""
+    """Counts how many characters of one stop string the text ends with."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern
@@ -60,7 +61,7 @@ class _Progress:
         self._borders = _borders(pattern)
 
     def advance(self, character: str) -> bool:
-        """Returns true when the stop string is complete."""
+        """Adds a character to the text, and tells whether the stop string is complete."""
         while self.num_matched and self.pattern[self.num_matched] != character:
             self.num_matched = self._borders[self.num_matched]
         if self.pattern[self.num_matched] == character:
@@ -70,7 +71,9 @@ class _Progress:
 
 @lru_cache  # the choices of a request, and often many requests, share their stop strings
 def _borders(pattern: str) -> tuple[int, ...]:
-    """Returns for each prefix length that of the longest shorter prefix that is also its suffix."""
+    """Returns, for each prefix length, the length of the longest shorter prefix that is also a
+    suffix of the prefix.
+    """
     borders = [0, 0]
     for character in pattern[1:]:
         length = borders[-1]

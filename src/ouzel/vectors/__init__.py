@@ -1,8 +1,9 @@
-"""The path from texts to what a model makes of them instead of tokens: a vector of each, or scores of pairs.
+"""Turns texts into vectors, or pairs of texts into scores.
 
-    text, pair ─TextEncoder─> EncodedText ─VectorRun─> vectors as the model gives them ─finish─> embeddings, scores
+    text, pair ─TextEncoder─> EncodedText ─VectorRun─> raw vectors ─finish─> embeddings, scores
 
-What is done to a vector behind the model (its length, fewer dimensions, a sigmoid of a score) is done here, in float32.
+The steps after the model (normalising a vector, cutting its dimensions, the sigmoid of a score) are
+computed here, in float32.
 """
 
 from ouzel.vectors.encoded_text import EncodedText

@@ -1,9 +1,10 @@
-"""A text, or a pair of texts, as the model reads it."""
+"""A text, or a pair of texts, as tokens for the model."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    token_ids: list[int]  # at least one, and no more than the model takes
-    second_begin: int  # tokens before the second text of a pair; all of them without one, or where the model knows none
+    token_ids: list[int]  # at least one, and at most as many as the model takes
+    # tokens before the second text of a pair; all tokens if there is none or the model has no marks
+    second_begin: int

@@ -1,4 +1,4 @@
-"""What a model's vectors become: embeddings of their length and size, or scores."""
+"""Turns a model's raw vectors into embeddings or scores."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +8,7 @@ from ouzel.checkpoint.sentence_files import SentenceFiles
 
 Vectors = NDArray[np.float32]
 
-_SMALLEST_LENGTH = np.float32(1e-12)  # below it a vector is not stretched, as in torch
+_SMALLEST_LENGTH = np.float32(1e-12)  # shorter vectors are divided by this length, as in torch
 
 
 def finished_vectors(
@@ -18,18 +18,22 @@ def finished_vectors(
     dimensions: int | None,
     normalises: bool | None = None,
 ) -> Vectors:
-    """Gives them the length 1 where the model's files, or the request, say so; of fewer dimensions those have it."""
+    """Cuts the vectors to `dimensions`, then gives them the length 1 if the model's files or the
+    request say so.
+    """
     normalises = files.normalises if normalises is None else normalises
-    kept: Vectors = vectors if dimensions is None else vectors[:, :dimensions]
+    cut: Vectors = vectors if dimensions is None else vectors[:, :dimensions]
     if not normalises:
-        return kept
-    lengths = np.linalg.norm(kept, axis=1, keepdims=True)
-    unit: Vectors = kept / np.maximum(lengths, _SMALLEST_LENGTH)
+        return cut
+    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
+    unit: Vectors = cut / np.maximum(lengths, _SMALLEST_LENGTH)
     return unit
 
 
 def score_values(logits: Vectors, files: SentenceFiles, *, activates: bool) -> Vectors:
-    """Takes [pairs, labels]; a single label's logit becomes its sigmoid unless the files name another function."""
+    """Turns logits [pairs, labels] into scores. A single label gets a sigmoid unless the files name
+    another function.
+    """
     if not activates:
         return logits
     activation = files.activation or ("sigmoid" if logits.shape[1] == 1 else "identity")
@@ -37,6 +41,6 @@ def score_values(logits: Vectors, files: SentenceFiles, *, activates: bool) -> V
 
 
 def relevance(logits: Vectors) -> Vectors:
-    """Takes [pairs, 2], logits of yes and no; returns [pairs, 1], the log-odds of yes."""
+    """Turns logits [pairs, 2] of yes and no into the log-odds of yes, [pairs, 1]."""
     odds: Vectors = logits[:, :1] - logits[:, 1:]
     return odds

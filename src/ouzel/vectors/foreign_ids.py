@@ -1,7 +1,8 @@
-"""Clients may send token ids of another tokenizer, which give wrong vectors and no error: the log says so, once.
+"""Warns once about clients whose token ids are from another tokenizer: the vectors are wrong, but
+there is no error.
 
-LangChain's OpenAIEmbeddings is the common case. Ids of this model's tokenizer come out again when their text is
-tokenized. Ids of another one mostly do not.
+LangChain's OpenAIEmbeddings is the common case. Ids of this model's tokenizer are the same after
+decoding and encoding; ids of another tokenizer mostly are not.
 """
 
 import logging
@@ -10,15 +11,15 @@ from itertools import count
 
 from ouzel.tokenizer.base import Tokenizer
 
-_MAX_CHECKS = 64  # of inputs; a client whose first ones are right goes on so
-# tokens at each end of a text that was cut between tokens, which may be others by themselves
+_MAX_CHECKS = 64  # inputs; a client whose first inputs are right is assumed to go on so
+# Tokens at each end that may change, because a client may have cut the text between any tokens.
 _NUM_AT_EDGES = 3
 
 logger = logging.getLogger(__name__)
 
 
 class ForeignIds:
-    """Checks the first inputs of token ids; any thread may call it."""
+    """Checks the first inputs of token ids. It is called from many threads."""
 
     def __init__(self, tokenizer: Tokenizer, *, lowers_case: bool) -> None:
         self._tokenizer = tokenizer
@@ -30,16 +31,16 @@ class ForeignIds:
         if self._is_done:
             return
         is_last = next(self._numbers) >= _MAX_CHECKS - 1
-        is_foreign = not self._come_out_again(token_ids)
+        is_foreign = not self._survive_decoding(token_ids)
         self._is_done = self._is_done or is_foreign or is_last
         if is_foreign:
             logger.warning(
-                "an input of token ids is no text of this model's tokenizer: if the client has another tokenizer, its "
-                "vectors are wrong (LangChain's OpenAIEmbeddings needs check_embedding_ctx_length=False); "
-                "said once"
+                "an input of token ids does not match this model's tokenizer; if the client uses "
+                "another tokenizer, its vectors are wrong (LangChain's OpenAIEmbeddings needs "
+                "check_embedding_ctx_length=False); this is logged once"
             )
 
-    def _come_out_again(self, token_ids: Sequence[int]) -> bool:
+    def _survive_decoding(self, token_ids: Sequence[int]) -> bool:
         if max(token_ids, default=0) >= self._tokenizer.vocab_size:
             return False
         text = self._tokenizer.decode(token_ids, skip_special_tokens=True)
@@ -50,11 +51,11 @@ class ForeignIds:
             token_id for token_id in token_ids if token_id not in self._tokenizer.special_token_ids
         ]
         inner = plain[_NUM_AT_EDGES:-_NUM_AT_EDGES]
-        return not inner or _holds(again, inner)  # a short input says nothing
+        return not inner or _contains(again, inner)  # a short input proves nothing
 
 
-def _holds(token_ids: list[int], part: list[int]) -> bool:
-    """Tells whether the part stands somewhere in the list, in one piece."""
+def _contains(token_ids: list[int], part: list[int]) -> bool:
+    """Tells whether `part` occurs in the list in one piece."""
     starts = range(len(token_ids) - len(part) + 1)
     return any(
         token_ids[start] == part[0] and token_ids[start : start + len(part)] == part

@@ -1,7 +1,9 @@
-"""A text that is longer than the model takes is divided into pieces, and each piece is read by itself.
+"""Divides a text that is longer than the model takes into pieces, each of which the model reads
+separately.
 
-All pieces of a document have the same tokens around them: the query, special tokens, a prompt. A piece has as many
-tokens of the document as these leave room for, and the last piece has the rest. Pieces do not overlap.
+All pieces of a document have the same tokens around them: the query, special tokens, a prompt. A
+piece has as many tokens of the document as fit beside these; the last piece has the rest. Pieces do
+not overlap.
 """
 
 from dataclasses import dataclass, replace
@@ -10,25 +12,27 @@ from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.tokenizer.base import FramedText
 from ouzel.vectors.encoded_text import EncodedText
 
-_LEAST_SHARE = 4  # a piece has room for one in so many of the model's tokens: smaller pieces tell nothing of a document
+# A piece has at least this share of the model's tokens for the document; smaller pieces are
+# meaningless.
+_LEAST_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
 class PieceLimit:
-    """Limits the pieces of one document."""
+    """The limits for the pieces of one document."""
 
-    max_pieces: int | None = None  # the tokens behind them are cut off
-    # the tokens behind them are cut off, before the document is divided
+    max_pieces: int | None = None  # further tokens are cut off
+    # further tokens are cut off before the document is divided
     max_document_tokens: int | None = None
-    cuts_query: bool = False  # to half of the model's tokens; else a longer query may be refused
+    cuts_query: bool = False  # cuts a query to half of the model's tokens instead of refusing it
 
 
 def divide(
     framed: FramedText, limit: PieceLimit, *, max_tokens: int, query_field: str
 ) -> list[EncodedText]:
-    """Returns one piece where the whole text fits.
+    """Returns the pieces of a text; a single one if the whole text fits.
 
-    Raises PromptTooLong, which names the `query_field`, where the tokens around the text leave too little room.
+    Raises PromptTooLong for `query_field` if the tokens around the text leave too little room.
     """
     token_ids = framed.token_ids[: limit.max_document_tokens]
     num_around = len(framed.before) + len(framed.behind)
@@ -47,10 +51,11 @@ def divide(
     ]
 
 
-def with_prompt(framed: FramedText, prompt_token_ids: list[int]) -> FramedText:
-    """Moves the tokens of the prompt, with which the text begins, to the tokens that every piece has.
+def move_prompt(framed: FramedText, prompt_token_ids: list[int]) -> FramedText:
+    """Moves the prompt's tokens from the beginning of the text to the tokens before every piece.
 
-    The last tokens of a prompt may be others before a text; these stay in the first piece.
+    The last tokens of a prompt may be encoded differently before a text; these stay in the first
+    piece.
     """
     pairs = zip(framed.token_ids, prompt_token_ids, strict=False)
     num_equal = next(

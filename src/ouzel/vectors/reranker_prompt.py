@@ -1,7 +1,8 @@
-"""A decoder that scores reads a pair as Qwen3-Reranker does: a prompt that asks for yes or no.
+"""The prompt with which a decoder scores a pair, as Qwen3-Reranker does: it asks for yes or no.
 
-Reference: the card of Qwen/Qwen3-Reranker-0.6B. What its answer would be is the score: the logits of the two tokens
-behind the prompt. Of a checkpoint with a head of its own (Qwen3ForSequenceClassification) it is the head's.
+Reference: the model card of Qwen/Qwen3-Reranker-0.6B. The score is computed from the logits of the
+tokens yes and no behind the prompt, or by the head of a checkpoint that has one
+(Qwen3ForSequenceClassification).
 """
 
 from ouzel.errors import InvalidRequest
@@ -10,7 +11,8 @@ from ouzel.tokenizer.base import FramedText
 
 DEFAULT_INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 _BEFORE = (
-    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+    "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
+    "the Instruct "
     'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
 )
 _MARK = "<|im_start|>"
@@ -19,15 +21,19 @@ _BEHIND = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
 
 
 class RerankerPrompt:
-    """The tokens of the frame are the template's alone: what queries and documents spell is text."""
+    """Encodes pairs for a decoder. Only the frame has control tokens; spelled in queries and
+    documents they are text.
+    """
 
     def __init__(self, model: ServedModel) -> None:
         self._tokenizer = model.tokenizer
         self._before, self._behind = (self._frame(text) for text in (_BEFORE, _BEHIND))
 
     @classmethod
-    def of(cls, model: ServedModel) -> "RerankerPrompt | None":
-        """Returns None where the tokenizer has not the tokens of the frame: such a model reads plain pairs."""
+    def for_model(cls, model: ServedModel) -> "RerankerPrompt | None":
+        """Returns None if the tokenizer lacks the frame's control tokens: such a model reads plain
+        pairs.
+        """
         return cls(model) if _MARK in model.tokenizer.control_tokens else None
 
     def token_ids(
@@ -41,19 +47,17 @@ class RerankerPrompt:
         keeps_end: bool = False,
         max_document_tokens: int | None = None,
     ) -> list[int]:
-        """Cuts the document alone, at its end or (`keeps_end`) at its start: the frame and the query stay whole."""
+        """Encodes a pair. Only the document is cut, at its end or, with `keeps_end`, at its start.
+
+        Raises PromptTooLong for `query_field` if the query leaves no room for the document.
+        """
         question, document = _parts(query, document, instruction)
         token_ids = self._encode(question + document)
-        room = (
-            len(token_ids)
-            if max_tokens is None
-            else max_tokens - len(self._before) - len(self._behind)
-        )
+        num_frame = len(self._before) + len(self._behind)
+        room = len(token_ids) if max_tokens is None else max_tokens - num_frame
         if room < 1:
-            least = len(self._before) + len(self._behind) + 1
-            raise InvalidRequest(
-                f"must be >= {least}, given {max_tokens}", field="truncate_prompt_tokens"
-            )
+            complaint = f"must be >= {num_frame + 1}, given {max_tokens}"
+            raise InvalidRequest(complaint, field="truncate_prompt_tokens")
         most = len(token_ids) if max_document_tokens is None else max_document_tokens
         if len(token_ids) > min(room, most):
             num_question = len(self._encode(question))
@@ -73,7 +77,9 @@ class RerankerPrompt:
         return [*self._before, *token_ids, *self._behind]
 
     def framed(self, query: str, document: str, instruction: str | None) -> FramedText:
-        """Keeps the tokens of the document apart from the frame, the instruction and the query."""
+        """Encodes a pair, with the document's tokens apart from the frame, the instruction and the
+        query.
+        """
         question, document = _parts(query, document, instruction)
         token_ids, num_question = self._encode(question + document), len(self._encode(question))
         return FramedText(
@@ -90,7 +96,7 @@ class RerankerPrompt:
 def _parts(query: str, document: str, instruction: str | None) -> tuple[str, str]:
     """Returns the text between the frame and the document, and the document.
 
-    Clients of vLLM and OVMS write the frame themselves, around the query and each document: it is not written twice.
+    Clients of vLLM and OVMS send the frame around the query and each document; then it is removed.
     """
     if not query.startswith(_BEFORE):
         return (
@@ -99,7 +105,7 @@ def _parts(query: str, document: str, instruction: str | None) -> tuple[str, str
         )
     if instruction is not None:
         raise InvalidRequest(
-            ": the query has the prompt of the model around it, with an instruction",
+            ": the query already contains the model's prompt with an instruction",
             field="instruction",
         )
     question, document = query.removeprefix(_BEFORE), document.removesuffix(_BEHIND)

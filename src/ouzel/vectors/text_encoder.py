@@ -1,4 +1,4 @@
-"""Texts become the tokens that the model reads, with the special tokens that its tokenizer puts around them."""
+"""Encodes texts into the model's tokens, with the special tokens of its tokenizer around them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -9,26 +9,31 @@ from ouzel.prompts.prompt_too_long import too_many_characters
 from ouzel.tokenizer.base import FramedText
 from ouzel.vectors.encoded_text import EncodedText
 from ouzel.vectors.foreign_ids import ForeignIds
-from ouzel.vectors.pieces import PieceLimit, divide, with_prompt
+from ouzel.vectors.pieces import PieceLimit, divide, move_prompt
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 
-# text with fewer tokens than that says nothing: it is refused, or cut, unread
+# Each token is assumed to have at most this many characters; longer texts are refused or cut
+# unread.
 _CHARS_PER_TOKEN = 64
 
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """Limits the tokens of a text or of a pair of texts: a longer one is cut or refused."""
+    """The limit for the tokens of a text or of a pair: a longer one is cut or refused."""
 
     max_tokens: int
-    cuts: bool  # rather than refuses
-    keeps_end: bool = False  # of a text that is cut; else its start
-    max_second_tokens: int | None = None  # of the second text of a pair, which alone is cut then
-    field: str = "truncate_prompt_tokens"  # of the request, by which `max_tokens` may be given
+    cuts: bool  # cuts instead of refusing
+    keeps_end: bool = False  # cuts the start of a text instead of its end
+    # limits the second text of a pair; then only this text is cut
+    max_second_tokens: int | None = None
+    field: str = "truncate_prompt_tokens"  # the request's field for `max_tokens`
 
 
 class TextEncoder:
-    """Is called from many threads. Raises InvalidRequest for a text that is empty or too long."""
+    """Encodes texts and pairs. It is called from many threads.
+
+    Raises InvalidRequest for a text that is empty or too long.
+    """
 
     def __init__(self, model: ServedModel) -> None:
         info = model.engine.info
@@ -37,17 +42,19 @@ class TextEncoder:
         self._lowers_case = model.sentences is not None and model.sentences.lowers_case
         self._cuts_by_default = model.cuts_long_texts
         self._foreign_ids = ForeignIds(model.tokenizer, lowers_case=self._lowers_case)
-        # The engine of a model with a KV cache keeps room for a token behind every prompt.
+        # The engine of a model with a KV cache reserves a token behind every prompt.
         self.max_tokens = info.max_model_len - (1 if info.num_blocks else 0)
-        is_decoder = (
-            info.num_blocks > 0 or info.is_causal
-        )  # a decoder reads a prompt, an encoder a pair of texts
-        self._prompt = RerankerPrompt.of(model) if is_decoder else None
+        # A decoder reads a pair as a prompt, an encoder as two texts.
+        is_decoder = info.num_blocks > 0 or info.is_causal
+        self._prompt = RerankerPrompt.for_model(model) if is_decoder else None
 
     def limit(
         self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str
     ) -> TextLimit:
-        """Reads -1 as the model's own limit. Without `truncate` the server's option counts."""
+        """Makes the limit from the request's fields.
+
+        -1 stands for the model's own limit. With `truncate` None, the server's option applies.
+        """
         if truncate_prompt_tokens is None:
             return TextLimit(
                 self.max_tokens,
@@ -77,7 +84,7 @@ class TextEncoder:
         return self._checked(*encoded, limit, field)
 
     def token_ids(self, token_ids: Sequence[int], limit: TextLimit, *, field: str) -> EncodedText:
-        """Takes the client's own token ids as they are."""
+        """Checks token ids of the client and takes them unchanged."""
         for position, token_id in enumerate(token_ids):
             if not 0 <= token_id < self._vocab_size:
                 path = f"{field}[{position}]"
@@ -103,7 +110,9 @@ class TextEncoder:
         fields: tuple[str, str],
         instruction: str | None,
     ) -> EncodedText:
-        """A pair that is too long is the second text's fault, unless the first is too long by itself."""
+        """Encodes a pair. If it is too long, the error names the second text, unless the first
+        alone is too long.
+        """
         first, second = self._short(first, limit, fields[0]), self._short(second, limit, fields[1])
         try:
             return self._pair(first, second, limit, fields=fields, instruction=instruction)
@@ -151,14 +160,14 @@ class TextEncoder:
     def text_pieces(
         self, prompt: str, text: str, limit: PieceLimit, *, field: str
     ) -> list[EncodedText]:
-        """Encodes a document that is a text of its own; the prompt stands before each of its pieces."""
+        """Encodes a document without a query, in pieces; the prompt stands before each piece."""
         whole = prompt + self._short_document(text, limit, field)
         if self._lowers_case:
             whole, prompt = whole.lower(), prompt.lower()
         framed = self._tokenizer.encode_framed(whole, None)
         if prompt:
-            framed = with_prompt(framed, self._tokenizer.encode(prompt, add_special_tokens=False))
-        if limit.max_document_tokens is not None:  # of the whole text, as where it is cut
+            framed = move_prompt(framed, self._tokenizer.encode(prompt, add_special_tokens=False))
+        if limit.max_document_tokens is not None:  # limits the whole text, as when it is cut
             num_around = len(framed.before) + len(framed.behind)
             limit = replace(
                 limit, max_document_tokens=max(limit.max_document_tokens - num_around, 1)
@@ -174,7 +183,7 @@ class TextEncoder:
         fields: tuple[str, str],
         instruction: str | None,
     ) -> list[EncodedText]:
-        """Encodes a query and a document; the query stands before each piece of the document."""
+        """Encodes a query and a document, in pieces; the query stands before each piece."""
         first = self._short(first, TextLimit(self.max_tokens, cuts=limit.cuts_query), fields[0])
         second = self._short_document(second, limit, fields[1])
         if self._prompt is not None:
@@ -196,12 +205,13 @@ class TextEncoder:
         ]
 
     def _short_document(self, text: str, limit: PieceLimit, field: str) -> str:
-        """Cuts the characters behind the limits, so that they are not encoded in vain."""
-        num_tokens = [] if limit.max_pieces is None else [limit.max_pieces * self.max_tokens]
-        num_tokens += [] if limit.max_document_tokens is None else [limit.max_document_tokens]
-        return (
-            self._short(text, TextLimit(min(num_tokens), cuts=True), field) if num_tokens else text
-        )
+        """Cuts the characters behind the limits, so that they are not encoded needlessly."""
+        limits: list[int] = []
+        if limit.max_pieces is not None:
+            limits.append(limit.max_pieces * self.max_tokens)
+        if limit.max_document_tokens is not None:
+            limits.append(limit.max_document_tokens)
+        return self._short(text, TextLimit(min(limits), cuts=True), field) if limits else text
 
     def _short(self, text: str, limit: TextLimit, field: str) -> str:
         max_chars = _CHARS_PER_TOKEN * limit.max_tokens
@@ -216,11 +226,11 @@ class TextEncoder:
     ) -> EncodedText:
         if not token_ids:
             raise InvalidRequest("must have at least one token, given none", field=field)
-        if (
-            len(token_ids) > limit.max_tokens and limit.cuts
-        ):  # these are the tokenizer's own, which are never cut
+        # Only the tokenizer's special tokens are left, which are never cut.
+        if len(token_ids) > limit.max_tokens and limit.cuts:
             complaint = (
-                f"must be >= {len(token_ids)}, as many as every text has, given {limit.max_tokens}"
+                f"must be >= {len(token_ids)}, the number of special tokens, "
+                f"given {limit.max_tokens}"
             )
             raise InvalidRequest(complaint, field=limit.field)
         if len(token_ids) > limit.max_tokens:
@@ -239,5 +249,5 @@ class TextEncoder:
 def _refuse_instruction(instruction: str | None) -> None:
     if instruction is not None:
         raise InvalidRequest(
-            ": this model takes no instruction, only pairs of texts", field="instruction"
+            ": this model takes only pairs of texts, without an instruction", field="instruction"
         )

@@ -1,7 +1,8 @@
-"""The texts of one HTTP request go through the engine together, and their vectors are gathered.
+"""Runs the texts of one HTTP request through the engine and gathers their vectors.
 
-A request of the engine has the texts of a step, as far as it takes so many. Of many, only so many are under way at a
-time as keep it busy: who comes later waits for these, not for all.
+The texts are divided among several engine requests, each with the texts of one step if possible.
+Only as many of them run at the same time as keep the engine busy, so that later HTTP requests wait
+for these, not for all.
 """
 
 import asyncio
@@ -25,15 +26,18 @@ from ouzel.types.step_output import FinishReason, RequestTiming
 from ouzel.vectors.encoded_text import EncodedText
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
-_SHARE_OF_PLACES = 2  # of the free ones, that one request leaves: one of so many
-# of texts for each engine; with fewer it finds fewer that are of a like length
+_SHARE_OF_PLACES = 2  # one request takes at most the free places divided by this
+# Steps' worth of texts for each engine; with fewer it finds fewer texts of a similar length.
 _STEPS_UNDER_WAY = 4
 
 _numbers = count()
 
 
 class VectorRun:
-    """Has the surface that the log knows of a generation. `vectors()` is awaited once."""
+    """Computes the vectors of one HTTP request. It has the attributes that the request log reads.
+
+    `vectors()` is awaited once.
+    """
 
     def __init__(
         self,
@@ -47,7 +51,7 @@ class VectorRun:
         priority: int = 0,
         token_ids: tuple[int, ...] = (),
     ) -> None:
-        """With `token_ids` a vector is their logits."""
+        """With `token_ids`, the vectors are the logits of these tokens."""
         self.model_name = model.names[0]
         self.ttft_s: float | None = None
         self.timing: RequestTiming | None = None
@@ -55,7 +59,7 @@ class VectorRun:
         self._texts = texts
         self._engine = model.engine
         self._metrics = metrics
-        self._counts = metrics.of_engine(0)  # or of the engine that has the first texts
+        self._counts = metrics.of_engine(0)  # replaced by the engine of the first texts
         self._request_id = request_id
         self._adapter = model.adapter
         self._cache_salt = model.cache_salt(key_id, "")
@@ -74,7 +78,7 @@ class VectorRun:
         )
 
     async def vectors(self) -> NDArray[np.float32]:
-        """Returns [texts, vector size]. Leaving it early aborts what is under way."""
+        """Returns the vectors, [texts, vector size]. Cancelling it aborts the running requests."""
         num_in_step = self._num_in_step()
         size = min(num_in_step, self._engine.info.max_texts)
         groups = [
@@ -85,7 +89,8 @@ class VectorRun:
         num_more = min(len(groups) - 1, num_busy - 1, self._engine.num_free // _SHARE_OF_PLACES)
         reason = FinishReason.ERROR
         try:
-            # The first has its place since the door, and nothing more is let in while the server drains.
+            # The HTTP request has admitted the first group; more are refused while the server
+            # drains.
             with self._engine.admit(num_more) if num_more else nullcontext():
                 await self._run_all(groups, places=asyncio.Semaphore(1 + num_more))
         except asyncio.CancelledError:
@@ -98,11 +103,10 @@ class VectorRun:
         return np.stack(made)
 
     def _num_in_step(self) -> int:
-        """Returns how many of the texts an engine computes at a time."""
+        """Returns how many of the texts an engine computes in one step."""
         info, num_tokens = self._engine.info, sum(len(text.token_ids) for text in self._texts)
-        return max(
-            1, min(info.max_num_seqs, info.max_num_batched_tokens * len(self._texts) // num_tokens)
-        )
+        most = info.max_num_batched_tokens * len(self._texts) // num_tokens
+        return max(1, min(info.max_num_seqs, most))
 
     async def _run_all(self, groups: list[range], places: asyncio.Semaphore) -> None:
         running = [asyncio.create_task(self._run(group, places)) for group in groups]
@@ -118,10 +122,10 @@ class VectorRun:
             self._counts = self._metrics.of_engine(number)
 
     async def _run(self, group: range, places: asyncio.Semaphore) -> None:
-        given_to = partial(self._note_engine, group)
+        note_engine = partial(self._note_engine, group)
         async with (
             places,
-            aclosing(self._engine.submit(self._engine_request(group), given_to)) as steps,
+            aclosing(self._engine.submit(self._engine_request(group), note_engine)) as steps,
         ):
             async for outputs in steps:
                 for output in outputs:
@@ -132,11 +136,11 @@ class VectorRun:
                         self._take(group[output.index], np.frombuffer(output.vector, "<f4"))
 
     def _take(self, place: int, vector: NDArray[np.float32]) -> None:
-        if not np.isfinite(
-            vector
-        ).all():  # JSON has no word for it, and an order by it would be none
+        # JSON has no word for such a number, and it cannot be sorted.
+        if not np.isfinite(vector).all():
             raise EngineFailed(
-                f"what the model makes of text {place} is not finite: its weights or precision are wrong"
+                f"the vector of text {place} is not finite: "
+                "the model's weights or precision are wrong"
             )
         self._vectors[place] = vector
 

@@ -130,7 +130,7 @@ FAULTS: dict[str, tuple[Json, str]] = {
             "type": "document",
             "source": {"type": "base64", "media_type": "application/pdf", "data": "aGk="},
         },
-        "source.data must be a PDF, which its 2 bytes are not",
+        "source.data must be a PDF, given 2 bytes of another format",
     ),
     "another source": (
         image(1, 1) | {"source": {"type": "text", "data": ""}},

@@ -20,7 +20,7 @@ from ouzel.prompts.media.document import Document
 from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.parts import DocumentPart, MediaPart
 from ouzel.prompts.media_readers.document_reader import DocumentReader
-from ouzel.prompts.media_readers.prepared_images import KeptPixels
+from ouzel.prompts.media_readers.prepared_images import PixelCache
 from tests.api.seeing import FILES
 from tests.prompts.media.files import PATH, plain
 from tests.prompts.media.papers import COLOURS, coloured, packed, paper, pdf, stream
@@ -170,14 +170,14 @@ def fine_tiles() -> bytes:
 
 
 NOISE = np.random.default_rng(1).integers(0, 256, 50_000, np.uint8).tobytes()
-BROKEN = "must be a PDF that is whole, given a file that is cut off or broken"
+BROKEN = "must be a PDF that is complete, given a file that is cut off or broken"
 HOSTILE: dict[str, tuple[bytes, str]] = {
-    "nothing": (b"", "must be a PDF, which its 0 bytes are not"),
-    "a picture": (plain(), "must be a PDF, which its "),
+    "nothing": (b"", "must be a PDF, given 0 bytes of another format"),
+    "a picture": (plain(), "must be a PDF, given "),
     "a header": (b"%PDF-1.7\n", BROKEN),
     "a beginning": (coloured(3)[:-300], BROKEN),
     "noise": (b"%PDF-1.7\n" + NOISE, BROKEN),
-    "encrypted": (encrypted(), "must be a PDF that needs no password, given one that is encrypted"),
+    "encrypted": (encrypted(), "must be a PDF without a password, given an encrypted file"),
     "no pages": (of_pages(b"<</Type/Pages/Count 0/Kids[]>>"), "must be a PDF "),
     "pages within themselves": (of_pages(b"<</Type/Pages/Count 2/Kids[2 0 R 2 0 R]>>"), BROKEN),
     "too many pages": (
@@ -185,7 +185,7 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
             b"<</Type/Pages/Count 100000/Kids[%s]>>" % (b"3 0 R " * 100_000),
             b"<</Type/Page/Parent 2 0 R>>",
         ),
-        "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images), of which each page is one",
+        "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images) and each page is one",
     ),
     "large pages": (
         coloured(1, (14_401, 72)),
@@ -250,14 +250,14 @@ async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_ti
 
     assert first is second
     assert str(raised.value) == (
-        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images), of which each page is one, given 3"
+        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images) and each page is one, given 3"
     )
 
 
 async def test_pages_that_are_kept_are_not_rendered_again(tmp_path: Path) -> None:
     part = DocumentPart(PATH, url_of(coloured(2, (72, 72))))
     async with loading() as documents:
-        reader = DocumentReader(loaded(tmp_path, FILES), documents, KeptPixels())
+        reader = DocumentReader(loaded(tmp_path, FILES), documents, PixelCache())
         [document] = await reader.load([part], num_pictures=0)
         [first] = await reader.prepare([document])
     # Its process has ended.

@@ -129,8 +129,8 @@ LONG = r"must have <= 4096 bytes \(max_media_bytes\), given \d+"
             r"redirects \(status 302\), which is not followed",
         ),
         (http(b"", "304 Not Modified"), "redirects"),
-        (http(b"secret"), r"must be a picture .*, which its 6 bytes are not"),
-        (http(b""), r"must be a picture .*, which its 0 bytes are not"),
+        (http(b"secret"), r"must be a picture .*, given 6 bytes of another format"),
+        (http(b""), r"must be a picture .*, given 0 bytes of another format"),
         (
             http(zlib.compress(PICTURE), headers="Content-Encoding: deflate\r\n"),
             "sent an encoded file",
@@ -146,7 +146,10 @@ LONG = r"must have <= 4096 bytes \(max_media_bytes\), given \d+"
         (b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nabc", BROKEN),
         (b"HTTP/1.1 200 OK\r\nX\r\n\r\nsecret", BROKEN),
         (b"HTTP/1.1 101 Switching Protocols\r\n\r\nsecret", BROKEN),
-        (b"HTTP/2.0 200 OK\r\n\r\nsecret", r"must be a picture .*, which its 6 bytes are not"),
+        (
+            b"HTTP/2.0 200 OK\r\n\r\nsecret",
+            r"must be a picture .*, given 6 bytes of another format",
+        ),
         (b"SSH-2.0-secret\r\n", BROKEN),
         (b"\0\1\2\3" * 100, BROKEN),
         (b"", BROKEN),

@@ -182,11 +182,11 @@ def test_paths_of_files(url: str, file_path: str) -> None:
 @pytest.mark.parametrize(
     ("url", "message"),
     [
-        ("ftp://a.org/x.png", "given one with the scheme 'ftp'"),
-        ("sftp://a.org/x.png", "given one with the scheme 'sftp'"),
-        ("gopher://127.0.0.1:6379/_x", "given one with the scheme 'gopher'"),
-        ("javascript:alert(1)", "given one with the scheme 'javascript'"),
-        ("blob:https://a.org/x", "given one with the scheme 'blob'"),
+        ("ftp://a.org/x.png", "given the scheme 'ftp'"),
+        ("sftp://a.org/x.png", "given the scheme 'sftp'"),
+        ("gopher://127.0.0.1:6379/_x", "given the scheme 'gopher'"),
+        ("javascript:alert(1)", "given the scheme 'javascript'"),
+        ("blob:https://a.org/x", "given the scheme 'blob'"),
         ("", "given an empty text"),
         (" \n", "given an empty text"),
         ("data:image/png;base64", "with a comma before its data"),

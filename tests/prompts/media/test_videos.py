@@ -168,7 +168,7 @@ def many_small_chunks() -> bytes:
 HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "nothing": (
         lambda: b"",
-        "must be a video (MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves), which its 0",
+        "must be a video (MP4, MOV, WebM or Matroska, or a GIF, WEBP or PNG that moves), given 0",
     ),
     "a text": (lambda: b"#EXTM3U\n#EXTINF:1\nhttp://127.0.0.1/a.ts\n", "must be a video (MP4"),
     "a playlist that says it is an MP4": (

@@ -12,7 +12,7 @@ import pytest
 from tokenizers import Tokenizer
 
 from ouzel.prompts.vision.base import Detail, ImageProcessor
-from ouzel.prompts.vision.normalisation import normalised
+from ouzel.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.checkpoints import FAMILIES, GOLDEN, golden, loaded
 from tests.prompts.vision.pictures import picture, sample_positions
 
@@ -37,7 +37,7 @@ def shortened(text: str, token: str) -> str:
 def test_the_pixels_are_the_references(family: dict[str, Any], processor: ImageProcessor) -> None:
     for case in family["cases"]:
         tiles = processor.tiles(picture(*case["size"]), case["detail"])
-        pixels = normalised(tiles, processor.normalisation)
+        pixels = normalise_tiles(tiles, processor.normalisation)
         assert list(pixels.shape) == case["shape"]
         samples = pixels.ravel()[sample_positions(pixels.size)]
         np.testing.assert_allclose(samples, case["samples"], rtol=0, atol=1e-6)

@@ -12,7 +12,7 @@ import pytest
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation
 from ouzel.prompts.vision.loader import load_image_processor
-from ouzel.prompts.vision.normalisation import normalised
+from ouzel.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.checkpoints import golden, loaded, write_files
 from tests.prompts.vision.pictures import picture
 
@@ -90,7 +90,7 @@ def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
     processor = loaded(tmp_path, files_of("llava", do_rescale=False, do_normalize=False))
     tiles = processor.tiles(picture(336, 336), "auto")
     assert np.array_equal(
-        normalised(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1)
+        normalise_tiles(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1)
     )
 
 
@@ -151,14 +151,22 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
             {"do_center_crop": False},
             "size must have a shortest_edge, with do_center_crop, or height and",
         ),
-        ("llava", {"size": {"height": 336, "width": 300}}, "crop_size must be the size, 336x300"),
+        (
+            "llava",
+            {"size": {"height": 336, "width": 300}},
+            "crop_size must equal the fixed size, 336x300",
+        ),
         (
             "llava",
             {"size": {"shortest_edge": 336, "longest_edge": 9}},
             "unknown field `longest_edge` - at `$.size`",
         ),
         ("llava", {"resample": 9}, "`int` <= 5 - at `$.resample`"),
-        ("llava", {"image_std": [1.0, 0.0, 1.0]}, "image_std must be numbers, and no deviation 0"),
+        (
+            "llava",
+            {"image_std": [1.0, 0.0, 1.0]},
+            "image_std must be numbers, and image_std without 0",
+        ),
         (
             "llava",
             {"image_mean": [float("nan"), 0.0, 1.0]},
@@ -168,9 +176,13 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
         (
             "qwen2_vl",
             {"patch_size": 16},
-            "patch_size must be 14, as the vision_config says, found 16",
+            "patch_size must be 14, the value in vision_config, found 16",
         ),
-        ("qwen2_vl", {"merge_size": 4}, "merge_size must be 2, as the vision_config says, found 4"),
+        (
+            "qwen2_vl",
+            {"merge_size": 4},
+            "merge_size must be 2, the value in vision_config, found 4",
+        ),
         ("qwen2_vl", {"max_pixels": 10**12}, "at `$.max_pixels`"),
         ("pixtral", {"size": {"height": 300}}, "size must have longest_edge, or height and width"),
         (

@@ -69,7 +69,7 @@ def test_other_families_have_none(tmp_path: Path) -> None:
         ),
         (
             {"patch_size": 14},
-            "video_preprocessor_config.json: patch_size must be 16, as the vision_config says",
+            "video_preprocessor_config.json: patch_size must be 16, the value in vision_config",
         ),
         ({"fps": 0}, "fps"),
     ],

@@ -1,8 +1,8 @@
-"""What transformers calls what a GGUF file calls otherwise: models, keys of the configuration, tensors.
+"""Translates GGUF's names of models, configuration keys and tensors into those of transformers.
 
-Names: the package gguf of llama.cpp, constants.py (MODEL_TENSORS, Keys) and tensor_mapping.py; what the numbers mean,
-and what is done to tensors when a file is written: llama.cpp, convert_hf_to_gguf.py and conversion/. An architecture
-is an entry of one of the tables that are joined here.
+Names are from llama.cpp's package gguf, constants.py (MODEL_TENSORS, Keys) and tensor_mapping.py.
+The meaning of numbers, and the changes to tensors, are from llama.cpp, convert_hf_to_gguf.py and
+conversion/. An architecture is an entry of one of the tables joined here.
 """
 
 from ouzel.errors import ModelLoadError
@@ -15,10 +15,12 @@ from ouzel.gguf.architectures.sparse import SPARSE
 ARCHITECTURES = DENSE | GEMMA | SPARSE | HYBRIDS
 
 
-def architecture_of(name: str, source: str) -> Architecture:
+def find_architecture(name: str, source: str) -> Architecture:
+    """Returns an architecture by its GGUF name. Raises ModelLoadError; `source` is the file."""
     known = ARCHITECTURES.get(name)
     if known is None:
         raise ModelLoadError(
-            f"{source}: general.architecture {name} is not supported; supported: {', '.join(sorted(ARCHITECTURES))}"
+            f"{source}: general.architecture {name} is not supported; "
+            f"supported: {', '.join(sorted(ARCHITECTURES))}"
         )
     return known

@@ -1,4 +1,4 @@
-"""Architectures with attention and feed-forward layers alone; llama may have experts, too."""
+"""Architectures with attention and feed-forward layers only; llama may have experts, too."""
 
 import math
 
@@ -9,8 +9,8 @@ from ouzel.gguf.architectures.kind import (
     QK_NORMS,
     Architecture,
     Experts,
-    biases,
-    permuted_heads,
+    permute_heads,
+    read_biases,
 )
 from ouzel.gguf.facts import Facts
 
@@ -24,11 +24,13 @@ def _llama(facts: Facts) -> JsonObject:
             "num_experts_per_tok": facts.integer("expert_used_count"),
             "sliding_window": window or None,
         }
-    return biases(facts) | ({"model_type": "mistral", "sliding_window": window} if window else {})
+    return read_biases(facts) | (
+        {"model_type": "mistral", "sliding_window": window} if window else {}
+    )
 
 
 def _mistral3(facts: Facts) -> JsonObject:
-    """Mistral Small 3.1 has this name, too: its queries do not grow with their position."""
+    """Mistral Small 3.1 has the same name, but its queries are not scaled by position."""
     if not facts.has("attention.temperature_scale"):
         return {"model_type": "mistral", "sliding_window": None}
     if (kind := facts.text("rope.scaling.type")) != "yarn":
@@ -54,7 +56,7 @@ def _mistral3(facts: Facts) -> JsonObject:
 
 
 def _qwen(facts: Facts) -> JsonObject:
-    facts.integer("attention.sliding_window", 0)  # written for models that do not use it, too
+    facts.integer("attention.sliding_window", 0)  # models that do not use it have it, too
     return {
         "attention_bias": facts.has_tensor("blk.0.attn_output.bias"),
         "use_sliding_window": False,
@@ -62,7 +64,9 @@ def _qwen(facts: Facts) -> JsonObject:
 
 
 def _qwen3vl(facts: Facts) -> JsonObject:
-    """The language model alone; a text's three positions are equal, and pictures would be added to its layers."""
+    """Reads the language model only. A text's three positions are equal, and the picture features
+    that are added to layers are not needed.
+    """
     if facts.has("rope.dimension_sections"):
         facts.integers("rope.dimension_sections", 4)
     facts.integer("n_deepstack_layers", 0)
@@ -77,8 +81,8 @@ def _phi3(facts: Facts) -> JsonObject:
     return {"sliding_window": window or None, "original_max_position_embeddings": original}
 
 
-def granite_config(facts: Facts) -> JsonObject:
-    return biases(facts) | {
+def read_granite(facts: Facts) -> JsonObject:
+    return read_biases(facts) | {
         "attention_multiplier": facts.number("attention.scale", 1.0),
         "embedding_multiplier": facts.number("embedding_scale", 1.0),
         "residual_multiplier": facts.number("residual_scale", 1.0),
@@ -87,12 +91,14 @@ def granite_config(facts: Facts) -> JsonObject:
 
 
 def _minicpm(facts: Facts) -> JsonObject:
-    """Older files have no factors: llama.cpp has those of the first models in its code."""
+    """Reads the factors. Older files lack them; llama.cpp has the factors of the first models in
+    its code.
+    """
     root, hidden_size = math.sqrt(facts.num_blocks), facts.integer("embedding_length")
     logit_scale = facts.number("logit_scale", hidden_size / 256)
     if not logit_scale:
         raise ModelLoadError(f"{facts.source}: minicpm.logit_scale must not be 0")
-    return biases(facts) | {
+    return read_biases(facts) | {
         "scale_emb": facts.number("embedding_scale", 12.0),
         "scale_depth": facts.number("residual_scale", 1.4 / root) * root,
         "dim_model_base": hidden_size / logit_scale,
@@ -100,7 +106,7 @@ def _minicpm(facts: Facts) -> JsonObject:
 
 
 def _windows(facts: Facts) -> JsonObject:
-    """Reads which layers have a window, of files that say so for each."""
+    """Reads which layers have a window, from a file with a flag for each layer."""
     num_layers = facts.num_blocks
     slides = facts.flags("attention.sliding_window_pattern", num_layers)
     return {
@@ -110,7 +116,9 @@ def _windows(facts: Facts) -> JsonObject:
 
 
 def _olmo2(facts: Facts) -> JsonObject:
-    """OLMo 3 has this name, too, with windows; only layers without one have the longer context's positions."""
+    """OLMo 3 has the same name, but windows. Only its layers without a window have the extended
+    context.
+    """
     bias: JsonObject = {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")}
     if not facts.has("attention.sliding_window"):
         return bias
@@ -123,7 +131,7 @@ def _exaone4(facts: Facts) -> JsonObject:
 
 
 def _seed_oss(facts: Facts) -> JsonObject:
-    return biases(facts) | {"attention_out_bias": facts.has_tensor("blk.0.attn_output.bias")}
+    return read_biases(facts) | {"attention_out_bias": facts.has_tensor("blk.0.attn_output.bias")}
 
 
 def _ernie4_5(facts: Facts) -> JsonObject:
@@ -131,7 +139,7 @@ def _ernie4_5(facts: Facts) -> JsonObject:
 
 
 def _epsilon(facts: Facts) -> float:
-    """Reads that of norms that subtract the mean; some files have the other one, too."""
+    """Reads the epsilon of norms that subtract the mean; some files have the RMS epsilon, too."""
     facts.number("attention.layer_norm_rms_epsilon", 0.0)
     return facts.number("attention.layer_norm_epsilon")
 
@@ -148,16 +156,16 @@ def _starcoder2(facts: Facts) -> JsonObject:
 
 def _nemotron(facts: Facts) -> JsonObject:
     epsilon = _epsilon(facts)
-    return biases(facts) | {"norm_eps": epsilon, "rms_norm_eps": epsilon}
+    return read_biases(facts) | {"norm_eps": epsilon, "rms_norm_eps": epsilon}
 
 
 def _jais2(facts: Facts) -> JsonObject:
     epsilon = _epsilon(facts)
-    return biases(facts) | {"layer_norm_eps": epsilon, "rms_norm_eps": epsilon}
+    return read_biases(facts) | {"layer_norm_eps": epsilon, "rms_norm_eps": epsilon}
 
 
 def _stablelm(facts: Facts) -> JsonObject:
-    """The key for parallel layers is written as it is in config.json; llama.cpp goes by the tensors."""
+    """Whether layers are parallel is read from the tensors, as in llama.cpp, not from the key."""
     epsilon = _epsilon(facts)
     facts.flag("use_parallel_residual", True)
     return {
@@ -170,7 +178,7 @@ def _stablelm(facts: Facts) -> JsonObject:
 
 
 def _cohere2(facts: Facts) -> JsonObject:
-    """Every fourth layer has no window, and positions are turned in the others."""
+    """Every fourth layer has no window; the others have rotary positions."""
     epsilon = _epsilon(facts)
     return {
         "layer_norm_eps": epsilon,
@@ -197,13 +205,13 @@ DENSE = {
         config=_llama,
         layer=LAYER | {"ffn_gate_inp": "block_sparse_moe.gate"},
         experts=Experts(prefix="block_sparse_moe.experts.", gate="w1", up="w3", down="w2"),
-        changes=permuted_heads,
+        changes=permute_heads,
     ),
-    "mistral3": Architecture(model_type="ministral3", config=_mistral3, changes=permuted_heads),
-    "arcee": Architecture(model_type="arcee", config=biases, changes=permuted_heads),
-    "smollm3": Architecture(model_type="smollm3", changes=permuted_heads),
-    "granite": Architecture(model_type="granite", config=granite_config, changes=permuted_heads),
-    "minicpm": Architecture(model_type="minicpm", config=_minicpm, changes=permuted_heads),
+    "mistral3": Architecture(model_type="ministral3", config=_mistral3, changes=permute_heads),
+    "arcee": Architecture(model_type="arcee", config=read_biases, changes=permute_heads),
+    "smollm3": Architecture(model_type="smollm3", changes=permute_heads),
+    "granite": Architecture(model_type="granite", config=read_granite, changes=permute_heads),
+    "minicpm": Architecture(model_type="minicpm", config=_minicpm, changes=permute_heads),
     "qwen2": Architecture(model_type="qwen2", config=_qwen),
     "qwen3": Architecture(model_type="qwen3", config=_qwen, layer=LAYER | QK_NORMS),
     "qwen3vl": Architecture(model_type="qwen3_vl_text", config=_qwen3vl, layer=LAYER | QK_NORMS),
@@ -224,7 +232,7 @@ DENSE = {
     "ernie4_5": Architecture(model_type="ernie4_5", config=_ernie4_5),
     "hunyuan-dense": Architecture(
         model_type="hunyuan_v1_dense",
-        config=biases,
+        config=read_biases,
         layer=LAYER
         | {"attn_q_norm": "self_attn.query_layernorm", "attn_k_norm": "self_attn.key_layernorm"},
     ),

@@ -1,4 +1,4 @@
-"""Gemma 3 and 4."""
+"""The architectures of Gemma 3 and 4."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
@@ -9,7 +9,9 @@ _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
 def _gemma3(facts: Facts) -> JsonObject:
-    """The scale of the attention is not in the file: llama.cpp has it by the size, of which one is another."""
+    """The scale of the attention is not in the file. As in llama.cpp, the size decides: the 27B
+    model differs.
+    """
     head_dim = facts.integer("attention.key_length")
     is_27b = facts.num_blocks == 62
     per_head = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
@@ -24,23 +26,25 @@ def _gemma3(facts: Facts) -> JsonObject:
 
 
 def _gemma4(facts: Facts) -> JsonObject:
-    """Of keys and rotary positions, those without `_swa` are of layers without a window."""
+    """Keys and rotary settings without `_swa` belong to layers without a window."""
     num_layers = facts.num_blocks
     slides = facts.flags("attention.sliding_window_pattern", num_layers)
     num_kv_heads = facts.integers("attention.head_count_kv", num_layers)
-    head_dim, full_head_dim = (
-        facts.integer("attention.key_length_swa"),
-        facts.integer("attention.key_length"),
-    )
+    head_dim = facts.integer("attention.key_length_swa")
+    full_head_dim = facts.integer("attention.key_length")
     for key, keys in {"value_length_swa": head_dim, "value_length": full_head_dim}.items():
         if (values := facts.integer(f"attention.{key}", keys)) != keys:
             raise ModelLoadError(
-                f"{facts.source}: attention.{key} must be {keys}, as of keys, found {values}"
+                f"{facts.source}: attention.{key} must be {keys}, the length of keys, "
+                f"found {values}"
             )
     full = [layer for layer in range(num_layers) if not slides[layer]]
     inner_sizes = facts.integers("feed_forward_length", num_layers)
     num_shared = facts.integer("attention.shared_kv_layers")
-    own_size = facts.integer("embedding_length_per_layer_input", 0)
+    layer_size = facts.integer("embedding_length_per_layer_input", 0)
+    layer_vocab_size = 1
+    if layer_size:
+        layer_vocab_size = facts.tensor_shape("per_layer_token_embd.weight")[0]
     return {
         "layer_types": [_SLIDING if slide else _FULL for slide in slides],
         "sliding_window": facts.integer("attention.sliding_window"),
@@ -57,10 +61,8 @@ def _gemma4(facts: Facts) -> JsonObject:
         "intermediate_size": _inner_size(facts, inner_sizes, num_shared),
         "use_double_wide_mlp": len(set(inner_sizes)) > 1,
         "num_kv_shared_layers": num_shared,
-        "hidden_size_per_layer_input": own_size,
-        "vocab_size_per_layer_input": facts.tensor_shape("per_layer_token_embd.weight")[0]
-        if own_size
-        else 1,
+        "hidden_size_per_layer_input": layer_size,
+        "vocab_size_per_layer_input": layer_vocab_size,
         "rope_parameters": _ropes(facts, head_dim, full_head_dim),
         "rope_scaling": None,
         "partial_rotary_factor": None,
@@ -69,28 +71,28 @@ def _gemma4(facts: Facts) -> JsonObject:
 
 
 def _inner_size(facts: Facts, sizes: list[int], num_shared: int) -> int:
-    """Layers that share the keys and values of others may have twice as many rows."""
+    """Layers that share keys and values of other layers may have twice the inner size."""
     size, num_own = sizes[0], len(sizes) - num_shared
     if sizes not in ([size] * len(sizes), [size] * num_own + [2 * size] * num_shared):
         raise ModelLoadError(
             f"{facts.source}: feed_forward_length must be one number, or twice of it in the last "
-            f"{num_shared} layers, found {sorted(set(sizes))}"
+            f"{facts.source}: feed_forward_length must be one number, or twice the number in "
+            f"the last {num_shared} layers, found {sorted(set(sizes))}"
         )
     return size
 
 
 def _ropes(facts: Facts, head_dim: int, full_head_dim: int) -> JsonObject:
-    """Pairs that are not turned have a divisor of 1e30, those that are have 1."""
+    """Reads the rotary settings. Pairs that are not rotated have the divisor 1e30, the others 1."""
     divisors = facts.floats("rope_freqs.weight")
     turned = [divisor for divisor in divisors if divisor < 1e29]
     if len(divisors) != full_head_dim // 2 or divisors[: len(turned)] != [1.0] * len(turned):
         raise ModelLoadError(
-            f"{facts.source}: rope_freqs.weight must be ones, then 1e30, {full_head_dim // 2} in all"
+            f"{facts.source}: rope_freqs.weight must be {full_head_dim // 2} numbers: "
+            "first ones, then 1e30"
         )
-    for key, size in {
-        "rope.dimension_count": full_head_dim,
-        "rope.dimension_count_swa": head_dim,
-    }.items():
+    sizes = {"rope.dimension_count": full_head_dim, "rope.dimension_count_swa": head_dim}
+    for key, size in sizes.items():
         if (count := facts.integer(key, size)) != size:
             raise ModelLoadError(
                 f"{facts.source}: {key} must be {size}, the size of a head, found {count}"

@@ -1,4 +1,4 @@
-"""Architectures with states: short convolutions, gated delta nets, Mamba-2."""
+"""Architectures with recurrent states: short convolutions, gated delta nets, Mamba-2."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,23 +12,23 @@ from ouzel.gguf.architectures.kind import (
     Change,
     Experts,
     Split,
-    experts_config,
-    permuted_heads,
+    permute_heads,
+    read_experts,
 )
 from ouzel.gguf.architectures.sparse import (
     GRANITE_JOINS,
     GRANITE_LAYER,
     SHARED_EXPERT,
-    granitemoe_config,
+    read_granitemoe,
 )
 from ouzel.gguf.facts import Facts
 
-_MAX_INNER_SIZE = 2**18  # several times what any published model has
-_SIGMOID = 2  # the number that GGUF has for it
+_MAX_INNER_SIZE = 2**18  # several times as many as in any published model
+_SIGMOID = 2  # GGUF's number for a sigmoid as gating function
 
 
 def _lfm2(facts: Facts) -> JsonObject:
-    """Layers without heads for keys are convolutions."""
+    """Layers without key heads are convolutions."""
     num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
     return {
         "num_key_value_heads": max(num_kv_heads, default=0),
@@ -44,12 +44,13 @@ def _lfm2(facts: Facts) -> JsonObject:
 def _lfm2moe(facts: Facts) -> JsonObject:
     if (kind := facts.integer("expert_gating_func", _SIGMOID)) != _SIGMOID:
         raise ModelLoadError(
-            f"{facts.source}: lfm2moe.expert_gating_func must be {_SIGMOID}, a sigmoid, found {kind}"
+            f"{facts.source}: lfm2moe.expert_gating_func must be {_SIGMOID}, a sigmoid, "
+            f"found {kind}"
         )
     num_dense = facts.integer("leading_dense_block_count")
     return (
         _lfm2(facts)
-        | experts_config(facts)
+        | read_experts(facts)
         | {
             "num_dense_layers": num_dense,
             "use_expert_bias": facts.has_tensor(f"blk.{num_dense}.exp_probs_b.bias"),
@@ -60,7 +61,9 @@ def _lfm2moe(facts: Facts) -> JsonObject:
 
 
 def _qwen35(facts: Facts) -> JsonObject:
-    """What would be positions in pictures is not read: in a text all three are equal."""
+    """Reads the text model. The sections for positions in pictures are ignored, because a text's
+    three positions are equal.
+    """
     if facts.has("rope.dimension_sections"):
         facts.integers("rope.dimension_sections", 4)
     num_layers = facts.num_layers
@@ -82,36 +85,36 @@ def _qwen35(facts: Facts) -> JsonObject:
 
 
 def _qwen35moe(facts: Facts) -> JsonObject:
-    facts.integer("feed_forward_length", 0)  # of layers without experts, of which there are none
+    # the size of layers without experts; this architecture has no such layers
+    facts.integer("feed_forward_length", 0)
     shared = {"shared_expert_intermediate_size": facts.integer("expert_shared_feed_forward_length")}
-    return _qwen35(facts) | experts_config(facts) | shared | {"intermediate_size": 1}
+    return _qwen35(facts) | read_experts(facts) | shared | {"intermediate_size": 1}
 
 
 def _delta_heads(facts: Facts) -> tuple[int, int, int, int]:
-    num_key_heads, num_value_heads = (
-        facts.integer("ssm.group_count"),
-        facts.integer("ssm.time_step_rank"),
-    )
+    num_key_heads = facts.integer("ssm.group_count")
+    num_value_heads = facts.integer("ssm.time_step_rank")
     if num_key_heads < 1 or num_value_heads < 1 or num_value_heads % num_key_heads:
         raise ModelLoadError(
-            f"{facts.source}: ssm.time_step_rank, the heads of values, must be a multiple of ssm.group_count "
-            f"{num_key_heads}, the heads of keys, found {num_value_heads}"
+            f"{facts.source}: ssm.time_step_rank, the number of value heads, must be a multiple "
+            f"of ssm.group_count {num_key_heads}, the number of key heads, found {num_value_heads}"
         )
     inner_size, key_dim = facts.integer("ssm.inner_size"), facts.integer("ssm.state_size")
-    if (
-        not num_value_heads <= inner_size <= _MAX_INNER_SIZE
-        or not 0 < num_key_heads * key_dim <= _MAX_INNER_SIZE
-    ):
+    is_valid = num_value_heads <= inner_size <= _MAX_INNER_SIZE
+    if not is_valid or not 0 < num_key_heads * key_dim <= _MAX_INNER_SIZE:
         raise ModelLoadError(
-            f"{facts.source}: ssm.inner_size and ssm.state_size must give heads of <= {_MAX_INNER_SIZE} dimensions in "
-            f"all, found {inner_size} and {key_dim}"
+            f"{facts.source}: ssm.inner_size and ssm.state_size must give heads of "
+            f"<= {_MAX_INNER_SIZE} dimensions in total, found {inner_size} and {key_dim}"
         )
     return num_key_heads, num_value_heads, key_dim, inner_size // num_value_heads
 
 
 def _delta_changes(facts: Facts) -> Mapping[str, Change]:
-    """Value heads are stored the first of each key head, then the second of each; transformers has those of the first
-    key head, then those of the second."""
+    """Returns the changes that reorder the value heads.
+
+    The file has the first value head of each key head, then the second of each, and so on.
+    transformers has all value heads of the first key head, then all of the second, and so on.
+    """
     num_key_heads, num_value_heads, key_dim, value_dim = _delta_heads(facts)
     ratio = num_value_heads // num_key_heads
     heads = tuple(
@@ -140,12 +143,14 @@ def _qwen3next_splits(facts: Facts) -> Mapping[str, Split]:
 
 
 def _granitehybrid(facts: Facts) -> JsonObject:
-    """Layers without heads for keys are Mamba-2. Positions are not turned, unless the file says so."""
+    """Layers without key heads are Mamba-2. There are no rotary positions unless the file says
+    so.
+    """
     num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
     turns = facts.flag("rope.scaling.finetuned", False)
     num_heads, inner_size = facts.integer("ssm.time_step_rank"), facts.integer("ssm.inner_size")
     hidden_size = max(facts.integer("embedding_length"), 1)
-    return granitemoe_config(facts) | {
+    return read_granitemoe(facts) | {
         "num_key_value_heads": max(num_kv_heads, default=0),
         "layer_types": ["attention" if count else "mamba" for count in num_kv_heads],
         "position_embedding_type": "rope" if turns else "nope",
@@ -156,17 +161,17 @@ def _granitehybrid(facts: Facts) -> JsonObject:
         "mamba_n_heads": num_heads,
         "mamba_expand": inner_size // hidden_size,
         "mamba_d_head": inner_size // max(num_heads, 1),
-        "mamba_conv_bias": any(
-            facts.has_tensor(f"blk.{i}.ssm_conv1d.bias") for i in range(len(num_kv_heads))
-        ),
-        "mamba_proj_bias": any(
-            facts.has_tensor(f"blk.{i}.ssm_in.bias") for i in range(len(num_kv_heads))
-        ),
+        "mamba_conv_bias": _has_bias(facts, "ssm_conv1d"),
+        "mamba_proj_bias": _has_bias(facts, "ssm_in"),
     }
 
 
+def _has_bias(facts: Facts, part: str) -> bool:
+    return any(facts.has_tensor(f"blk.{layer}.{part}.bias") for layer in range(facts.num_blocks))
+
+
 def _granitehybrid_changes(facts: Facts) -> Mapping[str, Change]:
-    return {**permuted_heads(facts), "ssm_a": Change(is_rate=True, is_flat=True)} | {
+    return {**permute_heads(facts), "ssm_a": Change(is_rate=True, is_flat=True)} | {
         part: Change(is_flat=True) for part in ("ssm_d", "ssm_norm")
     }
 
@@ -238,7 +243,8 @@ HYBRIDS = {
     ),
     "qwen35": _QWEN35,
     "qwen35moe": _QWEN35_MOE,
-    # With its projections parted, and experts in all layers, Qwen3-Next is Qwen3.5 MoE; value heads are in their order.
+    # Qwen3-Next is Qwen3.5 MoE with split projections and experts in all layers; its value heads
+    # are not reordered.
     "qwen3next": replace(
         _QWEN35_MOE, splits=_qwen3next_splits, changes=lambda facts: {"ssm_a": Change(is_rate=True)}
     ),

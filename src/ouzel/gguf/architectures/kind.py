@@ -1,4 +1,4 @@
-"""What an architecture of GGUF says of its model's configuration and tensors."""
+"""The description of a GGUF architecture: how its configuration and tensors map to transformers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -7,7 +7,7 @@ from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.facts import Facts
 
-# Parts of layers, `blk.<number>.<this>.weight`: `model.layers.<number>.<that>.weight`.
+# `blk.<number>.<key>.weight` in GGUF -> `model.layers.<number>.<value>.weight` in transformers.
 LAYER = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -20,13 +20,17 @@ LAYER = {
     "ffn_down": "mlp.down_proj",
 }
 QK_NORMS = {"attn_q_norm": "self_attn.q_norm", "attn_k_norm": "self_attn.k_norm"}
-MAX_HEAD_SIZE = 2**13  # several times what any published model has
+MAX_HEAD_SIZE = 2**13  # several times as many as in any published model
 
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """The matrices of all experts are one tensor each, `ffn_gate_exps`; transformers has one for each expert,
-    `experts.<number>.gate_proj`, or, where those of gate and up are alternating rows of one, two for all experts."""
+    """The names of the experts' matrices.
+
+    GGUF has one tensor for all experts, such as `ffn_gate_exps`. transformers has one matrix per
+    expert, `experts.<number>.gate_proj`. With `are_alternating`, transformers has two tensors for
+    all experts, one of which has rows of gate and up in turn.
+    """
 
     prefix: str = "mlp.experts."
     gate: str = "gate_proj"
@@ -35,40 +39,46 @@ class Experts:
     are_alternating: bool = False
 
     def name(self, part: str) -> str | None:
-        """Returns transformers' name for a part of a layer; None where it is no matrix of experts."""
-        return {"ffn_gate_exps": self.gate, "ffn_up_exps": self.up, "ffn_down_exps": self.down}.get(
-            part
-        )
+        """Returns transformers' name for a part of a layer; None if the part is not of experts."""
+        names = {"ffn_gate_exps": self.gate, "ffn_up_exps": self.up, "ffn_down_exps": self.down}
+        return names.get(part)
 
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """A part is the upper of two that transformers has in one matrix; of [heads, ., .], of each head."""
+    """Two parts of a layer that are one matrix in transformers; for a tensor [heads, ., .], in each
+    head.
 
-    below: str
-    name: str
-    is_transposed: bool = False  # the upper part of each head
-    is_flat: bool = False  # the rows of all heads are those of one matrix
+    The description belongs to the upper part.
+    """
+
+    below: str  # the lower part
+    name: str  # transformers' name
+    is_transposed: bool = False  # the upper part of each head is transposed
+    is_flat: bool = False  # transformers has the rows of all heads in one matrix
 
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """Of each so many rows of a part the first are of one matrix in transformers, the others of a second."""
+    """A part of a layer that is two matrices in transformers.
+
+    Of each 2 * `size` rows, the first half belongs to `first`, the other half to `second`.
+    """
 
     first: str
     second: str
-    size: int  # of either
+    size: int  # rows
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a tensor that is stored otherwise becomes the one that transformers has."""
+    """How a stored tensor differs from the tensor of transformers."""
 
-    # of each so many rows, or elements of a vector; None: as they come
+    # new order of each group of so many rows, or elements of a vector; None: unchanged
     row_order: tuple[int, ...] | None = None
-    column_blocks: tuple[int, ...] | None = None  # the order of so many equal blocks of columns
-    is_rate: bool = False  # it is -exp() of what transformers has
-    is_flat: bool = False  # it is a vector in transformers
+    column_blocks: tuple[int, ...] | None = None  # new order of equal blocks of columns
+    is_rate: bool = False  # the file has -exp() of the values in transformers
+    is_flat: bool = False  # a vector in transformers
 
 
 AS_STORED = Change()
@@ -88,29 +98,29 @@ def _unchanged(_: Facts) -> Mapping[str, Change]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
+    """How one GGUF architecture maps to a model of transformers."""
+
     model_type: str
-    # what is there besides, or instead of, what all have
+    # configuration keys that other architectures lack, or that replace the common ones
     config: Callable[[Facts], JsonObject] = _nothing
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
-    outer: Mapping[str, str] = field(
-        default_factory=dict
-    )  # tensors outside of layers with names of their own
+    outer: Mapping[str, str] = field(default_factory=dict)  # names of tensors outside layers
     experts: Experts | None = None
-    bare: Mapping[str, str] = field(
-        default_factory=dict
-    )  # parts of layers that have no `.weight` in transformers
+    # parts of layers whose names in transformers have no `.weight`
+    bare: Mapping[str, str] = field(default_factory=dict)
     joins: Mapping[str, Join] = field(default_factory=dict)  # by the upper part
     splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # by part of a layer
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # by part of a layer
-    yarn: Mapping[str, object] = field(
-        default_factory=dict
-    )  # of its rotary positions, what no file says
-    # all others are stored with the 1 that the model adds; None: none
+    # settings of YaRN that files do not have
+    yarn: Mapping[str, object] = field(default_factory=dict)
+    # Norms without the 1 that the model adds; all other norms are stored with it. None: no norm is.
     unshifted_norms: frozenset[str] | None = None
 
 
-def permuted_heads(facts: Facts) -> Mapping[str, Change]:
-    """Rows of a head are stored as pairs that are turned together; transformers has two halves of those pairs."""
+def permute_heads(facts: Facts) -> Mapping[str, Change]:
+    """Returns the changes of queries and keys: files have rotary pairs side by side, transformers
+    has two halves.
+    """
     usual = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
     size = facts.integer("attention.key_length", usual)
     if not 0 < size <= MAX_HEAD_SIZE:
@@ -121,14 +131,14 @@ def permuted_heads(facts: Facts) -> Mapping[str, Change]:
     return {"attn_q": order, "attn_k": order}
 
 
-def biases(facts: Facts) -> JsonObject:
+def read_biases(facts: Facts) -> JsonObject:
     return {
         "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
         "mlp_bias": facts.has_tensor("blk.0.ffn_up.bias"),
     }
 
 
-def experts_config(facts: Facts) -> JsonObject:
+def read_experts(facts: Facts) -> JsonObject:
     return {
         "num_experts": facts.integer("expert_count"),
         "num_experts_per_tok": facts.integer("expert_used_count"),

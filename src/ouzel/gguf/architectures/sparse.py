@@ -1,17 +1,17 @@
-"""Architectures with experts, with latent attention, or both."""
+"""Architectures with experts, with latent attention, or with both."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures.dense import granite_config
+from ouzel.gguf.architectures.dense import read_granite
 from ouzel.gguf.architectures.kind import (
     LAYER,
     QK_NORMS,
     Architecture,
     Experts,
     Join,
-    biases,
-    experts_config,
-    permuted_heads,
+    permute_heads,
+    read_biases,
+    read_experts,
 )
 from ouzel.gguf.facts import Facts
 
@@ -31,7 +31,7 @@ GRANITE_JOINS = {
     "ffn_gate_shexp": Join("ffn_up_shexp", "shared_mlp.input_linear"),
     "ffn_gate_exps": Join("ffn_up_exps", "block_sparse_moe.input_linear"),
 }
-_SOFTMAX, _SIGMOID = 1, 2  # the numbers that GGUF has for them
+_SOFTMAX, _SIGMOID = 1, 2  # GGUF's numbers for gating functions
 
 
 def _qwen2moe(facts: Facts) -> JsonObject:
@@ -41,16 +41,16 @@ def _qwen2moe(facts: Facts) -> JsonObject:
         "decoder_sparse_step": 1,
     }
     bias = {"qkv_bias": facts.has_tensor("blk.0.attn_q.bias"), "use_sliding_window": False}
-    return experts_config(facts) | shared | sparse | bias
+    return read_experts(facts) | shared | sparse | bias
 
 
 def _qwen3moe(facts: Facts) -> JsonObject:
-    facts.integer("attention.sliding_window", 0)  # written for models that do not use it, too
+    facts.integer("attention.sliding_window", 0)  # models that do not use it have it, too
     bias = {
         "attention_bias": facts.has_tensor("blk.0.attn_output.bias"),
         "use_sliding_window": False,
     }
-    return experts_config(facts) | bias | {"norm_topk_prob": True, "decoder_sparse_step": 1}
+    return read_experts(facts) | bias | {"norm_topk_prob": True, "decoder_sparse_step": 1}
 
 
 def _olmoe(facts: Facts) -> JsonObject:
@@ -65,8 +65,8 @@ def _olmoe(facts: Facts) -> JsonObject:
 
 
 def _gpt_oss(facts: Facts) -> JsonObject:
-    facts.integer("feed_forward_length", 0)  # the same number again
-    experts = experts_config(facts)
+    facts.integer("feed_forward_length", 0)  # repeats the size of experts
+    experts = read_experts(facts)
     inner = experts.pop("moe_intermediate_size")
     return experts | {
         "num_local_experts": experts["num_experts"],
@@ -76,8 +76,8 @@ def _gpt_oss(facts: Facts) -> JsonObject:
     }
 
 
-def granitemoe_config(facts: Facts) -> JsonObject:
-    return granite_config(facts) | {
+def read_granitemoe(facts: Facts) -> JsonObject:
+    return read_granite(facts) | {
         "num_local_experts": facts.integer("expert_count"),
         "num_experts_per_tok": facts.integer("expert_used_count", 0),
         "shared_intermediate_size": facts.integer("expert_shared_feed_forward_length", 0),
@@ -85,14 +85,13 @@ def granitemoe_config(facts: Facts) -> JsonObject:
 
 
 def _ernie4_5_moe(facts: Facts) -> JsonObject:
-    """The last layers have experts, as llama.cpp has it; which of them a file names as every how manieth."""
-    inner, shared = (
-        facts.integer("expert_feed_forward_length"),
-        facts.integer("expert_shared_count", 0),
-    )
-    facts.integer(
-        "expert_shared_feed_forward_length", 0
-    )  # less than what the shared experts' tensors have
+    """The last layers have experts, as in llama.cpp; the file gives the interval between such
+    layers.
+    """
+    inner = facts.integer("expert_feed_forward_length")
+    shared = facts.integer("expert_shared_count", 0)
+    # less than the size in the shared experts' tensors, so it is not used
+    facts.integer("expert_shared_feed_forward_length", 0)
     return {
         "moe_num_experts": facts.integer("expert_count"),
         "moe_k": facts.integer("expert_used_count"),
@@ -105,13 +104,15 @@ def _ernie4_5_moe(facts: Facts) -> JsonObject:
 
 
 def _deepseek2(facts: Facts) -> JsonObject:
-    """Files of GLM-4.7-Flash have this name, too. Experts by a sigmoid have corrections, those by a softmax none."""
+    """GLM-4.7-Flash has the same name. Experts chosen by a sigmoid have corrections, by a softmax
+    not.
+    """
     first = facts.integer("leading_dense_block_count", 0)
     has_corrections = facts.has_tensor(f"blk.{first}.exp_probs_b.bias")
     kind = facts.integer("expert_gating_func", _SIGMOID if has_corrections else _SOFTMAX)
     if kind != (_SIGMOID if has_corrections else _SOFTMAX):
         raise ModelLoadError(
-            f"{facts.source}: deepseek2.expert_gating_func {kind} does not go with its tensors"
+            f"{facts.source}: deepseek2.expert_gating_func {kind} contradicts its tensors"
         )
     num_heads, rotary = facts.integer("attention.head_count"), facts.integer("rope.dimension_count")
     if not facts.has("attention.key_length_mla"):
@@ -119,8 +120,9 @@ def _deepseek2(facts: Facts) -> JsonObject:
             f"{facts.source}: deepseek2 without attention.key_length_mla is not supported"
         )
     for key in ("attention.key_length", "attention.value_length", "attention.head_count_kv"):
-        facts.integer(key, 0)  # of the latent rows
+        facts.integer(key, 0)  # lengths of the latent rows, which are not needed
     num_groups = facts.integer("expert_group_count", 1)
+    topk_method = "group_limited_greedy" if num_groups > 1 else "greedy"
     return {
         "model_type": "deepseek_v3" if has_corrections else "deepseek_v2",
         "num_key_value_heads": num_heads,
@@ -138,11 +140,7 @@ def _deepseek2(facts: Facts) -> JsonObject:
         "moe_intermediate_size": facts.integer("expert_feed_forward_length"),
         "n_group": num_groups,
         "topk_group": facts.integer("expert_group_used_count", 1),
-        "topk_method": "noaux_tc"
-        if has_corrections
-        else "group_limited_greedy"
-        if num_groups > 1
-        else "greedy",
+        "topk_method": "noaux_tc" if has_corrections else topk_method,
         "norm_topk_prob": facts.flag("expert_weights_norm", False),
         "routed_scaling_factor": facts.number("expert_weights_scale", 1.0),
         "attention_bias": facts.has_tensor("blk.0.attn_kv_a_mqa.bias"),
@@ -152,7 +150,9 @@ def _deepseek2(facts: Facts) -> JsonObject:
 
 
 def _latent_yarn(facts: Facts) -> JsonObject:
-    """The factor's logarithm is stored times a tenth. Of the two of transformers the other one is taken for equal."""
+    """The file has the factor's logarithm times 0.1; both scales of transformers are set to this
+    value.
+    """
     if facts.text("rope.scaling.type", "none") != "yarn":
         return {}
     weight = facts.number("rope.scaling.yarn_log_multiplier", 0.0) / 0.1
@@ -172,10 +172,12 @@ def _latent_yarn(facts: Facts) -> JsonObject:
 
 
 def _minicpm3(facts: Facts) -> JsonObject:
-    """Latent attention, but no experts. llama.cpp has the factors in its code, those of the one published model."""
+    """Latent attention without experts. As in llama.cpp, the factors of the only published model
+    are constants.
+    """
     num_heads, rotary = facts.integer("attention.head_count"), facts.integer("rope.dimension_count")
     plain = facts.integer("attention.key_length") - rotary
-    return biases(facts) | {
+    return read_biases(facts) | {
         "attention_bias": facts.has_tensor("blk.0.attn_kv_a_mqa.bias"),
         "head_dim": rotary,
         "partial_rotary_factor": 1.0,
@@ -232,11 +234,11 @@ SPARSE = {
     ),
     "granitemoe": Architecture(
         model_type="granitemoeshared",
-        config=granitemoe_config,
+        config=read_granitemoe,
         layer=GRANITE_LAYER,
         bare={"ffn_down_exps.weight": "block_sparse_moe.output_linear.weight"},
         joins=GRANITE_JOINS,
-        changes=permuted_heads,
+        changes=permute_heads,
     ),
     "ernie4_5-moe": Architecture(
         model_type="ernie4_5_moe",

@@ -1,4 +1,4 @@
-"""DeepSeek R1, V3 and V3.1 write a section of calls; R1 and V3 write the arguments in a fence.
+"""DeepSeek R1, V3 and V3.1: a section of calls. R1 and V3 write the arguments in a fence.
 
 V3:   <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
       ```json
@@ -15,11 +15,8 @@ from ouzel.parsers.schemas import call_tag
 from ouzel.parsers.thinking import THINK_TAGS
 
 _BEGIN, _END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
-_CALL_BEGIN, _SEPARATOR, _CALL_END = (
-    "<｜tool▁call▁begin｜>",
-    "<｜tool▁sep｜>",
-    "<｜tool▁call▁end｜>",
-)
+_CALL_BEGIN, _SEPARATOR = "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>"
+_CALL_END = "<｜tool▁call▁end｜>"
 _TYPE = "function"
 _FENCE, _FENCE_END = "```json", "```"
 _MARKS = frozenset({_BEGIN, _END, _CALL_BEGIN, _SEPARATOR, _CALL_END})
@@ -33,14 +30,14 @@ class DeepSeekParser(JsonReadingParser):
         name = yield from self.pass_name()
         if not name or not (yield from self.passes(_SEPARATOR)):
             return False
-        if name == _TYPE:  # V3's, or a name
+        if name == _TYPE:  # either V3's type of a call, or a function's name
             name = (yield from self.pass_name()) or name
             if not (yield from self.peek()):
                 return False  # the name may have been cut
         yield from self.pass_whitespace()
-        ends = (
-            (_CALL_END, _END, _FENCE_END) if (yield from self.passes(_FENCE)) else (_CALL_END, _END)
-        )
+        ends: tuple[str, ...] = (_CALL_END, _END)
+        if (yield from self.passes(_FENCE)):
+            ends = (*ends, _FENCE_END)
         if not (yield from self.read_arguments(name, *ends)):
             return False
         yield from self.pass_closers()

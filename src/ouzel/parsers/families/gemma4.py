@@ -1,4 +1,5 @@
-"""Gemma 4 writes an object with bare keys, and strings between marks of their own. FunctionGemma has other marks.
+"""Gemma 4: an object with bare keys, and strings between special marks. FunctionGemma has other
+marks.
 
 <|channel>thought
 The user asks...<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>
@@ -16,7 +17,9 @@ from ouzel.types.tools import FunctionTool
 _START, _END, _QUOTE = "<|tool_call>", "<tool_call|>", '<|"|>'
 _OTHER_START, _OTHER_END, _OTHER_QUOTE = "<start_function_call>", "<end_function_call>", "<escape>"
 _CALL = "call:"
-_OF_PLAIN_STRINGS = frozenset({"type", "title", "description", "default", "examples", "maxLength"})
+_PLAIN_STRING_KEYWORDS = frozenset(
+    {"type", "title", "description", "default", "examples", "maxLength"}
+)
 
 
 class Gemma4Parser(LiteralReadingParser):
@@ -46,7 +49,7 @@ class Gemma4Parser(LiteralReadingParser):
             return False
         self.open_call(name)
         yield from self.pass_whitespace()
-        if (yield from self.peek()) == '"':  # JSON
+        if (yield from self.peek()) == '"':  # a JSON object
             self._at = brace
             yield from self.read_object()
         else:
@@ -72,12 +75,14 @@ def _call_format(start: str, end: str, mark: str) -> Callable[[FunctionTool], Fo
 
 
 def _value(mark: str, schema: object, is_strict: bool) -> Format:
-    """Puts strings between their marks; what has to obey more is JSON, which is read as well."""
+    """Puts strings between their marks; values with further rules are JSON, which the parser reads
+    too.
+    """
     if isinstance(schema, dict) and schema.get("type") == "string":
-        if schema.keys() <= _OF_PLAIN_STRINGS:
-            text: Format = {"type": "any_text"} | (
-                {"max_chars": schema["maxLength"]} if "maxLength" in schema else {}
-            )
+        if schema.keys() <= _PLAIN_STRING_KEYWORDS:
+            text: Format = {"type": "any_text"}
+            if "maxLength" in schema:
+                text["max_chars"] = schema["maxLength"]
             return {"type": "tag", "begin": mark, "content": text, "end": mark}
         values = schema.get("enum")
         if isinstance(values, list) and all(isinstance(value, str) for value in values):

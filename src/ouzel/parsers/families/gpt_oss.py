@@ -1,12 +1,12 @@
-"""gpt-oss writes Harmony: a message has a header with a channel and perhaps a recipient, and no order is fixed.
+"""gpt-oss: Harmony messages, whose header has a channel and perhaps a recipient, in any order.
 
 <|channel|>analysis<|message|>The user asks...<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather
 <|constrain|>json<|message|>{"city": "Paris"}<|call|>
 <|start|>assistant<|channel|>final<|message|>It rains.<|return|>
 
-The analysis is reasoning, also where it has a recipient; commentary and final are content, and so is what goes to other
-recipients than functions. The recipient may stand before the channel. Several messages of a kind have a blank line
-between them. The model ends its turn with a call.
+The channel `analysis` is reasoning, even with a recipient. The channels `commentary` and `final` are
+content, and so is a message to a recipient that is not a function. The recipient may stand before the
+channel. Messages of the same kind are separated by a blank line. A call ends the model's turn.
 """
 
 import re
@@ -33,9 +33,9 @@ _START_OF_HEADER = re.compile(r"[\w.=<|> /-]{0,200}")
 
 class HarmonyParser(JsonReadingParser):
     def __init__(self, tools: Sequence[FunctionTool], prompt_text: str) -> None:
-        """Begins where `prompt_text` ends: an answer that goes on may be inside a message."""
+        """Starts at the end of `prompt_text`: a continued answer may be inside a message."""
         super().__init__(tools)
-        self._kinds: set[str] = set()  # of messages so far
+        self._kinds: set[str] = set()  # kinds of the messages so far
         self._opened = _open_header(prompt_text)
 
     def read(self) -> Reading[None]:
@@ -48,7 +48,9 @@ class HarmonyParser(JsonReadingParser):
         yield from self.read_marked([_START, _CHANNEL, _MESSAGE], self._read_headed)
 
     def _read_headed(self, mark: str) -> Reading[bool]:
-        """Reads on after the first mark of a header; False, and nothing passed, when it is none."""
+        """Reads a message after the first mark of its header; False, with nothing passed, for an
+        invalid header.
+        """
         header = mark.removesuffix(_MESSAGE)
         if header:
             text = yield from self.pass_until(_MESSAGE, _START, *_ENDS, "\n")
@@ -72,7 +74,9 @@ class HarmonyParser(JsonReadingParser):
             self.open_call(name)
 
     def _called(self, recipient: str) -> str | None:
-        """Returns the function that a recipient is; without tools none is."""
+        """Returns the function's name in a recipient; None if it is not a function, or without
+        tools.
+        """
         name = recipient.removeprefix(_FUNCTIONS)
         return name if self._names and (name != recipient or name in self._names) else None
 
@@ -80,12 +84,10 @@ class HarmonyParser(JsonReadingParser):
         name = self._called(header["then_to"] or header["to"] or "")
         if name and (yield from self._read_call(name)):
             return
-        is_reasoning = header["channel"] == "analysis"
-        give = (
-            self._apart("reasoning", self.reasoning)
-            if is_reasoning
-            else self._apart("content", self.content)
-        )
+        if header["channel"] == "analysis":
+            give = self._apart("reasoning", self.reasoning)
+        else:
+            give = self._apart("content", self.content)
         mark = yield from self.give_until(give, *_ENDS, _START, _CHANNEL)
         if mark in (_START, _CHANNEL):
             self.unread(mark)
@@ -113,7 +115,7 @@ class HarmonyParser(JsonReadingParser):
         return True
 
     def _apart(self, kind: str, give: Give) -> Give:
-        """Puts a blank line before the first text of a message that is not the first of its kind."""
+        """Puts a blank line before a message's text if a message of the same kind came before."""
         is_begun = False
 
         def apart(text: str) -> None:
@@ -128,14 +130,16 @@ class HarmonyParser(JsonReadingParser):
 
 
 def _open_header(prompt_text: str) -> re.Match[str] | None:
-    """Returns the header of the message that the prompt ends inside; None where it ends inside none."""
+    """Returns the header of the message in which the prompt ends; None if it ends between
+    messages.
+    """
     *_, last = _BOUNDARY.split(prompt_text)
     header, mark, _ = last.partition(_MESSAGE)
     return _HEADER.fullmatch(header) if mark else None
 
 
 def _stage_after(prompt_text: str) -> ReasoningStage:
-    """Returns `OVER` inside any message but the analysis, `BEFORE` between messages: any may come then."""
+    """Returns `OPEN` in the analysis, `OVER` in another message, `BEFORE` between messages."""
     header = _open_header(prompt_text)
     if header is None:
         return ReasoningStage.BEFORE
@@ -147,7 +151,7 @@ def _make_parser(tools: Sequence[FunctionTool]) -> Parser:
 
 
 def _call_format(tool: FunctionTool) -> Format:
-    """Writes no mark at the end: `<|call|>` ends the model's turn."""
+    """Makes a call without an end mark, because `<|call|>` ends the model's turn."""
     return call_tag(
         tool, f"{_CHANNEL}commentary to={_FUNCTIONS}{tool.name} {_CONSTRAIN}json{_MESSAGE}", ""
     )

@@ -1,4 +1,4 @@
-"""Granite 3 writes calls as a list of JSON objects after a mark; Granite 4 writes them as Hermes does.
+"""Granite 3: a list of JSON objects after a mark. Granite 4 writes calls like Hermes.
 
 Here is my thought process: ... Here is my response: ...    (3.3: <think>...</think><response>...</response>)
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
@@ -42,7 +42,8 @@ GRANITE = Family(
     ),
 )
 
-GRANITE_33 = Family(  # that reasons in other marks
+# Granite 3.3 reasons in other marks.
+GRANITE_33 = Family(
     names=("granite33",),
     matches=lambda template: _is_granite3(template) and "<response>" in template,
     reasoning=Reasoning(

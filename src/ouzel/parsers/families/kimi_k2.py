@@ -1,9 +1,9 @@
-"""Kimi K2 writes a section of calls, each with its id and its arguments; other Kimi models have reasoning only.
+"""Kimi K2: a section of calls, each with an id and arguments. Other Kimi models only reason.
 
 <|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}
 <|tool_call_end|><|tool_calls_section_end|> (in one line)
 
-The templates write a call's id as the model wrote it, so it is the id that clients get, unless it is not unique.
+The templates repeat a call's id as the model wrote it, so clients get this id, if it is unique.
 """
 
 import re
@@ -17,12 +17,9 @@ from ouzel.parsers.thinking import THINK_TAGS
 from ouzel.types.tools import FunctionTool
 
 _BEGIN, _END = "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"
-_OTHER_BEGIN = "<|tool_call_section_begin|>"  # that the model writes at times
-_CALL_BEGIN, _ARGUMENTS, _CALL_END = (
-    "<|tool_call_begin|>",
-    "<|tool_call_argument_begin|>",
-    "<|tool_call_end|>",
-)
+_OTHER_BEGIN = "<|tool_call_section_begin|>"  # a variant that the model sometimes writes
+_CALL_BEGIN, _CALL_END = "<|tool_call_begin|>", "<|tool_call_end|>"
+_ARGUMENTS = "<|tool_call_argument_begin|>"
 _ID = re.compile(r"(?:functions\.)?(?P<name>.+?)(?P<number>:\d+)?")
 
 

@@ -1,9 +1,10 @@
-"""Llama 3.1 to 3.3 write JSON objects, with or without a tag before them, and semicolons or lines between several.
+"""Llama 3.1 to 3.3: JSON objects, with or without a tag before, separated by semicolons or
+newlines.
 
 <|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}}; {"name": "ping", "parameters": {}}
 
-Without the tag an object counts at the beginning of the output or of a line, and only with the name of one of the
-request's tools: any other JSON is an answer.
+Without the tag, an object is a call only at the beginning of the output or of a line, and only with the
+name of one of the request's tools. Any other JSON is content.
 """
 
 from collections.abc import Collection
@@ -20,9 +21,10 @@ _SEPARATOR = ";"
 class Llama3JsonParser(JsonReadingParser):
     def read(self) -> Reading[None]:
         is_first = not (yield from self._read_row(self._names))
-        while (
-            marker := (yield from self.content_until(_TAG, "\n", is_first=is_first))
-        ) is not None:
+        while True:
+            marker = yield from self.content_until(_TAG, "\n", is_first=is_first)
+            if marker is None:
+                return
             if marker == _TAG:
                 is_first = not (yield from self._read_row(None))
                 if is_first:
@@ -33,7 +35,7 @@ class Llama3JsonParser(JsonReadingParser):
                     is_first = not (yield from self._read_row(self._names))
 
     def _read_row(self, known: Collection[str] | None) -> Reading[bool]:
-        """Reads calls and what separates them; False, and nothing passed, without any."""
+        """Reads calls and their separators; False, with nothing passed, if there is no call."""
         has_calls = False
         while True:
             yield from self.pass_whitespace()

@@ -1,9 +1,9 @@
-"""Mistral writes a JSON list after a mark, or a name and arguments between marks.
+"""Mistral: a JSON list after a mark, or names and arguments between marks.
 
 [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}}]
 [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]ping[CALL_ID]a1b2c3d4e[ARGS]{}
 
-The list may come without its mark, at the beginning of the output: then only with names of the request's tools.
+At the beginning of the output the list may lack its mark; then it must name the request's tools.
 """
 
 import secrets
@@ -21,7 +21,7 @@ _THINK = Reasoning(
 
 
 def _new_call_id() -> str:
-    """Returns an id of nine characters: the templates refuse ids of another length."""
+    """Returns an id of nine characters, the only length that the templates accept."""
     return secrets.token_hex(5)[:9]
 
 
@@ -75,7 +75,8 @@ MISTRAL = Family(
     reasoning=_THINK,
 )
 
-DEVSTRAL = Family(  # and Mistral Small 3.2, Magistral, Ministral 3
+# Devstral, Mistral Small 3.2, Magistral and Ministral 3.
+DEVSTRAL = Family(
     names=("devstral",),
     matches=lambda template: _CALLS in template and _ARGUMENTS in template,
     calls=Calls(

@@ -1,4 +1,4 @@
-"""Phi-4-mini writes a list of JSON objects after a word, or between special tokens.
+"""Phi-4-mini: a list of JSON objects after a word, or between special tokens.
 
 functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>
@@ -18,7 +18,8 @@ class Phi4Parser(JsonReadingParser):
         yield from self.read_marked_calls([_WORD, _START], [_END])
 
 
-PHI4 = Family(  # the template asks for the word
+# Models whose template tells them to write the word.
+PHI4 = Family(
     names=("phi4", "phi4_mini_json"),
     matches=lambda template: _WORD in template,
     calls=Calls(

@@ -1,4 +1,4 @@
-"""Llama 4, LFM2, OLMo 3 and others write calls as Python does, each with marks of its own or none.
+"""Llama 4, LFM2, OLMo 3 and others: calls in Python's syntax, with marks of each family or without.
 
 [get_weather(city="Paris", days=3), ping()]
 <|python_start|>[get_weather(city="Paris")]<|python_end|>
@@ -8,8 +8,8 @@ get_weather(city="Paris")
 ping()
 </function_calls>
 
-Without marks the list counts at the beginning of the output only, and with the names of the request's tools. All
-arguments may stand in one: `get_weather(**{"city": "Paris"})`.
+Without marks, the list is read only at the beginning of the output, and only with the names of the
+request's tools. One dictionary may hold all arguments: `get_weather(**{"city": "Paris"})`.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -46,7 +46,10 @@ class PythonicParser(LiteralReadingParser):
         return True
 
     def _read_calls(self, known: Collection[str] | None) -> Reading[bool]:
-        """Reads calls, in a list or without one, of the `known` names only; False, and nothing passed, without any."""
+        """Reads calls, in a list or not, of the `known` names only (None: any).
+
+        Returns False, with nothing passed, if there is no call.
+        """
         yield from self.passes("[")
         yield from self.pass_whitespace()
         num_calls, following = 0, self._at
@@ -71,13 +74,14 @@ class PythonicParser(LiteralReadingParser):
         return True
 
     def _read_call(self, known: Collection[str] | None) -> Reading[bool]:
-        """Reads a call, which opens when an argument's name is clear; False, and nothing committed, without any."""
+        """Reads one call, which opens once an argument's name is complete.
+
+        Returns False, with nothing committed, if there is no call.
+        """
         name = yield from self.pass_name()
-        if (
-            not name
-            or (known is not None and name not in known)
-            or (yield from self.passes("(")) is None
-        ):
+        if not name or (known is not None and name not in known):
+            return False
+        if (yield from self.passes("(")) is None:
             return False
         yield from self.pass_whitespace()
         inside = self._at
@@ -148,7 +152,8 @@ LLAMA4 = Family(
     calls=_calls(_PYTHON + "[", ", ", "]" + _PYTHON_END, _PYTHON),
 )
 
-PYTHONIC = Family(  # whose prompts ask for it: Llama 3.2, ToolACE
+# Models whose prompts ask for this format: Llama 3.2, ToolACE.
+PYTHONIC = Family(
     names=("pythonic",),
     matches=lambda template: "func_name1(params_name1=params_value1" in template,
     calls=_calls("[", ", ", "]", "["),

@@ -1,4 +1,4 @@
-"""How long each frame of an animated picture is shown is read from its file, before a pixel of it is decoded.
+"""Reads from a file how long each frame of an animated picture is shown, without decoding pixels.
 
 Sources: the specifications of GIF89a, of WebP's container, and of PNG (third edition), `fcTL`.
 """
@@ -10,23 +10,23 @@ from ouzel.prompts.media.png_chunks import SIGNATURE
 
 MAX_FRAMES = 20_000
 
-_BRIEF_S = 0.0101  # what says less is shown for a tenth of a second, as browsers do
+_BRIEF_S = 0.0101  # frames up to this duration are shown for _USUAL_S, as in browsers
 _USUAL_S = 0.1
 _GIF_HEADER_LEN = 13
 _GIF_IMAGE, _GIF_EXTENSION, _GIF_CONTROL = 0x2C, 0x21, 0xF9
 
 
-def durations_of(data: bytes) -> list[float] | None:
-    """Returns the seconds of each frame; None of what is no GIF, WebP or PNG, or has one frame only.
+def read_frame_durations(data: bytes) -> list[float] | None:
+    """Returns the duration of each frame in seconds; None for another format or a single frame.
 
     Raises ValueError for too many frames.
     """
     if data[:6] in (b"GIF87a", b"GIF89a"):
-        found = _of_gif(data)
+        found = _read_gif(data)
     elif data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-        found = _of_webp(data)
+        found = _read_webp(data)
     elif data.startswith(SIGNATURE):
-        found = _of_png(data)
+        found = _read_png(data)
     else:
         return None
     durations = list[float]()
@@ -37,7 +37,7 @@ def durations_of(data: bytes) -> list[float] | None:
     return durations if len(durations) > 1 else None
 
 
-def _of_gif(data: bytes) -> Iterator[float]:
+def _read_gif(data: bytes) -> Iterator[float]:
     position, duration_s = _behind_table(data, _GIF_HEADER_LEN, 10), 0.0
     while position + 1 < len(data):
         kind = data[position]
@@ -49,12 +49,12 @@ def _of_gif(data: bytes) -> Iterator[float]:
             yield duration_s
             duration_s = 0.0
             position = _behind_blocks(data, _behind_table(data, position + 10, position + 9) + 1)
-        else:  # the end, or what is no GIF any more
+        else:  # the end of the file, or invalid data
             return
 
 
 def _behind_table(data: bytes, position: int, flags_at: int) -> int:
-    """Returns where a table of colours ends that begins at `position`, if the flags say that there is one."""
+    """Returns the end of a colour table at `position`, if the flags say that there is one."""
     flags = data[flags_at] if flags_at < len(data) else 0
     return position + (3 << (flags & 7) + 1 if flags & 0x80 else 0)
 
@@ -65,7 +65,7 @@ def _behind_blocks(data: bytes, position: int) -> int:
     return position + 1
 
 
-def _of_webp(data: bytes) -> Iterator[float]:
+def _read_webp(data: bytes) -> Iterator[float]:
     position = 12
     while position + 8 <= len(data):
         name, length = struct.unpack_from("<4sI", data, position)
@@ -74,7 +74,7 @@ def _of_webp(data: bytes) -> Iterator[float]:
         position += 8 + length + length % 2
 
 
-def _of_png(data: bytes) -> Iterator[float]:
+def _read_png(data: bytes) -> Iterator[float]:
     position = len(SIGNATURE)
     while position + 12 <= len(data):
         length, name = struct.unpack_from(">I4s", data, position)

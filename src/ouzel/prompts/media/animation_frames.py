@@ -1,4 +1,4 @@
-"""The frames of a picture that moves, in RGB, turned upright, on white where they are transparent."""
+"""Decodes frames of an animated picture to RGB, upright, with white behind transparent pixels."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
@@ -21,28 +21,25 @@ def decode_animation(
     numbers: Sequence[int],
     prepare: "Callable[[Image], Sequence[NDArray[np.uint8]]]",
 ) -> list[NDArray[np.uint8]]:
-    """Returns the one array that `prepare` makes of each of these ascending frames. Raises InvalidRequest, without a
-    field.
+    """Decodes the frames with these ascending numbers. Returns the only array of `prepare` for
+    each.
 
-    A frame is made of those before it, so all up to the last one are decoded.
+    A frame builds on the frames before it, so all frames up to the last one are decoded. Raises
+    InvalidRequest without a field.
     """
     wanted, found = set(numbers), dict[int, NDArray[np.uint8]]()
     try:
         with open_animation(data) as file:
-            first = int(
-                getattr(file, "default_image", False)
-            )  # what a PNG shows where nothing moves
+            # 1 if a PNG begins with a still picture for viewers without animation
+            first = int(getattr(file, "default_image", False))
             for number in range(max(wanted) + 1):
                 file.seek(first + number)
                 file.load()
                 if number in wanted:
                     [found[number]] = prepare(turned(_shown(file), orientation))
-    except (
-        Exception
-    ) as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
-        reason = (
-            "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
-        )
+    except Exception as error:  # Pillow and its decoders raise any error for a broken file
+        is_large = isinstance(error, MemoryError)
+        reason = "takes too much memory" if is_large else "is cut off or broken"
         raise InvalidRequest(f"must be a whole video, given a file that {reason}") from None
     return [found[number] for number in numbers]
 

@@ -1,7 +1,7 @@
-"""A video's container is read by FFmpeg in a limited process, which gives what it says, or some of its frames.
+"""Reads a video's container with FFmpeg, in a limited process: its facts, or some of its frames.
 
-FFmpeg gets the bytes, the container's format and nothing else: it opens no address and no file. Only usual codecs
-are decoded. Nothing else here imports PyAV, the extra `video`.
+FFmpeg gets only the bytes and the container's format: it opens no address and no file. Only common
+codecs are decoded. No other module imports PyAV, the extra `video`.
 """
 
 from array import array
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, assert_never
 import msgspec
 
 from ouzel.prompts.media.file_process import Refused
-from ouzel.prompts.media.frame_display import orientation_of, shown_size
+from ouzel.prompts.media.frame_display import read_frame_orientation, shown_size
 from ouzel.prompts.media.orientation import UPRIGHT
 from ouzel.prompts.media.pixels import turned
 
@@ -26,33 +26,31 @@ if TYPE_CHECKING:
 
 CODECS = ("h264", "hevc", "vp8", "vp9", "av1", "mpeg4", "mjpeg")
 MAX_PACKETS = 500_000  # four hours of 30 frames a second
-_MIN_RATE, _MAX_RATE = (
-    1e-4,
-    1000.0,
-)  # frames a second: recordings of screens that stand still have few
+# Frames per second; screen recordings without movement have few.
+_MIN_RATE, _MAX_RATE = 1e-4, 1000.0
 _HALF = 0.5
 
 
 class ReadFacts(msgspec.Struct, frozen=True, tag="facts"):
     data: bytes
-    format: str  # as FFmpeg names it
+    format: str  # FFmpeg's name of the container format
     max_frame_pixels: int
 
 
 class ReadFrames(msgspec.Struct, frozen=True, tag="frames"):
     data: bytes
     format: str
-    numbers: list[int]  # ascending
-    size: tuple[int, int]  # width and height that they get
-    resample: int  # the number of a filter of Pillow's
+    numbers: list[int]  # frame numbers, ascending
+    size: tuple[int, int]  # width and height of the returned frames
+    resample: int  # the number of Pillow's filter
 
 
 class Facts(msgspec.Struct, frozen=True, tag="facts"):
-    width: int  # as frames are shown
+    width: int  # of the frames as they are shown
     height: int
     num_frames: int
-    rate: float  # frames in a second, on average
-    starts_s: bytes = b""  # float64, when each begins; empty: they are evenly spread
+    rate: float  # average number of frames per second
+    starts_s: bytes = b""  # the start of each frame, float64; empty if the frames are evenly spread
 
 
 class Frames(msgspec.Struct, frozen=True, tag="frames"):
@@ -64,13 +62,13 @@ Outcome = Facts | Frames | Refused
 
 
 class _Refusal(Exception):
-    """Its text is a reason."""
+    """The container cannot be used; the message is the reason."""
 
 
 def create_container_job() -> Callable[[bytes], bytes]:
-    """Returns a function that takes an encoded Task and returns an encoded Outcome."""
+    """Returns a function that runs an encoded Task and returns its encoded Outcome."""
     import av  # noqa: PLC0415  an extra
-    from PIL import Image  # noqa: F401, PLC0415  so that jobs begin with it
+    from PIL import Image  # noqa: F401, PLC0415  so that the first job does not wait for it
 
     av.logging.set_level(None)
 
@@ -96,13 +94,13 @@ def _outcome(task: Task) -> Outcome:
     except _Refusal as refusal:
         return Refused(str(refusal))
     except (av.FFmpegError, StopIteration, ValueError):
-        return Refused("that is whole, given a file that is cut off or broken")
+        return Refused("that is complete, given a file that is cut off or broken")
 
 
 def _stream(container: "InputContainer") -> "VideoStream":
     import av  # noqa: PLC0415  an extra
 
-    stream = container.streams.best("video")  # which no cover is
+    stream = container.streams.best("video")  # never a cover picture
     if stream is None:
         raise _Refusal("with frames, given a file without")
     assert isinstance(stream, av.VideoStream)
@@ -115,17 +113,17 @@ def _stream(container: "InputContainer") -> "VideoStream":
 
 
 def _facts(container: "InputContainer", stream: "VideoStream", max_frame_pixels: int) -> Facts:
-    """The frames are counted, for headers may say anything."""
+    """Counts the frames, because a header's number may be wrong."""
     context = stream.codec_context
     if context.width * context.height > max_frame_pixels:
-        return Facts(context.width, context.height, 1, 1.0)  # who asked refuses it
+        return Facts(context.width, context.height, 1, 1.0)  # the caller refuses this size
     times, _ = _packets(container, stream)
     container.seek(0)
     first = next(container.decode(stream))
     width, height = shown_size(first, stream.sample_aspect_ratio)
-    seconds_of = float(stream.time_base or 0)
+    seconds_per_unit = float(stream.time_base or 0)
     rate, starts_s = _pace(
-        [(time - times[0]) * seconds_of for time in times],
+        [(time - times[0]) * seconds_per_unit for time in times],
         float(stream.average_rate or stream.guessed_rate or 0),
     )
     if not isfinite(rate) or not _MIN_RATE <= rate <= _MAX_RATE:
@@ -134,9 +132,10 @@ def _facts(container: "InputContainer", stream: "VideoStream", max_frame_pixels:
 
 
 def _pace(starts_s: Sequence[float], declared_rate: float) -> tuple[float, Sequence[float]]:
-    """Returns how many frames a second has, and when each begins where they are not evenly spread.
+    """Returns the frames per second, and the start of each frame unless they are evenly spread.
 
-    What the header declares counts where the frames keep to it: recorders of screens and browsers write anything.
+    The rate in the header is used if the frames keep to it: screen recorders and browsers write any
+    rate.
     """
     rate = (len(starts_s) - 1) / starts_s[-1] if starts_s[-1] else declared_rate
     if _is_even(starts_s, declared_rate):
@@ -145,12 +144,14 @@ def _pace(starts_s: Sequence[float], declared_rate: float) -> tuple[float, Seque
 
 
 def _is_even(starts_s: Sequence[float], rate: float) -> bool:
-    """Tells whether each begins less than half a frame beside its time."""
+    """Tells whether each frame begins less than half a frame from its time at this rate."""
     return all(abs(start_s * rate - number) < _HALF for number, start_s in enumerate(starts_s))
 
 
 def _packets(container: "InputContainer", stream: "VideoStream") -> tuple[list[int], list[int]]:
-    """Returns the times of all frames in the order in which they are shown, and those from which decoding can begin."""
+    """Returns the ascending times of all frames, and the times of the frames at which decoding can
+    begin.
+    """
     times, starts = list[int](), list[int]()
     for packet in container.demux(stream):
         if packet.pts is None or not packet.size or packet.is_discard:
@@ -171,10 +172,11 @@ def _frames(container: "InputContainer", stream: "VideoStream", task: ReadFrames
     orientation, pieces = UPRIGHT, list[bytes]()
     for frame in _at_times(container, stream, [times[number] for number in task.numbers], starts):
         if size is None:
-            size, orientation = (frame.width, frame.height), orientation_of(frame)
+            size, orientation = (frame.width, frame.height), read_frame_orientation(frame)
         if (frame.width, frame.height) != size:
             raise _Refusal(
-                f"whose frames are equally large, given {size[0]}x{size[1]} and {frame.width}x{frame.height}"
+                f"whose frames are equally large, given {size[0]}x{size[1]} "
+                f"and {frame.width}x{frame.height}"
             )
         pieces.append(
             turned(frame_image(frame), orientation).resize(task.size, task.resample).tobytes()
@@ -185,7 +187,7 @@ def _frames(container: "InputContainer", stream: "VideoStream", task: ReadFrames
 def _at_times(
     container: "InputContainer", stream: "VideoStream", times: Sequence[int], starts: Sequence[int]
 ) -> "Iterator[VideoFrame]":
-    """Yields the frame of each time; what lies between two of them is left out as far as it can be."""
+    """Yields the frame of each time. Frames between two of them are skipped if possible."""
     container.seek(starts[0] if starts else 0, stream=stream)
     decoded = container.decode(stream)
     frame = next(decoded)
@@ -201,6 +203,7 @@ def _at_times(
 
 
 def frame_image(frame: "VideoFrame") -> "Image":
-    """It is made in this thread: for each frame FFmpeg would start as many as there are processors, up to 16."""
-    image: Image = frame.to_image(threads=1)  # type: ignore[no-untyped-call]  # it says nothing of its arguments
+    """Converts a frame in this thread; FFmpeg would start up to 16 threads for each frame."""
+    # PyAV has no types for the arguments
+    image: Image = frame.to_image(threads=1)  # type: ignore[no-untyped-call]
     return image

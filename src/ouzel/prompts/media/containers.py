@@ -1,6 +1,7 @@
-"""Videos in containers (MP4, MOV, WebM, Matroska) are read and decoded by a limited process, where PyAV is installed.
+"""Reads and decodes videos in containers (MP4, MOV, WebM, Matroska) in a limited process, with
+PyAV.
 
-Whatever FFmpeg makes of a file, it takes no longer than the time and no more than the memory that it may.
+Time and memory of the process are limited, because FFmpeg reads untrusted files.
 """
 
 from collections.abc import Sequence
@@ -20,18 +21,19 @@ from ouzel.prompts.media.picture import DIGEST_LEN, PictureLimits
 from ouzel.prompts.media.video import Container, ContainerFormat, Video, check_frame_size
 
 _JOB = "ouzel.prompts.media.container_job:create_container_job"
-READING_BYTES = (
-    256 * 2**20
-)  # of memory, for what FFmpeg looks at before it says how large frames are, and for one
-_LEAST_BYTES = 128 * 2**20  # tables of decoders and of the file itself
-_BYTES_PER_PIXEL = 64  # of a frame: decoders keep up to 17 of them, of 1.5 bytes a pixel, or 3; and what is made of one
-_BYTES_PER_PIXEL_MADE = 15  # pieces, joined, encoded, sent, received
+# Memory of FFmpeg before it reports the size of frames, and for one frame.
+READING_BYTES = 256 * 2**20
+_LEAST_BYTES = 128 * 2**20  # memory for tables of the decoders and of the file
+# Memory per pixel of a frame. Decoders keep up to 17 frames of 1.5 or 3 bytes per pixel, and the
+# result.
+_BYTES_PER_PIXEL = 64
+_BYTES_PER_PIXEL_MADE = 15  # returned pixels: as pieces, joined, encoded, sent, received
 
 Kind = TypeVar("Kind", Facts, Frames)
 
 
 class Containers:
-    """Is called from many threads."""
+    """Reads videos in one limited process. It is called from many threads."""
 
     def __init__(self, limits: PictureLimits, timeout_s: float) -> None:
         self._limits = limits
@@ -42,11 +44,14 @@ class Containers:
         self._process.close()
 
     def read(self, data: bytes, format_: ContainerFormat, path: str) -> Video:
-        """Counts frames, and decodes one. `path` is the content part's. Raises InvalidRequest, EngineUnavailable."""
+        """Counts the frames and decodes one of them. `path` is the content part's.
+
+        Raises InvalidRequest or EngineUnavailable.
+        """
         if find_spec("av") is None:
             raise InvalidRequest(
-                "must be a GIF, WEBP or PNG that moves, or a list of frames: to read other videos this server needs "
-                f"its extra video ({install_hint('video')})",
+                "must be a GIF, WEBP or PNG that moves, or a list of frames: to read other videos "
+                f"this server needs its extra video ({install_hint('video')})",
                 field=path,
             )
         max_frame_pixels = self._limits.max_pixels // 2
@@ -72,19 +77,20 @@ class Containers:
         size: tuple[int, int],
         resample: int,
     ) -> NDArray[np.uint8]:
-        """Returns [frames, height, width, 3] of those with these ascending numbers. Raises as `read`."""
+        """Decodes the frames with these ascending numbers, as uint8 [frames, height, width, 3].
+
+        Raises the same errors as `read`.
+        """
         task = ReadFrames(content.data, content.format, [*numbers], size, resample)
-        frames = self._run(
-            task,
-            self.num_bytes(video.num_pixels, size[0] * size[1] * len(numbers)),
-            video.path,
-            Frames,
-        )
+        num_bytes = self.num_bytes(video.num_pixels, size[0] * size[1] * len(numbers))
+        frames = self._run(task, num_bytes, video.path, Frames)
         return np.frombuffer(frames.pixels, np.uint8).reshape(len(numbers), size[1], size[0], 3)
 
     @staticmethod
     def num_bytes(num_pixels: int, num_made: int) -> int:
-        """Returns what decoding frames of so many pixels may take, where so many are made of all of them together."""
+        """Returns the memory for decoding frames of `num_pixels` each, with `num_made` pixels as
+        the result.
+        """
         return _LEAST_BYTES + num_pixels * _BYTES_PER_PIXEL + num_made * _BYTES_PER_PIXEL_MADE
 
     def _job_limits(self, num_bytes: int) -> Limits:
@@ -102,4 +108,4 @@ def _reason(ended: JobEnded, limits: Limits) -> str:
         case MemoryLimitExceeded():
             return f"that is decoded within {limits.memory_bytes // 2**20} MiB of memory"
         case _:
-            return "that is whole, given a file that is broken"
+            return "that is complete, given a file that is broken"

@@ -1,4 +1,4 @@
-"""Threads that decode pictures share an amount of memory, and wait for each other's."""
+"""Limits the memory of all threads that decode media; a thread waits until enough is free."""
 
 from collections import deque
 from collections.abc import Iterator
@@ -7,7 +7,9 @@ from threading import Condition
 
 
 class DecodingMemory:
-    """Is given out in the order in which threads ask, so that a large picture is not overtaken for ever."""
+    """An amount of memory that threads share. It is given out in the order of the requests, so that
+    a large picture is not overtaken forever.
+    """
 
     def __init__(self, max_bytes: int) -> None:
         self._max_bytes = max_bytes
@@ -17,7 +19,10 @@ class DecodingMemory:
 
     @contextmanager
     def hold(self, num_bytes: int) -> Iterator[None]:
-        """Waits until there is so much. Who needs more than there is at all waits until nobody else has any."""
+        """Waits until `num_bytes` are free, and holds them in the context.
+
+        A thread that needs more than the whole amount waits until no other thread holds any.
+        """
         share = min(num_bytes, self._max_bytes)
         turn = object()
         with self._changed:

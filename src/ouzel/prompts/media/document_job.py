@@ -1,7 +1,9 @@
-"""A PDF is opened by PDFium in a limited process, which gives the sizes of its pages, or the pixels of one.
+"""Opens a PDF with PDFium, in a limited process: returns the sizes of its pages, or the pixels of
+one.
 
-PDFium gets the bytes and nothing else: it opens no address, and no file, not even fonts of the system; it has no
-JavaScript. Forms are shown as they are filled in. Nothing else here imports pypdfium2, the extra `pdf`.
+PDFium gets only the bytes: it opens no address and no file, not even fonts of the system, and it
+has no JavaScript. Forms are rendered with their values. No other module imports pypdfium2, the
+extra `pdf`.
 """
 
 import ctypes
@@ -16,9 +18,8 @@ if TYPE_CHECKING:
     from pypdfium2 import PdfDocument
 
 
-_NO_PATHS = (
-    ctypes.POINTER(ctypes.c_char) * 1
-)()  # ends with the first, which is NULL; PDFium keeps the pointer
+# An empty list of font paths: it ends at the first NULL. PDFium keeps the pointer.
+_NO_PATHS = (ctypes.POINTER(ctypes.c_char) * 1)()
 
 
 class ReadSizes(msgspec.Struct, frozen=True, tag="sizes"):
@@ -34,9 +35,8 @@ class RenderPage(msgspec.Struct, frozen=True, tag="page"):
 
 class Sizes(msgspec.Struct, frozen=True, tag="sizes"):
     num_pages: int
-    sizes: list[
-        tuple[float, float]
-    ]  # width and height in points, as pages are shown; empty of too many pages
+    # width and height of each page in points, as it is shown; empty if there are too many pages
+    sizes: list[tuple[float, float]]
 
 
 class Page(msgspec.Struct, frozen=True, tag="page"):
@@ -48,11 +48,11 @@ Outcome = Sizes | Page | Refused
 
 
 def create_document_job() -> Callable[[bytes], bytes]:
-    """Returns a function that takes an encoded Task and returns an encoded Outcome."""
+    """Returns a function that runs an encoded Task and returns its encoded Outcome."""
     import pypdfium2  # noqa: F401, PLC0415  an extra
-    from PIL import Image  # noqa: F401, PLC0415  only who has a document needs it
+    from PIL import Image  # noqa: F401, PLC0415  so that the first job does not wait for it
 
-    _forget_fonts_of_the_system()
+    _disable_system_fonts()
 
     def run(encoded: bytes) -> bytes:
         return msgspec.msgpack.encode(_outcome(msgspec.msgpack.decode(encoded, type=Task)))
@@ -60,8 +60,10 @@ def create_document_job() -> Callable[[bytes], bytes]:
     return run
 
 
-def _forget_fonts_of_the_system() -> None:
-    """So a page looks the same on every machine: what has no font in its file gets one that PDFium brings."""
+def _disable_system_fonts() -> None:
+    """Makes pages look the same on every machine: text without a font in the file gets PDFium's
+    own.
+    """
     from pypdfium2 import raw  # noqa: PLC0415  an extra
 
     raw.FPDF_DestroyLibrary()
@@ -83,17 +85,15 @@ def _outcome(task: Task) -> Outcome:
                 assert_never(task)
     except PdfiumError as error:
         if error.err_code in (raw.FPDF_ERR_PASSWORD, raw.FPDF_ERR_SECURITY):
-            return Refused("that needs no password, given one that is encrypted")
-        return Refused("that is whole, given a file that is cut off or broken")
+            return Refused("without a password, given an encrypted file")
+        return Refused("that is complete, given a file that is cut off or broken")
 
 
 def _sizes(document: "PdfDocument", max_pages: int) -> Sizes:
     num_pages = len(document)
-    sizes = (
-        [document.get_page_size(number) for number in range(num_pages)]
-        if num_pages <= max_pages
-        else []
-    )
+    sizes: list[tuple[float, float]] = []
+    if num_pages <= max_pages:
+        sizes = [document.get_page_size(number) for number in range(num_pages)]
     return Sizes(num_pages, sizes)
 
 

@@ -1,4 +1,4 @@
-"""What content parts name becomes documents, and their pages pictures, beside the event loop."""
+"""Loads PDFs from content parts and renders their pages, outside the event loop."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -10,7 +10,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.document import Document, check_file
 from ouzel.prompts.media.documents import READING_BYTES, Documents, too_many_pages, too_slow
-from ouzel.prompts.media.loader import MediaLoader, side_by_side
+from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import DocumentPart
 from ouzel.prompts.media.sources import read_source
 from ouzel.worker_threads import WorkerThreads
@@ -24,7 +24,7 @@ _MAX_RENDERERS = 2
 
 
 class DocumentLoader:
-    """Belongs to one event loop."""
+    """Loads and renders PDFs. It belongs to one event loop."""
 
     def __init__(self, loader: MediaLoader) -> None:
         self._loader = loader
@@ -32,23 +32,24 @@ class DocumentLoader:
         self._max_images = loader.config.max_images
         self._timeout_s = loader.config.pdf_timeout_s
         self._threads = WorkerThreads("documents", _MAX_RENDERERS)
-        # Of their own: pictures and videos do not wait for what may take as long as a PDF.
+        # PDFs have their own memory, so that pictures and videos do not wait for a slow PDF.
         self._memory = DecodingMemory(loader.config.max_media_memory_bytes)
         self._documents = Documents(self._limits, self._timeout_s, self._max_images)
 
     async def load(self, parts: Sequence[DocumentPart], *, num_pictures: int) -> list[Document]:
-        """Returns a document for each part of a request, in their order, which has so many pictures beside them.
+        """Returns a document for each part of a request, in order.
 
-        What several parts name by the same text is loaded once. Raises InvalidRequest, Overloaded.
+        `num_pictures` is the number of pictures beside the PDFs. Parts with the same text are
+        loaded once. Raises InvalidRequest or Overloaded.
         """
         if num_pictures + len(parts) > self._max_images:
             raise InvalidRequest(
-                f"must be one of <= {self._max_images} pictures in a request (max_images), of which each page of a "
-                f"PDF is one, given {num_pictures} and {len(parts)} PDFs",
+                f"must be one of <= {self._max_images} pictures in a request (max_images); each "
+                f"page of a PDF is a picture, given {num_pictures} and {len(parts)} PDFs",
                 field=parts[max(self._max_images - num_pictures, 0)].path,
             )
         paths = {part.url: part.path for part in reversed(parts)}
-        loaded = await side_by_side([self._document(url, path) for url, path in paths.items()])
+        loaded = await run_concurrently([self._document(url, path) for url, path in paths.items()])
         by_url = dict(zip(paths, loaded, strict=True))
         documents = [by_url[part.url] for part in parts]
         left = self._max_images - num_pictures
@@ -73,7 +74,10 @@ class DocumentLoader:
     async def render(
         self, document: Document, numbers: Sequence[int], prepare: "Callable[[Image], Result]"
     ) -> list[Result]:
-        """Returns what `prepare`, which runs in a thread, makes of these pages in RGB. Raises InvalidRequest."""
+        """Returns the results of `prepare`, which runs in a thread, for these pages in RGB.
+
+        Raises InvalidRequest.
+        """
         is_abandoned = Event()
 
         def render() -> list[Result]:
@@ -93,13 +97,13 @@ class DocumentLoader:
             is_abandoned.set()
 
     def _page(self, document: Document, number: int, left_s: float) -> "Image":
-        from PIL import Image  # noqa: PLC0415  only who has a document needs it
+        from PIL import Image  # noqa: PLC0415  only requests with documents need it
 
         return Image.frombytes(
             "RGB", document.pages[number], self._documents.page(document, number, left_s)
         )
 
     def close(self) -> None:
-        """What runs is not waited for."""
+        """Ends the threads and the process without waiting for running jobs."""
         self._threads.close()
         self._documents.close()

@@ -1,6 +1,6 @@
-"""PDFs are read and rendered by a limited process, where pypdfium2 is installed.
+"""Reads and renders PDFs in a limited process, with pypdfium2.
 
-Whatever PDFium makes of a file, it takes no longer than the time and no more than the memory that it may.
+Time and memory of the process are limited, because PDFium reads untrusted files.
 """
 
 from dataclasses import replace
@@ -16,17 +16,16 @@ from ouzel.prompts.media.file_process import FileProcess
 from ouzel.prompts.media.picture import PictureLimits
 
 _JOB = "ouzel.prompts.media.document_job:create_document_job"
-READING_BYTES = 256 * 2**20  # of memory, for tables and objects of the file
-_RENDERING_BYTES = (
-    384 * 2**20
-)  # and for what pages show, on its way: an image that gets none is left out
-_BYTES_PER_PIXEL = 32  # rendered, packed, encoded, sent, received, and what is made of it
+READING_BYTES = 256 * 2**20  # memory for tables and objects of the file
+# Memory for intermediate data of a page; an image that does not fit is left out.
+_RENDERING_BYTES = 384 * 2**20
+_BYTES_PER_PIXEL = 32  # each pixel: rendered, packed, encoded, sent, received, converted
 
 Kind = TypeVar("Kind", Sizes, Page)
 
 
 class Documents:
-    """Is called from many threads."""
+    """Reads PDFs in one limited process. It is called from many threads."""
 
     def __init__(self, limits: PictureLimits, timeout_s: float, max_images: int) -> None:
         self._limits = limits
@@ -40,34 +39,36 @@ class Documents:
         self._process.close()
 
     def read(self, file: PdfFile) -> Document:
-        """Reads the sizes of all pages. Raises InvalidRequest, EngineUnavailable."""
+        """Reads the sizes of all pages. Raises InvalidRequest or EngineUnavailable."""
         path = file.path
         if not can_read_documents():
             raise InvalidRequest(
-                f"must not be given: to read PDFs this server needs its extra pdf ({install_hint('pdf')})",
+                "must not be given: to read PDFs this server needs its extra pdf "
+                f"({install_hint('pdf')})",
                 field=path,
             )
         task = ReadSizes(file.data, self._max_images)
-        found = self._run(
-            task, Limits(wall_s=self._timeout_s, memory_bytes=READING_BYTES), path, Sizes
-        )
+        limits = Limits(wall_s=self._timeout_s, memory_bytes=READING_BYTES)
+        found = self._run(task, limits, path, Sizes)
         if not found.num_pages:
-            raise InvalidRequest("must be a PDF with pages, given one without", field=path)
+            raise InvalidRequest("must be a PDF with pages, given a PDF without pages", field=path)
         if found.num_pages > self._max_images:
             raise too_many_pages(self._max_images, self._max_images, found.num_pages, path)
         return read_document(file, found.sizes, self._limits)
 
     def page(self, document: Document, number: int, left_s: float) -> bytes:
-        """Returns uint8 [height, width, 3], of the page's size. `left_s` is > 0. Raises as `read`."""
+        """Renders one page and returns its pixels, uint8 [height, width, 3].
+
+        `left_s` is the remaining time in seconds, > 0. Raises the same errors as `read`.
+        """
         size = document.pages[number]
         limits = Limits(wall_s=left_s, memory_bytes=self.num_bytes(size))
-        return self._run(
-            RenderPage(document.file.data, number, size), limits, document.file.path, Page
-        ).pixels
+        task = RenderPage(document.file.data, number, size)
+        return self._run(task, limits, document.file.path, Page).pixels
 
     @staticmethod
     def num_bytes(size: Size) -> int:
-        """Returns what a page of this size may take."""
+        """Returns the memory for rendering a page of this size."""
         return _RENDERING_BYTES + size[0] * size[1] * _BYTES_PER_PIXEL
 
     def _run(self, task: Task, limits: Limits, path: str, kind: type[Kind]) -> Kind:
@@ -81,12 +82,12 @@ class Documents:
                 return _slow(self._timeout_s)
             case MemoryLimitExceeded():
                 return f"that is {memory}"
-            case _:  # where it gets no memory, PDFium may end its process in other ways
-                return f"that is whole, and {memory}"
+            case _:  # without memory, PDFium may end its process in other ways, too
+                return f"that is complete, and {memory}"
 
 
 def can_read_documents() -> bool:
-    """Tells whether the extra is installed."""
+    """Tells whether the extra `pdf` is installed."""
     return find_spec("pypdfium2") is not None
 
 
@@ -100,7 +101,7 @@ def _slow(limit_s: float) -> str:
 
 def too_many_pages(max_pages: int, max_images: int, num_pages: int, path: str) -> InvalidRequest:
     return InvalidRequest(
-        f"must be a PDF of <= {max_pages} pages: a request has <= {max_images} pictures (max_images), of which each "
-        f"page is one, given {num_pages}",
+        f"must be a PDF of <= {max_pages} pages: a request has <= {max_images} pictures "
+        f"(max_images) and each page is one, given {num_pages}",
         field=path,
     )

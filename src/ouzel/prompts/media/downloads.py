@@ -1,7 +1,9 @@
-"""Pictures, videos and PDFs come from hosts that the options name, by one plain GET each, and nothing is followed.
+"""Downloads pictures, videos and PDFs from allowed hosts with one plain GET each. Redirects are not
+followed.
 
-There are no proxies, cookies, kept connections and content encodings. The name of a host is resolved here, and the
-connection is to an address that was checked; TLS checks the name. Who imports this waits a quarter of a second.
+There are no proxies, cookies, persistent connections and content encodings. The host name is
+resolved here, and the connection goes to a checked address; TLS checks the name. Importing this
+module takes a quarter of a second.
 """
 
 import asyncio
@@ -33,14 +35,14 @@ logger = logging.getLogger(__name__)
 
 _OK = 200
 _REDIRECTS = range(300, 400)
-_MAX_PIECES = 2000  # of any length: each takes a while of the event loop
-_MIN_BYTES_PER_PIECE = 512  # on average, of all pieces beyond the first _MAX_PIECES
+_MAX_PIECES = 2000  # pieces of any length: each takes time of the event loop
+_MIN_BYTES_PER_PIECE = 512  # least average of the pieces beyond the first _MAX_PIECES
 _PIECES_AT_A_TIME = 32
-_MAX_AT_A_TIME = 16  # of all requests; each may hold a file of the allowed length
+_MAX_AT_A_TIME = 16  # downloads of all requests; each may hold a file of the largest size
 
 
 class Downloads:
-    """Belongs to one event loop."""
+    """Downloads files. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -49,7 +51,7 @@ class Downloads:
         resolve: Resolve,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """Without `ssl_context` the certificates of the machine count; they are read at once."""
+        """Without `ssl_context`, the machine's certificates are read and used."""
         self._allowed = allowed
         self._timeout_s = timeout_s
         self._resolve = resolve
@@ -57,7 +59,9 @@ class Downloads:
         self._free = asyncio.Semaphore(_MAX_AT_A_TIME)
 
     async def download(self, target: Target, path: str, limits: PictureLimits) -> bytes:
-        """Asks a host that is allowed. Raises InvalidRequest, also for what is the other server's fault."""
+        """Downloads one file from an allowed host. Raises InvalidRequest, also for faults of the
+        other server.
+        """
         async with self._free:
             try:
                 async with asyncio.timeout(self._timeout_s):
@@ -69,15 +73,13 @@ class Downloads:
             except ConnectTimeout:
                 raise _failed(target, "does not answer", path) from None
             except ConnectError as error:
-                logger.debug("no connection to %s for a picture: %s", target.host_header, error)
-                reason = (
-                    "has no valid certificate"
-                    if _is_certificates(error)
-                    else "cannot be connected to"
-                )
+                logger.debug("media download: no connection to %s: %s", target.host_header, error)
+                reason = "cannot be connected to"
+                if _is_certificate_error(error):
+                    reason = "has no valid certificate"
                 raise _failed(target, reason, path) from None
-            except (NetworkError, ProtocolError, OSError) as error:  # the last: of TLS
-                logger.debug("no picture from %s: %s", target.host_header, error)
+            except (NetworkError, ProtocolError, OSError) as error:  # TLS raises OSError
+                logger.debug("media download: %s failed: %s", target.host_header, error)
                 raise _failed(target, "broke off, or did not speak HTTP", path) from None
 
     async def _get(self, target: Target, path: str, limits: PictureLimits) -> bytes:
@@ -95,7 +97,7 @@ class Downloads:
                     if num_pieces % _PIECES_AT_A_TIME == 0:
                         await asyncio.sleep(
                             0
-                        )  # pieces that are buffered already come without a pause
+                        )  # buffered pieces arrive without giving up the event loop
         return bytes(data)
 
     @asynccontextmanager
@@ -106,7 +108,8 @@ class Downloads:
             ("User-Agent", "ouzel"),
             (
                 "Accept",
-                "image/png, image/jpeg, image/webp, image/gif, image/bmp, video/*;q=0.5, application/pdf;q=0.5",
+                "image/png, image/jpeg, image/webp, image/gif, image/bmp, "
+                "video/*;q=0.5, application/pdf;q=0.5",
             ),
             ("Accept-Encoding", "identity"),
             ("Connection", "close"),
@@ -125,7 +128,9 @@ class Downloads:
 
 
 def _check_answer(response: Response, target: Target, path: str, limits: PictureLimits) -> None:
-    """Raises InvalidRequest. Nothing that the server wrote is shown."""
+    """Raises InvalidRequest for an unusable answer. The message quotes nothing that the server
+    wrote.
+    """
     if response.status in _REDIRECTS:
         raise _failed(target, f"redirects (status {response.status}), which is not followed", path)
     if response.status != _OK:
@@ -133,14 +138,14 @@ def _check_answer(response: Response, target: Target, path: str, limits: Picture
     headers = {name.lower(): value for name, value in response.headers}
     if headers.get(b"content-encoding", b"identity").strip().lower() not in (b"identity", b""):
         raise _failed(
-            target, "sent an encoded file (Content-Encoding), which was not asked for", path
+            target, "sent an encoded file (Content-Encoding), which was not requested", path
         )
     length = headers.get(b"content-length", b"")
     if length.isdigit():
         check_file_size(int(length), path, limits)
 
 
-def _is_certificates(error: BaseException) -> bool:
+def _is_certificate_error(error: BaseException) -> bool:
     return isinstance(error.__cause__ or error.__context__, ssl.SSLCertVerificationError)
 
 

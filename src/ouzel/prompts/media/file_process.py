@@ -1,4 +1,6 @@
-"""A limited process reads files of a kind; what it refuses, and what ends it, becomes an error of the request."""
+"""Reads files of one kind in a limited process, and turns its failures into errors of the
+request.
+"""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar
@@ -14,21 +16,23 @@ Outcome = TypeVar("Outcome")
 
 
 class FileTask(Protocol):
-    """Is a msgspec.Struct."""
+    """A msgspec.Struct with the bytes of a file."""
 
     @property
     def data(self) -> bytes: ...
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    reason: str  # goes on a sentence: "must be a video ..."
+    reason: str  # continues the sentence "must be a video ..."
 
 
 class FileProcess:
-    """Is called from many threads. The process starts with the first file."""
+    """A limited process that starts with the first file. It is called from many threads."""
 
     def __init__(self, factory: str, noun: str, limits: Limits) -> None:
-        """`noun` is what a file is called: video. Limits are those of a task that brings none of its own."""
+        """`noun` names the kind of file in messages, as video. `limits` apply to tasks without
+        their own.
+        """
         self._noun = noun
         self._process = LimitedProcess(factory, {}, limits)
 
@@ -43,9 +47,10 @@ class FileProcess:
         kind: type[Outcome],
         reason: Callable[[JobEnded], str],
     ) -> Outcome:
-        """Raises InvalidRequest, with the task's own reason or the one that an end of the job has, EngineUnavailable.
+        """Runs a task and returns its outcome.
 
-        `path` is the content part's.
+        `path` is the content part's. `reason` describes the end of a job in a message. Raises
+        InvalidRequest, and EngineUnavailable if the process cannot run.
         """
         try:
             encoded = self._process.run(msgspec.msgpack.encode(task), limits)

@@ -1,4 +1,6 @@
-"""How a container says that a decoded frame is to be shown: turned or mirrored, and with pixels that are no squares."""
+"""Reads how a container wants a decoded frame shown: rotated, mirrored, or with pixels that are not
+square.
+"""
 
 import struct
 from collections.abc import Mapping
@@ -10,9 +12,11 @@ from ouzel.prompts.media.orientation import UPRIGHT, is_sideways
 if TYPE_CHECKING:
     from av.video.frame import VideoFrame
 
-_MATRIX = struct.Struct("=9i")  # FFmpeg's display matrix: (x, y) is shown at (a x + c y, b x + d y)
-_MAX_STRETCH = 4  # what says more is a mistake
-_ORIENTATIONS = {  # EXIF's, by whether rows become columns, and the signs of what x and y become
+# FFmpeg's display matrix: the point (x, y) is shown at (a x + c y, b x + d y).
+_MATRIX = struct.Struct("=9i")
+_MAX_STRETCH = 4  # a higher aspect ratio is an error of the file
+# (rows become columns, sign of the new x, sign of the new y) -> EXIF orientation
+_ORIENTATIONS = {
     (False, 1, 1): UPRIGHT,
     (False, -1, 1): 2,
     (False, -1, -1): 3,
@@ -24,10 +28,11 @@ _ORIENTATIONS = {  # EXIF's, by whether rows become columns, and the signs of wh
 }
 
 
-def orientation_of(frame: "VideoFrame") -> int:
-    """Returns it as EXIF numbers it. An angle that is no quarter turn counts as the nearest.
+def read_frame_orientation(frame: "VideoFrame") -> int:
+    """Returns the orientation as an EXIF number; an angle is rounded to a quarter turn.
 
-    A frame that has been asked refers to itself, and is not freed at once: of a film one is enough.
+    Reading it makes the frame refer to itself, so that it is not freed at once. Call this for one
+    frame of a video only.
     """
     matrix = cast("Mapping[str, bytes]", frame.side_data).get("DISPLAYMATRIX")
     if matrix is None:
@@ -39,10 +44,13 @@ def orientation_of(frame: "VideoFrame") -> int:
 
 
 def shown_size(frame: "VideoFrame", aspect_ratio: Fraction | None) -> tuple[int, int]:
-    """Returns width and height, neither less than the frame's; `aspect_ratio` is a pixel's, where it is known."""
+    """Returns the width and height for display, neither less than the frame's.
+
+    `aspect_ratio` is the width of a pixel divided by its height, if known.
+    """
     width, height, ratio = frame.width, frame.height, aspect_ratio or Fraction(1)
     if 1 < ratio <= _MAX_STRETCH:
         width = round(width * ratio)
     elif 1 > ratio >= Fraction(1, _MAX_STRETCH):
         height = round(height / ratio)
-    return (height, width) if is_sideways(orientation_of(frame)) else (width, height)
+    return (height, width) if is_sideways(read_frame_orientation(frame)) else (width, height)

@@ -1,4 +1,4 @@
-"""The host of a URL: whether pictures may come from it, and at which of its addresses."""
+"""Checks the host of a URL: whether pictures may come from it, and from which of its addresses."""
 
 import logging
 import re
@@ -10,24 +10,24 @@ from ouzel.config.media_hosts import AllowedHosts, InvalidHost, normal_host, rea
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.addresses import is_own, is_public
 
-Resolve = Callable[[str, int], Awaitable[list[str]]]  # a host's addresses; raises OSError
+# Returns the addresses of a host and port; raises OSError.
+Resolve = Callable[[str, int], Awaitable[list[str]]]
 
 logger = logging.getLogger(__name__)
 
 _OPTION = "allowed_media_domains"
 _PORTS = {"http": 80, "https": 443}
 _MAX_URL_LEN = 8192
-_IN_TARGETS = "/?:@!$&'()*+,;=-._~%[]|"  # what stays as it is written
-_MAX_ADDRESSES = 4  # that are tried, one after the other
-_STRANGE = re.compile(
-    r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]"
-)  # halves of surrogate pairs are in no URL
+_IN_TARGETS = "/?:@!$&'()*+,;=-._~%[]|"  # characters that are not percent-encoded
+_MAX_ADDRESSES = 4  # addresses to try, one after the other
+# Halves of surrogate pairs are never valid in a URL.
+_STRANGE = re.compile(r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]")
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
     scheme: str  # http or https
-    host: str  # in its normal form
+    host: str  # in normal form
     port: int
     path: str  # with the query, in ASCII
 
@@ -42,9 +42,9 @@ class Target:
 
 
 def read_target(url: str, path: str) -> Target:
-    """Raises InvalidRequest. `path` is the content part's.
+    """Parses a URL into its host, port and path. `path` is the content part's.
 
-    What other programs read differently is refused, so that nobody has to know who reads it how.
+    A URL that other programs may parse differently is refused. Raises InvalidRequest.
     """
     if len(url) > _MAX_URL_LEN:
         raise InvalidRequest(
@@ -63,7 +63,7 @@ def read_target(url: str, path: str) -> Target:
         raise InvalidRequest("must be a URL without a user name and a password", field=path)
     if parts.netloc.endswith(":") or port == 0:
         raise InvalidRequest(
-            "must be a URL with a port between 1 and 65535, or with none", field=path
+            "must be a URL with a port between 1 and 65535, or without a port", field=path
         )
     try:
         host = normal_host(f"[{host}]" if "[" in parts.netloc else host)
@@ -76,7 +76,7 @@ def read_target(url: str, path: str) -> Target:
 
 
 def check_host(target: Target, allowed: AllowedHosts, path: str) -> None:
-    """Raises InvalidRequest."""
+    """Raises InvalidRequest if the options do not allow the host."""
     if not allowed.permit_host(target.host, target.port, is_usual=target.has_usual_port):
         raise InvalidRequest(
             f"must be of a host in the server's {_OPTION}, given {target.host_header!r}", field=path
@@ -88,19 +88,22 @@ async def checked_addresses(
 ) -> list[str]:
     """Returns the host's addresses if all of them may be connected to. Raises InvalidRequest.
 
-    A host that is not found gets the same answer, since clients could explore the names of a private network by it.
+    An unknown host gets the same error, so that clients cannot explore the names of a private
+    network.
     """
     try:
         texts = (
             [target.host] if read_address(target.host) else await resolve(target.host, target.port)
         )
     except OSError as error:
-        logger.debug("the host of a picture, %s, is not found: %s", target.host, error)
+        logger.debug("media download: host %s was not found: %s", target.host, error)
         texts = []
     forbidden = [text for text in texts if not _may_be_connected_to(text, target, allowed)]
     if forbidden:
         logger.debug(
-            "the host of a picture, %s, is at %s, which is not public", target.host, forbidden[0]
+            "media download: host %s has the address %s, which is not public",
+            target.host,
+            forbidden[0],
         )
     if forbidden or not texts:
         raise InvalidRequest(

@@ -1,4 +1,6 @@
-"""The bytes that content parts name are got beside the event loop: from the text itself, another server or a file."""
+"""Gets the bytes of content parts outside the event loop: from the part itself, a server or a
+file.
+"""
 
 import asyncio
 import ssl
@@ -24,7 +26,7 @@ _MAX_READERS = 4
 
 
 class Intake:
-    """Belongs to one event loop."""
+    """Gets the bytes of content parts. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -33,7 +35,9 @@ class Intake:
         resolve: Resolve | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`resolve` finds the addresses of a host (by default as the machine does), `ssl_context` is for downloads."""
+        """`resolve` finds the addresses of a host (default: the system's resolver). `ssl_context`
+        is for downloads.
+        """
         self.limits = PictureLimits(config.max_media_bytes, config.max_media_pixels)
         self._files = LocalFiles(config.allowed_local_media_path)
         self._threads = WorkerThreads("pictures' files", _MAX_READERS)
@@ -50,13 +54,13 @@ class Intake:
         self._downloads: Downloads | None = None
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Does what takes a moment where files are read."""
+        """Runs short work in a thread that reads files."""
         return await self._threads.run(work)
 
     async def read(self, source: Source, path: str, check: Callable[[bytes], Result]) -> Result:
-        """Returns what `check`, which runs in a thread, makes of the bytes. `path` is the content part's.
+        """Gets the bytes and returns the result of `check`, which runs in a thread.
 
-        Raises InvalidRequest.
+        `path` is the content part's. Raises InvalidRequest.
         """
         match source:
             case RemoteSource():
@@ -81,7 +85,7 @@ class Intake:
         return await self._downloads.download(target, path, self.limits)
 
     def close(self) -> None:
-        """What runs is not waited for."""
+        """Ends the threads without waiting for running work."""
         for threads in (self._threads, self._names):
             threads.close()
 
@@ -89,12 +93,12 @@ class Intake:
 def _new_downloads(
     allowed: AllowedHosts, timeout_s: float, resolve: Resolve, ssl_context: ssl.SSLContext | None
 ) -> "Downloads":
-    from ouzel.prompts.media.downloads import Downloads  # noqa: PLC0415  takes a quarter of a second
+    from ouzel.prompts.media.downloads import Downloads  # noqa: PLC0415  a slow import
 
     return Downloads(allowed, timeout_s, resolve, ssl_context)
 
 
 async def _resolve(threads: WorkerThreads, host: str, port: int) -> list[str]:
-    """Raises OSError."""
+    """Returns the addresses of a host, without duplicates. Raises OSError."""
     found = await threads.run(partial(getaddrinfo, host, port, type=SOCK_STREAM))
     return list(dict.fromkeys(str(address[0]) for *_, address in found))

@@ -1,4 +1,4 @@
-"""What content parts name becomes pictures, beside the event loop."""
+"""Loads pictures from content parts and decodes them, outside the event loop."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ _MAX_DECODERS = 4
 
 
 class MediaLoader:
-    """Belongs to one event loop."""
+    """Loads and decodes pictures. It belongs to one event loop."""
 
     def __init__(
         self,
@@ -37,9 +37,10 @@ class MediaLoader:
         resolve: Resolve | None = None,
         ssl_context: ssl.SSLContext | None = None,
     ) -> None:
-        """`imports` are modules that the process needs which decodes pictures.
+        """`imports` are modules that the decoding process needs.
 
-        `resolve` finds the addresses of a host (by default as the machine does), `ssl_context` is for downloads.
+        `resolve` finds the addresses of a host (default: the system's resolver). `ssl_context` is
+        for downloads.
         """
         self.config = config
         self.intake = Intake(config, resolve=resolve, ssl_context=ssl_context)
@@ -49,24 +50,27 @@ class MediaLoader:
         self._decoding = WorkerThreads("pictures", min(_MAX_DECODERS, os.cpu_count() or 1))
 
     async def load(self, parts: Sequence[MediaPart]) -> list[Picture]:
-        """Returns a picture for each part of a request, in their order. Raises InvalidRequest, Overloaded."""
+        """Returns a picture for each part of a request, in order. Raises InvalidRequest or
+        Overloaded.
+        """
         max_images = self.config.max_images
         if len(parts) > max_images:
             raise InvalidRequest(
-                f"must be one of <= {max_images} pictures in a request (max_images), given {len(parts)}",
+                f"must be one of <= {max_images} pictures in a request (max_images), "
+                f"given {len(parts)}",
                 field=parts[max_images].path,
             )
         return await self.pictures(parts)
 
     async def pictures(self, parts: Sequence[MediaPart]) -> list[Picture]:
-        """Returns a picture for each part, however many they are. Raises InvalidRequest, Overloaded.
+        """Returns a picture for each part, without a limit of their number.
 
-        What several parts name by the same text is loaded once.
+        Parts with the same text are loaded once. Raises InvalidRequest or Overloaded.
         """
         if not parts:
             return []
         sources = await self.intake.run(partial(_distinct_sources, parts))
-        pictures = await side_by_side(
+        pictures = await run_concurrently(
             [self._picture(source, path) for source, path in sources.values()]
         )
         by_url = dict(zip(sources, pictures, strict=True))
@@ -80,10 +84,11 @@ class MediaLoader:
     async def decode(
         self, pictures: Sequence[Picture], prepare: Callable[[Picture], Result]
     ) -> list[Result]:
-        """Returns the result of `prepare` for each picture, in order. Raises the errors of `prepare`.
+        """Returns the result of `prepare` for each picture, in order. Raises the errors of
+        `prepare`.
 
-        `prepare` runs in a thread, where it may ask `decoders`, for which memory is set aside. It is called once for
-        pictures of the same file.
+        `prepare` runs in a thread with memory set aside, where it may call `decoders`. It is called
+        once for pictures from the same file.
         """
         is_abandoned = Event()
 
@@ -95,7 +100,7 @@ class MediaLoader:
         for picture in pictures:
             distinct.setdefault(picture.digest, picture)
         try:
-            results = await side_by_side(
+            results = await run_concurrently(
                 [self._decoding.run(partial(decode_one, picture)) for picture in distinct.values()]
             )
         finally:
@@ -104,14 +109,14 @@ class MediaLoader:
         return [cast(Result, by_digest[picture.digest]) for picture in pictures]
 
     def close(self) -> None:
-        """What runs is not waited for."""
+        """Ends the threads and the process without waiting for running work."""
         self.intake.close()
         self._decoding.close()
         self.decoders.close()
 
 
 def _distinct_sources(parts: Sequence[MediaPart]) -> dict[str, tuple[Source, str]]:
-    """Returns sources by their texts, each with the path of the first part that has it. Raises InvalidRequest."""
+    """Returns the sources by text, each with the path of its first part. Raises InvalidRequest."""
     sources: dict[str, tuple[Source, str]] = {}
     for part in parts:
         if part.url not in sources:
@@ -119,17 +124,20 @@ def _distinct_sources(parts: Sequence[MediaPart]) -> dict[str, tuple[Source, str
     return sources
 
 
-async def side_by_side(works: Sequence[Coroutine[object, object, Result]]) -> list[Result]:
-    """Returns all results in order. When one fails, or who waits leaves, the others are cancelled and have ended."""
+async def run_concurrently(works: Sequence[Coroutine[object, object, Result]]) -> list[Result]:
+    """Runs all coroutines and returns their results in order.
+
+    If one fails, or the caller is cancelled, the others are cancelled and have ended on return.
+    """
     tasks = [asyncio.ensure_future(work) for work in works]
     try:
         return await asyncio.gather(*tasks)
     finally:
-        await _cancelled(tasks)
-        tasks.clear()  # an error that leaves here would hold itself, and with it the files that it is about
+        await _cancel(tasks)
+        tasks.clear()  # else an error raised here would keep itself and the files alive
 
 
-async def _cancelled(tasks: Sequence[asyncio.Task[Result]]) -> None:
+async def _cancel(tasks: Sequence[asyncio.Task[Result]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)

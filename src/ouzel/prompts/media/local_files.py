@@ -1,11 +1,12 @@
-"""Files that a request names by their paths are read from one directory, and from nowhere else.
+"""Reads files that a request names by path, from one directory only.
 
 Rules
-1. A path that does not begin in the directory, or has `..`, is refused before anything is looked up, and one that
-   leads out of it by symbolic links with the same words: nothing tells what is outside.
-2. Symbolic links are resolved first. The file is then opened component by component from the directory, following
-   none: what is exchanged for a link meanwhile is refused.
-3. Only regular files are read, and opening one never waits, as it would for a pipe.
+1. A path that begins outside the directory, or contains `..`, is refused before any look-up. A
+   path that leads outside by symbolic links gets the same error, so that the error tells nothing
+   about files outside.
+2. Symbolic links are resolved first. Then the file is opened component by component from the
+   directory, without following links: a component that is replaced by a link meanwhile is refused.
+3. Only regular files are read, and opening a file never blocks, as it would for a pipe.
 """
 
 import os
@@ -20,7 +21,8 @@ _OPTION = "allowed_local_media_path"
 _MAX_SHOWN = 200
 _MAX_PATH_LEN = 4096
 _READ_LEN = 2**20
-# Windows has none of these, and no opening relative to a directory: rule 2 ends with its first sentence there.
+# Windows lacks these flags and cannot open relative to a directory; there, links are resolved only
+# once.
 _NO_LINKS = getattr(os, "O_NOFOLLOW", 0)
 _NEVER_WAIT = getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _DIRECTORY = getattr(os, "O_DIRECTORY", 0)
@@ -29,23 +31,25 @@ _OPENS_RELATIVELY = os.open in os.supports_dir_fd
 
 
 class LocalFiles:
+    """The files below the directory that the options allow."""
+
     def __init__(self, directory: str) -> None:
-        """`directory` may be "": then there are none."""
+        """`directory` is "" if no local files are allowed."""
         self._directory = os.path.abspath(directory) if directory else ""
         self._real_directory = os.path.realpath(directory) if directory else ""
 
     def read(self, file_path: str, path: str, limits: PictureLimits) -> bytes:
-        """`path` is the content part's. Raises InvalidRequest."""
+        """Reads a file. `path` is the content part's. Raises InvalidRequest."""
         if not self._directory:
             raise InvalidRequest(
-                f"must be a data URL, {BARE_FORM}, or a URL: this server reads no pictures from its own files "
+                f"must be a data URL, {BARE_FORM}, or a URL: this server reads no local files "
                 f"({_OPTION}), given {_shown(file_path)}",
                 field=path,
             )
         inner_path = self._inner_path(file_path, path)
         try:
             descriptor = self._open(inner_path)
-        except (OSError, ValueError):  # the latter: a name that the file system cannot have
+        except (OSError, ValueError):  # ValueError: a name that the file system does not allow
             raise _unreadable(file_path, path) from None
         try:
             return _read_regular_file(descriptor, file_path, path, limits)
@@ -55,7 +59,7 @@ class LocalFiles:
             os.close(descriptor)
 
     def _inner_path(self, file_path: str, path: str) -> Path:
-        """Returns it relative to the real directory, without links."""
+        """Returns the path relative to the real directory, with links resolved."""
         if len(file_path) > _MAX_PATH_LEN:
             raise _unreadable(file_path, path)
         if ".." in file_path.replace("\\", "/").split("/"):
@@ -80,7 +84,7 @@ class LocalFiles:
             return Path(real_path).relative_to(self._real_directory)
         except OSError:
             raise _unreadable(file_path, path) from None
-        except ValueError:  # it is not inside, or has a null character
+        except ValueError:  # the path leads outside, or contains a null character
             raise outside from None
 
     def _open(self, inner_path: Path) -> int:
@@ -98,15 +102,14 @@ class LocalFiles:
 
 
 def _read_regular_file(descriptor: int, file_path: str, path: str, limits: PictureLimits) -> bytes:
-    """Raises OSError, InvalidRequest."""
+    """Reads a file to its end. Raises OSError or InvalidRequest."""
     status = os.fstat(descriptor)
     if not stat.S_ISREG(status.st_mode):
         raise _unreadable(file_path, path)
     check_file_size(status.st_size, path, limits)
     data = bytearray()
-    while piece := os.read(
-        descriptor, _READ_LEN
-    ):  # it may grow meanwhile, and some say that they are empty
+    # The file may grow meanwhile, and some file systems report a size of 0.
+    while piece := os.read(descriptor, _READ_LEN):
         data += piece
         check_file_size(len(data), path, limits)
     return bytes(data)

@@ -1,4 +1,6 @@
-"""Connections of downloads go to addresses that were checked before, whatever name the request is for."""
+"""A network backend that connects only to addresses that were checked, whatever host the request
+names.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -16,10 +18,10 @@ SocketOption = (
 
 
 class CheckedNetwork(AsyncNetworkBackend):
-    """Is the network of one download."""
+    """The network of one download."""
 
     def __init__(self, addresses: Sequence[str], attempt_timeout_s: float) -> None:
-        """The addresses are tried in their order, each for so long."""
+        """The addresses are tried in order, each for `attempt_timeout_s`."""
         self._addresses = addresses
         self._attempt_timeout_s = attempt_timeout_s
         self._tcp = AnyIOBackend()
@@ -33,7 +35,10 @@ class CheckedNetwork(AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[SocketOption] | None = None,
     ) -> AsyncNetworkStream:
-        """Raises ConnectError, ConnectTimeout."""
+        """Connects to the first address that answers; `host` is ignored.
+
+        Raises ConnectError or ConnectTimeout.
+        """
         failure: Exception = ConnectError("there are no addresses")
         for address in self._addresses:
             try:
@@ -46,6 +51,8 @@ class CheckedNetwork(AsyncNetworkBackend):
         raise failure
 
     async def aclose(self) -> None:
-        """Closes the connection also when the download was left while TLS began: httpcore2 forgets it then."""
+        """Closes the connection. httpcore2 does not close it if the download is cancelled during
+        the TLS handshake.
+        """
         if self._stream is not None:
             await self._stream.aclose()

@@ -1,9 +1,9 @@
-"""How a camera was held when it took a picture, as EXIF says it."""
+"""Reads from EXIF metadata how the camera was held when it took a picture."""
 
 import struct
 
 UPRIGHT = 1
-_FIRST_SIDEWAYS = 5  # from here to 8 width and height change places
+_FIRST_SIDEWAYS = 5  # the orientations 5 to 8 exchange width and height
 _ORIENTATION = 0x0112
 _SHORT = 3
 _LARGEST = 8
@@ -12,14 +12,16 @@ _ENTRY_LEN = 12
 
 
 def read_orientation(exif: object) -> int:
-    """Returns 1 to 8; upright where the metadata say nothing, or are broken, as viewers of pictures do."""
+    """Returns the orientation, 1 to 8; UPRIGHT for missing or broken metadata, as other viewers
+    do.
+    """
     if not isinstance(exif, bytes):
         return UPRIGHT
     tiff = exif.removeprefix(_PREFIX)
     order = {b"II*\0": "<", b"MM\0*": ">"}.get(tiff[:4])
     try:
         return UPRIGHT if order is None else _from_first_directory(tiff, order)
-    except struct.error:  # it ends too early
+    except struct.error:  # the metadata end too early
         return UPRIGHT
 
 

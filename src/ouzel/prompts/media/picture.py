@@ -1,4 +1,4 @@
-"""A picture is known by its header: its format and its size, before anything of it is decoded."""
+"""A picture and its header: format and size, read before any pixel is decoded."""
 
 import struct
 from collections.abc import Mapping
@@ -9,12 +9,13 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.orientation import is_sideways, read_orientation
 from ouzel.prompts.media.pillow import FORMATS, open_picture
 
-DIGEST_LEN = 16
+DIGEST_LEN = 16  # bytes
 _WEBP_HEADER_LEN = 30
 _14_BITS = 0x3FFF
-_JPEG_SCAN = b"\xff\xda"  # of a progressive one, some 40 bytes that go through all pixels
-_MAX_SCANS = 50  # ten are usual, and one for each further picture in the file
-_BMP_RUN_LENGTHS = (1, 2)  # RLE8 and RLE4, which Pillow reads in Python, pixel by pixel
+# A scan of a progressive JPEG takes some 40 bytes, and decoding it passes over all pixels.
+_JPEG_SCAN = b"\xff\xda"
+_MAX_SCANS = 50  # ten are usual, and one more for each further picture in the file
+_BMP_RUN_LENGTHS = (1, 2)  # RLE8 and RLE4, which Pillow decodes in Python, pixel by pixel
 _NAMES = f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}"
 
 
@@ -26,23 +27,23 @@ class PictureLimits:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    width: int  # as it is shown: turned as the camera was held
+    width: int  # width for display, after turning by the orientation
     height: int
     format: str  # one of FORMATS
-    orientation: int  # 1 to 8, as EXIF has it
+    orientation: int  # 1 to 8, as in EXIF
 
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Picture:
-    """Holds a file whose header is that of a picture within the limits."""
+    """A file with the header of a picture that is within the limits."""
 
-    digest: bytes  # of the file, BLAKE2b-128
+    digest: bytes  # BLAKE2b-128 of the file
     data: bytes = field(repr=False)  # the file
-    width: int  # as in Header
+    width: int  # width for display, as in Header
     height: int
     format: str
     orientation: int
-    path: str = field(compare=False)  # of the content part that named it first
+    path: str = field(compare=False)  # the first content part with this file
 
     @property
     def num_pixels(self) -> int:
@@ -50,20 +51,19 @@ class Picture:
 
 
 def decode_header(data: bytes, max_pixels: int) -> Header:
-    """Raises InvalidRequest, without a field."""
-    if (
-        canvas := _webp_canvas(data)
-    ) is not None:  # the decoder takes memory for it as soon as there is one
+    """Reads the header of a picture and checks it. Raises InvalidRequest without a field."""
+    # The decoder of WebP allocates memory for the canvas as soon as it is made.
+    if (canvas := _webp_canvas(data)) is not None:
         _check_size(canvas, max_pixels)
     try:
         image = open_picture(data, for_pixels=False)
-    except Exception:  # Pillow's readers are Python: what is no picture ends in anything from OSError to IndexError
+    except Exception:  # Pillow's Python readers raise anything from OSError to IndexError
         raise InvalidRequest(
-            f"must be a picture ({_NAMES}), which its {len(data)} bytes are not"
+            f"must be a picture ({_NAMES}), given {len(data)} bytes of another format"
         ) from None
     with image:
         _check_size(image.size, max_pixels)
-        # Pillow calls a JPEG with further ones behind it MPO.
+        # Pillow calls a JPEG with further pictures behind it MPO.
         file_format = image.format if image.format in FORMATS else "JPEG"
         _check_effort(data, file_format, image.info)
         orientation = read_orientation(image.info.get("exif"))
@@ -72,7 +72,7 @@ def decode_header(data: bytes, max_pixels: int) -> Header:
 
 
 def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object]) -> None:
-    """Refuses what takes long to decode however small it is. Raises InvalidRequest."""
+    """Refuses files that take long to decode although they are small. Raises InvalidRequest."""
     if file_format == "BMP" and info.get("compression") in _BMP_RUN_LENGTHS:
         raise InvalidRequest("must not be a BMP with run lengths")
     if file_format == "JPEG" and (num_scans := data.count(_JPEG_SCAN)) > _MAX_SCANS:
@@ -80,7 +80,7 @@ def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object]) -> 
 
 
 def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:
-    """Raises InvalidRequest."""
+    """Raises InvalidRequest if the file is too large. `path` is the content part's."""
     if num_bytes > limits.max_bytes:
         raise InvalidRequest(
             f"must have <= {limits.max_bytes} bytes (max_media_bytes), given {num_bytes}",
@@ -99,7 +99,7 @@ def _check_size(size: tuple[int, int], max_pixels: int) -> None:
 
 
 def _webp_canvas(data: bytes) -> tuple[int, int] | None:
-    """Returns the size that a WebP file's first chunk tells, for each of the three kinds that there are."""
+    """Returns the canvas size in a WebP file's first chunk, which is of one of three kinds."""
     if data[:4] != b"RIFF" or data[8:12] != b"WEBP" or len(data) < _WEBP_HEADER_LEN:
         return None
     match data[12:16]:

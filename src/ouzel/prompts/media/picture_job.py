@@ -1,7 +1,8 @@
-"""Pillow reads pictures in a limited process: their headers, their pixels, or some frames of one that moves.
+"""Reads pictures with Pillow, in a limited process: headers, pixels, or frames of an animated
+picture.
 
-A task names how pixels are prepared by a pickled callable, which comes from the server itself. Results are plain bytes:
-whatever a file makes of the process that decodes it, the server reads numbers and bytes from it and nothing else.
+A task contains a pickled callable of the server that prepares the pixels. Results are plain bytes:
+even if a file takes over the decoding process, the server reads only numbers and bytes from it.
 """
 
 import ctypes
@@ -24,11 +25,11 @@ from ouzel.prompts.media.pixels import decode
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # of malloc.h
+_M_TRIM_THRESHOLD, _M_MMAP_THRESHOLD = -1, -3  # constants of malloc.h
 _KEPT_BYTES = 64 * 2**20
-_LARGEST_KEPT_BYTES = 32 * 2**20  # as much as the library allows
+_LARGEST_KEPT_BYTES = 32 * 2**20  # the library's maximum
 
-# Makes uint8 arrays of a picture in RGB. It can be pickled.
+# Makes uint8 arrays from a picture in RGB. It can be pickled.
 Preparation = Callable[["Image"], Sequence[NDArray[np.uint8]]]
 
 
@@ -40,15 +41,15 @@ class ReadHeader(msgspec.Struct, frozen=True, tag="header"):
 class DecodePicture(msgspec.Struct, frozen=True, tag="picture"):
     data: bytes
     format: str  # one of FORMATS
-    orientation: int  # 1 to 8, as EXIF has it
+    orientation: int  # 1 to 8, as in EXIF
     preparation: bytes  # a pickled Preparation
 
 
 class DecodeFrames(msgspec.Struct, frozen=True, tag="frames"):
     data: bytes
     orientation: int
-    numbers: list[int]  # ascending
-    preparation: bytes  # a pickled Preparation, of one array each
+    numbers: list[int]  # frame numbers, ascending
+    preparation: bytes  # a pickled Preparation that makes one array
 
 
 class FoundHeader(msgspec.Struct, frozen=True, tag="header"):
@@ -65,7 +66,7 @@ class Prepared(msgspec.Struct, frozen=True, tag="prepared"):
 
 
 class Refused(msgspec.Struct, frozen=True, tag="refused"):
-    complaint: str  # goes on from the name of the content part's field
+    complaint: str  # continues the sentence that begins with the content part's field
 
 
 Task = ReadHeader | DecodePicture | DecodeFrames
@@ -73,9 +74,9 @@ Outcome = FoundHeader | Prepared | Refused
 
 
 def create_picture_job(imports: Sequence[str]) -> Callable[[bytes], bytes]:
-    """Returns a function that takes an encoded Task and returns an encoded Outcome.
+    """Returns a function that runs an encoded Task and returns its encoded Outcome.
 
-    `imports` are modules that preparations need, so that jobs begin with them.
+    `imports` are modules that preparations need; they are imported before the first job.
     """
     _keep_memory()
     import_pillow()
@@ -89,8 +90,10 @@ def create_picture_job(imports: Sequence[str]) -> Callable[[bytes], bytes]:
 
 
 def _keep_memory() -> None:
-    """Keeps some freed memory for the next job: to take it from the system again costs a quarter of the decoding."""
-    with suppress(OSError, AttributeError, TypeError):  # another C library than GNU's, or Windows
+    """Keeps freed memory for the next job. Getting it from the system again takes a quarter of the
+    decoding time.
+    """
+    with suppress(OSError, AttributeError, TypeError):  # not the GNU C library, or Windows
         library = ctypes.CDLL(None)
         library.mallopt(_M_MMAP_THRESHOLD, _LARGEST_KEPT_BYTES)
         library.mallopt(_M_TRIM_THRESHOLD, _KEPT_BYTES)

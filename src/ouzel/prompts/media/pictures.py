@@ -1,6 +1,6 @@
-"""Pictures are read by a limited process: native decoders, and the memory that they take, stay behind a wall.
+"""Reads pictures in a limited process, which isolates native decoders and their memory.
 
-Headers that Python reads are read here: a job costs a millisecond.
+Headers that Pillow reads in Python are read in this process, because a job costs a millisecond.
 """
 
 import pickle
@@ -47,20 +47,23 @@ from ouzel.prompts.media.video import Animation, Video
 
 _JOB = "ouzel.prompts.media.picture_job:create_picture_job"
 _HEADER_LIMITS = Limits(wall_s=60, cpu_s=5, memory_bytes=256 * 2**20)
-_PREPARING_BYTES = 768 * 2**20  # for resized pixels: a square of 300 MB, tiles, and copies
-_LEAST_S = 20.0  # of processor time
-_PIXELS_PER_S = 2_000_000  # a tenth of the pixels that a slow core decodes
-_WALL_TIMES = 6.0  # a picture waits for a processor beside the engine
+_PREPARING_BYTES = 768 * 2**20  # memory for resized pixels: a square of 300 MB, tiles, copies
+_LEAST_S = 20.0  # processor time
+_PIXELS_PER_S = 2_000_000  # a tenth of the speed of a slow core
+_WALL_TIMES = 6.0  # wall time per processor time: the engine uses the processors, too
 _FULL_PRIORITY_S = 5.0
 _RETRY_AFTER_S = 1.0
-_MAX_IDLE = 4  # as many as decode at a time
+_MAX_IDLE = 4  # the number of pictures decoded at the same time
 
 Array = NDArray[np.uint8]
 Result = TypeVar("Result", FoundHeader, Prepared)
 
 
 class Pictures:
-    """Reads and prepares pictures; any thread may call it. The process starts with the first picture, or by `start`."""
+    """Reads and prepares pictures. It is called from many threads.
+
+    The process starts with the first picture, or with `start`.
+    """
 
     def __init__(self, limits: PictureLimits, imports: Sequence[str] = ()) -> None:
         """`imports` are modules that preparations need."""
@@ -76,14 +79,14 @@ class Pictures:
         self._process.close()
 
     def read(self, data: bytes, path: str) -> Picture:
-        """Reads the header. `path` is the content part's. Raises InvalidRequest, EngineUnavailable.
+        """Reads the header and returns the picture. `path` is the content part's.
 
-        Only the bytes count: a data URL may call a PNG image/jpeg, as many clients do.
+        Only the bytes count: many clients send a PNG in a data URL as image/jpeg. Raises
+        InvalidRequest or EngineUnavailable.
         """
         check_file_size(len(data), path, self._limits)
-        header = (
-            self._native_header(data, path) if is_read_natively(data) else self._header(data, path)
-        )
+        read_header = self._native_header if is_read_natively(data) else self._header
+        header = read_header(data, path)
         digest = blake2b(data, digest_size=DIGEST_LEN).digest()
         return Picture(
             digest, data, header.width, header.height, header.format, header.orientation, path
@@ -102,7 +105,9 @@ class Pictures:
         ).header
 
     def prepare(self, picture: Picture, preparation: Preparation) -> list[Array]:
-        """Returns the arrays that `preparation` makes of the picture. Raises as `read`."""
+        """Decodes the picture and returns the arrays of `preparation`. Raises the same errors as
+        `read`.
+        """
         task = DecodePicture(
             picture.data, picture.format, picture.orientation, pickle.dumps(preparation)
         )
@@ -126,7 +131,10 @@ class Pictures:
         preparation: Preparation,
         timeout_s: float,
     ) -> Array:
-        """Returns the array that `preparation` makes of each of these ascending frames, stacked. Raises as `read`."""
+        """Decodes the frames with these ascending numbers and stacks their arrays of `preparation`.
+
+        `timeout_s` limits the wall time. Raises the same errors as `read`.
+        """
         task = DecodeFrames(
             content.data, content.orientation, [*numbers], pickle.dumps(preparation)
         )
@@ -141,7 +149,7 @@ class Pictures:
             raise EngineUnavailable(
                 f"{noun}s cannot be read now: {lost}", retry_after_s=_RETRY_AFTER_S
             ) from lost
-        except JobFailed as failed:  # the files' own faults are refusals: this one is ours
+        except JobFailed as failed:  # faults of files are refusals, so this is a fault of ours
             raise RuntimeError(f"a {noun} could not be read: {failed}") from failed
         except JobEnded as ended:
             raise InvalidRequest(_complaint(ended, limits, noun), field=path) from ended
@@ -166,7 +174,7 @@ def _complaint(ended: JobEnded, limits: Limits, noun: str) -> str:
 
 
 def _with_file(limits: Limits, data: bytes) -> Limits:
-    """Adds the memory for the task with the file: as it arrives, as it is decoded, and as Pillow reads it."""
+    """Adds memory for the file: as it arrives, as it is decoded, and as Pillow reads it."""
     return replace(limits, memory_bytes=limits.memory_bytes + 4 * len(data))
 
 

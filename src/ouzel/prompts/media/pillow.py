@@ -1,4 +1,4 @@
-"""Pillow is imported when the first picture comes, and reads these formats only, whatever else it could."""
+"""Imports Pillow when the first picture arrives, and lets it read a few formats only."""
 
 import warnings
 from functools import cache
@@ -11,24 +11,23 @@ from ouzel.prompts.media.png_chunks import ANIMATION, SIGNATURE, needed_chunks
 if TYPE_CHECKING:
     from PIL.ImageFile import ImageFile
 
-# Those of OpenAI's API, and BMP. MPO, which phones write, begins with a whole JPEG and is read as one.
+# The formats of OpenAI's API, and BMP. MPO, the format of phones, begins with a whole JPEG and is
+# read as one.
 FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP")
-_PYTHON_FORMATS = (
-    "PNG",
-    "JPEG",
-    "GIF",
-    "BMP",
-)  # Python reads their headers, native code their pixels
+# Pillow reads these headers in Python; native code decodes the pixels.
+_PYTHON_FORMATS = ("PNG", "JPEG", "GIF", "BMP")
 _NATIVE_FORMATS = ("WEBP",)
 _PLUGINS = {"PNG": "Png", "JPEG": "Jpeg", "WEBP": "WebP", "GIF": "Gif", "BMP": "Bmp"}
 _MAX_HEADER_READS = 4000
-_MIN_BYTES_PER_READ = 512  # on average
-# the reader of GIFs goes over those between two frames in blocks of 255 bytes
+_MIN_BYTES_PER_READ = 512  # average beyond _MAX_HEADER_READS
+# Pillow passes over GIF frames before the requested one in blocks of 255 bytes.
 _MIN_BYTES_PER_READ_OF_FRAMES = 16
 
 
 class _FewReads(BytesIO):
-    """Ends a reader that takes its file in tiny pieces: millions of empty chunks would keep the interpreter busy."""
+    """A file that allows a limited number of reads: millions of empty chunks would keep the reader
+    busy.
+    """
 
     def __init__(self, data: bytes, max_reads: int) -> None:
         super().__init__(data)
@@ -42,10 +41,12 @@ class _FewReads(BytesIO):
 
 
 def open_picture(data: bytes, *, for_pixels: bool) -> "ImageFile":
-    """Reads the header. Raises whatever Pillow's readers meet in what is no picture."""
+    """Opens a picture and reads its header. Raises any error of Pillow's readers for an invalid
+    file.
+    """
     formats = _NATIVE_FORMATS if is_read_natively(data) else _PYTHON_FORMATS
     _import_pillow(formats)
-    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+    from PIL import Image  # noqa: PLC0415  only requests with pictures need it
 
     max_reads = _MAX_HEADER_READS + (len(data) // _MIN_BYTES_PER_READ if for_pixels else 0)
     read = needed_chunks(data) if data.startswith(SIGNATURE) else data
@@ -53,9 +54,9 @@ def open_picture(data: bytes, *, for_pixels: bool) -> "ImageFile":
 
 
 def open_animation(data: bytes) -> "ImageFile":
-    """Reads the header of a picture that moves. Raises whatever Pillow's readers meet in what is none."""
+    """Opens an animated picture and reads its header. Raises any error of Pillow's readers."""
     import_pillow()
-    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+    from PIL import Image  # noqa: PLC0415  only requests with pictures need it
 
     read = needed_chunks(data, ANIMATION) if data.startswith(SIGNATURE) else data
     max_reads = _MAX_HEADER_READS + len(data) // _MIN_BYTES_PER_READ_OF_FRAMES
@@ -73,10 +74,10 @@ def import_pillow() -> None:
 
 @cache
 def _import_pillow(formats: tuple[str, ...]) -> None:
-    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+    from PIL import Image  # noqa: PLC0415  only requests with pictures need it
 
-    for name in formats:  # else Pillow imports all that it has, to look for one
+    for name in formats:  # else Pillow imports all its plugins to find the formats
         import_module(f"PIL.{_PLUGINS[name]}ImagePlugin")
-    Image.MAX_IMAGE_PIXELS = None  # the limit is ours, and asked for before anything is decoded
-    # Of metadata that are not quite in order, as many cameras write them; the pictures are good.
+    Image.MAX_IMAGE_PIXELS = None  # our own limit is checked before any pixel is decoded
+    # Warnings about slightly invalid metadata, which many cameras write; the pictures are good.
     warnings.filterwarnings("ignore", category=UserWarning, module=r"PIL\.")

@@ -1,4 +1,6 @@
-"""A picture's pixels as a person sees them: turned upright, on white where it is transparent, in RGB."""
+"""Decodes the pixels of a picture for display: upright, with white behind transparent pixels, in
+RGB.
+"""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -14,44 +16,39 @@ if TYPE_CHECKING:
     from PIL.Image import Image
     from PIL.ImageFile import ImageFile
 
-# What decoding takes of memory for a pixel, at most: 21 of WebP, and 3 for what is made of it.
+# Memory per pixel for decoding, at most: 21 bytes for WebP, and 3 for the result.
 BYTES_PER_PIXEL = 24
 
 _WHITE = (255, 255, 255)
-_PNG_DEPTH_AT = 24
-_PNG_SCALES = {
-    2: 85,
-    4: 17,
-}  # Pillow scales grey levels of few bits to eight, but not the transparent one
+_PNG_DEPTH_AT = 24  # offset of the bit depth in a PNG file
+# bits -> factor. Pillow scales grey levels of few bits to eight, but not the transparent level.
+_PNG_SCALES = {2: 85, 4: 17}
 _HIGH_BYTE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """Makes one array of a picture."""
+    """A preparation that resizes a picture."""
 
     size: tuple[int, int]  # width and height
-    resample: int  # the number of a filter of Pillow's
+    resample: int  # the number of Pillow's filter
 
     def __call__(self, image: "Image") -> list[NDArray[np.uint8]]:
-        from PIL.Image import Resampling  # noqa: PLC0415  only who has a video needs it
+        from PIL.Image import Resampling  # noqa: PLC0415  only requests with videos need it
 
         return [np.asarray(image.resize(self.size, Resampling(self.resample)))]
 
 
 def decode(data: bytes, file_format: str, orientation: int) -> "Image":
-    """Returns the picture in RGB, as it is shown. Raises InvalidRequest, without a field.
+    """Decodes a picture to RGB, as it is displayed. Raises InvalidRequest without a field.
 
-    The format and the orientation are those of its header.
+    `file_format` and `orientation` are the values from its header.
     """
     try:
         return turned(_rgb(data, file_format), orientation)
-    except (
-        Exception
-    ) as error:  # whatever Pillow's Python meets in a broken file, and its decoders say
-        reason = (
-            "takes too much memory" if isinstance(error, MemoryError) else "is cut off or broken"
-        )
+    except Exception as error:  # Pillow and its decoders raise any error for a broken file
+        is_large = isinstance(error, MemoryError)
+        reason = "takes too much memory" if is_large else "is cut off or broken"
         raise InvalidRequest(
             f"must be a whole picture, given a {file_format} file that {reason}"
         ) from None
@@ -69,12 +66,12 @@ def _rgb(data: bytes, file_format: str) -> "Image":
         if transparency is not None or file.has_transparency_data:
             return on_white(file.convert("RGBA"))
         rgb = file.convert("RGB")
-        # What a GIF's first frame does not cover is transparent too.
+        # The area outside a GIF's first frame is transparent, too.
         return rgb if frame is None or frame == (0, 0, *file.size) else _framed(rgb, frame)
 
 
 def _transparency(file: "ImageFile", data: bytes, file_format: str) -> object:
-    """Returns what Pillow read of a PNG's transparent colour, as a colour of the pixels that it made."""
+    """Returns the transparent colour of a PNG on the scale of the pixels that Pillow made."""
     transparency: object = file.info.get("transparency")
     depth = data[_PNG_DEPTH_AT] if file_format == "PNG" else 8
     match transparency:
@@ -86,8 +83,10 @@ def _transparency(file: "ImageFile", data: bytes, file_format: str) -> object:
 
 
 def _from_16_bits(file: "ImageFile", transparency: object) -> "Image":
-    """Takes the high byte, as is done with colours of 16 bits; Pillow would clip at 255."""
-    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+    """Takes the high bytes of grey levels, as is usual for 16-bit colours; Pillow would clip at
+    255.
+    """
+    from PIL import Image  # noqa: PLC0415  only requests with pictures need it
 
     levels = np.asarray(file)
     shown = (levels >> _HIGH_BYTE).astype(np.uint8)
@@ -97,7 +96,7 @@ def _from_16_bits(file: "ImageFile", transparency: object) -> "Image":
 
 
 def on_white(rgba: "Image") -> "Image":
-    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+    from PIL import Image  # noqa: PLC0415  only requests with pictures need it
 
     shown = Image.new("RGB", rgba.size, _WHITE)
     shown.paste(rgba, mask=rgba)
@@ -105,7 +104,7 @@ def on_white(rgba: "Image") -> "Image":
 
 
 def _framed(rgb: "Image", frame: tuple[int, int, int, int]) -> "Image":
-    from PIL import Image  # noqa: PLC0415  only who has a picture needs it
+    from PIL import Image  # noqa: PLC0415  only requests with pictures need it
 
     shown = Image.new("RGB", rgb.size, _WHITE)
     shown.paste(rgb.crop(frame), frame)
@@ -113,8 +112,8 @@ def _framed(rgb: "Image", frame: tuple[int, int, int, int]) -> "Image":
 
 
 def turned(image: "Image", orientation: int) -> "Image":
-    """`orientation` is 1 to 8, as EXIF has it."""
-    from PIL.Image import Transpose  # noqa: PLC0415  only who has a picture needs it
+    """Turns a picture upright. `orientation` is 1 to 8, as in EXIF."""
+    from PIL.Image import Transpose  # noqa: PLC0415  only requests with pictures need it
 
     ways = {
         2: Transpose.FLIP_LEFT_RIGHT,

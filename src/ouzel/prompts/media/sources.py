@@ -1,8 +1,10 @@
-"""Where a picture is, as the text of a URL tells: in the text itself, on another server, or in a local file.
+"""Tells from a URL's text where a picture is: in the text itself, on another server, or in a local
+file.
 
-A text that has `base64,` anywhere is base64, with `data:` before it or without: OpenVINO Model Server reads it so. A
-text without a scheme is base64 where it decodes to the first bytes of a picture: LMI's chat schema has such texts. The
-base64 of a JPEG begins with `/9j/` and looks like a path, so the first bytes decide before any file is looked up.
+A text that contains `base64,` is base64, with or without `data:` before it, as in OpenVINO Model
+Server. A text without a scheme is base64 if it decodes to the first bytes of a picture; LMI's chat
+schema has such texts. The base64 of a JPEG begins with `/9j/` and looks like a path, so the first
+bytes decide before any file is opened.
 """
 
 import binascii
@@ -17,25 +19,22 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.picture import PictureLimits, check_file_size
 
 _BASE64_MARK = "base64,"
-_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]{1,31}):")  # one letter is a drive
+_SCHEME = re.compile(r"\s*([A-Za-z][A-Za-z0-9+.-]{1,31}):")  # a single letter is a drive
 _WHITESPACE = b" \t\r\n\f"
 _URL_SAFE = bytes.maketrans(b"-_", b"+/")
 _HEX_DIGITS = np.array(
     [int(chr(code), 16) if chr(code) in hexdigits else 255 for code in range(256)], np.uint8
 )
 _ESCAPES = (
-    (b"%2B", b"+"),
-    (b"%2b", b"+"),
-    (b"%2F", b"/"),
-    (b"%2f", b"/"),
-    (b"%3D", b"="),
-    (b"%3d", b"="),
+    *((b"%2B", b"+"), (b"%2b", b"+"), (b"%2F", b"/")),
+    *((b"%2f", b"/"), (b"%3D", b"="), (b"%3d", b"=")),
 )
 _HEAD_LEN = 256  # characters, with room for whitespace and escapes
-_HEAD_DIGITS = 16  # of base64: the 12 bytes by which a WebP file is known
+_HEAD_DIGITS = 16  # base64 digits: the 12 bytes that identify a WebP file
+# For a JPEG the first two markers: a path that begins with /9j/ seldom spells the second one.
 _PICTURE_BEGINNINGS = re.compile(
     rb"\x89PNG\r\n\x1a\n|\xff\xd8\xff[\xc0-\xfe]|GIF8[79]a|RIFF.{4}WEBP", re.DOTALL
-)  # of JPEGs the first two markers: a path that begins with /9j/ seldom spells the second one
+)
 BARE_FORM = "the base64 of a PNG, JPEG, WebP or GIF"
 _FORMS = f"must be a data URL, {BARE_FORM}, an http or https URL, or the path of a file"
 
@@ -48,7 +47,7 @@ class InlineSource:
 
 @dataclass(frozen=True, slots=True)
 class RemoteSource:
-    url: str  # begins with http: or https:, and nothing else of it is known
+    url: str  # begins with http: or https:; the rest is not checked yet
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +59,17 @@ Source = InlineSource | RemoteSource | FileSource
 
 
 def read_source(url: str, path: str) -> Source:
-    """Tells what kind of URL it is. `path` is the content part's. Raises InvalidRequest."""
+    """Tells which kind of source a URL is. `path` is the content part's. Raises InvalidRequest."""
     found = _SCHEME.match(url)
     scheme = found[1].lower() if found else ""
     match scheme:
         case "http" | "https":
             return RemoteSource(url.strip())
         case "file":
-            return FileSource(_path_of_file_url(url.strip(), path))
+            return FileSource(_read_file_url(url.strip(), path))
         case "data" if "," not in url:
             raise InvalidRequest(
-                "must be a data URL with a comma before its data, given none", field=path
+                "must be a data URL with a comma before its data, given no comma", field=path
             )
     _, mark, text = url.partition(_BASE64_MARK)
     if mark:
@@ -79,14 +78,14 @@ def read_source(url: str, path: str) -> Source:
         header, _, text = url.partition(",")
         return InlineSource(text, is_base64=header.lower().endswith(";base64"))
     if found:
-        raise InvalidRequest(f"{_FORMS}, given one with the scheme {scheme!r}", field=path)
+        raise InvalidRequest(f"{_FORMS}, given the scheme {scheme!r}", field=path)
     if not url.strip():
         raise InvalidRequest(f"{_FORMS}, given an empty text", field=path)
     return InlineSource(url, is_base64=True) if _is_bare_picture(url) else FileSource(url)
 
 
 def _is_bare_picture(text: str) -> bool:
-    """Tells whether the text is base64 of a picture. Only the beginning of the text is decoded, however long it is."""
+    """Tells whether the text is base64 of a picture, by decoding only its beginning."""
     head = text.lstrip()[:_HEAD_LEN].encode("ascii", "replace")
     digits = _base64_digits(head)[:_HEAD_DIGITS]
     if len(digits) < _HEAD_DIGITS:
@@ -97,7 +96,7 @@ def _is_bare_picture(text: str) -> bool:
         return False
 
 
-def _path_of_file_url(url: str, path: str) -> str:
+def _read_file_url(url: str, path: str) -> str:
     text = url.partition(":")[2]
     if text.startswith("//"):
         host, slash, rest = text[2:].partition("/")
@@ -110,15 +109,14 @@ def _path_of_file_url(url: str, path: str) -> str:
 
 
 def read_inline(source: InlineSource, path: str, limits: PictureLimits) -> bytes:
-    """Returns what a data URL holds. Raises InvalidRequest."""
+    """Returns the bytes of an inline picture. Raises InvalidRequest."""
     try:
         text = source.text.encode("ascii")
     except UnicodeEncodeError as error:
         complaint = f"must be a data URL of ASCII characters, given {source.text[error.start]!r}"
         raise InvalidRequest(f"{complaint} at {error.start} of its data", field=path) from None
-    return (
-        _from_base64(text, path, limits) if source.is_base64 else _from_percents(text, path, limits)
-    )
+    decode = _from_base64 if source.is_base64 else _from_percents
+    return decode(text, path, limits)
 
 
 def _from_base64(text: bytes, path: str, limits: PictureLimits) -> bytes:
@@ -132,14 +130,18 @@ def _from_base64(text: bytes, path: str, limits: PictureLimits) -> bytes:
 
 
 def _base64_digits(text: bytes) -> bytes:
-    """Returns the digits of the standard alphabet, without whitespace and padding. Escapes of URLs are resolved."""
+    """Returns the digits in the standard alphabet, without whitespace and padding, with URL escapes
+    resolved.
+    """
     for escaped, character in _ESCAPES if b"%" in text else ():
         text = text.replace(escaped, character)
     return text.translate(_URL_SAFE, delete=_WHITESPACE).rstrip(b"=")
 
 
 def _from_percents(text: bytes, path: str, limits: PictureLimits) -> bytes:
-    """Does what `unquote_to_bytes` does, which takes seconds where there are millions of them."""
+    """Decodes percent escapes like `unquote_to_bytes`, which takes seconds for millions of
+    escapes.
+    """
     check_file_size(len(text) - 2 * text.count(b"%"), path, limits)
     characters = np.frombuffer(text + b"  ", np.uint8)
     digits = _HEX_DIGITS[characters]

@@ -1,4 +1,4 @@
-"""What content parts name becomes videos, and the frames of these that the model is shown, beside the event loop."""
+"""Loads videos from content parts and decodes their sampled frames, outside the event loop."""
 
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.containers import READING_BYTES, Containers
 from ouzel.prompts.media.decoding_memory import DecodingMemory
-from ouzel.prompts.media.loader import MediaLoader, side_by_side
+from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.picture import check_file_size
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, Resized
@@ -21,7 +21,7 @@ from ouzel.prompts.media.video import (
     Container,
     Video,
     container_format,
-    of_frames,
+    make_frame_list_video,
     read_animation,
 )
 from ouzel.worker_threads import WorkerThreads
@@ -33,35 +33,38 @@ _MAX_DECODERS = 2
 
 
 class VideoLoader:
-    """Belongs to one event loop."""
+    """Loads and decodes videos. It belongs to one event loop."""
 
     def __init__(self, loader: MediaLoader) -> None:
         self._loader = loader
         self._config = loader.config
         self._limits = loader.intake.limits
         self._threads = WorkerThreads("videos", _MAX_DECODERS)
-        # Of their own: pictures do not wait for what may take as long as a video.
+        # Videos have their own memory, so that pictures do not wait for a slow video.
         self._memory = DecodingMemory(self._config.max_media_memory_bytes)
         self._containers = Containers(self._limits, self._config.video_timeout_s)
 
     def max_frames(self, video: Video) -> int:
-        """Returns how many frames are decoded of it at most: of larger ones fewer."""
+        """Returns the maximum number of frames to decode; it is smaller for larger frames."""
         return min(self._config.max_video_frames, self._limits.max_pixels // video.num_pixels)
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Does what takes more than a moment where videos are decoded."""
+        """Runs longer work in a thread that decodes videos."""
         return await self._threads.run(work)
 
     async def load(self, parts: Sequence[VideoPart]) -> list[Video]:
-        """Returns a video for each part of a request, in their order. Raises InvalidRequest, Overloaded."""
+        """Returns a video for each part of a request, in order. Raises InvalidRequest or
+        Overloaded.
+        """
         max_videos = self._config.max_videos
         if len(parts) > max_videos:
             raise InvalidRequest(
-                f"must be one of <= {max_videos} videos in a request (max_videos), given {len(parts)}",
+                f"must be one of <= {max_videos} videos in a request (max_videos), "
+                f"given {len(parts)}",
                 field=parts[max_videos].path,
             )
         distinct = {part.key: part for part in reversed(parts)}
-        videos = await side_by_side([self._video(part) for part in distinct.values()])
+        videos = await run_concurrently([self._video(part) for part in distinct.values()])
         by_key = dict(zip(distinct, videos, strict=True))
         return [by_key[part.key] for part in parts]
 
@@ -71,11 +74,12 @@ class VideoLoader:
         if len(part.source) > self._config.max_video_frames:
             max_frames = self._config.max_video_frames
             raise InvalidRequest(
-                f"must be one of <= {max_frames} frames of a video (max_video_frames), given {len(part.source)}",
+                f"must be one of <= {max_frames} frames of a video (max_video_frames), "
+                f"given {len(part.source)}",
                 field=part.source[max_frames].path,
             )
         frames = await self._loader.pictures(part.source)
-        return of_frames(frames, part, self._limits)
+        return make_frame_list_video(frames, part, self._limits)
 
     async def _file(self, part: MediaPart) -> Video:
         source = await self._loader.intake.run(partial(read_source, part.url, part.path))
@@ -104,8 +108,9 @@ class VideoLoader:
     async def frames(
         self, video: Video, numbers: Sequence[int], size: tuple[int, int], resample: int
     ) -> Frames:
-        """Returns the frames with these ascending numbers, in (width, height). `resample` is Pillow's number of a
-        filter. Raises InvalidRequest.
+        """Decodes the frames with these ascending numbers, resized to `size` (width, height).
+
+        `resample` is the number of Pillow's filter. Raises InvalidRequest.
         """
         resized = Resized(size, resample)
         match video.content:
@@ -119,12 +124,12 @@ class VideoLoader:
                 return await self._animation(video, video.content, numbers, resized)
             case Container():
                 return await self._threads.run(
-                    partial(self._of_container, video, video.content, numbers, size, resample)
+                    partial(self._decode_container, video, video.content, numbers, size, resample)
                 )
             case _:
                 assert_never(video.content)
 
-    def _of_container(
+    def _decode_container(
         self,
         video: Video,
         content: Container,
@@ -155,7 +160,7 @@ class VideoLoader:
             is_abandoned.set()
 
     def close(self) -> None:
-        """What runs is not waited for."""
+        """Ends the threads and the process without waiting for running work."""
         self._threads.close()
         self._containers.close()
 

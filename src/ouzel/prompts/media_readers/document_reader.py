@@ -1,4 +1,6 @@
-"""The PDFs of a chat are loaded, counted as tokens by the sizes of their pages, and these prepared as pictures are."""
+"""Loads the PDFs of a chat, counts the tokens of their pages, and prepares the pages like
+pictures.
+"""
 
 import struct
 from collections.abc import Sequence
@@ -12,11 +14,11 @@ from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.parts import Detail, DocumentPart
 from ouzel.prompts.media_readers.prepared_images import (
     EncoderInput,
-    KeptPixels,
+    PixelCache,
     PreparedImage,
     PreparedPixels,
 )
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, chosen_detail
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, choose_detail
 
 if TYPE_CHECKING:
     from PIL.Image import Image
@@ -26,24 +28,26 @@ if TYPE_CHECKING:
 class LoadedDocument:
     document: Document
     detail: Detail
-    layouts: tuple[ImageLayout, ...]  # of its pages
+    layouts: tuple[ImageLayout, ...]  # one for each page
 
     @property
     def num_tokens(self) -> int:
         return sum(layout.num_tokens for layout in self.layouts)
 
     def key(self, number: int) -> tuple[bytes, int, Detail]:
-        """Returns that of a page."""
+        """Returns the cache key of one page."""
         return self.document.file.digest, number, self.detail
 
 
 class DocumentReader:
-    """Belongs to one event loop."""
+    """Loads and prepares PDFs. It belongs to one event loop."""
 
-    def __init__(self, processor: ImageProcessor, loader: DocumentLoader, kept: KeptPixels) -> None:
+    def __init__(
+        self, processor: ImageProcessor, loader: DocumentLoader, cache: PixelCache
+    ) -> None:
         self._processor = processor
         self._loader = loader
-        self._kept = kept
+        self._cache = cache
 
     def close(self) -> None:
         self._loader.close()
@@ -51,46 +55,47 @@ class DocumentReader:
     async def load(
         self, parts: Sequence[DocumentPart], *, num_pictures: int
     ) -> list[LoadedDocument]:
-        """`num_pictures` are in the request beside them. Raises InvalidRequest, Overloaded."""
+        """Loads the documents. `num_pictures` is the number of pictures beside them.
+
+        Raises InvalidRequest or Overloaded.
+        """
         documents = await self._loader.load(parts, num_pictures=num_pictures)
         are_several = num_pictures + sum(len(document.pages) for document in documents) > 1
-        return [
-            self._laid_out(
-                document, part, chosen_detail(self._processor, part.detail, are_several=are_several)
-            )
-            for document, part in zip(documents, parts, strict=True)
-        ]
+        loaded: list[LoadedDocument] = []
+        for document, part in zip(documents, parts, strict=True):
+            detail = choose_detail(self._processor, part.detail, are_several=are_several)
+            loaded.append(self._lay_out(document, part, detail))
+        return loaded
 
-    def _laid_out(self, document: Document, part: DocumentPart, detail: Detail) -> LoadedDocument:
+    def _lay_out(self, document: Document, part: DocumentPart, detail: Detail) -> LoadedDocument:
         try:
             layouts = tuple(
                 self._processor.layout(width, height, detail) for width, height in document.pages
             )
         except ValueError as error:
             raise InvalidRequest(
-                f"has a page that is no picture for this model: {error}", field=part.path
+                f"has a page that this model cannot take: {error}", field=part.path
             ) from error
         return LoadedDocument(document, detail, layouts)
 
     async def prepare(self, loaded: Sequence[LoadedDocument]) -> list[tuple[PreparedImage, ...]]:
-        """Returns the pages of each. Raises InvalidRequest."""
+        """Prepares the pages of each document. Raises InvalidRequest."""
         return [self._prepared(each, await self._pixels(each)) for each in loaded]
 
     async def _pixels(self, loaded: LoadedDocument) -> list[PreparedPixels]:
         numbers = range(len(loaded.layouts))
-        kept = {number: self._kept.get(loaded.key(number)) for number in numbers}
-        found = {number: pixels[0] for number, pixels in kept.items() if pixels is not None}
+        stored = {number: self._cache.get(loaded.key(number)) for number in numbers}
+        found = {number: pixels[0] for number, pixels in stored.items() if pixels is not None}
         missing = [number for number in numbers if number not in found]
 
         def prepare(image: "Image") -> PreparedPixels:
-            return PreparedPixels.of(self._processor.tiles(image, loaded.detail))
+            return PreparedPixels.from_tiles(self._processor.tiles(image, loaded.detail))
 
         if missing:
-            found |= zip(
-                missing, await self._loader.render(loaded.document, missing, prepare), strict=True
-            )
+            made = await self._loader.render(loaded.document, missing, prepare)
+            found |= zip(missing, made, strict=True)
         for number in numbers:
-            self._kept.keep(loaded.key(number), (found[number],))
+            self._cache.add(loaded.key(number), (found[number],))
         return [found[number] for number in numbers]
 
     def _prepared(
@@ -117,7 +122,6 @@ class DocumentReader:
 
 
 def _digest(loaded: LoadedDocument, number: int) -> bytes:
-    what = (
-        b"page" + struct.pack("<q", number) + loaded.document.file.digest + loaded.detail.encode()
-    )
-    return blake2b(what, digest_size=16).digest()
+    file = loaded.document.file
+    source = b"page" + struct.pack("<q", number) + file.digest + loaded.detail.encode()
+    return blake2b(source, digest_size=16).digest()

@@ -1,9 +1,13 @@
-"""The pictures, videos and documents of a chat, prepared for the model before the chat is rendered.
+"""Prepares the pictures, videos and documents of a chat for the model.
 
-Rendering runs in threads and waits for nothing. So a chat whose pictures are not there yet is not rendered: it raises
-`ImagesNeeded`, its pictures are loaded and prepared beside the event loop, and it is rendered again where they are
-found. Tokens are counted before pixels are decoded: of pictures that are too many for the model only the newest that
-fit are. The chat that has all of them is then refused as it is rendered, and one without its oldest turns may be.
+Protocol
+1. Chats are rendered in threads, which must not wait. A chat whose images are not prepared
+   raises `ImagesNeeded` instead of being rendered.
+2. The caller prepares the images outside the event loop (`ImagesNeeded.provided`), and renders
+   the chat again within that context, where the images are found.
+3. Tokens are counted before pixels are decoded. If there are too many, only the newest images
+   that fit are prepared. The complete chat is then refused, but a chat without its oldest turns can
+   be rendered.
 """
 
 from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequence
@@ -21,7 +25,7 @@ from ouzel.prompts.media.parts import ContentPart, DocumentPart, MediaPart, Vide
 from ouzel.prompts.media.video_loader import VideoLoader
 from ouzel.prompts.media_readers.document_reader import DocumentReader, LoadedDocument
 from ouzel.prompts.media_readers.picture_reader import LoadedPicture, PictureReader
-from ouzel.prompts.media_readers.prepared_images import EncoderInput, KeptPixels, PreparedImage
+from ouzel.prompts.media_readers.prepared_images import EncoderInput, PixelCache, PreparedImage
 from ouzel.prompts.media_readers.video_reader import LoadedVideo, VideoReader
 from ouzel.prompts.prompt_too_long import too_many_tokens
 from ouzel.prompts.vision.base import ImageProcessor
@@ -29,24 +33,25 @@ from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.types.engine_request import ImageInput
 from ouzel.worker_threads import PrerequisiteMissing
 
-Images = tuple[PreparedImage, ...]  # what one content part shows
+Images = tuple[PreparedImage, ...]  # the images of one content part
 
 _Loaded = LoadedPicture | LoadedVideo | LoadedDocument
 
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
+    """The images that are prepared for the request in scope."""
+
     images: Mapping[Hashable, Images] = field(default_factory=dict)  # by the keys of parts
-    num_tokens: Mapping[Hashable, int] = field(
-        default_factory=dict
-    )  # of these and of others that did not fit
+    # of the prepared images, and of images that did not fit
+    num_tokens: Mapping[Hashable, int] = field(default_factory=dict)
 
 
 _prepared: ContextVar[_Prepared] = ContextVar("prepared_images")
 
 
 class ImagesNeeded(PrerequisiteMissing):
-    """A chat has pictures that are not prepared yet."""
+    """A chat has images that are not prepared yet."""
 
     def __init__(self, reader: "ImageReader", parts: Sequence[ContentPart]) -> None:
         super().__init__(f"{len(parts)} pictures")
@@ -58,7 +63,9 @@ class ImagesNeeded(PrerequisiteMissing):
 
 
 class ImageReader:
-    """Belongs to one event loop, but for `prepared`, which is called from many threads."""
+    """Prepares the images of chats. It belongs to one event loop, but `prepared` is called from
+    many threads.
+    """
 
     def __init__(
         self,
@@ -67,16 +74,17 @@ class ImageReader:
         max_model_len: int,
         video_processor: VideoProcessor | None = None,
     ) -> None:
-        kept = KeptPixels()
-        self._pictures = PictureReader(processor, loader, kept)
-        self._documents = DocumentReader(processor, DocumentLoader(loader), kept)
+        cache = PixelCache()
+        self._pictures = PictureReader(processor, loader, cache)
+        self._documents = DocumentReader(processor, DocumentLoader(loader), cache)
         self._videos: VideoReader | None = None
         if video_processor is not None:
-            self._videos = VideoReader(video_processor, VideoLoader(loader), kept)
+            self._videos = VideoReader(video_processor, VideoLoader(loader), cache)
         self._loader = loader
         self._max_model_len = max_model_len
         processors = (processor,) if video_processor is None else (processor, video_processor)
-        self.placeholders = frozenset(each.placeholder for each in processors)  # the template's
+        # texts that the template writes for an image
+        self.placeholders = frozenset(each.placeholder for each in processors)
         self.feature_tokens = frozenset(each.feature_token for each in processors)
 
     @property
@@ -94,7 +102,10 @@ class ImageReader:
             self._videos.close()
 
     def prepared(self, parts: Sequence[ContentPart]) -> list[Images]:
-        """Returns what has been prepared of each part, for the request in scope. Raises ImagesNeeded, PromptTooLong."""
+        """Returns the prepared images of each part, for the request in scope.
+
+        Raises ImagesNeeded or PromptTooLong.
+        """
         found, keys = _prepared.get(_Prepared()), [part.key for part in parts]
         if all(key in found.num_tokens for key in keys):
             num_tokens = sum(found.num_tokens[key] for key in keys)
@@ -108,7 +119,11 @@ class ImageReader:
 
     @asynccontextmanager
     async def prepare(self, parts: Sequence[ContentPart]) -> AsyncGenerator[None, None]:
-        """Prepares pictures for what runs within, beside those that are there. Raises InvalidRequest, Overloaded."""
+        """Prepares the images of `parts` for the code in the context, in addition to those in
+        scope.
+
+        Raises InvalidRequest or Overloaded.
+        """
         loaded = await self._load(parts)
         first = self._first_that_fits(loaded)
         images = await self._prepare(loaded[first:])
@@ -165,25 +180,24 @@ class ImageReader:
         return [next(made[type(each)]) for each in loaded]
 
     def _first_that_fits(self, loaded: Sequence[_Loaded]) -> int:
-        """Returns the position of the first picture that fits with all that follow it."""
+        """Returns the position of the first image that fits together with all images behind it."""
         num_tokens, first = 0, len(loaded)
         while first > 0 and num_tokens + loaded[first - 1].num_tokens < self._max_model_len:
             first -= 1
             num_tokens += loaded[first].num_tokens
         return first
 
-    def placed(
+    def make_inputs(
         self, images: Sequence[PreparedImage], places: NDArray[np.int64]
     ) -> tuple[ImageInput, ...]:
-        """Returns what the engine gets; `places` are the tokens that stand for features, of one image after another.
+        """Returns the images for the engine.
 
-        Raises Overloaded where the server holds too many pictures.
+        `places` are the positions of all feature tokens in the prompt, of one image after another.
+        Raises Overloaded if the server holds too many pictures.
         """
         inputs = [each for image in images for each in image.inputs]
         ends = np.cumsum([each.num_tokens for each in inputs])
-        assert len(places) == ends[-1], (
-            "nobody but the template writes tokens that stand for images"
-        )
+        assert len(places) == ends[-1], "only the template writes feature tokens"
         return tuple(
             self._input(each, own)
             for each, own in zip(inputs, np.split(places, ends[:-1].tolist()), strict=True)

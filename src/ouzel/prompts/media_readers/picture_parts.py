@@ -1,6 +1,7 @@
-"""A content part that names a picture is read.
+"""Reads content parts with a picture.
 
-Its `image_url` is as OpenAI's chats have it, an object, or as its responses do, a text with `detail` beside.
+The `image_url` of OpenAI's chats is an object; in its responses it is a text with `detail` beside
+it.
 """
 
 from collections.abc import Mapping
@@ -13,15 +14,11 @@ KINDS = ("image_url", "input_image")
 
 
 def picture_part(part: Mapping[str, object], path: str) -> MediaPart:
-    """Raises InvalidRequest."""
+    """Reads the fields of a picture. Raises InvalidRequest."""
     value, path = part.get("image_url"), f"{path}.image_url"
     if isinstance(value, dict):
-        url, detail, url_path, detail_path = (
-            value.get("url"),
-            value.get("detail"),
-            f"{path}.url",
-            f"{path}.detail",
-        )
+        url, url_path = value.get("url"), f"{path}.url"
+        detail, detail_path = value.get("detail"), f"{path}.detail"
     else:
         url, detail, url_path = value, part.get("detail"), path
         detail_path = f"{path.removesuffix('.image_url')}.detail"
@@ -31,13 +28,13 @@ def picture_part(part: Mapping[str, object], path: str) -> MediaPart:
 
 
 def read_detail(value: object, path: str) -> Detail:
-    """Raises InvalidRequest."""
+    """Reads the field `detail`. Raises InvalidRequest."""
     match value:
         case None:
             return "auto"
         case "auto" | "low" | "high":
             return value
         case "original":
-            return "high"  # which is as much as the model takes
+            return "high"  # the highest detail that the model takes
         case _:
             raise invalid(path, f"one of {', '.join(get_args(Detail))}, original", value)

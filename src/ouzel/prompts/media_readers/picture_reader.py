@@ -1,4 +1,6 @@
-"""The pictures of a chat are loaded, counted as tokens by their sizes, and prepared as the model's family does."""
+"""Loads the pictures of a chat, counts their tokens by their sizes, and prepares them for the
+model's family.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,11 +12,11 @@ from ouzel.prompts.media.parts import Detail, MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.media_readers.prepared_images import (
     EncoderInput,
-    KeptPixels,
+    PixelCache,
     PreparedImage,
     PreparedPixels,
 )
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, TilesOf, chosen_detail
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, TilesOf, choose_detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,25 +35,28 @@ class LoadedPicture:
 
 
 class PictureReader:
-    """Belongs to one event loop."""
+    """Loads and prepares pictures. It belongs to one event loop."""
 
-    def __init__(self, processor: ImageProcessor, loader: MediaLoader, kept: KeptPixels) -> None:
+    def __init__(self, processor: ImageProcessor, loader: MediaLoader, cache: PixelCache) -> None:
         self._processor = processor
         self._loader = loader
-        self._kept = kept
+        self._cache = cache
 
     async def load(self, parts: Sequence[MediaPart], *, are_several: bool) -> list[LoadedPicture]:
-        """`are_several` counts the pages of documents, too. Raises InvalidRequest, Overloaded."""
+        """Loads the pictures. `are_several` tells whether the request has several, including pages
+        of documents.
+
+        Raises InvalidRequest or Overloaded.
+        """
         pictures = await self._loader.load(parts)
-        return [
-            self._laid_out(
-                picture, part, chosen_detail(self._processor, part.detail, are_several=are_several)
-            )
-            for picture, part in zip(pictures, parts, strict=True)
-        ]
+        loaded: list[LoadedPicture] = []
+        for picture, part in zip(pictures, parts, strict=True):
+            detail = choose_detail(self._processor, part.detail, are_several=are_several)
+            loaded.append(self._lay_out(picture, part, detail))
+        return loaded
 
     async def prepare(self, loaded: Sequence[LoadedPicture]) -> list[PreparedImage]:
-        """Raises InvalidRequest."""
+        """Decodes and prepares the pictures. Raises InvalidRequest."""
         pixels = await self._pixels(loaded)
         return [self._prepared(each, own) for each, own in zip(loaded, pixels, strict=True)]
 
@@ -67,35 +72,35 @@ class PictureReader:
         )
         return PreparedImage(self._processor.placeholder, layout.text, (own,))
 
-    def _laid_out(self, picture: Picture, part: MediaPart, detail: Detail) -> LoadedPicture:
+    def _lay_out(self, picture: Picture, part: MediaPart, detail: Detail) -> LoadedPicture:
         try:
             return LoadedPicture(
                 picture, detail, self._processor.layout(picture.width, picture.height, detail)
             )
         except ValueError as error:
             raise InvalidRequest(
-                f"is no picture for this model: {error}", field=part.path
+                f"cannot be taken by this model: {error}", field=part.path
             ) from error
 
     async def _pixels(self, loaded: Sequence[LoadedPicture]) -> list[PreparedPixels]:
-        kept = {each.key: self._kept.get(each.key) for each in loaded}
-        found = {key: pixels[0] for key, pixels in kept.items() if pixels is not None}
+        stored = {each.key: self._cache.get(each.key) for each in loaded}
+        found = {key: pixels[0] for key, pixels in stored.items() if pixels is not None}
         missing = [each.picture for each in loaded if each.key not in found]
-        details_of: dict[bytes, set[Detail]] = {}
+        details_by_digest: dict[bytes, set[Detail]] = {}
         for each in loaded:
-            details_of.setdefault(each.picture.digest, set()).add(each.detail)
+            details_by_digest.setdefault(each.picture.digest, set()).add(each.detail)
 
-        def pixels_of(picture: Picture) -> dict[Detail, PreparedPixels]:
-            details = sorted(details_of[picture.digest])
+        def prepare(picture: Picture) -> dict[Detail, PreparedPixels]:
+            details = sorted(details_by_digest[picture.digest])
             made = self._loader.decoders.prepare(picture, TilesOf(self._processor, tuple(details)))
             return {
-                detail: PreparedPixels.of(tiles)
+                detail: PreparedPixels.from_tiles(tiles)
                 for detail, tiles in zip(details, made, strict=True)
             }
 
-        made = await self._loader.decode(missing, pixels_of)
+        made = await self._loader.decode(missing, prepare)
         for picture, by_detail in zip(missing, made, strict=True):
             found |= {(picture.digest, detail): each for detail, each in by_detail.items()}
         for key, own in found.items():
-            self._kept.keep(key, (own,))
+            self._cache.add(key, (own,))
         return [found[each.key] for each in loaded]

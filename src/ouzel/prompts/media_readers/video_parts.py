@@ -1,20 +1,22 @@
-"""A content part that names a video is read: a file by its URL, or frames by theirs.
+"""Reads content parts with a video: one file, or a list of frames, each by its URL.
 
-Clients write it in three ways: `video_url` as vLLM has it, an object or a text; `video` as Qwen has it, a text or a
-list of frames; and in either a data URL of the type video/jpeg, whose frames stand one behind the other, with commas.
+Clients write it in three ways: `video_url` as in vLLM, an object or a text; `video` as in Qwen, a
+text or a list of frames; and in either a data URL of the type video/jpeg, with frames separated by
+commas.
 """
 
 from collections.abc import Mapping
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.parts import MOST_VIDEO_FRAMES, MediaPart, VideoPart
-from ouzel.prompts.media_readers.wrong_values import invalid, shown
+from ouzel.prompts.media_readers.wrong_values import describe_value, invalid
 
 KINDS = ("video_url", "video")
 
 _MIN_FPS, _MAX_FPS = 0.1, 60.0
 _FRAMES = "data:video/jpeg;base64,"
-_UNSUPPORTED = (  # of qwen-vl-utils, Qwen's own API and vLLM: they would change what the model is shown
+# Settings of qwen-vl-utils, Qwen's API and vLLM. They would change the frames that the model sees.
+_UNSUPPORTED = (
     "detail",
     "num_frames",
     "nframes",
@@ -33,7 +35,7 @@ _UNSUPPORTED = (  # of qwen-vl-utils, Qwen's own API and vLLM: they would change
 
 
 def video_part(part: Mapping[str, object], path: str) -> VideoPart:
-    """Raises InvalidRequest."""
+    """Reads the fields of a video. Raises InvalidRequest."""
     fps = _fps(part, path)
     kind = str(part["type"])
     value, own_path = part.get(kind), f"{path}.{kind}"
@@ -73,7 +75,7 @@ def _url(value: object, path: str, number: int) -> str:
 
 
 def _check_number(num_frames: int, path: str) -> None:
-    """Refuses what no server takes, before millions of parts are made of it."""
+    """Refuses a number of frames beyond any server's limit, before millions of parts are made."""
     if num_frames > MOST_VIDEO_FRAMES:
         raise InvalidRequest(
             f"must have <= {MOST_VIDEO_FRAMES} frames, given {num_frames}", field=path
@@ -81,20 +83,21 @@ def _check_number(num_frames: int, path: str) -> None:
 
 
 def _fps(settings: Mapping[str, object], path: str) -> float | None:
-    """Reads it from what stands beside a URL, where settings that would be ignored are refused."""
+    """Reads `fps` from the fields beside a URL. Raises InvalidRequest for settings that would be
+    ignored.
+    """
     for key in _UNSUPPORTED:
         if settings.get(key) not in (None, "auto"):
-            given = shown(settings[key])
+            given = describe_value(settings[key])
             raise InvalidRequest(
                 f"is not supported by this server, given {given}", field=f"{path}.{key}"
             )
     value = settings.get("fps")
     if value is None:
         return None
-    if (
-        isinstance(value, bool)
-        or not isinstance(value, int | float)
-        or not _MIN_FPS <= value <= _MAX_FPS
-    ):
-        raise invalid(f"{path}.fps", f"a number from {_MIN_FPS:g} to {_MAX_FPS:g}", value)
+    expected = f"a number from {_MIN_FPS:g} to {_MAX_FPS:g}"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise invalid(f"{path}.fps", expected, value)
+    if not _MIN_FPS <= value <= _MAX_FPS:
+        raise invalid(f"{path}.fps", expected, value)
     return float(value)

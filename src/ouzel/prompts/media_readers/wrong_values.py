@@ -1,15 +1,15 @@
-"""What is wrong with a value is said in JSON's words."""
+"""Errors for values of the wrong type, described in JSON's terms."""
 
 from ouzel.errors import InvalidRequest
 
 
 def invalid(path: str, expected: str, value: object) -> InvalidRequest:
-    """`path` is the field's."""
-    return InvalidRequest(f"must be {expected}, given {shown(value)}", field=path)
+    """Makes the error of a field. `path` is the field's."""
+    return InvalidRequest(f"must be {expected}, given {describe_value(value)}", field=path)
 
 
-def shown(value: object) -> str:
-    """Describes the value shortly."""
+def describe_value(value: object) -> str:
+    """Describes a value in a few words."""
     match value:
         case None:
             return "nothing"

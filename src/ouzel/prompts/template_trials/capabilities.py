@@ -1,6 +1,6 @@
-"""Rendering small chats with a template shows what it can do.
+"""Probes what a template can do by rendering small chats with it.
 
-Text patterns in the template's source say little (macros, filters, branches); what comes out of it says everything.
+The template's source tells little, because of macros, filters and branches; its output is reliable.
 """
 
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ from typing import Protocol
 
 
 class TryRender(Protocol):
-    """Renders, or returns None where the template refuses or fails."""
+    """Renders a chat; returns None if the template refuses it or fails."""
 
     def __call__(
         self,
@@ -19,13 +19,14 @@ class TryRender(Protocol):
     ) -> str | None: ...
 
 
-# In no template:
+# Words that occur in no template.
 _WORD = "zephyrquill"
 _KEY, _VALUE = "ouzelkey", "ouzelvalue"
 _RESULT = "ouzelresult"
 _ROLE = "ouzelrole"
 
-REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")  # the names in use for one thing
+# Keys under which clients and templates have the reasoning of an answer.
+REASONING_KEYS = ("reasoning_content", "reasoning", "thinking")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,24 +34,24 @@ class TemplateCapabilities:
     takes_string_content: bool
     takes_content_parts: bool  # lists of {"type": "text", …}, rendered as their text
     system_role: bool
-    developer_role: bool  # treated in its own way, not as just any word
-    tools: bool  # their definitions reach the prompt
+    developer_role: bool  # treated differently from an arbitrary role
+    tools: bool  # definitions of tools reach the prompt
     tool_calls: bool  # an assistant's earlier calls reach the prompt
-    object_arguments: bool  # a call's arguments are wanted as an object rather than as JSON text
-    enable_thinking: bool  # the argument changes the prompt
+    object_arguments: bool  # the template expects a call's arguments as an object, not as JSON text
+    enable_thinking: bool  # the variable changes the prompt
     drops_tool_calls: bool = False  # an assistant's earlier calls are left out silently
-    drops_tool_results: bool = False  # and so are messages of tools
-    later_system_role: bool = False  # system messages after a user's are shown too
-    # the key of an assistant's message that it shows as earlier reasoning, if any
+    drops_tool_results: bool = False  # messages of tools are left out silently
+    later_system_role: bool = False  # system messages behind a user's message are shown, too
+    # the key of an assistant's message from which earlier reasoning is shown; "" for none
     reasoning_key: str = ""
 
 
 def probe(render: TryRender) -> TemplateCapabilities:
     with_string = _shows(render([_user(_WORD)]))
     with_parts = _shows_plainly(render([_user([{"type": "text", "text": _WORD}])]))
-    content: object = (
-        "hello" if with_string or not with_parts else [{"type": "text", "text": "hello"}]
-    )
+    content: object = "hello"
+    if with_parts and not with_string:
+        content = [{"type": "text", "text": "hello"}]
     chat = [_user(content)]
     word: object = _WORD if isinstance(content, str) else [{"type": "text", "text": _WORD}]
     object_form = _render_call(render, chat, {_KEY: _VALUE})
@@ -74,7 +75,7 @@ def probe(render: TryRender) -> TemplateCapabilities:
 
 
 def shows_role(render: TryRender, role: str) -> bool:
-    """Says whether a message in this role reaches the prompt."""
+    """Tells whether a message in this role reaches the prompt."""
     return any(
         _shows(render([*before, {"role": role, "content": _WORD}]))
         for before in ([], [_user("hello")])
@@ -98,7 +99,7 @@ def _tool() -> dict[str, object]:
 
 
 def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: object) -> str | None:
-    # Nine characters: some templates (Mistral) refuse other ids.
+    # The id has nine characters, because some templates (Mistral) refuse other ids.
     call = {
         "id": "abcdef123",
         "type": "function",
@@ -116,7 +117,9 @@ def _render_call(render: TryRender, chat: list[dict[str, object]], arguments: ob
 
 
 def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]]) -> bool:
-    """Looks for reasoning before an answer and, as some templates show it only there, before a call."""
+    """Looks for reasoning before an answer, and before a call, because some templates show it only
+    there.
+    """
     content = chat[0]["content"]
     call = {"id": "abcdef123", "type": "function", "function": {"name": "look", "arguments": {}}}
     answer: dict[str, object] = {"role": "assistant", "content": content, key: _WORD}
@@ -130,14 +133,18 @@ def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]])
 
 
 def _knows_role(render: TryRender, role: str, word: object, chat: list[dict[str, object]]) -> bool:
-    """Many templates print whatever the role is; that does not mean that the model has ever seen it."""
+    """Tells whether the template treats a role specially. Many templates print any role, even one
+    that the model has never seen.
+    """
     text = render([{"role": role, "content": word}, *chat])
     as_any_role = render([{"role": _ROLE, "content": word}, *chat])
     return _shows(text) and (as_any_role is None or as_any_role.replace(_ROLE, role) != text)
 
 
 def _drops(word: str, *texts: str | None) -> bool:
-    """Says whether the texts lack the word; a template that refused, and gave none, may want another form."""
+    """Tells whether all texts lack the word. None (a refusal) does not count, because the template
+    may expect another form.
+    """
     rendered = [text for text in texts if text is not None]
     return bool(rendered) and not any(word in text for text in rendered)
 
@@ -147,14 +154,18 @@ def _shows(text: str | None) -> bool:
 
 
 def _shows_plainly(text: str | None) -> bool:
-    """Excludes lists printed in Python's or JSON's notation."""
+    """Tells whether the word is shown, but not in a list that is printed in Python's or JSON's
+    notation.
+    """
     return (
         text is not None and _WORD in text and f"'{_WORD}'" not in text and f'"{_WORD}"' not in text
     )
 
 
 def _is_native_call(text: str | None) -> bool:
-    """Excludes calls escaped twice, dictionaries in Python's notation, and whole messages dumped as JSON."""
+    """Tells whether a call is shown properly: not escaped twice, not as a Python dictionary, not as
+    a whole JSON message.
+    """
     if text is None or _KEY not in text or _VALUE not in text:
         return False
     return not any(

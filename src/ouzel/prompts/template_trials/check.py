@@ -1,4 +1,4 @@
-"""A template that makes a control token in a way that leaves it text is told of in the log when it is loaded."""
+"""Warns at load about a template that makes a control token in a way that is encoded as text."""
 
 import logging
 from collections.abc import Sequence
@@ -13,7 +13,10 @@ _logger = logging.getLogger(__name__)
 
 
 def check_marks(template: ChatTemplate, marking: ChatTemplate, control_tokens: Spellings) -> None:
-    """Compares what both, the second with stand-ins, make of the probe's chats, which spell no control token."""
+    """Renders the probe's chats with both templates and logs a warning if the results differ.
+
+    `marking` is `template` with stand-ins. The chats spell no control token.
+    """
     lost, has_changed = set[str](), False
 
     def render(
@@ -40,9 +43,7 @@ def check_marks(template: ChatTemplate, marking: ChatTemplate, control_tokens: S
     template_capabilities.probe(render)
     if lost:
         _logger.warning(
-            "the chat template makes %s in a way that leaves it text", ", ".join(sorted(lost))
+            "the chat template makes %s in a way that is encoded as text", ", ".join(sorted(lost))
         )
     if has_changed:
-        _logger.warning(
-            "the chat template renders otherwise where its control tokens are told from clients' texts"
-        )
+        _logger.warning("the chat template renders differently when its control tokens are marked")

@@ -1,6 +1,8 @@
-"""What is done with a request's own chat template in a process of its own: it is probed, and it renders one chat.
+"""The jobs of the process for requests' own chat templates: probing a template and rendering a
+chat.
 
-Jobs are JSON, answers are MessagePack. A template's fault is an answer too; what the kernel ends gives none.
+Jobs are JSON, answers are MessagePack. A fault of the template is an answer; a job that the kernel
+ends has no answer.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,12 +23,12 @@ _FIELD = "chat_template"
 
 class Probe(msgspec.Struct, frozen=True, tag=True):
     source: str
-    roles: frozenset[str]  # that may not be known to it
+    roles: frozenset[str]  # roles to test
 
 
 class Render(msgspec.Struct, frozen=True, tag=True):
     source: str
-    capabilities: TemplateCapabilities  # which the probe found
+    capabilities: TemplateCapabilities  # the result of the probe
     messages: list[Message]
     tools: Tools | None
     variables: dict[str, object]
@@ -34,7 +36,7 @@ class Render(msgspec.Struct, frozen=True, tag=True):
 
 
 class Facts(msgspec.Struct, frozen=True, tag=True):
-    """Is the answer to a probe."""
+    """The answer to a probe."""
 
     capabilities: TemplateCapabilities
     reasons: bool
@@ -44,7 +46,7 @@ class Facts(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rendered(msgspec.Struct, frozen=True, tag=True):
-    utf8: bytes  # with what a template may make and UTF-8 cannot hold, halves of surrogate pairs
+    utf8: bytes  # with surrogatepass: a template may make halves of surrogate pairs
     spans: tuple[tuple[int, int], ...]
 
 
@@ -63,7 +65,7 @@ def create(
     answer_marks: Sequence[str],
     max_cpu_s: float,
 ) -> Callable[[bytes], bytes]:
-    """Is the factory of a limited process."""
+    """Makes the function that runs encoded jobs; it is the factory of a limited process."""
     decoder, encoder = msgspec.json.Decoder(Job), msgspec.msgpack.Encoder()
     jobs = _Jobs(
         special_tokens,
@@ -73,11 +75,10 @@ def create(
     )
 
     def run(job: bytes) -> bytes:
-        return encoder.encode(jobs.outcome(decoder.decode(job)))
+        return encoder.encode(jobs.run(decoder.decode(job)))
 
-    run(
-        msgspec.json.encode(Probe("{{ messages }}", frozenset()))
-    )  # imports and caches what every job needs
+    # Imports and caches everything that jobs need.
+    run(msgspec.json.encode(Probe("{{ messages }}", frozenset())))
     return run
 
 
@@ -87,8 +88,8 @@ class _Jobs(msgspec.Struct, frozen=True):
     stand_ins_in_answers: StandIns
     max_cpu_s: float
 
-    def outcome(self, job: Job) -> Outcome:
-        """Raises MemoryError."""
+    def run(self, job: Job) -> Outcome:
+        """Runs one job. Raises MemoryError."""
         try:
             return self._facts(job) if isinstance(job, Probe) else self._rendered(job)
         except jinja2.TemplateSyntaxError as error:

@@ -1,4 +1,6 @@
-"""A chat template that came with a request is a stranger's program: it runs in a process of its own, within limits."""
+"""Runs the chat template of a request, which is not trusted, in a separate process within
+limits.
+"""
 
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
@@ -22,14 +24,16 @@ from ouzel.prompts.template_trials.capabilities import TemplateCapabilities
 from ouzel.prompts.template_trials.jobs import Facts, Job, Outcome, Probe, Refused, Render, Rendered
 
 _FIELD = "chat_template"
-# A template in use takes some 10 ms. That it waits for a processor is no fault of its own.
+# A normal template takes some 10 ms. The wall time is long, because the processors may be busy.
 _LIMITS = Limits(wall_s=30, cpu_s=5, memory_bytes=256 * 2**20)
 _FACTORY = "ouzel.prompts.template_trials.jobs:create"
 _RETRY_AFTER_S = 1.0
-_NUM_REMEMBERED = 32  # templates that have been probed
+_NUM_CACHED = 32  # templates whose probe is cached
 
 
 class RequestTemplates:
+    """The chat templates of requests. Each is probed and rendered in a limited process."""
+
     def __init__(
         self,
         special_tokens: Mapping[str, str],
@@ -37,7 +41,9 @@ class RequestTemplates:
         answer_marks: Collection[str],
         limits: Limits = _LIMITS,
     ) -> None:
-        """`marks` and `answer_marks` are those of `with_stand_ins`; `limits` those of each job."""
+        """`marks` and `answer_marks` are the texts for `ChatTemplate.with_stand_ins`. `limits`
+        apply to each job.
+        """
         self._limits = limits
         options: dict[str, object] = {
             "special_tokens": dict(special_tokens),
@@ -47,28 +53,28 @@ class RequestTemplates:
         }
         self._process = LimitedProcess(_FACTORY, options, limits)
         self._process.start()
-        self._facts = lru_cache(maxsize=_NUM_REMEMBERED)(self._probed)
+        self._facts = lru_cache(maxsize=_NUM_CACHED)(self._probe)
 
     def template(self, source: str, roles: frozenset[str]) -> "RequestTemplate":
-        """Returns one that knows of these roles whether it shows them. Raises InvalidRequest."""
+        """Returns the template, probed for `roles` too. Raises InvalidRequest."""
         return RequestTemplate(source, self._facts(source, roles), self._run)
 
     def close(self) -> None:
         self._process.close()
 
-    def _probed(self, source: str, roles: frozenset[str]) -> Facts:
+    def _probe(self, source: str, roles: frozenset[str]) -> Facts:
         facts = self._run(Probe(source, roles))
         assert isinstance(facts, Facts)
         return facts
 
     def _run(self, job: Job) -> Facts | Rendered:
         try:
-            encoded = msgspec.json.encode(job)  # MessagePack has no integers of more than 64 bits
+            encoded = msgspec.json.encode(job)  # MessagePack has no integers beyond 64 bits
         except RecursionError as error:
             raise InvalidRequest("the body is nested too deeply") from error
         except UnicodeEncodeError as error:
             raise InvalidRequest(
-                "the body holds a half of a surrogate pair, which is no character"
+                "the body contains half of a surrogate pair, which is not a character"
             ) from error
         try:
             outcome: Outcome = msgspec.msgpack.decode(self._process.run(encoded), type=Outcome)
@@ -85,7 +91,7 @@ class RequestTemplates:
 
 @dataclass(frozen=True, slots=True)
 class RequestTemplate:
-    """Implements `Template`. Every rendering is a job."""
+    """The `Template` of one request. Each rendering is a job."""
 
     _source: str
     _facts: Facts

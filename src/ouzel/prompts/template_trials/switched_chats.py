@@ -1,6 +1,6 @@
-"""Small chats, rendered with each switch of reasoning on and off, show the marks that a chat template writes.
+"""Renders small chats with each switch of reasoning, which shows the marks that a template writes.
 
-The source of a template may put a mark together from pieces. The rendered chats have the mark in one piece.
+The source of a template may compose a mark from pieces; a rendered chat has it in one piece.
 """
 
 import time
@@ -29,8 +29,8 @@ _ANSWER: Message = {
 
 
 def render_switched_chats(template: ChatTemplate) -> str:
-    """Returns the texts of all these chats, without the chats that the template refuses."""
-    ends_at = time.thread_time() + MAX_CPU_S  # of all chats together
+    """Returns the texts of all these chats, except those that the template refuses."""
+    ends_at = time.thread_time() + MAX_CPU_S  # for all chats together
     texts: list[str] = []
     for variables in _SWITCHES:
         for messages in ([_USER], [_USER, _ANSWER]):

@@ -1,7 +1,9 @@
-"""LLaVA-NeXT and LLaVA-OneVision cut a picture to the best of some resolutions, whose borders they leave out again.
+"""The tiling of LLaVA-NeXT and LLaVA-OneVision: a picture is fitted into the best of some
+resolutions.
 
-The first tile is the whole picture, squeezed. For the others it is scaled to fit into the resolution, with black
-borders; features that are of border only are left out in whole rows or columns, and a mark is put behind each row.
+The first tile is the whole picture, squeezed. For the other tiles, the picture is scaled to fit
+into the resolution, with black borders. Features that cover only border are left out, in whole rows
+or columns, and a mark follows each row.
 """
 
 import math
@@ -18,16 +20,17 @@ from ouzel.prompts.vision.base import Tiles
 from ouzel.prompts.vision.resizing import grid_tiles, one_tile, padded, resized
 from ouzel.prompts.vision.settings import ProcessorFiles, Side
 
-Resolutions = Annotated[
-    list[tuple[Side, Side]], Meta(min_length=1, max_length=256)
-]  # (height, width)
+# (height, width) in pixels
+Resolutions = Annotated[list[tuple[Side, Side]], Meta(min_length=1, max_length=256)]
 
 
 @dataclass(frozen=True, slots=True)
 class AnyRes:
+    """The resolutions of a checkpoint, and the tiles of a picture in the best of them."""
+
     resolutions: Sequence[tuple[int, int]]  # (height, width), multiples of the tile's side
     tile_side: int
-    patches_per_side: int  # of a tile
+    patches_per_side: int  # on each side of a tile
 
     def tiles(self, image: Image.Image, resample: int) -> Tiles:
         side = self.tile_side
@@ -37,7 +40,9 @@ class AnyRes:
         return np.concatenate([whole, grid_tiles(padded(fitted, resolution[::-1]), (side, side))])
 
     def best_resolution(self, width: int, height: int) -> tuple[int, int]:
-        """Returns the (height, width) that keeps most of the picture's pixels, and of such the smallest."""
+        """Returns the (height, width) that keeps most pixels of the picture; of several, the
+        smallest.
+        """
 
         def merit(resolution: tuple[int, int]) -> tuple[int, int]:
             scale = min(resolution[1] / width, resolution[0] / height)
@@ -47,7 +52,7 @@ class AnyRes:
         return max(self.resolutions, key=merit)
 
     def feature_grid(self, width: int, height: int) -> tuple[int, int]:
-        """Returns how many rows and columns of features the tiles after the first have, without the borders."""
+        """Returns the rows and columns of features behind the first tile's, without the borders."""
         best_height, best_width = self.best_resolution(width, height)
         rows = self.patches_per_side * (best_height // self.tile_side)
         columns = self.patches_per_side * (best_width // self.tile_side)
@@ -64,13 +69,15 @@ def check_resolutions(
     for height, width in resolutions:
         if height % tile_side or width % tile_side:
             raise ModelLoadError(
-                f"{files.image_processor_path}: image_grid_pinpoints must be multiples of {tile_side}, "
-                f"found {height}x{width}"
+                f"{files.image_processor_path}: image_grid_pinpoints must be multiples of "
+                f"{tile_side}, found {height}x{width}"
             )
 
 
 def _fitted(width: int, height: int, resolution: tuple[int, int]) -> tuple[int, int]:
-    """Returns the (width, height) of the picture as it is scaled to fit into (height, width)."""
+    """Returns the (width, height) of the picture scaled to fit into `resolution`, (height,
+    width).
+    """
     max_height, max_width = resolution
     by_width, by_height = max_width / width, max_height / height
     if by_width < by_height:

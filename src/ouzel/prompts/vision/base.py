@@ -1,7 +1,9 @@
-"""An image processor says what stands in the prompt for a picture, and prepares its pixels as the model was trained.
+"""The interface of image processors: the text in the prompt for a picture, and the pixels for the
+vision encoder.
 
-What the layout says follows from the picture's size alone, so a request is counted and refused before any pixel is
-decoded. Pixels stay bytes until the engine normalises them: so they are a quarter as large on their way.
+The layout depends only on the picture's size, so a request is counted, and perhaps refused, before
+any pixel is decoded. Pixels stay bytes until the engine normalises them, which takes a quarter of
+the memory.
 """
 
 from dataclasses import dataclass
@@ -13,16 +15,17 @@ from numpy.typing import NDArray
 if TYPE_CHECKING:
     from PIL.Image import Image
 
-Detail = Literal["auto", "low", "high"]  # auto and high are the checkpoint's own settings
+Detail = Literal["auto", "low", "high"]  # auto and high use the checkpoint's own settings
 Tiles = NDArray[np.uint8]  # [tiles, height, width, 3]
 
 LOW_DETAIL_SIDE = 512
-_MAX_ASPECT_RATIO = 200  # some families scale the short side up: a thin line would take gigabytes
+# Some families scale the short side up: a thin line would take gigabytes.
+_MAX_ASPECT_RATIO = 200
 
 
 @dataclass(frozen=True, slots=True)
 class Normalisation:
-    """A pixel's float value is (value * rescale - mean) / std, in float32, by channel."""
+    """The float value of a channel is (value * rescale - mean) / std, in float32."""
 
     rescale: float
     mean: tuple[float, float, float]
@@ -31,18 +34,20 @@ class Normalisation:
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """It is known from the picture's size alone."""
+    """The place of a picture in a prompt, known from its size alone."""
 
-    text: str  # what stands in the prompt for it, instead of the template's placeholder
-    num_tokens: int  # how often `feature_token` occurs in the text: once per row of features
-    # (time, height, width) of its tokens, where M-RoPE counts by it
+    text: str  # replaces the template's placeholder in the prompt
+    num_tokens: int  # occurrences of `feature_token` in the text: one for each row of features
+    # (time, height, width) of the tokens, for models with M-RoPE
     position_grid: tuple[int, int, int] | None = None
 
 
 class ImageProcessor(Protocol):
+    """Prepares pictures as one model was trained. It can be pickled."""
+
     @property
     def placeholder(self) -> str:
-        """It stands for one picture in the rendered chat template."""
+        """The text for one picture in the rendered chat."""
         ...
 
     @property
@@ -52,17 +57,22 @@ class ImageProcessor(Protocol):
     def normalisation(self) -> Normalisation: ...
 
     def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
-        """Raises ValueError for a picture that the model cannot take; the message says why."""
+        """Returns the layout of a picture of this size in pixels.
+
+        Raises ValueError with the reason for a picture that the model cannot take.
+        """
         ...
 
     def tiles(self, image: "Image", detail: Detail) -> Tiles:
-        """Resizes, crops and pads an RGB picture as the reference does, without rescaling or normalising it."""
+        """Resizes, crops and pads an RGB picture like the reference, without rescaling or
+        normalising.
+        """
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TilesOf:
-    """Makes the tiles of a picture, in each detail. It can be pickled, as image processors can."""
+    """A preparation that makes the tiles of a picture in each detail. It can be pickled."""
 
     processor: ImageProcessor
     details: tuple[Detail, ...]
@@ -73,14 +83,16 @@ class TilesOf:
 
 @runtime_checkable
 class HasDetailOfSeveral(Protocol):
-    """An image processor is this, too, where the model was trained with less of each of several pictures."""
+    """An image processor whose model was trained with less detail for each of several pictures."""
 
     @property
     def detail_of_several(self) -> Detail: ...
 
 
-def chosen_detail(processor: ImageProcessor, detail: Detail, *, are_several: bool) -> Detail:
-    """Returns what a picture is prepared in, which may be the only one of its chat, or one of several."""
+def choose_detail(processor: ImageProcessor, detail: Detail, *, are_several: bool) -> Detail:
+    """Returns the detail in which to prepare a picture. `are_several` tells whether the chat has
+    several.
+    """
     if detail == "auto" and are_several and isinstance(processor, HasDetailOfSeveral):
         return processor.detail_of_several
     return detail

@@ -1,4 +1,4 @@
-"""Gemma 3 sees one square tile; if the checkpoint turns pan and scan on, crops of long pictures follow it."""
+"""Gemma 3: one square tile, and crops of long pictures if the checkpoint turns pan and scan on."""
 
 import math
 from dataclasses import dataclass
@@ -54,12 +54,16 @@ class _Processor(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PanAndScan:
+    """The settings for crops of long pictures."""
+
     min_crop_side: int
     max_num_crops: int
     min_ratio: float
 
     def boxes(self, width: int, height: int) -> list[tuple[int, int, int, int]]:
-        """Returns (left, top, right, bottom) of each crop, along the longer side; none of a picture of usual shape."""
+        """Returns (left, top, right, bottom) of the crops along the longer side; none for a usual
+        shape.
+        """
         longer, shorter = max(width, height), min(width, height)
         if longer / shorter < self.min_ratio:
             return []
@@ -86,14 +90,16 @@ class Gemma3ImageProcessor:
     pan_and_scan: PanAndScan | None
 
     def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
+        picture = f"{self.placeholder}{self.feature_token * self.tokens_per_tile}{self.end_token}"
+        tile = f"\n\n{picture}\n\n"
         num_crops = len(self._crops(width, height, detail))
-        tile = (
-            f"\n\n{self.placeholder}{self.feature_token * self.tokens_per_tile}{self.end_token}\n\n"
-        )
         if not num_crops:
             return ImageLayout(tile, self.tokens_per_tile)
         crops = " ".join([tile] * num_crops)
-        text = f"Here is the original image {tile} and here are some crops to help you see better {crops}"
+        text = (
+            f"Here is the original image {tile} "
+            f"and here are some crops to help you see better {crops}"
+        )
         return ImageLayout(text, (1 + num_crops) * self.tokens_per_tile)
 
     def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
@@ -104,11 +110,9 @@ class Gemma3ImageProcessor:
 
     def _crops(self, width: int, height: int, detail: Detail) -> list[tuple[int, int, int, int]]:
         check_aspect_ratio(width, height)
-        return (
-            []
-            if self.pan_and_scan is None or detail == "low"
-            else self.pan_and_scan.boxes(width, height)
-        )
+        if self.pan_and_scan is None or detail == "low":
+            return []
+        return self.pan_and_scan.boxes(width, height)
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:

@@ -1,4 +1,4 @@
-"""Gemma 4 sees one tile of the picture's own shape, as large as a number of tokens allows."""
+"""Gemma 4: one tile in the picture's own shape, as large as the number of tokens allows."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from ouzel.prompts.vision.settings import (
     read_image_settings,
 )
 
-# the least that the model knows; the next, 140, is more than 512 x 512 pixels
+# The model's smallest number of tokens; the next, 140, is more than 512 x 512 pixels.
 _LOW_DETAIL_TOKENS = 70
 
 
@@ -45,7 +45,7 @@ class Gemma4ImageProcessor:
     normalisation: Normalisation
     resample: int
     patch_side: int
-    pooling_side: int  # in patches: a token is of that many squared
+    pooling_side: int  # a token covers a square with this many patches on each side
     max_tokens: int
 
     @property
@@ -64,15 +64,17 @@ class Gemma4ImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns the largest (width, height) of the picture's shape that makes at most so many tokens."""
+        """Returns the largest (width, height) in the picture's shape within the number of
+        tokens.
+        """
         check_aspect_ratio(width, height)
-        max_tokens = (
-            min(self.max_tokens, _LOW_DETAIL_TOKENS) if detail == "low" else self.max_tokens
-        )
+        max_tokens = self.max_tokens
+        if detail == "low":
+            max_tokens = min(max_tokens, _LOW_DETAIL_TOKENS)
         side = self.patch_side * self.pooling_side
         scale = math.sqrt(max_tokens * self.pooling_side**2 * self.patch_side**2 / (height * width))
         columns, rows = math.floor(scale * width / side), math.floor(scale * height / side)
-        if rows == 0:  # the picture is longer than so many squares
+        if rows == 0:  # the picture is longer than a row of `max_tokens` squares
             columns, rows = max_tokens, 1
         elif columns == 0:
             columns, rows = 1, max_tokens

@@ -1,4 +1,6 @@
-"""Idefics 3 and SmolVLM see a grid of square tiles, row by row, and the whole picture as the last tile."""
+"""Idefics 3 and SmolVLM: a grid of square tiles, row by row, and the whole picture as the last
+tile.
+"""
 
 import math
 from dataclasses import dataclass
@@ -43,7 +45,7 @@ class _Settings(PixelSettings, frozen=True, kw_only=True):
     image_std: Channels = HALVES
     resample: Annotated[int, Meta(ge=0, le=5)] = LANCZOS
     size: _LongestEdge = _LongestEdge(4 * 364)
-    max_image_size: _LongestEdge = _LongestEdge(364)  # of a tile
+    max_image_size: _LongestEdge = _LongestEdge(364)  # size of a tile
     do_image_splitting: bool = True
 
 
@@ -54,11 +56,11 @@ class _Processor(msgspec.Struct, frozen=True):
 @dataclass(frozen=True, slots=True)
 class Idefics3ImageProcessor:
     feature_token: str
-    edge: str  # it stands before every tile and behind the last
+    edge: str  # the mark before each tile and behind the last one
     normalisation: Normalisation
     resample: int
     tokens_per_tile: int
-    longest_edge: int  # of the picture, before it is cut
+    longest_edge: int  # longer side of the picture before it is cut into tiles
     tile_side: int
     splits: bool
 
@@ -69,13 +71,12 @@ class Idefics3ImageProcessor:
     def layout(self, width: int, height: int, detail: Detail) -> ImageLayout:
         columns, rows = self._grid(*self._scaled(width, height), detail)
         features = self.feature_token * self.tokens_per_tile
-        lines = [
-            "".join(
+        lines: list[str] = []
+        for row in range(1, rows + 1):
+            tiles = (
                 f"{self.edge}<row_{row}_col_{column}>{features}" for column in range(1, columns + 1)
             )
-            + "\n"
-            for row in range(1, rows + 1)
-        ]
+            lines.append("".join(tiles) + "\n")
         blank_line = "\n" if lines else ""
         text = "".join(lines) + f"{blank_line}{self.edge}{_GLOBAL_MARK}{features}{self.edge}"
         return ImageLayout(text, (rows * columns + 1) * self.tokens_per_tile)
@@ -91,7 +92,9 @@ class Idefics3ImageProcessor:
         return np.concatenate([grid_tiles(image, (side, side)), whole])
 
     def _scaled(self, width: int, height: int) -> tuple[int, int]:
-        """Returns (width, height) with the longer side as configured; the other one becomes even, but never 0."""
+        """Returns (width, height) with the configured longer side. The other side is made even, but
+        not 0.
+        """
         check_aspect_ratio(width, height)
         ratio = width / height
         if width >= height:
@@ -101,7 +104,9 @@ class Idefics3ImageProcessor:
         return max(width + width % 2, 1), height
 
     def _grid(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns how many columns and rows of tiles the scaled picture is cut into: none if one tile is enough."""
+        """Returns the columns and rows of tiles for the scaled picture; (0, 0) if one tile is
+        enough.
+        """
         if detail == "low" or not self.splits:
             return 0, 0
         ratio = width / height
@@ -121,8 +126,8 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     longest_edge, tile_side = settings.size.longest_edge, settings.max_image_size.longest_edge
     if longest_edge > _MAX_TILES_PER_SIDE * tile_side:
         raise ModelLoadError(
-            f"{files.image_processor_path}: size must be at most {_MAX_TILES_PER_SIDE} times max_image_size, "
-            f"found {longest_edge} and {tile_side}"
+            f"{files.image_processor_path}: size must be at most {_MAX_TILES_PER_SIDE} times "
+            f"max_image_size, found {longest_edge} and {tile_side}"
         )
     return Idefics3ImageProcessor(
         feature_token=files.special_tokens.get("image_token", "<image>"),

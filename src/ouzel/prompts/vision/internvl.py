@@ -1,4 +1,6 @@
-"""InternVL, as transformers has it, sees the grid of tiles whose shape is nearest the picture's, and a thumbnail."""
+"""InternVL as in transformers: the grid of tiles closest to the picture's shape, and a
+thumbnail.
+"""
 
 import math
 from collections.abc import Sequence
@@ -33,19 +35,19 @@ _NumTiles = Annotated[int, Meta(ge=1, le=256)]
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
-    """`crop_to_patches` is not read: the reference sets it whatever the file says."""
+    """`crop_to_patches` is ignored, because the reference always sets it."""
 
     size: Side | HeightAndWidth = HeightAndWidth(384, 384)
     min_patches: _NumTiles = 1
     max_patches: _NumTiles = 12
 
 
-# Lists, for msgspec 0.22 reads a tuple beside an integer with limits as one of any length, and crashes.
+# Lists, because msgspec 0.22 crashes for a tuple beside an integer with limits.
 _TWO = Meta(min_length=2, max_length=2)
 
 
 class _VisionConfig(msgspec.Struct, frozen=True):
-    image_size: Side | Annotated[list[Side], _TWO] = 448  # or height and width
+    image_size: Side | Annotated[list[Side], _TWO] = 448  # one side, or height and width
     patch_size: PatchSide | Annotated[list[PatchSide], _TWO] = 14
 
 
@@ -91,7 +93,11 @@ class InternVlImageProcessor:
         return np.concatenate([grid_tiles(large, self.tile_size), whole])
 
     def _grid(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns the columns and rows of tiles: of equally near shapes the largest of less than twice the area."""
+        """Returns the columns and rows of tiles.
+
+        Of equally close shapes the largest one is chosen whose area is less than twice the
+        picture's.
+        """
         check_aspect_ratio(width, height)
         if detail == "low":
             return 1, 1
@@ -100,9 +106,8 @@ class InternVlImageProcessor:
         best, smallest = (1, 1), float("inf")
         for columns, rows in self.grids:
             distance = abs(ratio - columns / rows)
-            if distance < smallest or (
-                distance == smallest and area > 0.5 * tile_area * columns * rows
-            ):
+            is_filled = area > 0.5 * tile_area * columns * rows
+            if distance < smallest or (distance == smallest and is_filled):
                 best, smallest = (columns, rows), distance
         return best
 

@@ -1,7 +1,7 @@
-"""InternVL sees a video as numbered frames, each as one tile of a picture.
+"""InternVL's videos: numbered frames, each with one tile.
 
-Source: transformers 5.23, video_processing_internvl.py and processing_internvl.py. There callers say how many frames;
-here two a second are taken, as of other families.
+Source: transformers 5.23, video_processing_internvl.py and processing_internvl.py. There, the
+caller chooses the number of frames; here it is two per second, as in other families.
 """
 
 from collections.abc import Sequence
@@ -23,7 +23,8 @@ from ouzel.prompts.vision.settings import (
 )
 from ouzel.prompts.vision.video import Clip, FrameGroup, VideoLayout, VideoProcessor
 
-_OF_PICTURES_TOO = (
+# Keys of the image processor that apply to videos if the checkpoint has no video processor.
+_SHARED_KEYS = (
     "size",
     "image_mean",
     "image_std",
@@ -58,7 +59,7 @@ class InternVlVideoProcessor:
     def sampled(
         self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
     ) -> Sequence[int]:
-        """Gives the middle one of each of as many equal parts as frames are shown."""
+        """Returns the middle frame of each of as many equal parts as frames are sampled."""
         num = max(1, min(int(num_frames / rate * (fps or self.fps)), max_frames, num_frames))
         part = num_frames / num
         # The reference rounds the sums to single precision.
@@ -75,8 +76,8 @@ class InternVlVideoProcessor:
 
 
 def load(files: ProcessorFiles) -> VideoProcessor:
-    """Raises ModelLoadError."""
-    settings = read_video_settings(files, _Settings, ("InternVLVideoProcessor",), _OF_PICTURES_TOO)
+    """Makes the processor from the checkpoint's files. Raises ModelLoadError."""
+    settings = read_video_settings(files, _Settings, ("InternVLVideoProcessor",), _SHARED_KEYS)
     pictures = load_of_pictures(files)
     assert isinstance(pictures, InternVlImageProcessor)
     size = settings.size

@@ -1,4 +1,6 @@
-"""LLaVA 1.5 and its kin see one tile of a fixed size; with the tower of Pixtral they see what Pixtral does."""
+"""LLaVA 1.5 and related models: one tile of a fixed size. With Pixtral's tower it is Pixtral's
+layout.
+"""
 
 from dataclasses import dataclass
 
@@ -47,7 +49,7 @@ class _ClipSettings(PixelSettings, frozen=True, kw_only=True):
 
 
 class _LlavaSettings(_ClipSettings, frozen=True, kw_only=True):
-    do_pad: bool = False  # to a square, in the mean colour
+    do_pad: bool = False  # pads to a square with the mean colour
 
 
 class _SiglipSettings(_ClipSettings, frozen=True, kw_only=True):
@@ -59,15 +61,15 @@ class _SiglipSettings(_ClipSettings, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class LlavaImageProcessor:
-    """It has no choice of detail."""
+    """Makes one tile of each picture; the detail makes no difference."""
 
     feature_token: str
     normalisation: Normalisation
     resample: int
     num_tokens: int
     tile_size: tuple[int, int]  # (width, height)
-    shortest_edge: int | None  # None: the picture is resized to the tile's size, whatever its shape
-    background: tuple[int, int, int] | None  # None: it is not padded to a square before
+    shortest_edge: int | None  # None: the picture is resized to the tile without keeping its shape
+    background: tuple[int, int, int] | None  # None: the picture is not padded to a square
 
     @property
     def placeholder(self) -> str:
@@ -108,7 +110,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     pads = isinstance(settings, _LlavaSettings) and settings.do_pad
     red, green, blue = (int(mean * 255) for mean in settings.image_mean)
     return LlavaImageProcessor(
-        feature_token=files.text_of("image_token", "<image>"),
+        feature_token=files.token_text("image_token", "<image>"),
         normalisation=settings.normalisation(),
         resample=settings.resample,
         num_tokens=rows * columns + num_added_tokens(files),
@@ -119,7 +121,9 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 
 
 def _sizes(settings: _ClipSettings, files: ProcessorFiles) -> tuple[int | None, tuple[int, int]]:
-    """Returns the shortest edge after resizing, if it is that which is given, and a tile's (width, height)."""
+    """Returns the shortest edge after resizing (None if the size is fixed) and the tile's (width,
+    height).
+    """
     size = _Size(shortest_edge=settings.size) if isinstance(settings.size, int) else settings.size
     crop = settings.crop_size
     if isinstance(crop, int):
@@ -128,7 +132,7 @@ def _sizes(settings: _ClipSettings, files: ProcessorFiles) -> tuple[int | None, 
     if size.height is not None and size.width is not None and size.shortest_edge is None:
         if settings.do_center_crop and (crop.height, crop.width) != (size.height, size.width):
             raise ModelLoadError(
-                f"{source}: crop_size must be the size, {size.height}x{size.width}, where it is fixed"
+                f"{source}: crop_size must equal the fixed size, {size.height}x{size.width}"
             )
         return None, (size.width, size.height)
     if size.shortest_edge is None or not settings.do_center_crop:
@@ -137,6 +141,7 @@ def _sizes(settings: _ClipSettings, files: ProcessorFiles) -> tuple[int | None, 
         )
     if max(crop.height, crop.width) > size.shortest_edge:
         raise ModelLoadError(
-            f"{source}: crop_size must be <= the shortest_edge {size.shortest_edge}, found {crop.height}x{crop.width}"
+            f"{source}: crop_size must be <= the shortest_edge {size.shortest_edge}, "
+            f"found {crop.height}x{crop.width}"
         )
     return size.shortest_edge, (crop.width, crop.height)

@@ -1,4 +1,4 @@
-"""LLaVA-NeXT sees the whole picture, and then tiles of the best resolution."""
+"""LLaVA-NeXT: the whole picture, then tiles of the best resolution."""
 
 from dataclasses import dataclass
 
@@ -42,13 +42,15 @@ class _Settings(PixelSettings, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class LlavaNextImageProcessor:
-    """With low detail there is the whole picture only; the model puts a row's mark behind it."""
+    """With low detail there is only the whole picture; the model adds the mark of a row behind
+    it.
+    """
 
     feature_token: str
     normalisation: Normalisation
     resample: int
     any_res: AnyRes
-    num_base_tokens: int  # of the first tile
+    num_base_tokens: int  # tokens of the first tile
 
     @property
     def placeholder(self) -> str:
@@ -75,7 +77,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     check_resolutions(settings.image_grid_pinpoints, side, files)
     patches_per_side, _ = patch_grid(files, (side, side))
     return LlavaNextImageProcessor(
-        feature_token=files.text_of("image_token", "<image>"),
+        feature_token=files.token_text("image_token", "<image>"),
         normalisation=settings.normalisation(),
         resample=settings.resample,
         any_res=AnyRes(settings.image_grid_pinpoints, side, patches_per_side),
@@ -84,12 +86,12 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 
 
 def _tile_side(settings: _Settings, files: ProcessorFiles) -> int:
-    """Returns the side of a tile, to which the picture is resized and cropped."""
+    """Returns the side of a tile; the picture is resized and cropped to it."""
     size, crop = settings.size, settings.crop_size
-    sides = (
-        {size} if isinstance(size, int) else {size.shortest_edge, size.height, size.width} - {None}
-    )
+    sides: set[int | None] = set()
+    sides |= {size} if isinstance(size, int) else {size.shortest_edge, size.height, size.width}
     sides |= {crop} if isinstance(crop, int) else {crop.height, crop.width}
+    sides -= {None}
     if len(sides) != 1:
         raise ModelLoadError(f"{files.image_processor_path}: size and crop_size must be one square")
     return next(side for side in sides if side is not None)

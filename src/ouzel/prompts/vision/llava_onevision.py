@@ -1,4 +1,6 @@
-"""LLaVA-OneVision sees the whole picture, and tiles of the best resolution, of whose features it keeps not too many."""
+"""LLaVA-OneVision: the whole picture, then tiles of the best resolution, whose features are scaled
+down.
+"""
 
 import math
 from dataclasses import dataclass
@@ -30,7 +32,7 @@ from ouzel.prompts.vision.settings import (
 )
 
 _MULTIPLES = [384 * count for count in range(1, 7)]
-_MAX_SURPLUS = 1.1  # of a side: only what is more is scaled down
+_MAX_SURPLUS = 1.1  # of a side; a smaller surplus is not scaled down
 _Strategy = Literal["default", "full"]
 _AspectRatio = Annotated[str, Meta(pattern=r"^anyres_max_[1-9]\d{0,3}$")]
 _NumTokens = Annotated[int, Meta(ge=1, le=2**16)]
@@ -62,14 +64,16 @@ class _Processor(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class LlavaOnevisionImageProcessor:
-    """Low detail is one tile, padded to a square; each of several pictures has that, as in the reference."""
+    """Low detail is one tile, padded to a square. As in the reference, each of several pictures has
+    low detail.
+    """
 
     feature_token: str
     normalisation: Normalisation
     resample: int
     any_res: AnyRes
-    num_base_tokens: int  # of the first tile
-    max_num_tiles: int  # whose features may be kept, beside the first
+    num_base_tokens: int  # tokens of the first tile
+    max_num_tiles: int  # the features of the other tiles are scaled down to this many tiles
     background: tuple[int, int, int]
 
     @property
@@ -98,11 +102,12 @@ class LlavaOnevisionImageProcessor:
         return self.any_res.tiles(image, self.resample)
 
     def feature_grid(self, width: int, height: int) -> tuple[int, int]:
-        """Returns the rows and columns of features after the first tile's, scaled down where there are too many."""
+        """Returns the rows and columns of features behind the first tile's, scaled down if too
+        many.
+        """
         rows, columns = self.any_res.feature_grid(width, height)
-        surplus = math.sqrt(
-            rows * columns / (self.max_num_tiles * self.any_res.patches_per_side**2)
-        )
+        max_features = self.max_num_tiles * self.any_res.patches_per_side**2
+        surplus = math.sqrt(rows * columns / max_features)
         if surplus > _MAX_SURPLUS:
             return int(rows // surplus), int(columns // surplus)
         return rows, columns
@@ -125,7 +130,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
     aspect_ratio = processor.vision_aspect_ratio or config.vision_aspect_ratio
     red, green, blue = (int(mean * 255) for mean in settings.image_mean)
     return LlavaOnevisionImageProcessor(
-        feature_token=files.text_of("image_token", "<image>"),
+        feature_token=files.token_text("image_token", "<image>"),
         normalisation=settings.normalisation(),
         resample=settings.resample,
         any_res=AnyRes(settings.image_grid_pinpoints, side, math.isqrt(num_base_tokens)),

@@ -1,6 +1,7 @@
-"""A family of vision models is a file here, found by the `model_type` of the checkpoint and imported only then.
+"""Loads the image or video processor of a checkpoint.
 
-Each has a function `load(files)`, which makes the image processor of what the checkpoint's files say.
+Each family is a module here, chosen by the checkpoint's `model_type` and imported only then. Its
+function `load(files)` makes the processor from the checkpoint's files.
 """
 
 from collections.abc import Mapping
@@ -12,6 +13,7 @@ from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.settings import read_processor_files
 from ouzel.prompts.vision.video import VideoProcessor
 
+# model_type -> module
 _FAMILIES = {
     "gemma3": "gemma3",
     "gemma4": "gemma4",
@@ -29,7 +31,7 @@ _FAMILIES = {
     "qwen3_5_moe": "qwen2_vl",
     "smolvlm": "idefics3",
 }
-_OF_VIDEOS = {
+_VIDEO_FAMILIES = {
     "internvl": "internvl_video",
     "qwen2_vl": "qwen_video",
     "qwen2_5_vl": "qwen_video",
@@ -41,26 +43,28 @@ _OF_VIDEOS = {
 
 
 def load_image_processor(directory: Path) -> ImageProcessor | None:
-    """Returns None for a checkpoint without a vision tower, without an image processor, or of no family here."""
-    processor: ImageProcessor | None = _loaded(directory, _FAMILIES)
+    """Returns the image processor of a checkpoint.
+
+    Returns None if it has no vision tower, no image processor or an unknown family.
+    """
+    processor: ImageProcessor | None = _load(directory, _FAMILIES)
     return processor
 
 
 def load_video_processor(directory: Path) -> VideoProcessor | None:
-    """Returns None for a checkpoint of a family whose videos are not read here, or that has no image processor."""
-    processor: VideoProcessor | None = _loaded(directory, _OF_VIDEOS)
+    """Returns the video processor of a checkpoint.
+
+    Returns None if it has no image processor, or a family without support for videos.
+    """
+    processor: VideoProcessor | None = _load(directory, _VIDEO_FAMILIES)
     return processor
 
 
-def _loaded(
-    directory: Path, modules: Mapping[str, str]
-) -> Any:  # Any: what the module makes is for the caller to say
+# Any: the caller knows what the module makes.
+def _load(directory: Path, modules: Mapping[str, str]) -> Any:
     files = read_processor_files(directory)
     module = modules.get(files.model_type)
-    if (
-        module is None
-        or not files.image_processor
-        or not isinstance(files.config.get("vision_config"), dict)
-    ):
+    has_tower = isinstance(files.config.get("vision_config"), dict)
+    if module is None or not files.image_processor or not has_tower:
         return None
     return import_module(f"ouzel.prompts.vision.{module}").load(files)

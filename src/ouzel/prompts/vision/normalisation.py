@@ -1,4 +1,4 @@
-"""Bytes become the floats that a vision tower reads."""
+"""Converts pixels from bytes to the floats of a vision tower."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -6,10 +6,10 @@ from numpy.typing import NDArray
 from ouzel.prompts.vision.base import Normalisation, Tiles
 
 
-def normalised(tiles: Tiles, normalisation: Normalisation) -> NDArray[np.float32]:
-    """Returns [tiles, 3, height, width].
+def normalise_tiles(tiles: Tiles, normalisation: Normalisation) -> NDArray[np.float32]:
+    """Returns float32 [tiles, 3, height, width].
 
-    There are but 256 values of a channel, so each is worked out once, with the roundings of the reference.
+    A channel has only 256 values, so each value is computed once, with the reference's roundings.
     """
     rescaled = (np.arange(256) * normalisation.rescale).astype(np.float32)
     num_tiles, height, width, num_channels = tiles.shape

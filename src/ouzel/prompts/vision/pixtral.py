@@ -1,4 +1,6 @@
-"""Pixtral and Mistral 3 see one tile of the picture's own shape; in the prompt a mark ends each row of tokens."""
+"""Pixtral and Mistral 3: one tile in the picture's own shape; a mark in the prompt ends each row of
+tokens.
+"""
 
 import math
 from dataclasses import dataclass
@@ -66,7 +68,7 @@ class PixtralImageProcessor:
     image_end: str
     normalisation: Normalisation
     resample: int
-    token_side: int  # in pixels: a token is of merged patches
+    token_side: int  # in pixels; a token covers merged patches
     max_size: tuple[int, int]  # (width, height)
 
     @property
@@ -83,14 +85,14 @@ class PixtralImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns (width, height) within the largest size, both rounded up to multiples of a token's side."""
+        """Returns (width, height) within the largest size, both rounded up to multiples of a
+        token's side.
+        """
         check_aspect_ratio(width, height)
         max_width, max_height = self.max_size
         if detail == "low":
-            max_width, max_height = (
-                min(max_width, LOW_DETAIL_SIDE),
-                min(max_height, LOW_DETAIL_SIDE),
-            )
+            max_width = min(max_width, LOW_DETAIL_SIDE)
+            max_height = min(max_height, LOW_DETAIL_SIDE)
         ratio = max(height / max_height, width / max_width)
         if ratio > 1:
             width, height = max(1, math.floor(width / ratio)), max(1, math.floor(height / ratio))
@@ -99,7 +101,7 @@ class PixtralImageProcessor:
 
 
 def is_tower(files: ProcessorFiles) -> bool:
-    """Tells whether the vision tower of a LLaVA is Pixtral's."""
+    """Tells whether the vision tower of a LLaVA checkpoint is Pixtral's."""
     vision = files.config.get("vision_config")
     return isinstance(vision, dict) and vision.get("model_type") == "pixtral"
 

@@ -1,4 +1,6 @@
-"""Qwen2-VL and what came after it see one tile of almost any size, whose sides are multiples of a token's."""
+"""Qwen2-VL and later Qwens: one tile of almost any size, whose sides are multiples of a token's
+side.
+"""
 
 import math
 from dataclasses import dataclass
@@ -33,7 +35,7 @@ _MergeSize = Annotated[int, Meta(ge=1, le=16)]
 
 
 class PixelRange(msgspec.Struct, frozen=True):
-    """Holds numbers of pixels, although the newer names say edges."""
+    """A range for the number of pixels; the newer names say edges, but also mean pixels."""
 
     shortest_edge: NumPixels | None = None
     longest_edge: NumPixels | None = None
@@ -43,7 +45,7 @@ class PixelRange(msgspec.Struct, frozen=True):
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
     size: PixelRange = PixelRange()
-    min_pixels: NumPixels | None = None  # it counts before what `size` says
+    min_pixels: NumPixels | None = None  # takes precedence over `size`
     max_pixels: NumPixels | None = None
     patch_size: PatchSide = 14
     merge_size: _MergeSize = 2
@@ -63,7 +65,7 @@ class Qwen2VlImageProcessor:
     feature_token: str
     normalisation: Normalisation
     resample: int
-    token_side: int  # in pixels: a token is of merged patches
+    token_side: int  # in pixels; a token covers merged patches
     min_pixels: int
     max_pixels: int
 
@@ -82,22 +84,24 @@ class Qwen2VlImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns (width, height) within the range of pixels, both rounded to multiples of a token's side."""
+        """Returns (width, height) within the range of pixels, both rounded to multiples of a
+        token's side.
+        """
         check_aspect_ratio(width, height)
-        max_pixels = (
-            min(self.max_pixels, LOW_DETAIL_SIDE**2) if detail == "low" else self.max_pixels
-        )
-        return fitted(
-            width, height, self.token_side, (min(self.min_pixels, max_pixels), max_pixels)
-        )
+        max_pixels = self.max_pixels
+        if detail == "low":
+            max_pixels = min(max_pixels, LOW_DETAIL_SIDE**2)
+        pixel_range = (min(self.min_pixels, max_pixels), max_pixels)
+        return fit_size(width, height, self.token_side, pixel_range)
 
 
-def fitted(
+def fit_size(
     width: int, height: int, side: int, num_pixels: tuple[int, int], num_frames: int = 1
 ) -> tuple[int, int]:
-    """Returns (width, height) as multiples of `side`; all frames together have a number of pixels within the range.
+    """Returns (width, height) as multiples of `side`, with the pixels of all frames within the
+    range `num_pixels`.
 
-    An even number of frames is counted, if there are several. Source: transformers, `smart_resize` of the Qwens.
+    Several frames are counted as an even number. Source: transformers, `smart_resize` of the Qwens.
     """
     min_pixels, max_pixels = num_pixels
     rounded = round(width / side) * side, round(height / side) * side
@@ -128,9 +132,9 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 
 
 def check_patches(files: ProcessorFiles, path: Path, patch_size: int, merge_size: int) -> None:
-    """Holds the patches that a file says against those of the vision tower, where its configuration names them.
+    """Compares the patch sizes in a file with the vision tower's, if the configuration names them.
 
-    Raises ModelLoadError.
+    Raises ModelLoadError if they differ.
     """
     vision = read_record(files.config, _Config, files.directory / "config.json").vision_config
     for key, found, tower in (
@@ -139,7 +143,7 @@ def check_patches(files: ProcessorFiles, path: Path, patch_size: int, merge_size
     ):
         if tower not in (None, found):
             raise ModelLoadError(
-                f"{path}: {key} must be {tower}, as the vision_config says, found {found}"
+                f"{path}: {key} must be {tower}, the value in vision_config, found {found}"
             )
 
 

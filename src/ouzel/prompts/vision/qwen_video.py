@@ -1,8 +1,10 @@
-"""Qwen2-VL and Qwen2.5-VL see a video as one run of tokens, later ones as pairs of frames with their times between.
+"""The videos of the Qwens.
 
-Sources: transformers 5.23, video_processing_qwen2_vl.py, video_processing_qwen3_vl.py, processing_qwen3_vl.py,
-processing_qwen2_5_vl.py and `get_rope_index` of their models. Where a checkpoint says nothing of videos, the sizes of
-their frames are the reference's defaults, and not those of its pictures.
+Qwen2-VL and Qwen2.5-VL have a video as one run of tokens, later models as pairs of frames with
+times between. Sources: transformers 5.23, video_processing_qwen2_vl.py,
+video_processing_qwen3_vl.py, processing_qwen3_vl.py, processing_qwen2_5_vl.py and `get_rope_index`
+of the models. If a checkpoint has no settings for videos, the frame sizes are the reference's
+defaults, not its pictures' sizes.
 """
 
 import math
@@ -16,7 +18,7 @@ from msgspec import Meta
 
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation, check_aspect_ratio
-from ouzel.prompts.vision.qwen2_vl import PixelRange, check_patches, fitted
+from ouzel.prompts.vision.qwen2_vl import PixelRange, check_patches, fit_size
 from ouzel.prompts.vision.settings import (
     HALVES,
     Channels,
@@ -29,11 +31,12 @@ from ouzel.prompts.vision.settings import (
 )
 from ouzel.prompts.vision.video import Clip, FrameGroup, VideoLayout, VideoProcessor
 
-PAIR = 2  # frames that the vision encoders take at a time
+PAIR = 2  # frames that a vision encoder takes at the same time
 
 _NumFrames = Annotated[int, Meta(ge=1, le=2**20)]
 _WITHOUT_TIMES = ("qwen2_vl", "qwen2_5_vl")
-_OF_PICTURES_TOO = (  # what a checkpoint says of pictures counts for videos, where it says nothing of these
+# Keys of the image processor that apply to videos if the checkpoint has no video processor.
+_SHARED_KEYS = (
     "patch_size",
     "merge_size",
     "temporal_patch_size",
@@ -47,10 +50,10 @@ _OF_PICTURES_TOO = (  # what a checkpoint says of pictures counts for videos, wh
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
-    """The defaults are those of Qwen2-VL."""
+    """The settings, with the defaults of Qwen2-VL."""
 
     size: PixelRange = PixelRange()
-    min_pixels: NumPixels | None = None  # it counts before what `size` says
+    min_pixels: NumPixels | None = None  # takes precedence over `size`
     max_pixels: NumPixels | None = None
     patch_size: PatchSide = 14
     merge_size: Annotated[int, Meta(ge=1, le=16)] = 2
@@ -82,13 +85,13 @@ class QwenVideoProcessor:
     normalisation: Normalisation
     resample: int
     token_side: int  # in pixels
-    min_pixels: int  # of a frame; with `has_times` of all together
+    min_pixels: int  # of one frame; with `has_times`, of all frames together
     max_pixels: int
     fps: float
     min_frames: int
     max_frames: int
-    has_times: bool  # they are written before each pair of frames
-    tokens_per_second: float | None  # how fast positions go on; None: one for each pair
+    has_times: bool  # the prompt has the time before each pair of frames
+    tokens_per_second: float | None  # how fast positions grow; None: by one for each pair
 
     @property
     def placeholder(self) -> str:
@@ -101,17 +104,17 @@ class QwenVideoProcessor:
     def sampled(
         self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
     ) -> Sequence[int]:
-        """Gives frames that are evenly spread, as many as the reference gives but for `max_frames`."""
-        num_wanted = num_frames / rate * (fps or self.fps)
+        """Returns evenly spread frames, as many as in the reference, but at most `max_frames`."""
+        num_ideal = num_frames / rate * (fps or self.fps)
         most = min(self.max_frames, max_frames)
         if self.has_times:
-            num = min(max(int(num_wanted), self.min_frames), most, num_frames)
+            num = min(max(int(num_ideal), self.min_frames), most, num_frames)
             return [int(each) for each in np.linspace(0, num_frames - 1, num).round()]
         most = _even(min(most, num_frames))
-        num = _even(min(max(num_wanted, self.min_frames), most, num_frames))
-        if num < PAIR:  # the reference has no answer to a single frame
+        num = _even(min(max(num_ideal, self.min_frames), most, num_frames))
+        if num < PAIR:  # the reference does not support a single frame
             return [0]
-        # Its steps are added in double precision and rounded to single.
+        # The reference adds the steps in double precision and rounds them to single.
         steps = np.arange(0, num_frames, num_frames / num).astype(np.float32)
         return [min(int(each), num_frames - 1) for each in steps[:most]]
 
@@ -133,7 +136,9 @@ class QwenVideoProcessor:
         return VideoLayout(text, size, (FrameGroup(rows * columns, grid, None),) * num_pairs)
 
     def _time_shifts(self, num_pairs: int, rate: float) -> list[int | None]:
-        """Counts in single precision, as the reference does; the first pair begins where the video does."""
+        """Computes the shifts in single precision, as the reference does; the first pair has no
+        shift.
+        """
         interval = np.float32(1.0)
         if self.tokens_per_second is not None:
             interval = np.float32(self.tokens_per_second) * np.float32(PAIR / rate)
@@ -145,21 +150,21 @@ class QwenVideoProcessor:
         width, height, side = clip.width, clip.height, self.token_side
         if not self.has_times:
             check_aspect_ratio(width, height)
-            return fitted(width, height, side, (self.min_pixels, self.max_pixels))
+            return fit_size(width, height, side, (self.min_pixels, self.max_pixels))
         if width < side or height < side:
             scale = max(side / height, side / width)
             width, height = int(width * scale), int(height * scale)
         check_aspect_ratio(width, height)
         num_frames = max(len(clip.times_s), PAIR)
-        return fitted(width, height, side, (self.min_pixels, self.max_pixels), num_frames)
+        return fit_size(width, height, side, (self.min_pixels, self.max_pixels), num_frames)
 
 
 def load(files: ProcessorFiles) -> VideoProcessor:
-    """Raises ModelLoadError."""
+    """Makes the processor from the checkpoint's files. Raises ModelLoadError."""
     has_times = files.model_type not in _WITHOUT_TIMES
     form = _Qwen3Settings if has_times else _Settings
     settings = read_video_settings(
-        files, form, ("Qwen2VLVideoProcessor", "Qwen3VLVideoProcessor"), _OF_PICTURES_TOO
+        files, form, ("Qwen2VLVideoProcessor", "Qwen3VLVideoProcessor"), _SHARED_KEYS
     )
     if settings.temporal_patch_size != PAIR:
         found = settings.temporal_patch_size
@@ -190,9 +195,8 @@ def load(files: ProcessorFiles) -> VideoProcessor:
 def _tokens_per_second(files: ProcessorFiles) -> float | None:
     if files.model_type != "qwen2_5_vl":
         return None
-    return read_record(
-        files.config, _Config, files.directory / "config.json"
-    ).vision_config.tokens_per_second
+    config = read_record(files.config, _Config, files.directory / "config.json")
+    return config.vision_config.tokens_per_second
 
 
 def _even(number: float) -> int:

@@ -1,4 +1,6 @@
-"""Families after LLaVA take all features of a tile or leave the first one out, which in CLIP stands for no patch."""
+"""Feature selection of LLaVA's families: all features of a tile, or without the first, CLIP's class
+token.
+"""
 
 from typing import Annotated, Literal
 
@@ -30,7 +32,8 @@ class _Processor(msgspec.Struct, frozen=True):
 def patch_grid(files: ProcessorFiles, tile_size: tuple[int, int]) -> tuple[int, int]:
     """Returns the rows and columns of patches in a tile of (width, height).
 
-    Their size is in `processor_config.json`; older checkpoints have it with the vision tower only.
+    The patch size is in `processor_config.json`; older checkpoints have it only with the vision
+    tower.
     """
     config, processor = _read(files)
     patch_size = processor.patch_size or config.vision_config.patch_size
@@ -41,15 +44,17 @@ def patch_grid(files: ProcessorFiles, tile_size: tuple[int, int]) -> tuple[int, 
     if min(tile_size) < patch_size:
         width, height = tile_size
         raise ModelLoadError(
-            f"{files.directory}: patch_size must be <= a tile's {height}x{width}, found {patch_size}"
+            f"{files.directory}: patch_size must be <= a tile's {height}x{width}, "
+            f"found {patch_size}"
         )
     return tile_size[1] // patch_size, tile_size[0] // patch_size
 
 
 def num_added_tokens(files: ProcessorFiles, default_strategy: _Strategy = "default") -> int:
-    """Returns how many more tokens a tile has than patches: with CLIP's class token none where it is left out.
+    """Returns how many more tokens than patches a tile has: 0 with CLIP's class token left out.
 
-    Where `processor_config.json` leaves the class token out, it is taken from the kind of tower.
+    If `processor_config.json` does not say whether there is a class token, the kind of tower
+    decides.
     """
     config, processor = _read(files)
     num_added = processor.num_additional_image_tokens

@@ -1,6 +1,8 @@
-"""What a model directory says of its image processor is read into records, whose defaults are those of the reference.
+"""Reads the settings of image and video processors from a model directory, with the reference's
+defaults.
 
-A key that is null counts as left out. A value that cannot be is a `ModelLoadError` that names the file and the key.
+A key with the value null counts as missing. An impossible value raises a `ModelLoadError` that
+names the file and the key.
 """
 
 import math
@@ -22,7 +24,7 @@ from ouzel.checkpoint.model_files import (
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation
 
-Side = Annotated[int, Meta(ge=1, le=4096)]  # of a picture, in pixels
+Side = Annotated[int, Meta(ge=1, le=4096)]  # side of a picture in pixels
 NumPixels = Annotated[int, Meta(ge=1, le=2**26)]
 PatchSide = Annotated[int, Meta(ge=1, le=256)]
 Channels = tuple[float, float, float]
@@ -30,13 +32,13 @@ Channels = tuple[float, float, float]
 CLIP_MEAN: Channels = (0.48145466, 0.4578275, 0.40821073)
 CLIP_STD: Channels = (0.26862954, 0.26130258, 0.27577711)
 HALVES: Channels = (0.5, 0.5, 0.5)
-BICUBIC, BILINEAR, LANCZOS = 3, 2, 1  # as Pillow numbers its filters, and the files do
+BICUBIC, BILINEAR, LANCZOS = 3, 2, 1  # Pillow's numbers of filters, as in the files
 
-_SUFFIXES = ("Fast", "Pil")  # of the same image processor, in other implementations
+_SUFFIXES = ("Fast", "Pil")  # name other implementations of the same image processor
 
 
 class PixelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds what all image processors have; the defaults are those of CLIP."""
+    """The settings that all image processors have, with the defaults of CLIP."""
 
     image_mean: Channels = CLIP_MEAN
     image_std: Channels = CLIP_STD
@@ -60,13 +62,13 @@ class HeightAndWidth(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProcessorFiles:
-    """Holds what the files of a model directory say."""
+    """The contents of a model directory's files for the processors."""
 
     directory: Path
     config: JsonObject
     image_processor: JsonObject
     image_processor_path: Path
-    video_processor: JsonObject  # empty: the checkpoint says nothing of videos
+    video_processor: JsonObject  # empty if the checkpoint has no settings for videos
     video_processor_path: Path
     processor: JsonObject
     special_tokens: Mapping[str, str]
@@ -75,8 +77,8 @@ class ProcessorFiles:
     def model_type(self) -> str:
         return str(self.config.get("model_type"))
 
-    def text_of(self, token: str, default: str) -> str:
-        """Returns a special token's text, for which the tokenizer counts before `processor_config.json`."""
+    def token_text(self, token: str, default: str) -> str:
+        """Returns a special token's text from the tokenizer, else from `processor_config.json`."""
         declared = self.special_tokens.get(token) or self.processor.get(token)
         return declared if isinstance(declared, str) else default
 
@@ -86,12 +88,12 @@ Settings = TypeVar("Settings", bound=PixelSettings)
 
 
 def read_processor_files(directory: Path) -> ProcessorFiles:
-    """Reads settings from `processor_config.json` if they are in it, as the reference does."""
+    """Reads the files. Settings in `processor_config.json` take precedence, as in the reference."""
     processor = read_json_object(directory / "processor_config.json")
     image_processor, path = _inner_or_own(
         directory, processor, "image_processor", "preprocessor_config.json"
     )
-    of_videos, videos_path = _inner_or_own(
+    video_processor, video_processor_path = _inner_or_own(
         directory, processor, "video_processor", "video_preprocessor_config.json"
     )
     return ProcessorFiles(
@@ -99,8 +101,8 @@ def read_processor_files(directory: Path) -> ProcessorFiles:
         config=read_config_json(directory),
         image_processor=image_processor,
         image_processor_path=path,
-        video_processor=of_videos,
-        video_processor_path=videos_path,
+        video_processor=video_processor,
+        video_processor_path=video_processor_path,
         processor=processor,
         special_tokens=read_special_tokens(directory),
     )
@@ -109,7 +111,7 @@ def read_processor_files(directory: Path) -> ProcessorFiles:
 def _inner_or_own(
     directory: Path, processor: JsonObject, key: str, name: str
 ) -> tuple[JsonObject, Path]:
-    """Returns the settings under the key of `processor_config.json`, else those in a file of their own."""
+    """Returns the settings under the key of `processor_config.json`, else from the file `name`."""
     inner = processor.get(key)
     if isinstance(inner, dict):
         return inner, directory / "processor_config.json"
@@ -117,7 +119,9 @@ def _inner_or_own(
 
 
 def read_image_settings(files: ProcessorFiles, by_type: Mapping[str, type[Settings]]) -> Settings:
-    """Reads them as the record of their `image_processor_type`; without one, as the first."""
+    """Reads the settings as the record of their `image_processor_type`; without a type, as the
+    first record.
+    """
     declared = files.image_processor.get("image_processor_type") or next(iter(by_type))
     name = str(declared)
     for suffix in _SUFFIXES:
@@ -128,38 +132,39 @@ def read_image_settings(files: ProcessorFiles, by_type: Mapping[str, type[Settin
         raise ModelLoadError(
             f"{source}: image_processor_type must be one of {supported}, found {brief(declared)}"
         )
-    return _checked(read_record(files.image_processor, by_type[name], source), source)
+    return _check(read_record(files.image_processor, by_type[name], source), source)
 
 
 def read_video_settings(
     files: ProcessorFiles,
     form: type[Settings],
     types: Sequence[str],
-    of_pictures_too: Sequence[str],
+    shared_keys: Sequence[str],
 ) -> Settings:
-    """Reads them as `form`, where they are of one of these `video_processor_type`s.
+    """Reads the settings as `form`, if their `video_processor_type` is one of `types`.
 
-    Without any, those of `of_pictures_too` are read of what the image processor has.
+    Without settings for videos, the `shared_keys` of the image processor are read.
     """
     values, source = files.video_processor, files.video_processor_path
     if not values:
         source = files.image_processor_path
-        values = {
-            key: value for key, value in files.image_processor.items() if key in of_pictures_too
-        }
+        pictures = files.image_processor
+        values = {key: value for key, value in pictures.items() if key in shared_keys}
     declared = values.get("video_processor_type")
     if declared is not None and declared not in types:
         raise ModelLoadError(
-            f"{source}: video_processor_type must be one of {', '.join(types)}, found {brief(declared)}"
+            f"{source}: video_processor_type must be one of {', '.join(types)}, "
+            f"found {brief(declared)}"
         )
-    return _checked(read_record(values, form, source), source)
+    return _check(read_record(values, form, source), source)
 
 
-def _checked(settings: Settings, source: Path) -> Settings:
+def _check(settings: Settings, source: Path) -> Settings:
     numbers = (settings.rescale_factor, *settings.image_mean, *settings.image_std)
     if not all(map(math.isfinite, numbers)) or 0 in settings.image_std:
         raise ModelLoadError(
-            f"{source}: rescale_factor, image_mean and image_std must be numbers, and no deviation 0"
+            f"{source}: rescale_factor, image_mean and image_std must be numbers, "
+            "and image_std without 0"
         )
     if not settings.do_resize:
         raise ModelLoadError(f"{source}: do_resize must be true, found false")

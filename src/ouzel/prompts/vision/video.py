@@ -1,7 +1,8 @@
-"""A video processor says what stands in the prompt for a video, and which frames of which size the model is shown.
+"""The interface of video processors: the text in the prompt for a video, and the frames and sizes
+for the model.
 
-What it says follows from the number, the times and the size of the frames alone, so a request is counted and refused
-before any of them is decoded. The vision encoder takes one frame at a time, or two.
+The layout depends only on the number, times and size of the frames, so a request is counted, and
+perhaps refused, before any frame is decoded. A vision encoder takes one or two frames at a time.
 """
 
 from collections.abc import Sequence
@@ -13,27 +14,29 @@ from ouzel.prompts.vision.base import Normalisation
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The frames that are shown of a video."""
+    """The sampled frames of a video."""
 
-    width: int  # in pixels, as they are decoded
+    width: int  # width of a decoded frame in pixels
     height: int
-    times_s: Sequence[float]  # of each frame, from the video's beginning
-    rate: float  # how many of them there are in a second of the video
+    times_s: Sequence[float]  # start of each frame, from the video's beginning
+    rate: float  # sampled frames per second of the video
 
 
 @dataclass(frozen=True, slots=True)
 class FrameGroup:
-    """Frames that become features together."""
+    """Frames that the vision encoder turns into features together."""
 
     num_tokens: int
-    position_grid: tuple[int, int, int] | None = None  # as an image's
-    # of its positions, behind the video's first; None: a place of its own in the prompt
+    position_grid: tuple[int, int, int] | None = None  # as in ImageLayout
+    # difference to the positions of the video's first group; None: positions follow from the prompt
     time_shift: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VideoLayout:
-    text: str  # what stands in the prompt for it, instead of the template's placeholder
+    """The place of a video in a prompt."""
+
+    text: str  # replaces the template's placeholder in the prompt
     size: tuple[int, int]  # width and height to which frames are resized
     groups: tuple[FrameGroup, ...]  # in the order of their tokens; the last may lack frames
 
@@ -43,9 +46,11 @@ class VideoLayout:
 
 
 class VideoProcessor(Protocol):
+    """Prepares videos as one model was trained."""
+
     @property
     def placeholder(self) -> str:
-        """It stands for one video in the rendered chat template."""
+        """The text for one video in the rendered chat."""
         ...
 
     @property
@@ -56,7 +61,7 @@ class VideoProcessor(Protocol):
 
     @property
     def resample(self) -> int:
-        """The number of the Pillow filter by which frames are resized."""
+        """The number of Pillow's filter for resizing frames."""
         ...
 
     @property
@@ -65,12 +70,17 @@ class VideoProcessor(Protocol):
     def sampled(
         self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
     ) -> Sequence[int]:
-        """Returns which frames are shown of a video with so many, `rate` in a second.
+        """Returns the numbers of the frames to sample from a video of `num_frames`, `rate` per
+        second.
 
-        `fps` is how many of a second the client wants; None: as many as the checkpoint says.
+        `fps` is the number of frames per second that the client asks for; None: the checkpoint's
+        number.
         """
         ...
 
     def layout(self, clip: Clip) -> VideoLayout:
-        """Raises ValueError for a video that the model cannot take; the message says why."""
+        """Returns the layout of the sampled frames.
+
+        Raises ValueError with the reason for a video that the model cannot take.
+        """
         ...
