@@ -49,6 +49,6 @@ def test_recipes_are_in_the_justfile() -> None:
 
 
 def test_the_version_of_openvino_is_one_minor_version() -> None:
-    """CONTRIBUTING.md says so under "What is API"."""
+    """CONTRIBUTING.md says so under "Promises to users"."""
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert [each for each in dependencies if re.fullmatch(r"openvino==\d+\.\d+\.\*", each)]

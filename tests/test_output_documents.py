@@ -80,7 +80,7 @@ def test_every_family_has_its_row() -> None:
         for family in FAMILIES
     ]
 
-    found = rows(TOOLS, "How a model writes it")
+    found = rows(TOOLS, "Formats of calls and reasoning")
 
     assert [
         (quoted(names), calls == "yes", reasoning == "yes") for names, _, calls, reasoning in found

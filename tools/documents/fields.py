@@ -23,39 +23,46 @@ JsonSchema = dict[str, Any]  # of many shapes
 _INTRODUCTION = """\
 # Request fields
 
-Generated from the code by `{command}`; a test keeps it true.
-The same facts for machines: `GET /openapi.json`.
+This page has every field of the requests. `GET /openapi.json` has the same facts for machines.
 
-Each field works in whole answers and in streams, unless the table says otherwise; in `all` endpoints that generate, or
-in those named; `/responses/input_tokens` and the paths that end with `/render` take what the paths before them take.
-`null` is the same as not given, but for `max_tokens` of `/completions`: there it asks for what the prompt leaves.
-Numbers may be written `1.0` for an integer, or inside a string; booleans are `true` and `false` only. A sampling
-parameter that is not given comes from the model's `generation_config.json` ({from_model}) and then from the default
-below. A field that stands in none of the tables is ignored, with a line in the server's log; so is an unknown one
-inside a tool or another object, but for those objects that refuse it with a 400.
+- A field works in whole answers and in streams, unless the table says otherwise.
+- `all` means all endpoints that generate. `/responses/input_tokens`, and a path that ends with
+  `/render`, take the same fields as the path before it.
+- `null` is the same as no field. There is one exception: `max_tokens` of `/completions`, where
+  `null` means the rest of the context.
+- An integer may be written `1.0`, and a number may stand inside a string. Booleans are `true` and
+  `false` only.
+- If a request has no value for a sampling parameter, the model's `generation_config.json` gives it
+  ({from_model}), else the default in the table.
+- A field outside the tables is ignored, with a line in the server's log. The same holds for an
+  unknown field inside a tool or another object, unless the object refuses it with a 400.
+
+Generated from the code by `{command}`; a test compares both.
 
 ## Fields that work
 
-| field | endpoints | type and range | default | what it does |
+| field | endpoints | type and range | default | effect |
 |---|---|---|---|---|
 """
 
 _LMI = """
 ## Fields of LMI's own schema
 
-A body with `inputs` on `/invocations` and the other paths of LMI. `parameters` has the sampling fields above too.
+A body with `inputs` on `/invocations` and the other paths of LMI has these fields. `parameters` has
+the sampling fields above too.
 
-| field | type and range | default | what it does |
+| field | type and range | default | effect |
 |---|---|---|---|
 """
 
 _REFUSED = """
 ## Fields that are refused
 
-Known from OpenAI, vLLM, OpenVINO Model Server, LMI and others, or fields of another endpoint, and not honoured:
-answered with 400, unless the value asks for nothing. `null` never asks.
+Ouzel knows these fields from OpenAI, vLLM, OpenVINO Model Server, LMI and others, or from another
+endpoint, and does not honour them. A request with such a field is a 400, unless the value has no
+effect. `null` has no effect.
 
-| field | endpoints | values that ask for nothing | instead |
+| field | endpoints | values without effect | instead |
 |---|---|---|---|
 """
 
@@ -63,10 +70,10 @@ answered with 400, unless the value asks for nothing. `null` never asks.
 _HINTS = """
 ## Fields that are taken as hints
 
-Nothing here depends on them: a request that has one is answered, and a line of the log names it. `store` of
-`/responses` and `prediction` of `/chat/completions` are fields that work.
+A hint changes no answer. The server answers a request with a hint, and a line in the log names the
+hint. `store` of `/responses` and `prediction` of `/chat/completions` are fields that work.
 
-| field | why nothing depends on it |
+| field | reason |
 |---|---|
 """
 

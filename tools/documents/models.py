@@ -27,52 +27,67 @@ COMMAND = "uv run python -m tools.documents.models"
 _INTRODUCTION = """\
 # Models
 
-Generated from the code by `{command}`; a test keeps it true.
+Ouzel serves the families and formats on this page. To check one model, ask for its parts, its size
+in memory and on disk, and the context that fits, without loading it:
 
-`ouzel inspect MODEL` tells what would be loaded of a model, how large it gets in memory and on disk, and which context
-fits, without loading it. A checkpoint is recognised by `model_type` in its `config.json`; of one of several modes
-(`text_config`) the language model is served, and of the families that see the vision encoder. A tensor that is missing,
-left over or of another shape, an unknown quantisation or variant of rotary positions is refused in a sentence that
-names it.
+```sh
+ouzel inspect MODEL
+```
+
+The `model_type` in `config.json` names the family of a checkpoint. If a checkpoint has several
+modes (`text_config`), Ouzel serves its language model. It also serves the vision encoder, if the
+family [reads pictures](#families-that-read-pictures). Ouzel refuses a checkpoint with a missing or
+unknown tensor, a tensor of another shape, an unknown quantisation or an unknown variant of rotary
+positions. The message names the fault.
+
+Generated from the code by `{command}`; a test compares both.
 
 ## Families
 
-Each is held against `transformers` in float32: a tiny random checkpoint of each variant (`tests/backends/golden/`) must
-give its logits and its greedy tokens, however prompts are cut into chunks and sequences into batches. Random weights
-show that a graph computes the right formula; they do not show how well a trained checkpoint answers.
+The tests compare each family with `transformers` in float32. A tiny random checkpoint of each
+variant (`tests/backends/golden/`) must give the same logits and greedy tokens, in all chunks of
+prompts and all batches of sequences. Random weights show that a graph computes the right formula.
+They do not show how well a trained checkpoint answers.
 
-| `model_type` | what it is | parts beside attention and feed-forward layers | checkpoints |
+| `model_type` | description | parts beside attention and feed-forward layers | checkpoints |
 |---|---|---|---|
 """
 
 _VISION = """
-## Families that see
+## Families that read pictures
 
-Of these checkpoints the vision encoder is served too, in bf16 whatever `--weights` says (in f32 with that). Each is
-held against `transformers` in float32, with one, two and four pictures (`tests/backends/golden_vision/`), and so are
-whole chats, from a picture's file on (`tests/backends/golden_seeing.json`). Of other checkpoints of several modes the
-language model is served, which reads text.
+Ouzel serves the vision encoders of these families too: in f32 with `--weights f32`, else in bf16.
+The tests compare each encoder with `transformers` in float32, with one, two and four pictures
+(`tests/backends/golden_vision/`). They also compare whole chats with picture files
+(`tests/backends/golden_seeing.json`). For other checkpoints with several modes Ouzel serves the
+language model alone.
 
-| `model_type` | what it is |
+| `model_type` | description |
 |---|---|
 """
 
 _IR = """
-Of OpenVINO IR directories with a vision encoder, as `optimum-cli export openvino --task image-text-to-text` writes
-them, those of {families} are served, with their weights as they were exported.
+OpenVINO IR directories with a vision encoder come from
+`optimum-cli export openvino --task image-text-to-text`. Ouzel serves the directories of {families},
+with the exported weights.
 """
 
 _FORMATS = """
 ## Quantised checkpoints
 
-`quant_method` in `config.json` names the format; files say which matrices are packed. With `--weights auto`, the
-default, what the processor takes as it is stays exactly so, and the rest is compressed again. `--weights int8` and
-`int4` do the same for matrices that are stored in no more bits, and round the others; with `--recompress` they round
-all matrices. The log says which. Integers in groups of fewer
-than 32 columns are never kept: with `auto` they become int8 in groups of 64, which runs faster. Activations are never
-quantised because a checkpoint's were.
+`quant_method` in `config.json` names the format, and the files say which matrices are packed.
 
-| `quant_method` | what of it | |
+| option | effect |
+|---|---|
+| `--weights auto` (default) | keeps the formats that the processor computes with, and compresses all others again |
+| `--weights int8`, `int4` | do the same for matrices that are stored in no more bits, and round the others |
+| `--weights int8`, `int4` with `--recompress` | round all matrices |
+
+The log names the treatment. Integers in groups of fewer than 32 columns are never kept: with `auto`
+they become int8 in groups of 64, which runs faster. Ouzel does not quantise activations for a
+checkpoint with quantised activations.
+
+| `quant_method` | variants | treatment |
 |---|---|---|
 | `gptq` | 4 and 8 bits, `gptq` and `gptq_v2`, groups or rows, `dynamic` | kept; in act-order compressed again |
 | `awq` | 4 bits, `gemm` | kept |
@@ -84,14 +99,16 @@ quantised because a checkpoint's were.
 | `bitsandbytes` | nf4 whose blocks do not cross rows, int8 | kept |
 | `bitsandbytes` | fp4, other nf4 | compressed again |
 
-Each is held against what the program that made the format computes of it (`tests/backends/quantized/`).
+The tests compare each format with the results of the program that made the format
+(`tests/backends/quantized/`).
 """
 
 _CHATS = """
 ## Chat formats
 
-How tool calls and reasoning are read follows the model's chat template, not its `model_type`; `--tool-parser` and
-`--reasoning-parser` name another. The first format whose marks are in the template counts:
+The model's chat template determines how Ouzel reads tool calls and reasoning, not its `model_type`.
+The first format in this table whose marks are in the template counts. `--tool-parser` and
+`--reasoning-parser` choose another one:
 
 | names | tool calls | reasoning |
 |---|---|---|

@@ -48,21 +48,21 @@ PROBES = (
         "messages",
         "A B C D",
         {},
-        "the answer repeats what was said",
+        "the answer repeats the message",
         lambda ask: "fox" in text(ask("Say fox.")),
     ),
     Probe(
         "messages, content parts of text",
         "A D",
         {},
-        "the answer is that to the same text",
+        "the answer equals the answer to the same text",
         lambda ask: text(ask([{"type": "text", "text": QUESTION}])) == text(ask()),
     ),
     Probe(
         "messages, content parts of images",
         "A C D",
         {},
-        "the demo model that sees tells the colors of two circles, by object and string form",
+        "the demo model for pictures tells the colors of two circles, by object and string form",
         image_parts,
         is_shown=True,
     ),
@@ -90,7 +90,13 @@ PROBES = (
         "the output ends with it, or before it",
         include_stop_str_in_output,
     ),
-    Probe("max_tokens", "A B C D", {}, "so many tokens, finish reason length", limit("max_tokens")),
+    Probe(
+        "max_tokens",
+        "A B C D",
+        {},
+        "this number of tokens, finish reason length",
+        limit("max_tokens"),
+    ),
     Probe(
         "max_completion_tokens", "A C", {}, "the same, and stronger", limit("max_completion_tokens")
     ),
@@ -112,7 +118,11 @@ PROBES = (
     ),
     Probe("logprobs", "A B C D", {}, "one for each token, or none", logprobs),
     Probe(
-        "top_logprobs", "A B C D", {}, "so many alternatives, the greedy token first", top_logprobs
+        "top_logprobs",
+        "A B C D",
+        {},
+        "this number of alternatives, the greedy token first",
+        top_logprobs,
     ),
     Probe(
         "prompt_logprobs",
@@ -121,7 +131,7 @@ PROBES = (
         "one for each prompt token",
         prompt_logprobs,
     ),
-    Probe("n", "A B C D", {}, "so many choices", lambda ask: len(ask(n=3)["choices"]) == 3),
+    Probe("n", "A B C D", {}, "this number of choices", lambda ask: len(ask(n=3)["choices"]) == 3),
     Probe("best_of", "A B C", {}, "one choice, and the usage of four", best_of),
     Probe("use_beam_search", "A B C", {}, "four different choices at temperature 0", beam_search),
     Probe(
@@ -211,7 +221,7 @@ PROBES = (
         "truncate_prompt_tokens",
         "A B C",
         {"truncate_prompt_tokens": 5},
-        "a prompt of so many tokens",
+        "a prompt with this number of tokens",
         lambda ask: ask(truncate_prompt_tokens=5)["usage"]["prompt_tokens"] == 5,
     ),
     Probe(
@@ -318,14 +328,14 @@ OVMS_OWN_PROBES = {
             "stop",
             "A B C D",
             {},
-            "the output ends before it, that of a stream with it",
+            "the output ends before it; a stream's output ends with it",
             stop_shown_in_streams,
         ),
         Probe(
             "best_of",
             "A B C",
             {},
-            "so many beams, four different choices at temperature 0",
+            "this number of beams, four different choices at temperature 0",
             best_of_beams,
         ),
     )

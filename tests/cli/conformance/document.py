@@ -33,45 +33,49 @@ SERVER_OPTIONS = ("--precision", "f32", "--kv-cache-dtype", "f32", "--no-prefix-
 _INTRODUCTION = """\
 # Conformance
 
-Every request parameter in the tables of these documents, and of their lists of parameters not supported there, as this
-server takes it on `/v1/chat/completions`:
+This page compares Ouzel with the documents of OpenVINO Model Server (OVMS) and LMI, parameter by
+parameter. A test run on the demo models writes it (`uv run python -m tests.cli.conformance`).
 
-- **A** OpenVINO Model Server, chat completions, 2026 (with the parameters of speculative and prompt lookup decoding)
+*Works* means that the run saw the effect in that mode. *Refused* means that the answer named the
+parameter. There is no third result: no parameter that would change an answer is accepted and
+ignored. Each row that differs from its document gives the reason.
+
+The first table has the parameters of these documents on `/v1/chat/completions`, with their lists of
+unsupported parameters:
+
+- **A** OVMS, chat completions, 2026 (with the parameters of speculative and prompt lookup decoding)
 - **B** the same page of 2024, **C** of 2025
 - **D** LMI 0.30, chat completions schema
 
-Then the same for [responses](#v1responses) (**E**, **F**), for LMI's [`/invocations`](#invocations), and for
-[chats](#with---profile-ovms-chats) and [responses](#with---profile-ovms-responses) with `--profile ovms`. The last
-sections hold what the documents [state](#statements-of-the-documents) besides names of parameters, and what becomes of
-OVMS's [graphs and flags](#graphs-and-flags-of-ovms). Each row that differs from its document has the reason beside it.
+Further tables have [responses](#v1responses) (**E**, **F**), LMI's [`/invocations`](#invocations),
+and [chats](#with---profile-ovms-chats) and [responses](#with---profile-ovms-responses) with
+`--profile ovms`. The last sections have other [statements](#statements-of-the-documents) of the
+documents, and OVMS's [graphs and flags](#graphs-and-flags-of-ovms).
 
-Written by a test run on the demo models (`{command}`).
-*Works* means that the effect was seen in that mode; *refused* that the answer named the parameter. There is no third:
-nothing that would change an answer is accepted and ignored.
-
-| parameter | in | unary | streamed | what was seen |
+| parameter | in | unary | streamed | observation |
 |---|---|---|---|---|
 """
 
 _LMI_INTRODUCTION = """
 ## /invocations
 
-The parameters of D once more, on LMI's own path: streams are JSON lines, finish reasons LMI's, and a refusal is a 424
-whose message names the parameter.
+This table has the parameters of D on LMI's own path. Streams are JSON lines, finish reasons are
+LMI's, and a refusal is a 424 whose message names the parameter.
 
-| parameter | in | unary | streamed | what was seen |
+| parameter | in | unary | streamed | observation |
 |---|---|---|---|---|
 """
 
 _OVMS_INTRODUCTION = """
 ## With --profile ovms: chats
 
-The parameters of A, B and C once more, on `/v3/chat/completions` of a server with that profile: `best_of` is a number
-of beams, streams show the stop string, and a refusal is a 400 whose text names the parameter. A parameter that OVMS
-does not read in a request, as `length_penalty` without beams, has no effect, and the log names it; the
-[statements](#chats-a-b-c) say where.
+This table has the parameters of A, B and C on `/v3/chat/completions` of a server with that profile.
+`best_of` is a number of beams, streams show the stop string, and a refusal is a 400 whose text
+names the parameter. Some parameters are not read by OVMS in some requests, for example
+`length_penalty` without beams. Such a parameter has no effect, and the log names it; the
+[statements](#chats-a-b-c) list them.
 
-| parameter | in | unary | streamed | what was seen |
+| parameter | in | unary | streamed | observation |
 |---|---|---|---|---|
 """
 
@@ -79,14 +83,14 @@ does not read in a request, as `length_penalty` without beams, has no effect, an
 _STATEMENTS_INTRODUCTION = """
 ## Statements of the documents
 
-The documents say more than names of parameters: defaults, forms of answers, orders of events. *As it says* means that
-a test run saw the statement hold; *differs*, that it saw the behaviour in the last column.
+The documents also state defaults, forms of answers and orders of events. *As it says* means that a
+test run saw the statement hold. *Differs* means that it saw the behaviour in the last column.
 """
 
 _STATEMENT_TABLE = """
 ### {title}
 
-| statement | in | default | `--profile {profile}` | why it differs, and how |
+| statement | in | default | `--profile {profile}` | difference and reason |
 |---|---|---|---|---|
 """
 

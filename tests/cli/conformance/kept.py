@@ -6,11 +6,11 @@ from tests.api.responses.strict import named_events
 from tests.cli.answers import Json
 
 _INTRODUCTION = """
-## Kept responses and conversations
+## Stored responses and conversations
 
-OpenAI's operations on them, of which OpenVINO Model Server has none.
+These operations are OpenAI's. OVMS has none of them.
 
-| operation | | what was seen |
+| operation | result | observation |
 |---|---|---|
 """
 

@@ -11,10 +11,10 @@ from tests.peer_documents.documents import ROOT
 _INTRODUCTION = """
 ## Other rows
 
-Further rows of the documents, and of the pages that they link to. A row that works names the test that sees it; any
-other row has its reason.
+This table has further rows of the documents, and of the pages that they link to. A row that works
+names its test; any other row has a reason.
 
-| row | in | here | seen by, or the reason |
+| row | in | in Ouzel | test, or reason |
 |---|---|---|---|
 """
 

@@ -17,10 +17,10 @@ from tests.cli.conformance.probe import Probe
 _INTRODUCTION = """
 ## /v1/responses
 
-Every parameter of OpenVINO Model Server's page on responses (**E**, 2026), and of its list of OpenAI's parameters that
-are not supported there (**F**).
+This table has every parameter of OVMS's page on responses (**E**, 2026), and of its list of
+unsupported parameters of OpenAI (**F**).
 
-| parameter | in | unary | streamed | what was seen |
+| parameter | in | unary | streamed | observation |
 |---|---|---|---|---|
 """
 
@@ -71,9 +71,9 @@ OVMS_RESPONSES = replace(RESPONSES, path="/v3/responses", refused_param=ovms_par
 _OVMS_INTRODUCTION = """
 ## With --profile ovms: responses
 
-The parameters of E and F once more, on `/v3/responses` of a server with that profile.
+This table has the parameters of E and F on `/v3/responses` of a server with that profile.
 
-| parameter | in | unary | streamed | what was seen |
+| parameter | in | unary | streamed | observation |
 |---|---|---|---|---|
 """
 
@@ -201,14 +201,14 @@ OWN_PROBES = (
         "input",
         "E",
         {},
-        "a text, or items: the answer repeats what was said",
+        "a text, or items: the answer repeats the message",
         lambda ask: "fox" in text(ask("Say fox.")),
     ),
     Probe(
         "input, parts input_image",
         "E",
         {},
-        "the demo model that sees tells the colors of two circles",
+        "the demo model for pictures tells the colors of two circles",
         image_parts,
         is_shown=True,
     ),
@@ -217,7 +217,7 @@ OWN_PROBES = (
         "max_output_tokens",
         "E",
         {},
-        "so many tokens; the response is incomplete",
+        "this number of tokens; the response is incomplete",
         lambda ask: len(tokens(ask(max_output_tokens=3, max_tokens=None))) == 3,
     ),
     Probe("reasoning.effort", "E", {}, "low thinks, none does not", effort),
@@ -236,7 +236,7 @@ OWN_PROBES = (
         "the prompt shows them",
         lambda ask: longer_prompt(ask, instructions="Be brief."),
     ),
-    Probe("previous_response_id", "F", {}, "the prompt begins with what was said", continued),
+    Probe("previous_response_id", "F", {}, "the prompt begins with the message", continued),
     Probe("context_management", "F", {}, "a summary comes before the answer", compaction),
     Probe(
         "text.format",
@@ -262,7 +262,7 @@ OWN_PROBES = (
         "top_logprobs",
         "F",
         {},
-        "so many alternatives",
+        "this number of alternatives",
         lambda ask: (
             len(ask(top_logprobs=3)["choices"][0]["logprobs"]["content"][0]["top_logprobs"]) == 3
         ),
@@ -335,7 +335,7 @@ OVMS_ANSWERS = {  # probes whose effect the profile shows in another way
     probe.parameter: probe
     for probe in (
         *OVMS_OWN_PROBES.values(),
-        Probe("best_of", "E", {}, "so many beams: `length_penalty` counts", beams),
+        Probe("best_of", "E", {}, "this number of beams: `length_penalty` counts", beams),
         Probe(
             "reasoning.effort",
             "E",

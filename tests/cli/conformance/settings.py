@@ -14,16 +14,17 @@ from tests.cli.ovms_graphs import graph_of
 _GRAPH_INTRODUCTION = """
 ## Graphs and flags of OVMS
 
-The fields of `graph.pbtxt` and of its `plugin_config`, and OVMS's flags, as `--profile ovms` reads them: an option of
-ours; *logged*, where the field has no meaning here and changes no answer; *logged as a warning*, where answers or the
-memory may differ; *refused*, where the start ends with the reason.
+`--profile ovms` reads the fields of `graph.pbtxt`, the fields of its `plugin_config`, and OVMS's
+flags. The tables name the option of Ouzel, or one of three results: *logged*, if the field has no
+meaning in Ouzel and changes no answer; *logged as a warning*, if answers or the memory may differ; *refused*,
+if the start ends with the reason.
 
-| field of the graph | here | remark |
+| field of the graph | in Ouzel | remark |
 |---|---|---|
 """
 
 _FLAG_INTRODUCTION = """
-| flag | here | remark |
+| flag | in Ouzel | remark |
 |---|---|---|
 """
 
