@@ -3,9 +3,13 @@
 _list:
     @just --list --unsorted
 
-# The inner loop: all tests that start no server
-fast *arguments:
-    uv run pytest -m "not serves" {{ arguments }}
+# The inner loop, under a minute: the tests of all rooms or of the named ones (`just fast engine api/openai`), without the slow ones
+fast *rooms:
+    uv run pytest --fast {{ if rooms == "" { "" } else { "tests/" + replace(rooms, " ", " tests/") } }}
+
+# All tests of the named rooms, the slow ones included (`just room engine`)
+room +rooms:
+    uv run pytest {{ "tests/" + replace(rooms, " ", " tests/") }}
 
 # All tests but what only a release runs, or those that are named
 test *arguments:
