@@ -3,7 +3,7 @@
 _list:
     @just --list --unsorted
 
-# The inner loop, under a minute: the tests of all rooms or of the named ones (`just fast engine api/openai`), without the slow ones
+# The inner loop, under a minute: the tests of all rooms or of the named ones (`just fast engine api/ollama`), without the slow ones
 fast *rooms:
     uv run pytest --fast {{ if rooms == "" { "" } else { "tests/" + replace(rooms, " ", " tests/") } }}
 
