@@ -15,6 +15,14 @@ room +rooms:
 test *arguments:
     uv run pytest {{ arguments }}
 
+# What lines of src/ouzel the tests reach, servers and engines included: all tests, or `just coverage tests/routing`
+coverage *arguments:
+    rm -rf .cache/coverage && mkdir -p .cache/coverage
+    -uv run --with 'coverage>=7.10' coverage run -m pytest {{ arguments }}
+    uv run --with 'coverage>=7.10' coverage combine -q
+    uv run --with 'coverage>=7.10' coverage html -q
+    uv run --with 'coverage>=7.10' coverage report
+
 # What ruff says
 lint:
     uv run ruff check

@@ -50,8 +50,12 @@ def pytest_asyncio_loop_factories(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell lets what it starts in the background ignore SIGINT, and so would the programs that tests interrupt."""
+    """Restores SIGINT and SIGHUP, which the programs that tests interrupt would ignore with this process.
+
+    A shell lets the programs that it starts in the background ignore SIGINT; `nohup` lets them ignore SIGHUP.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.add_cleanup(_trust_one_authority())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(WorkerDeaths())
