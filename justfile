@@ -3,13 +3,25 @@
 _list:
     @just --list --unsorted
 
-# The inner loop: all tests that start no server
-fast *arguments:
-    uv run pytest -m "not serves" {{ arguments }}
+# The inner loop, under a minute: the tests of all rooms or of the named ones (`just fast engine api/ollama`), without the slow ones
+fast *rooms:
+    uv run pytest --fast {{ if rooms == "" { "" } else { "tests/" + replace(rooms, " ", " tests/") } }}
+
+# All tests of the named rooms, the slow ones included (`just room engine`)
+room +rooms:
+    uv run pytest {{ "tests/" + replace(rooms, " ", " tests/") }}
 
 # All tests but what only a release runs, or those that are named
 test *arguments:
     uv run pytest {{ arguments }}
+
+# What lines of src/ouzel the tests reach, servers and engines included: all tests, or `just coverage tests/routing`
+coverage *arguments:
+    rm -rf .cache/coverage && mkdir -p .cache/coverage
+    -uv run --with 'coverage>=7.10' coverage run -m pytest {{ arguments }}
+    uv run --with 'coverage>=7.10' coverage combine -q
+    uv run --with 'coverage>=7.10' coverage html -q
+    uv run --with 'coverage>=7.10' coverage report
 
 # What ruff says
 lint:

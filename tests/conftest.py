@@ -29,12 +29,16 @@ from tests.postgres import (
     postgres_binaries,
     running_postgres,
 )
+from tests.slow_modules import SLOW_DIRECTORIES, SLOW_MODULES
 from tests.work_groups import WorkerDeaths
 
-SERVES, RELEASE, MODULES = "serves", "release", "modules of a release"
+SERVES, RELEASE, MODULES, FAST = "serves", "release", "modules of a release", "fast"
 NUM_SLOWEST = 10
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
-MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\"(.*)\"\)$", re.M)
+MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\s*\"(.*)\"\s*\)$", re.M)
+MODULE_THAT_SERVES = re.compile(
+    r"^from tests\.cli(\.running)? import .*|^pytestmark = .*pytest\.mark\.serves\b", re.M
+)
 LEFT_MODULES: dict[str, str] = {}  # to a release: by path, what their marker says
 
 
@@ -46,8 +50,12 @@ def pytest_asyncio_loop_factories(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """A shell lets what it starts in the background ignore SIGINT, and so would the programs that tests interrupt."""
+    """Restores SIGINT and SIGHUP, which the programs that tests interrupt would ignore with this process.
+
+    A shell lets the programs that it starts in the background ignore SIGINT; `nohup` lets them ignore SIGHUP.
+    """
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.add_cleanup(_trust_one_authority())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(WorkerDeaths())
@@ -107,6 +115,8 @@ def _reset_signals() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     help = f"Run the tests that are marked `{RELEASE}` too: what each release must pass, and takes long"
     parser.addoption(f"--{RELEASE}", action="store_true", help=help)
+    help = "Leave out the tests that start servers or take long: the inner loop, under a minute"
+    parser.addoption(f"--{FAST}", action="store_true", help=help)
 
 
 @pytest.fixture(scope="session")
@@ -164,7 +174,9 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out the modules that only a release runs, with all that they import."""
+    """Leaves out the modules that only a release runs, or that are not fast, with all that they import."""
+    if config.getoption(FAST) and _is_slow(collection_path, config.rootpath):
+        return True
     if config.getoption(RELEASE) or collection_path.suffix != ".py":
         return None
     marker = MODULE_OF_A_RELEASE.search(collection_path.read_text())
@@ -174,16 +186,27 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     return True
 
 
+def _is_slow(path: Path, root: Path) -> bool:
+    name = path.relative_to(root).as_posix()
+    if path.suffix != ".py":
+        return name in SLOW_DIRECTORIES
+    is_test = path.name.startswith("test_")
+    return name in SLOW_MODULES or (is_test and bool(MODULE_THAT_SERVES.search(path.read_text())))
+
+
 # Several processes
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Five at most, as each may take a GiB, and more than two for a core, as tests wait for servers.
 
-    None for a single file, which would only wait for one.
+    Fast tests wait for nothing: they have one for each core. A single file has none and runs in this process.
     """
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
-    return 0 if is_one_file else min(2 * len(os.sched_getaffinity(0)) + 1, 5)
+    num_cores = len(os.sched_getaffinity(0))
+    if config.getoption(FAST):
+        return 0 if is_one_file else min(num_cores, 4)
+    return 0 if is_one_file else min(2 * num_cores + 1, 5)
 
 
 class Worker(Protocol):

@@ -48,10 +48,15 @@ def sub_packages(part: str) -> set[str]:
 
 
 @functools.cache
+def nodes(path: Path) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(ast.parse(path.read_text())))
+
+
+@functools.cache
 def imported_modules(path: Path) -> frozenset[str]:
     """Every module of ours that the file imports, by full name."""
     found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes(path):
         if isinstance(node, ast.Import):
             found |= {alias.name for alias in node.names}
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -159,9 +164,7 @@ def test_no_import_cycles_between_parts() -> None:
 
 def test_nobody_prints() -> None:
     for path in source_files():
-        calls = [
-            node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)
-        ]
+        calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
         assert not any(
             isinstance(call.func, ast.Name) and call.func.id == "print" for call in calls
         ), path

@@ -1,12 +1,14 @@
-"""`-m "not serves"` leaves out all that starts a server: nothing can start one without the marker."""
+"""`--fast` and `-m "not serves"` leave out all that starts a server: nothing can start one without the marker."""
 
 from pathlib import Path
 
 import pytest
 
 from tests.cli import running
+from tests.slow_modules import SLOW_DIRECTORIES, SLOW_MODULES
 
 HERE = Path(__file__)
+ROOT = HERE.parents[1]
 
 
 def test_a_test_without_the_marker_cannot_start_a_server(tmp_path: Path) -> None:
@@ -22,3 +24,9 @@ def test_servers_are_started_in_one_place_only() -> None:
     assert [path.name for path in others if '"-m", "ouzel", "serve"' in path.read_text()] == [
         "running.py"
     ]
+
+
+def test_what_is_left_out_for_its_time_is_there() -> None:
+    assert [name for name in SLOW_DIRECTORIES if not (ROOT / name).is_dir()] == []
+    assert [name for name in sorted(SLOW_MODULES) if not (ROOT / name).is_file()] == []
+    assert [name for name in SLOW_MODULES if name.startswith(SLOW_DIRECTORIES)] == []

@@ -18,6 +18,7 @@ from ouzel.api.document.openapi import build_document
 from ouzel.api.operations import DOCUMENTED
 from tests.api.requests import chat
 from tests.api.serving import ALIAS, RunningServer
+from tests.release_only import release_only
 
 if TYPE_CHECKING:
     from schemathesis import Case
@@ -35,14 +36,20 @@ LABELS = [
     for method in METHODS
     if method in item
 ]
-# Making requests of so many kinds takes half a minute of CPU and more. POST /v1/tokenize stays, with a chat's fields.
-TAKE_LONG = re.compile(
-    "/messages|/api/(chat|generate)|/invocations|/render|/input_tokens|/compact"
-    "|POST /v1/((chat/)?completions|responses|conversations)$|POST .*/items$"
-)
-OF_RELEASES = pytest.mark.release("requests made from the largest schemas")
+# Making requests takes minutes of CPU for all operations. One of each kind is tried in each run: a body with a chat's
+# fields, a body of texts, a path with an id, and no parameter. test_malformed.py tries wrong values of each field.
+IN_EACH_RUN = [
+    "POST /v1/tokenize",
+    "POST /v1/embeddings",
+    "GET /v1/responses/{response_id}",
+    "GET /v1/models",
+]
 CASES = [
-    pytest.param(label, marks=OF_RELEASES) if TAKE_LONG.search(label) else label for label in LABELS
+    *IN_EACH_RUN,
+    *release_only(
+        "requests made from the schemas of all operations",
+        *(label for label in LABELS if label not in IN_EACH_RUN),
+    ),
 ]
 
 
@@ -54,6 +61,7 @@ def session() -> Iterator[requests.Session]:
 
 def test_every_operation_can_be_read() -> None:
     assert sorted(operations()) == sorted(LABELS) and len(LABELS) > 25
+    assert set(IN_EACH_RUN) <= set(LABELS)
 
 
 @functools.cache

@@ -56,7 +56,7 @@ class Narrow:
         """Leaves the runner to its owner."""
 
 
-_IN_EACH_RUN = {"default", "f32"}
+_IN_EACH_RUN = {"default"}
 
 
 @pytest.fixture(

@@ -221,6 +221,7 @@ def test_a_file_is_never_replaced_by_a_socket(cache_dir: Path, tmp_path: Path) -
     assert path.read_text() == "text"
 
 
+@pytest.mark.release("two servers that start on one socket, as two on one port do in each run")
 def test_of_two_servers_that_start_on_one_socket_one_serves(
     cache_dir: Path, tmp_path: Path
 ) -> None:

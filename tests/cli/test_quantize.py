@@ -73,6 +73,7 @@ def test_a_directory_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.release("a checkpoint written through a link")
 def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path, text: Path) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "link").symlink_to(tmp_path / "empty")

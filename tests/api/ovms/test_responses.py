@@ -308,6 +308,7 @@ def test_a_summary_is_listed_and_read_back(http: httpx.Client) -> None:
     assert text_in(answer) == "Bye"
 
 
+@pytest.mark.release("ten turns in OVMS's dialect, as the default dialect has them in each run")
 def test_ten_turns_give_the_engine_the_prompts_of_the_default_dialect(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> None:

@@ -330,7 +330,7 @@ def test_a_response_that_is_steered_before_its_first_token_gives_way(
     server: RunningServer, socket: Socket
 ) -> None:
     with held_device():
-        socket.create("Hi", max_output_tokens=2)
+        socket.create("Hi", max_output_tokens=2, temperature=0)
         [created] = socket.until("response.created")
         assert created.type == "response.created"
         socket.send("response.steer", previous_response_id=created.response.id, input="And you?")

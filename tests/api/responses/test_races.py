@@ -190,7 +190,7 @@ def test_nobody_sees_an_end_before_it_is_kept(http: httpx.Client, file: Path) ->
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")  # holds up all that would be written
         wait_until(lambda: '"Hi"' in http.get(f"/v1/responses/{response_id}").text)
-        assert {status_of(http, response_id) for _ in range(200)} == {"in_progress"}
+        assert {status_of(http, response_id) for _ in range(40)} == {"in_progress"}
         answer = http.post("/v1/responses", json=saying("And?", previous_response_id=response_id))
         assert error_of(answer)["param"] == "previous_response_id"
         connection.execute("COMMIT")

@@ -6,8 +6,12 @@ from tests.grammar.schemas import (
     generators,
     numbers,
     objects,
+    one_of,
+    property_rules,
+    pydantic_models,
     references,
     refused,
+    refused_content,
     strings,
     values,
 )
@@ -15,6 +19,8 @@ from tests.grammar.schemas.cases import Case, Refused
 
 CASES: list[Case] = [
     *(*values.CASES, *numbers.CASES, *strings.CASES, *arrays.CASES, *objects.CASES),
-    *(*combinations.CASES, *references.CASES, *generators.CASES),
+    *property_rules.CASES,
+    *(*combinations.CASES, *one_of.CASES, *references.CASES),
+    *(*pydantic_models.CASES, *generators.CASES),
 ]
-REFUSED: list[Refused] = refused.CASES
+REFUSED: list[Refused] = [*refused.CASES, *refused_content.CASES]

@@ -44,6 +44,10 @@ def closed_object(properties: dict[str, object], *optional: str) -> dict[str, ob
     }
 
 
+def named(*names: str) -> dict[str, object]:
+    return closed_object(dict.fromkeys(names, NULL))
+
+
 def array(items: object, **more: object) -> dict[str, object]:
     return {"type": "array", "items": items, **more}
 
