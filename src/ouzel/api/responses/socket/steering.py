@@ -1,9 +1,9 @@
 """Cancels running responses of a WebSocket, or steers them by more input.
 
-    steer ─> accepted ─> the current item, or the response, ends
-        ─> a successor reads the input
-        ─> pending: the client owes a tool's output
-        ─> failed: the client gets its input back
+steer ─> accepted ─> the current item, or the response, ends
+    ─> a successor reads the input
+    ─> pending: the client owes a tool's output
+    ─> failed: the client gets its input back
 """
 
 from dataclasses import dataclass, field, replace
