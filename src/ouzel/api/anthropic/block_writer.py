@@ -146,7 +146,7 @@ def _parse_input(written: str) -> dict[str, object]:
     """Parses the input of a call.
 
     Text that is not a JSON object, because it was cut or is nested too deeply, is returned under
-    the key of Anthropic's guide.
+    the key INVALID_JSON, as in Anthropic's guide.
     """
     try:
         value = msgspec.json.decode(written or "{}")

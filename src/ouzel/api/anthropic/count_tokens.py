@@ -35,12 +35,12 @@ class CountTokens:
         return await self._threads.run(partial(self._count, body), len(body))
 
     def _count(self, body: bytes) -> TokenCount:
-        asked = decode_messages(parse_object(body), CountTokensRequest, self._model)
-        if asked.thread is not None:
+        request_body = decode_messages(parse_object(body), CountTokensRequest, self._model)
+        if request_body.thread is not None:
             raise ThreadUnsupported(
                 "must not be given: tokens are counted for a whole conversation", field="thread"
             )
-        unlimited = msgspec.structs.replace(asked, max_tokens=None)
+        unlimited = msgspec.structs.replace(request_body, max_tokens=None)
         read = read_messages(unlimited, self._model, self._limits)
         if read.edits is None:
             return TokenCount(len(read.prompt(self._model).token_ids))

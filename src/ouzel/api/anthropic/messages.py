@@ -100,13 +100,17 @@ class Messages:
 
         The answer calls it with the complete blocks.
         """
-        asked = start_conversation(fields, self._key_id) if held is None else held.extend(fields)
-        self._conversations.check_room(asked)
+        conversation = (
+            start_conversation(fields, self._key_id) if held is None else held.extend(fields)
+        )
+        self._conversations.check_room(conversation)
         previous_id = thread.previous_message_id if isinstance(thread, ThreadContinue) else None
 
         def hold(blocks: Sequence[AnsweredBlock]) -> None:
             said = [{"role": "assistant", "content": blocks}] if blocks else []
-            self._conversations.add(message_id, asked.with_messages(said), previous_id=previous_id)
+            self._conversations.add(
+                message_id, conversation.with_messages(said), previous_id=previous_id
+            )
 
         return hold
 

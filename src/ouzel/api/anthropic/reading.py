@@ -127,7 +127,7 @@ def _chat_request(
     tool_choice, are_parallel = read_choice(body.tool_choice)
     sampling = {name: getattr(body, name) for name in SamplingFields.__struct_fields__}
     template = model.renderer.chat_template
-    read = (
+    variables = (
         frozenset[str]()
         if template is None
         else template.variables_read(tools=[{}] if tools else None)
@@ -144,9 +144,9 @@ def _chat_request(
         parallel_tool_calls=are_parallel,
         continue_final_message=is_unfinished,
         enable_thinking=not isinstance(body.thinking, ThinkingDisabled | None)
-        if read & _SWITCHES
+        if variables & _SWITCHES
         else None,
-        reasoning_effort=_effort(body, read),
+        reasoning_effort=_effort(body, variables),
         **sampling,
     )
 
@@ -161,9 +161,9 @@ def _budget(body: MessagesRequest) -> int | None:
     return budget
 
 
-def _effort(body: MessagesRequest, read: frozenset[str]) -> ReasoningEffort | None:
+def _effort(body: MessagesRequest, variables: frozenset[str]) -> ReasoningEffort | None:
     effort = None if body.output_config is None else body.output_config.effort
-    if effort is None or "reasoning_effort" in read:
+    if effort is None or "reasoning_effort" in variables:
         return effort
     logger.info("accepted without effect: output_config.effort")
     return None
@@ -174,10 +174,12 @@ def _form(body: MessagesRequest) -> OutputForm | None:
     if own is not None and body.output_format is not None and body.output_format != own:
         raise InvalidRequest("must not be given beside output_config.format", field="output_format")
     name = "output_config.format" if own is not None else "output_format"
-    wanted = own or body.output_format
-    if wanted is None:
+    output_format = own or body.output_format
+    if output_format is None:
         return None
-    return OutputForm({"type": "json_schema", "json_schema": wanted.schema}, f"{name}.schema")
+    return OutputForm(
+        {"type": "json_schema", "json_schema": output_format.schema}, f"{name}.schema"
+    )
 
 
 def _check_len(model: ServedModel, text: str) -> None:

@@ -81,7 +81,7 @@ class ModelChanges:
         await asyncio.gather(self.catalogue.shared.runs.drain(timeout_s), *leaving)
 
     async def unload(self, name: str) -> None:
-        """Removes a model from the catalogue; its running requests may end.
+        """Unloads a model: new requests do not find it, running requests may end.
 
         Raises ModelNotFound.
         """
@@ -124,7 +124,7 @@ class ModelChanges:
         return adapted
 
     async def unload_adapter(self, name: str) -> None:
-        """Removes an adapter from the catalogue; its running requests may end.
+        """Unloads an adapter: new requests do not find it, running requests may end.
 
         Raises ModelNotFound.
         """

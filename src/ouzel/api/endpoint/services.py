@@ -75,10 +75,10 @@ class SharedServices:
         """Returns the requests in progress, and the responses that run in the background."""
         requests = self.exchanges.requests()
         for run in self.runs.in_background:
-            made = run.generation
-            num_tokens = made.usage().completion_tokens
+            generation = run.generation
+            num_tokens = generation.usage().completion_tokens
             requests.append(
-                OpenRequest(run.id, "in the background", made.request.arrival_s, num_tokens)
+                OpenRequest(run.id, "in the background", generation.request.arrival_s, num_tokens)
             )
         return requests
 

@@ -33,17 +33,17 @@ def read_csv(body: bytes) -> JsonObject:
     rows = _rows(body)
     _, header = next(rows, (1, []))
     columns = [name.strip().lower() for name in header]
-    wanted = _choose_columns(columns)
-    log_ignored({f"column {name}" for name in columns if name not in wanted})
-    places = [columns.index(name) for name in wanted]
+    names = _choose_columns(columns)
+    log_ignored({f"column {name}" for name in columns if name not in names})
+    places = [columns.index(name) for name in names]
     cells = [[_cell(number, row, columns, place) for place in places] for number, row in rows]
     if not cells:
         raise InvalidRequest(
             "a CSV body must have a row behind the names of its columns, given none"
         )
-    if wanted == (_TEXTS,):
+    if names == (_TEXTS,):
         return {_TEXTS: [text for (text,) in cells]}
-    return {_TEXTS: [dict(zip(wanted, row, strict=True)) for row in cells]}
+    return {_TEXTS: [dict(zip(names, row, strict=True)) for row in cells]}
 
 
 def _choose_columns(columns: Sequence[str]) -> tuple[str, ...]:

@@ -91,9 +91,11 @@ def _front_end_answer(status: int, kind: str, message: str) -> ErrorAnswer:
 def sagemaker_style(fault: Fault) -> ErrorAnswer:
     lmis = lmi_style(fault)
     if lmis.status == HTTPStatus.FAILED_DEPENDENCY:
-        said = msgspec.json.encode(lmis.body).decode()
-        message = f'Received client error ({lmis.status}) from primary with message "{said}"'
-        return ErrorAnswer(lmis.status, SageMakerError("ModelError", message, lmis.status, said))
+        body_text = msgspec.json.encode(lmis.body).decode()
+        message = f'Received client error ({lmis.status}) from primary with message "{body_text}"'
+        return ErrorAnswer(
+            lmis.status, SageMakerError("ModelError", message, lmis.status, body_text)
+        )
     if lmis.status == HTTPStatus.NOT_FOUND:
         return ErrorAnswer(HTTPStatus.BAD_REQUEST, SageMakerError("ValidationError", fault.message))
     kind = _SAGEMAKER_CODES.get(

@@ -37,8 +37,8 @@ class Pulls:
 
     async def pull(self, _: Request, body: bytes) -> OllamaStatus:
         """Answers with one object, which is also a stream of one line."""
-        asked = decode_body(body, OllamaPullRequest)
-        name = asked.model or asked.name or ""
+        fields = decode_body(body, OllamaPullRequest)
+        name = fields.model or fields.name or ""
         try:
             check_name(name, self._model.names)
         except ModelNotFound:

@@ -114,8 +114,8 @@ class ModelCard:
         self._model = model
 
     async def show(self, _: Request, body: bytes) -> OllamaModelCard:
-        asked = decode_body(body, OllamaShowRequest)
-        name = asked.model or asked.name
+        fields = decode_body(body, OllamaShowRequest)
+        name = fields.model or fields.name
         check_name(name, self._model.names)
         template = self._model.renderer.chat_template
         text = "" if template is None else template.default_source
