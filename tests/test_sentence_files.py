@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ouzel.checkpoint.activations import Activation, activated
+from ouzel.checkpoint.activations import Activation, apply_activation
 from ouzel.checkpoint.sentence_files import SentenceFiles, read_sentence_files
 from ouzel.errors import ModelLoadError
 
@@ -177,6 +177,6 @@ def test_what_is_not_known_is_refused(
     ],
 )
 def test_activations_are_those_of_torch(activation: Activation, expected: list[float]) -> None:
-    values = activated(np.array([-100, 0, 1], np.float32), activation)
+    values = apply_activation(np.array([-100, 0, 1], np.float32), activation)
     assert values.dtype == np.float32
     assert values.tolist() == pytest.approx(expected, abs=1e-6)

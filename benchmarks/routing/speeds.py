@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 
-from ouzel.routing import PrefixPolicy, RequestKeys, body_keys, token_keys
+from ouzel.routing import PrefixPolicy, RequestKeys, make_body_keys, make_token_keys
 
 _WORDS = "what the server reads of a request before it knows where it goes "
 
@@ -36,21 +36,21 @@ def _keys() -> list[tuple[str, Callable[[], object]]]:
             for _ in range(max(1, (size - 200) // (len(text) + 40)))
         ]
         body = json.dumps({"model": "m", "messages": messages}).encode()
-        rows.append((f"keys of a body of {size // 1024:,} KiB", partial(body_keys, body)))
+        rows.append((f"keys of a body of {size // 1024:,} KiB", partial(make_body_keys, body)))
     token_ids = [random.Random(1).randrange(150_000) for _ in range(100_000)]
     for length in (1000, 10_000, 100_000):
         rows.append(
             (
                 f"keys of {length:,} token ids, blocks of 32",
-                partial(token_keys, token_ids[:length], block_size=32),
+                partial(make_token_keys, token_ids[:length], block_size=32),
             )
         )
-    known = token_keys(token_ids[:10_000], block_size=32)
+    known = make_token_keys(token_ids[:10_000], block_size=32)
     answered = token_ids[:10_300]
     rows.append(
         (
             "keys of 300 token ids after 10,000 known ones",
-            partial(token_keys, answered, block_size=32, known=known),
+            partial(make_token_keys, answered, block_size=32, known=known),
         )
     )
     return rows
@@ -67,7 +67,7 @@ def _choices() -> list[tuple[str, Callable[[], object]]]:
         policy = PrefixPolicy()
         rng = random.Random(num_replicas)
         keys = [
-            token_keys([number % 40] * 1024 + [number] * rng.randrange(10_000), block_size=32)
+            make_token_keys([number % 40] * 1024 + [number] * rng.randrange(10_000), block_size=32)
             for number in range(40 * num_replicas)
         ]
         for of_request in keys:

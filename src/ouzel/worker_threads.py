@@ -24,18 +24,18 @@ Result = TypeVar("Result")
 class PrerequisiteMissing(Exception):
     """Work raises it that cannot be done yet, because something must be waited for."""
 
-    def provided(self) -> AbstractAsyncContextManager[None]:
+    def provide_prerequisite(self) -> AbstractAsyncContextManager[None]:
         """Gets what is missing, for the work that runs within."""
         raise NotImplementedError
 
 
-async def done_with(work: Callable[[], Awaitable[Result]]) -> Result:
+async def run_with_prerequisite(work: Callable[[], Awaitable[Result]]) -> Result:
     """Does work that may need something first, and with that something else."""
     try:
         return await work()
     except PrerequisiteMissing as missing:
-        async with missing.provided():
-            return await done_with(work)
+        async with missing.provide_prerequisite():
+            return await run_with_prerequisite(work)
 
 
 class WorkerThreads:
@@ -51,7 +51,7 @@ class WorkerThreads:
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Raises Overloaded."""
-        return await done_with(partial(self._run, work))
+        return await run_with_prerequisite(partial(self._run, work))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
         await self._wait()
@@ -94,7 +94,7 @@ async def run_here(work: Callable[[], Result]) -> Result:
     async def do() -> Result:
         return work()
 
-    return await done_with(do)
+    return await run_with_prerequisite(do)
 
 
 class PreparationThreads:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from ouzel import __version__
-from ouzel.api.app import app_of
+from ouzel.api.app import build_app
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.server.http_server import HttpServer
@@ -406,7 +406,7 @@ class RunningServer:
             store,
             response_dialect(setup.config.profile),
         )
-        app = app_of(ModelChanges(self.catalogue, host))
+        app = build_app(ModelChanges(self.catalogue, host))
         self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:

@@ -9,10 +9,10 @@ import pytest
 from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.edge import RequestRecorder
 from ouzel.api.http.exchange import get_exchange
-from ouzel.api.http.guard import ApiKeyCheck
+from ouzel.api.http.key_checks import ApiKeyCheck
 from ouzel.api.http.paths import Paths
+from ouzel.api.http.request_recorder import RequestRecorder
 from ouzel.config import ServerConfig
 from ouzel.observability import HttpResponses
 from tests.api.requests import chat, error_of

@@ -10,9 +10,9 @@ from starlette.types import Message
 
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Answer
-from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.exchange import open_exchange
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
+from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.api.openai.chat import ChatCompletions
 from ouzel.config import LimitsConfig

@@ -206,7 +206,7 @@ def test_an_error_in_a_stream_is_told_too(
     assert "Zebra" not in facts["reason"]
 
 
-def messages_of(log: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
+def read_messages(log: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
     """Leaves out the lines of connections, which come when these have ended: of an earlier test's, too."""
     return [facts for facts in facts_of(log, 0) if facts["method"] != "GET"]
 
@@ -238,8 +238,8 @@ def test_messages_of_websockets_are_told_of(
     with socket_to(server.url) as socket:
         socket.connection.send(httpx.Request("POST", "http://a", json=message).content.decode())
         assert isinstance(socket, Socket) and socket.event().type == "error"
-        wait_until(lambda: messages_of(log) != [])
-        [facts] = messages_of(log)
+        wait_until(lambda: read_messages(log) != [])
+        [facts] = read_messages(log)
     assert (facts["status"], facts["error"] != "", facts.get("field")) == (400, True, field)
     assert reason is None or facts["reason"] == reason
     assert "Zebra" not in str(facts)

@@ -7,7 +7,7 @@ import httpx
 import pytest
 import pytest_asyncio
 
-from ouzel.api.app import watching_app_of
+from ouzel.api.app import build_probe_app
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.config import LimitsConfig, ServerConfig
 from tests.api.requests import chat, error_of, metric, wait_until
@@ -28,7 +28,7 @@ async def watching(guarded: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
     catalogue = Catalogue(
         [guarded.model], LimitsConfig(), ServerConfig(api_key=("sk-first",)), None
     )
-    transport = httpx.ASGITransport(watching_app_of(catalogue))
+    transport = httpx.ASGITransport(build_probe_app(catalogue))
     async with httpx.AsyncClient(transport=transport, base_url="http://watch") as client:
         yield client
 

@@ -19,7 +19,7 @@ from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.verdict import judge
 from ouzel.serve.engine_factories import openvino_engine
-from ouzel.vectors import finished_vectors, score_values
+from ouzel.vectors import activate_logits, finish_vectors
 from tests.backends.test_openvino_ir import OPTIMUM_IR
 from tests.backends.test_openvino_sentences import Golden, encoded, read_golden, vectors_of
 
@@ -45,7 +45,7 @@ def engine_of(directory: Path, **model: object) -> Engine:
 def vectors_by(directory: Path, golden: Golden, engine: Engine) -> NDArray[np.float32]:
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
-    return finished_vectors(vectors_of(engine, texts), files, dimensions=None)
+    return finish_vectors(vectors_of(engine, texts), files, dimensions=None)
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
@@ -76,7 +76,7 @@ def test_scores_of_an_ir_are_those_of_sentence_transformers(tmp_path: Path) -> N
     directory = ir_directory(tmp_path, "cross-bert")
     engine = engine_of(directory)
     texts = encoded(directory, golden.texts, golden.query)
-    scores = score_values(
+    scores = activate_logits(
         vectors_of(engine, texts), read_sentence_files(directory, "encoder"), activates=True
     )
 

@@ -22,7 +22,7 @@ from ouzel.sampling import SamplingParams
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types.engine_request import EngineRequest
-from ouzel.vectors import EncodedText, finished_vectors, score_values
+from ouzel.vectors import EncodedText, activate_logits, finish_vectors
 
 GOLDEN = Path(__file__).parent / "golden_sentences"
 EMBEDDERS = sorted(path.parent.name for path in GOLDEN.glob("*/modules.json"))
@@ -115,7 +115,7 @@ def test_vectors_are_those_of_sentence_transformers(name: str, tmp_path: Path) -
     assert engine.info.task == "embed"
     for key in golden.arrays:
         texts = encoded(golden.directory, [prompts[key] + text for text in golden.texts])
-        vectors = finished_vectors(vectors_of(engine, texts), files, dimensions=None)
+        vectors = finish_vectors(vectors_of(engine, texts), files, dimensions=None)
         assert vectors.shape == (len(texts), engine.info.vector_size)
         assert np.abs(vectors - golden.arrays[key]).max() < 1e-5 * max(
             1, np.abs(golden.arrays[key]).max()
@@ -144,7 +144,7 @@ def test_the_pooling_of_the_option_is_taken_without_files_that_name_one(tmp_path
     files = read_sentence_files(directory, "encoder", pooling="cls")
     texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
     vectors = vectors_of(engine, texts)
-    finished = finished_vectors(vectors, files, dimensions=None, normalises=True)
+    finished = finish_vectors(vectors, files, dimensions=None, normalises=True)
     assert files.modes == ("cls",)
     assert np.abs(finished - golden.arrays["vectors"]).max() < 1e-5
 
@@ -162,7 +162,7 @@ def test_scores_are_those_of_sentence_transformers(name: str, tmp_path: Path) ->
     engine = engine_of(golden.directory, tmp_path)
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(golden.directory, golden.texts, golden.query)
-    scores = score_values(vectors_of(engine, texts), files, activates=True)
+    scores = activate_logits(vectors_of(engine, texts), files, activates=True)
     assert engine.info.task == "score"
     assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
 
@@ -190,7 +190,7 @@ def test_rounding_turns_vectors_little(
     engine = engine_of(golden.directory, tmp_path, weights=weights, precision=precision)
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(golden.directory, golden.texts)
-    vectors = finished_vectors(vectors_of(engine, texts), files, dimensions=None, normalises=True)
+    vectors = finish_vectors(vectors_of(engine, texts), files, dimensions=None, normalises=True)
     assert (vectors * golden.arrays["vectors"]).sum(axis=1).min() > 0.99
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 
-from ouzel.client.base import Answer, ApiFailure, failure_of
+from ouzel.client.base import Answer, ApiFailure, read_failure
 from ouzel.client.http_client import HttpClient, address_of, tls_context
 from tests.api.serving import running_server
 from tests.client.canned_server import canned_server, event_stream, json_answer
@@ -130,7 +130,7 @@ async def test_a_refusal_is_said_in_the_servers_words() -> None:
     ],
 )
 def test_what_is_said_of_a_refusal(status: int, body: bytes, said: str) -> None:
-    assert str(failure_of(Answer(status, body))) == said
+    assert str(read_failure(Answer(status, body))) == said
 
 
 async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept() -> None:

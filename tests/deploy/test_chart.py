@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from ouzel import __version__
-from ouzel.api.http.guard import OPEN_PATHS
+from ouzel.api.http.key_checks import OPEN_PATHS
 from ouzel.options.records import RECORDS, list_options
 from tools.deploy.containerfile import PATH, ROOT, read_image
 

@@ -12,7 +12,7 @@ from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.engine.state.reasoning_limit import ReasoningLimit
-from ouzel.grammar.formats import compile_format, with_reasoning
+from ouzel.grammar.formats import add_reasoning, compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, ReasoningBudget
@@ -240,7 +240,7 @@ def test_a_grammar_goes_on_after_the_end(
     tokenizer = trained_tokenizer()
     end = tokenizer.encode("</so>").ids
     answer_format = {"type": "regex", "pattern": r"The answer is [0-9]{2}\."}
-    form = with_reasoning(answer_format, start="<so>", ends=["</so>"], is_open=True)
+    form = add_reasoning(answer_format, start="<so>", ends=["</so>"], is_open=True)
     grammar = compile_format(form, GrammarVocabulary({}, 512), strict=False, styles={})
     pieces = {token_id: tokenizer.decode([token_id]).encode() for token_id in end}
     limit = ReasoningBudget(

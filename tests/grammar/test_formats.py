@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.formats import Format, compile_format, with_reasoning
+from ouzel.grammar.formats import Format, add_reasoning, compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from tests.grammar.runs import accepts, started, text_of
 
@@ -352,31 +352,31 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     ),
     (
         "reasoning, open",
-        with_reasoning(OBJECT, start="<think>", ends=["</think>"], is_open=True),
+        add_reasoning(OBJECT, start="<think>", ends=["</think>"], is_open=True),
         ['hm {"x"</think>\n\n{"a": 1}', '</think>{"a": 1}'],
         ['{"a": 1}', 'x</think>{"b"', 'x</think>\n\n\n{"a": 1}', "x"],
     ),
     (
         "reasoning, not open",
-        with_reasoning(OBJECT, start="<think>", ends=["</think>"], is_open=False),
+        add_reasoning(OBJECT, start="<think>", ends=["</think>"], is_open=False),
         ['<think>x</think>\n\n{"a": 1}', '{"a": 1}'],
         ["x</think>", '<think>{"a": 1}'],
     ),
     (
         "reasoning, plain marks",
-        with_reasoning(OBJECT, start="[T]", ends=["[/T]"], is_open=True),
+        add_reasoning(OBJECT, start="[T]", ends=["[/T]"], is_open=True),
         ['hm[/T]\n{"a": 1}'],
         ['{"a": 1}', "x[/T]{}"],
     ),
     (
         "reasoning, plain marks, not open",
-        with_reasoning(OBJECT, start="[T]", ends=["[/T]"], is_open=False),
+        add_reasoning(OBJECT, start="[T]", ends=["[/T]"], is_open=False),
         ['[T]hm[/T]\n{"a": 1}', '{"a": 1}'],
         ["hm", "x[/T]{}"],
     ),
     (
         "reasoning, then calls",
-        with_reasoning(
+        add_reasoning(
             triggered("<tool_call>", HERMES), start="<think>", ends=["</think>"], is_open=False
         ),
         [f"<think>I could call</think>\n\nHi{CALL}", "Hi", CALL, f"<think></think>{CALL}"],
@@ -384,7 +384,7 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
     ),
     (
         "reasoning, then a text",
-        with_reasoning(const("\n\n\nyes"), start="<think>", ends=["</think>"], is_open=True),
+        add_reasoning(const("\n\n\nyes"), start="<think>", ends=["</think>"], is_open=True),
         ["a</think>\n\n\nyes", "a</think>\n\n\n\nyes"],
         ["a</think>yes"],
     ),

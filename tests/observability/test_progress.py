@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.engine_client import EngineClient, EngineSpec
-from ouzel.observability.progress import Progress, advance_stage, progress_told_to, stage
+from ouzel.observability.progress import Progress, advance_stage, listen_to_progress, stage
 from ouzel.observability.progress_bar import amount, line_of
 from tests.backends import GOLDEN
 from tests.cli.test_pull import environment
@@ -34,7 +34,7 @@ sys.stdout.write("done\\n")
 
 def test_a_stage_tells_its_bytes_to_who_listens() -> None:
     told: list[Progress] = []
-    with progress_told_to(told.append), stage("reading", 100, done_bytes=20):
+    with listen_to_progress(told.append), stage("reading", 100, done_bytes=20):
         advance_stage(30)
         advance_stage(7)
     assert told == [
@@ -117,7 +117,7 @@ async def test_an_engine_tells_what_it_does_until_it_is_ready(
         in_thread=in_thread,
     )
     told: list[Progress] = []
-    with progress_told_to(told.append):
+    with listen_to_progress(told.append):
         await client.start()
     await client.close()
     stages = list(dict.fromkeys(progress.stage for progress in told))

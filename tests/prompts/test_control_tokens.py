@@ -155,7 +155,7 @@ KWARGS = {
 }  # printed by their templates
 
 
-def chat_of(
+def read_shared_chat(
     say: Callable[[], str], answer: Callable[[], str], family: str, template: ChatTemplate
 ) -> Chat:
     """Has a text of the client's wherever the template shows one."""
@@ -227,11 +227,13 @@ def test_what_a_client_writes_is_text_in_every_place(family: str) -> None:
             text = re.sub("|".join(map(re.escape, (*visible, "</think>"))), "", text)
         return text
 
-    harmless = renderer.encode_chat(*chat_of(lambda: "x", lambda: "x", family, template))[1]
+    harmless = renderer.encode_chat(*read_shared_chat(lambda: "x", lambda: "x", family, template))[
+        1
+    ]
     own = control_ids(tokenizer, harmless)
     assert len(own) > 4
     for _ in range(25):
-        text, token_ids = renderer.encode_chat(*chat_of(say, answer, family, template))
+        text, token_ids = renderer.encode_chat(*read_shared_chat(say, answer, family, template))
         assert control_ids(tokenizer, token_ids) == own, ascii(text)
 
 

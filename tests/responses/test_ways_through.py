@@ -12,7 +12,7 @@ from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable, StoreUnava
 from ouzel.responses.run import Run
 from ouzel.responses.stage import STEPS, Stage
 from ouzel.responses.stored.end_stored import cancel_stored
-from ouzel.responses.stored_progress import shown_response
+from ouzel.responses.stored_progress import decode_response
 from ouzel.store.records import Status
 from tests.responses.conftest import Maker
 
@@ -118,7 +118,7 @@ async def it_fails_before_its_first_token(maker: Maker) -> None:
     assert await event_names(run) == [*BEGUN, "failed"]
     stored = await maker.store.response(run.id, None)
     assert stored is not None
-    assert shown_response(stored) == run.response
+    assert decode_response(stored) == run.response
 
 
 @way(RUNNING, ENDING, ENDED)

@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 
 from ouzel.responses.output_items import new_id
-from ouzel.routing import RequestKeys, body_keys, root_of
+from ouzel.routing import RequestKeys, find_chain_root, make_body_keys
 from ouzel.routing.bodies import MAX_BODY_BYTES, MAX_TEXT_BYTES, PICTURE_BYTES
 
 SYSTEM = "You are a bird. " * 200
@@ -17,7 +17,7 @@ TEXTS = [
 
 
 def keys(body: object, **salt: str) -> RequestKeys:
-    found = body_keys(json.dumps(body).encode(), **salt)
+    found = make_body_keys(json.dumps(body).encode(), **salt)
     assert found is not None
     return found
 
@@ -194,7 +194,7 @@ def test_a_cache_key_of_the_clients_is_the_session() -> None:
     ids=lambda body: repr(body[:40]),
 )
 def test_a_body_that_cannot_be_read_has_no_keys(body: bytes) -> None:
-    assert body_keys(body) is None
+    assert make_body_keys(body) is None
 
 
 def test_marks_of_what_is_to_be_cached_are_left_out_wherever_they_stand() -> None:
@@ -210,7 +210,7 @@ def test_marks_of_what_is_to_be_cached_are_left_out_wherever_they_stand() -> Non
     )
     in_a_text = plain.replace(b"aaa", rb"\"cache_control\": {}", 1)
 
-    of_marked, of_plain, of_text = (body_keys(body) for body in (marked, plain, in_a_text))
+    of_marked, of_plain, of_text = (make_body_keys(body) for body in (marked, plain, in_a_text))
     assert of_marked is not None and of_plain is not None and of_text is not None
     assert (of_marked.session, of_marked.blocks) == (of_plain.session, of_plain.blocks)
     assert of_text.blocks != of_plain.blocks
@@ -219,7 +219,7 @@ def test_marks_of_what_is_to_be_cached_are_left_out_wherever_they_stand() -> Non
 def test_a_byte_order_mark_changes_nothing() -> None:
     body = json.dumps(chat(1)).encode()
 
-    assert body_keys(b"\xef\xbb\xbf" + body) == body_keys(body)
+    assert make_body_keys(b"\xef\xbb\xbf" + body) == make_body_keys(body)
 
 
 def test_lengths_are_estimated_in_tokens() -> None:
@@ -294,5 +294,5 @@ def test_a_conversation_is_a_session_as_are_the_responses_in_it() -> None:
 def test_the_root_of_an_id_is_the_one_that_our_ids_have(chained_id: str) -> None:
     continued = new_id("resp", continues=chained_id)
 
-    assert continued.removeprefix("resp_").startswith(root_of(chained_id))
-    assert root_of(continued) == root_of(chained_id)
+    assert continued.removeprefix("resp_").startswith(find_chain_root(chained_id))
+    assert find_chain_root(continued) == find_chain_root(chained_id)

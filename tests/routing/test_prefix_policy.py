@@ -12,7 +12,7 @@ from ouzel.routing import (
     RoutingPolicy,
     Ticket,
     Weights,
-    token_keys,
+    make_token_keys,
 )
 from ouzel.routing.block_index import BlockIndex
 
@@ -30,7 +30,7 @@ class Clock:
 def prompt(session: int, num_tokens: int, shared: int = 0) -> RequestKeys:
     """Keys of a session's prompt, whose first tokens are those of all sessions."""
     token_ids = [1] * shared + [1000 + session] * (num_tokens - shared)
-    return token_keys(token_ids, block_size=16, session=session.to_bytes(8, "little"))
+    return make_token_keys(token_ids, block_size=16, session=session.to_bytes(8, "little"))
 
 
 def serve(policy: RoutingPolicy, keys: RequestKeys | None, names: list[str] = NAMES) -> str:

@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from ouzel.routing import RequestKeys, token_keys
+from ouzel.routing import RequestKeys, make_token_keys
 from ouzel.routing.keys import PIECES_PER_LENGTH, end_of, length_of, pieces
 
 RNG = random.Random(1)
@@ -20,9 +20,9 @@ def num_common(one: RequestKeys, other: RequestKeys) -> int:
 
 
 def test_the_keys_of_a_beginning_are_the_beginning_of_the_keys() -> None:
-    whole = token_keys(TOKEN_IDS, block_size=16)
+    whole = make_token_keys(TOKEN_IDS, block_size=16)
     for length in range(0, 20_000, 613):
-        part = token_keys(TOKEN_IDS[:length], block_size=16)
+        part = make_token_keys(TOKEN_IDS[:length], block_size=16)
         assert part.blocks == whole.blocks[: len(part.blocks)]
         assert length - part.num_tokens_in(len(part.blocks)) < length_of(len(part.blocks), 16)
 
@@ -30,7 +30,10 @@ def test_the_keys_of_a_beginning_are_the_beginning_of_the_keys() -> None:
 @pytest.mark.parametrize("place", [0, 15, 16, 1023, 1024, 1055, 7_000, 19_000])
 def test_two_prompts_have_the_keys_in_common_that_end_before_they_differ(place: int) -> None:
     changed = [*TOKEN_IDS[:place], 150_000, *TOKEN_IDS[place + 1 :]]
-    ours, theirs = token_keys(TOKEN_IDS, block_size=16), token_keys(changed, block_size=16)
+    ours, theirs = (
+        make_token_keys(TOKEN_IDS, block_size=16),
+        make_token_keys(changed, block_size=16),
+    )
 
     common = num_common(ours, theirs)
     assert end_of(common, 16) <= place < end_of(common + 1, 16)
@@ -39,7 +42,7 @@ def test_two_prompts_have_the_keys_in_common_that_end_before_they_differ(place: 
 
 def test_other_salts_share_nothing() -> None:
     ours, theirs = (
-        token_keys(TOKEN_IDS[:100], salt=salt, block_size=16) for salt in ("", "adapter")
+        make_token_keys(TOKEN_IDS[:100], salt=salt, block_size=16) for salt in ("", "adapter")
     )
 
     assert num_common(ours, theirs) == 0
@@ -49,7 +52,7 @@ def test_other_salts_share_nothing() -> None:
 def test_equal_tokens_that_stand_for_other_pictures_differ_from_there_on() -> None:
     tokens = [7] * 400
     ours, theirs, none = (
-        token_keys(tokens, block_size=16, pictures=pictures)
+        make_token_keys(tokens, block_size=16, pictures=pictures)
         for pictures in (
             [(40, b"A" * 16), (200, b"B" * 16)],
             [(40, b"A" * 16), (200, b"C" * 16)],
@@ -64,27 +67,32 @@ def test_equal_tokens_that_stand_for_other_pictures_differ_from_there_on() -> No
 @pytest.mark.parametrize("length", [0, 10, 16, 500, 1024, 5_000])
 def test_output_is_added_to_known_keys_as_if_all_were_made_anew(length: int) -> None:
     pictures = [(30, b"A" * 16), (4_000, b"B" * 16)]
-    known = token_keys(TOKEN_IDS[:length], block_size=16, salt="s", pictures=pictures, session=b"s")
+    known = make_token_keys(
+        TOKEN_IDS[:length], block_size=16, salt="s", pictures=pictures, session=b"s"
+    )
 
-    made = token_keys(TOKEN_IDS[:9_000], block_size=16, salt="s", pictures=pictures, known=known)
+    made = make_token_keys(
+        TOKEN_IDS[:9_000], block_size=16, salt="s", pictures=pictures, known=known
+    )
 
-    assert made == token_keys(
+    assert made == make_token_keys(
         TOKEN_IDS[:9_000], block_size=16, salt="s", pictures=pictures, session=b"s"
     )
 
 
 def test_sessions_without_a_name_are_known_by_their_first_tokens() -> None:
     first, second, other = (
-        token_keys(ids, block_size=16) for ids in (TOKEN_IDS[:50], TOKEN_IDS[:90], TOKEN_IDS[9:])
+        make_token_keys(ids, block_size=16)
+        for ids in (TOKEN_IDS[:50], TOKEN_IDS[:90], TOKEN_IDS[9:])
     )
 
     assert first.session == second.session != other.session
-    assert token_keys([1, 2]).session != token_keys([1, 3]).session
+    assert make_token_keys([1, 2]).session != make_token_keys([1, 3]).session
 
 
 @pytest.mark.parametrize("token_id", [-1, 2**40, 2**70])
 def test_ids_that_no_vocabulary_has_get_no_keys(token_id: int) -> None:
-    assert token_keys([*TOKEN_IDS[:100], token_id], block_size=16).blocks == ()
+    assert make_token_keys([*TOKEN_IDS[:100], token_id], block_size=16).blocks == ()
 
 
 def test_pieces_follow_each_other_and_double() -> None:

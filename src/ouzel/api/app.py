@@ -9,14 +9,19 @@ from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, a
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
-from ouzel.api.http.edge import DROPPED_FORMAT_HEADER, WARNINGS_HEADER, BeginSpan, RequestRecorder
 from ouzel.api.http.error_answers import ErrorAnswers
-from ouzel.api.http.guard import OPEN_PATHS, ApiKeyCheck
-from ouzel.api.http.hosts import HostCheck, allowed_hosts
+from ouzel.api.http.host_check import HostCheck, allowed_hosts
+from ouzel.api.http.key_checks import OPEN_PATHS, ApiKeyCheck
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
-from ouzel.api.http.origins import OriginCheck
+from ouzel.api.http.origin_check import OriginCheck
 from ouzel.api.http.paths import PathCorrection, UnknownPath
+from ouzel.api.http.request_recorder import (
+    DROPPED_FORMAT_HEADER,
+    WARNINGS_HEADER,
+    BeginSpan,
+    RequestRecorder,
+)
 from ouzel.api.http.server.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
 from ouzel.api.ollama.errors import ollama_error_styles
@@ -40,12 +45,12 @@ def create_app(
     `server` sets keys, profile and origins; the caller listens. Responses are stored in `store`;
     without a store they are lost after the answer.
     """
-    return app_of(
+    return build_app(
         ModelChanges(Catalogue([model], limits, server, store, response_dialect(server.profile)))
     )
 
 
-def app_of(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifespan:
+def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lifespan:
     """Builds an application for the catalogue of `changes`.
 
     Requests are traced if `begin_span` is given.
@@ -103,7 +108,7 @@ def _admin_paths(server: ServerConfig) -> frozenset[str]:
     return model_loading.PATHS | reload
 
 
-def watching_app_of(catalogue: Catalogue) -> ASGIApp:
+def build_probe_app(catalogue: Catalogue) -> ASGIApp:
     """Builds an application with only probes and metrics, open to everyone.
 
     It needs no lifespan.

@@ -10,7 +10,7 @@ Activation = Literal["identity", "tanh", "sigmoid", "relu", "gelu"]
 Values = NDArray[np.float32]
 
 
-def activated(values: Values, activation: Activation) -> Values:
+def apply_activation(values: Values, activation: Activation) -> Values:
     match activation:
         case "identity":
             result = values

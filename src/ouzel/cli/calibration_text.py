@@ -4,7 +4,7 @@ from importlib import resources
 from pathlib import Path
 
 from ouzel.backends.openvino.calibration.recording import CalibrationText
-from ouzel.backends.openvino.task import task_of
+from ouzel.backends.openvino.task import find_task
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import LocalModel
@@ -19,7 +19,7 @@ _PACKAGE, _FILE = "ouzel.backends.openvino.calibration", "text.txt"
 
 def check_generates(local: LocalModel, config: HfConfig) -> None:
     """Raises ModelLoadError if the model makes embeddings or scores instead of text."""
-    if (task := task_of(config, local.directory, "auto")) != "generate":
+    if (task := find_task(config, local.directory, "auto")) != "generate":
         made = "embeddings" if task == "embed" else "scores"
         raise ModelLoadError(
             f"{local.name} makes {made}; only models that generate text can be calibrated"

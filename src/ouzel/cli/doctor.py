@@ -21,7 +21,7 @@ from ouzel.doctor.fitting import (
 from ouzel.doctor.software import Disk, Software, is_port_free, read_disk, read_software
 from ouzel.machine.free_memory import available_bytes
 from ouzel.machine.machine import Memory, Processor, read_memory, read_processor
-from ouzel.machine.quantities import size_text
+from ouzel.machine.quantities import format_size
 from ouzel.model_store.hub_cache import cache_directory
 from ouzel.observability.progress_bar import amount
 from ouzel.options.options import read_options
@@ -175,12 +175,12 @@ def _processor(processor: Processor) -> str:
 def _memory(report: Report) -> str:
     memory = report.memory
     limit = (
-        f", of which this container may take {size_text(memory.limit)}"
+        f", of which this container may take {format_size(memory.limit)}"
         if memory.limit is not None
         else ""
     )
-    free = size_text(report.available_bytes)
-    return f"{size_text(memory.total)}{limit}; {free} are free for a server"
+    free = format_size(report.available_bytes)
+    return f"{format_size(memory.total)}{limit}; {free} are free for a server"
 
 
 def _software(software: Software) -> str:

@@ -10,7 +10,7 @@ import msgspec
 
 from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.config import EngineConfig
-from ouzel.machine.quantities import count_text, size_text
+from ouzel.machine.quantities import format_count, format_size
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.command_line import read_command_line
 from ouzel.options.invalid_option import InvalidOption
@@ -71,16 +71,16 @@ def _kind(found: "Inspection") -> str:
     if found.text_model_type != found.model_type:
         kind += f", of which the language model {found.text_model_type} is served"
     return (
-        f"{kind}, {count_text(found.num_parameters)} parameters" if found.num_parameters else kind
+        f"{kind}, {format_count(found.num_parameters)} parameters" if found.num_parameters else kind
     )
 
 
 def _weights(found: "Inspection") -> str:
     if found.num_parameters == 0:
-        return f"{size_text(found.weight_bytes)} in memory, from the IR as it is"
-    parts = "; ".join(f"{encoding}: {size_text(size)}" for encoding, size in found.weights)
+        return f"{format_size(found.weight_bytes)} in memory, from the IR as it is"
+    parts = "; ".join(f"{encoding}: {format_size(size)}" for encoding, size in found.weights)
     calibrated = "calibrated, " * found.are_weights_calibrated
-    size = size_text(found.weight_bytes)
+    size = format_size(found.weight_bytes)
     return f"{calibrated}{size} in memory, and as much in the cache on disk ({parts})"
 
 
@@ -88,9 +88,9 @@ def _cache(found: "Inspection") -> str:
     """Describes the KV cache; returns an empty text for encoders."""
     if not found.num_kv_tokens:
         return ""
-    size = size_text(found.kv_cache_bytes)
+    size = format_size(found.kv_cache_bytes)
     text = (
-        f"{found.kv_cache_dtype}, {size_text(found.kv_token_bytes)} a token: {size} "
+        f"{found.kv_cache_dtype}, {format_size(found.kv_token_bytes)} a token: {size} "
         f"for {found.num_kv_tokens} tokens of at most {found.max_num_seqs} sequences"
     )
     if found.kv_cache_reason:
@@ -104,9 +104,9 @@ def _states(found: "Inspection") -> str:
     """Describes the states of recurrent layers; returns an empty text without such layers."""
     if not found.num_state_slots:
         return ""
-    size = size_text(found.num_state_slots * found.state_slot_bytes)
+    size = format_size(found.num_state_slots * found.state_slot_bytes)
     slots = f"{found.num_state_slots} running and stored states"
-    return f"{size_text(found.state_slot_bytes)} a sequence: {size} for {slots}"
+    return f"{format_size(found.state_slot_bytes)} a sequence: {size} for {slots}"
 
 
 def _context(found: "Inspection", *, is_named: bool) -> str:

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from ouzel.cli.inventory import read_inventory
 from ouzel.config.cache_root import cache_root
-from ouzel.gguf.files import is_gguf, model_name, quantisation_of
-from ouzel.machine.quantities import count_text
+from ouzel.gguf.files import is_gguf, model_name, read_quantisation
+from ouzel.machine.quantities import format_count
 from ouzel.model_store.disk import size_behind
 from ouzel.model_store.hub_cache import HubRepository, Snapshot, cache_directory, gguf_models
 from ouzel.model_store.inventory import Inventory
@@ -123,7 +123,7 @@ def _list_snapshot(repository: HubRepository, snapshot: Snapshot) -> Iterator[Mo
         yield _model(repository, repository.repo_id, snapshot.revision, size, own)
         return
     for name, path in ggufs.items():
-        quantisation = quantisation_of(name)
+        quantisation = read_quantisation(name)
         label = (
             f"{repository.repo_id}:{quantisation}"
             if quantisation
@@ -184,7 +184,7 @@ def _models_text(models: Sequence[Model], inventory: Inventory) -> str:
             each.revision[:8] or "-",
             amount(each.size_bytes),
             each.model_type or "-",
-            count_text(each.num_parameters) if each.num_parameters else "-",
+            format_count(each.num_parameters) if each.num_parameters else "-",
             "bundled" if each.name in inventory.demos else ago(each.last_used),
             _served(each),
         ]

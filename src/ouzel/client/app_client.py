@@ -14,7 +14,7 @@ from http import HTTPStatus
 
 from starlette.types import ASGIApp, Message, Scope
 
-from ouzel.client.base import Answer, ApiFailure, failure_of
+from ouzel.client.base import Answer, ApiFailure, read_failure
 from ouzel.client.event_stream import EventStream
 
 _ASGI = {"version": "3.0", "spec_version": "2.4"}
@@ -43,7 +43,7 @@ class AppClient:
         async with self._asked("POST", path, body) as request:
             status = await request.status()
             if status != HTTPStatus.OK:
-                raise failure_of(await request.answer())
+                raise read_failure(await request.answer())
             yield request.events()
 
     @asynccontextmanager

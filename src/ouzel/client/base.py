@@ -48,7 +48,7 @@ class ApiClient(Protocol):
     async def close(self) -> None: ...
 
 
-def failure_of(answer: Answer) -> ApiFailure:
+def read_failure(answer: Answer) -> ApiFailure:
     """Reads the message of an error answer, in OpenAI's form or the forms of other servers."""
     try:
         content = msgspec.json.decode(answer.body)

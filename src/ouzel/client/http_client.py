@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 import httpx2
 
 from ouzel import __version__
-from ouzel.client.base import MAX_ANSWER_BYTES, Answer, ApiFailure, failure_of
+from ouzel.client.base import MAX_ANSWER_BYTES, Answer, ApiFailure, read_failure
 from ouzel.client.event_stream import EventStream
 from ouzel.client.shown_url import shown_url
 
@@ -137,7 +137,7 @@ class HttpClient:
                 ) as answer:
                     _refuse_redirection(answer)
                     if answer.status_code != _OK:
-                        raise failure_of(await _whole(answer))
+                        raise read_failure(await _whole(answer))
                     if answer.headers.get("content-type", "").startswith("application/json"):
                         raise _unstreamed(await _whole(answer))
                     async with aclosing(_events_of(answer)) as events:
@@ -201,7 +201,7 @@ def _content_type(body: bytes) -> dict[str, str]:
 def _unstreamed(answer: Answer) -> ApiFailure:
     """Describes an answer that is no stream; it may be an error message with the status 200."""
     if b'"error"' in answer.body:
-        return failure_of(answer)
+        return read_failure(answer)
     return ApiFailure("the server answered a request for a stream with one JSON object")
 
 

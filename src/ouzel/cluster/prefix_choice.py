@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping
 import msgspec
 
 from ouzel.cluster.replica_load import ReplicaLoad
-from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, Ticket, body_keys
+from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, Ticket, make_body_keys
 
 TOLD_LATE_S = 3.0  # Ray asks replicas each second, and passes their reports on some time later
 
@@ -48,7 +48,7 @@ class PrefixChoice:
             self._forget(gone)
         for name, load in loads.items():
             self._settle(name, load)
-        keys = body_keys(body)
+        keys = make_body_keys(body)
         if keys is not None:
             self._end_turn_before(keys)
         replica = self._policy.choose(keys, list(loads))[0]

@@ -11,7 +11,7 @@ from ouzel.engine.base import Engine
 from ouzel.engine.heart import HeartbeatSender
 from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import LogFormat
-from ouzel.observability.progress import progress_told_to
+from ouzel.observability.progress import listen_to_progress
 from ouzel.types.engine_messages import (
     AbortRequest,
     AddRequest,
@@ -53,7 +53,7 @@ def load_engine(spec: EngineSpec) -> Engine:
 def drive_engine(spec: EngineSpec, inbox: Inbox, emit: Callable[[EngineEvent], None]) -> None:
     """Runs one engine from loading to `Shutdown`; reports failures as `EngineDown`."""
     try:
-        with progress_told_to(lambda progress: emit(EngineLoading(progress))):
+        with listen_to_progress(lambda progress: emit(EngineLoading(progress))):
             engine = load_engine(spec)
     except OuzelError as error:
         emit(EngineDown(str(error)))

@@ -20,7 +20,7 @@ from ouzel.engine_client.client import EngineClient
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
 from ouzel.engine_client.engines import GivenTo
 from ouzel.errors import EngineFailed, EngineUnavailable
-from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, token_keys
+from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, make_token_keys
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import StepOutput
@@ -186,7 +186,7 @@ class EnginePool:
         output_ids: Sequence[int] = (),
         known: RequestKeys | None = None,
     ) -> RequestKeys:
-        return token_keys(
+        return make_token_keys(
             [*request.prompt_token_ids, *output_ids],
             salt=f"{request.cache_salt}\0{request.adapter}",
             block_size=self._key_tokens,

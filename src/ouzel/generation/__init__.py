@@ -24,7 +24,7 @@ from ouzel.generation.records import (
 )
 from ouzel.generation.served_model import ServedModel, system_fingerprint
 from ouzel.generation.several import SeveralGenerations
-from ouzel.generation.spans import span_attributes
+from ouzel.generation.spans import collect_span_attributes
 from ouzel.generation.speculation import MAX_ASSISTANT_TOKENS, SpeculationOptions
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.prompts.chat_rendering import ChatRendering
@@ -65,9 +65,9 @@ __all__ = [  # with what the HTTP layer needs of the layers below
     "Truncation",
     "Usage",
     "accept",
+    "collect_span_attributes",
     "document_part",
     "picture_part",
     "prepare_reasoning_budgets",
-    "span_attributes",
     "system_fingerprint",
 ]

@@ -10,7 +10,7 @@ import msgspec
 
 from ouzel.errors import InvalidRequest
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.formats import compile_format, with_reasoning
+from ouzel.grammar.formats import add_reasoning, compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Calls, Format, Reasoning, ReasoningStage
 from ouzel.parsers.registry import PARAMETER_STYLES, OutputFormat
@@ -278,7 +278,7 @@ def _after_reasoning(
         case ReasoningStage.OVER:
             return format
         case ReasoningStage.BEFORE | ReasoningStage.OPEN:
-            return with_reasoning(
+            return add_reasoning(
                 format,
                 start=marks.start,
                 ends=[marks.end, *marks.other_ends],

@@ -10,7 +10,7 @@ from ouzel.generation.several import SeveralGenerations
 from ouzel.observability import Attributes
 
 
-def span_attributes(generation: Generation | SeveralGenerations) -> Attributes:
+def collect_span_attributes(generation: Generation | SeveralGenerations) -> Attributes:
     """Returns what is known of it by now."""
     request, timing, usage = generation.request, generation.timing, generation.usage()
     params, ttft_s = request.params, generation.ttft_s

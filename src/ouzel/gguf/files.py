@@ -25,7 +25,7 @@ def model_name(path: Path) -> str:
     return split["name"] if split else path.stem
 
 
-def quantisation_of(name: str) -> str:
+def read_quantisation(name: str) -> str:
     """Returns the part of a model's name that names its quantisation, or ""."""
     end = _QUANTISATION.search(name)
     return end[1] if end else ""

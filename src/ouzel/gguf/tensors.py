@@ -51,7 +51,7 @@ class StoredTensor:
         return {piece.location.block_type.name for piece in self.pieces}
 
 
-def tensors_of(gguf: Gguf) -> dict[str, StoredTensor]:
+def name_gguf_tensors(gguf: Gguf) -> dict[str, StoredTensor]:
     """Returns the tensors by their names in transformers; an unknown tensor keeps its GGUF name.
 
     Layers that predict further tokens are left out.

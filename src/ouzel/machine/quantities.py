@@ -1,14 +1,14 @@
 """Writes numbers for people: memory in GiB, counts in billions."""
 
 
-def size_text(num_bytes: int) -> str:
+def format_size(num_bytes: int) -> str:
     for unit, size in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if num_bytes >= size:
             return f"{num_bytes / size:.3g} {unit}"
     return f"{num_bytes} bytes"
 
 
-def count_text(number: int) -> str:
+def format_count(number: int) -> str:
     for unit, size in (("B", 10**9), ("M", 10**6), ("K", 10**3)):
         if number >= size:
             return f"{number / size:.3g} {unit}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from huggingface_hub import HfApi
 
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, quantisation_of
+from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, read_quantisation
 from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, explain_failure
 from ouzel.model_store.hub_session import bounded_answers
@@ -112,7 +112,9 @@ def _quantisations(repo_id: str) -> list[str]:
     """Returns the quantisations of the repository's GGUF files; none if the hub is out of reach."""
     return sorted(
         set(
-            filter(None, (quantisation_of(model_name(Path(name))) for name in _gguf_names(repo_id)))
+            filter(
+                None, (read_quantisation(model_name(Path(name))) for name in _gguf_names(repo_id))
+            )
         )
     )
 

@@ -76,10 +76,10 @@ def _read_weights_entry(path: Path, match: re.Match[str]) -> CacheEntry:
     from ouzel.backends.openvino.weights.entry_use import (  # noqa: PLC0415
         MADE_OF_FILE,
         is_entry_in_use,
-        read_made_of,
+        read_entry_source,
     )
 
-    made_of = read_made_of(path)
+    made_of = read_entry_source(path)
     noted = path / MADE_OF_FILE if made_of else path
     return CacheEntry(
         path=path,
@@ -140,7 +140,7 @@ def _read_verdict_entry(path: Path, match: re.Match[str]) -> CacheEntry:
     """Reads a verdict on the KV cache of an OpenVINO IR, of which nothing else is stored."""
     from ouzel.backends.openvino.cache.cache_verdict import (  # noqa: PLC0415
         VERDICT_FILE,
-        facts_of_verdict,
+        list_verdict_facts,
     )
 
     file = path / VERDICT_FILE
@@ -153,7 +153,7 @@ def _read_verdict_entry(path: Path, match: re.Match[str]) -> CacheEntry:
         else:
             stale = (
                 ""
-                if content["facts"] == facts_of_verdict(None, Path(source))
+                if content["facts"] == list_verdict_facts(None, Path(source))
                 else "its model has changed"
             )
     except (OSError, ValueError, KeyError, TypeError):

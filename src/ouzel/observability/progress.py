@@ -26,7 +26,7 @@ _stage_in_scope: ContextVar["Stage | None"] = ContextVar("stage", default=None)
 
 
 @contextmanager
-def progress_told_to(listener: ProgressListener) -> Iterator[None]:
+def listen_to_progress(listener: ProgressListener) -> Iterator[None]:
     """Sets the listener for the context of the block."""
     token = _listener_in_scope.set(listener)
     try:

@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TextIO
 
-from ouzel.observability.progress import Progress, progress_told_to
+from ouzel.observability.progress import Progress, listen_to_progress
 
 CLEAR_LINE = "\r\x1b[K"
 SHOW_AFTER_S = 0.7
@@ -84,7 +84,7 @@ def progress_bar(*, is_wanted: bool = True) -> Iterator[ProgressBar | None]:
         return
     bar = ProgressBar(sys.stderr)
     try:
-        with progress_told_to(bar.tell):
+        with listen_to_progress(bar.tell):
             yield bar
     finally:
         bar.close()

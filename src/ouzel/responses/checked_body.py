@@ -11,11 +11,11 @@ from msgspec.structs import replace
 from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
-from ouzel.responses.includable import LOGPROBS, log_never_there
+from ouzel.responses.includable import LOGPROBS, log_never_present
 from ouzel.responses.items.listed_tools import decode_tools
 from ouzel.responses.request import ResponsesRequest, hints_in, shows_logprobs
 from ouzel.responses.text_format import form_of
-from ouzel.wire.chat import Chat, chat_of
+from ouzel.wire.chat import Chat, read_shared_chat
 from ouzel.wire.options import check_num_logprobs
 from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool
 
@@ -42,7 +42,7 @@ def check_body(
     A missing previous response or conversation is found later. Raises InvalidRequest for fields
     that contradict each other or that this server does not support.
     """
-    chat = chat_of(
+    chat = read_shared_chat(
         fields,
         fields,
         _ToolFields.of(fields),
@@ -117,7 +117,7 @@ def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
 
 
 def _log_hints(fields: ResponsesRequest) -> None:
-    log_never_there(fields.include or [])
+    log_never_present(fields.include or [])
     names = ", ".join(hints_in(fields))
     if names:
         logger.info("taken as hints: %s", names)

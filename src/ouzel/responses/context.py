@@ -57,7 +57,7 @@ class Context:
         return self.input if self.keeps_earlier else [*self.earlier, *self.input]
 
 
-async def context_of(
+async def read_context(
     fields: ResponsesRequest,
     store: Store | None,
     key_id: str | None,

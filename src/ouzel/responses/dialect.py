@@ -52,9 +52,9 @@ class ResponseDialect:
     # raises the errors that the dialect reports before all others
     check: Callable[[JsonObject, ServedModel], None] = _accept_any
     # translates fields that have another name or value in this dialect
-    in_our_words: Callable[[ResponsesRequest], ResponsesRequest] = _as_sent
+    translate_fields: Callable[[ResponsesRequest], ResponsesRequest] = _as_sent
     # changes the chat where a field has another meaning in this dialect
-    in_its_meaning: Callable[[Chat, GenerationFields], Chat] = _as_read
+    adjust_chat: Callable[[Chat, GenerationFields], Chat] = _as_read
     style: ResponseStyle = ResponseStyle()
 
 

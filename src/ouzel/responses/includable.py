@@ -33,7 +33,7 @@ def check_includable(name: str, path: str) -> None:
         )
 
 
-def log_never_there(names: Iterable[str]) -> None:
+def log_never_present(names: Iterable[str]) -> None:
     never_there = sorted(set(names) & set(get_args(NeverThere)))
     if never_there:
         logger.info("include: this server never has %s", ", ".join(never_there))

@@ -96,7 +96,7 @@ def referenced_id(item: InputItem) -> str | None:
     return name_in(fields, "id", item.path)
 
 
-def messages_of(
+def read_messages(
     items: Iterable[InputItem],
     instructions: str | None,
     tools: KnownTools = NO_KNOWN_TOOLS,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ouzel.responses.context import read_stored, resolve_reference
-from ouzel.responses.input_items import InputItem, input_items_in, messages_of
+from ouzel.responses.input_items import InputItem, input_items_in, read_messages
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item
@@ -38,5 +38,5 @@ class NewItems:
     def _checked(self, earlier: Sequence[Item], new: Sequence[InputItem]) -> tuple[Item, ...]:
         # The call of a new output may be among the earlier items.
         items = [*read_stored(earlier, "conversation"), *new]
-        messages_of(items, None, supports_images=self._supports_images)
+        read_messages(items, None, supports_images=self._supports_images)
         return stored_items(new)

@@ -7,7 +7,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from ouzel.responses.items.compaction_item import CompactionItem
-from ouzel.routing import root_of
+from ouzel.routing import find_chain_root
 from ouzel.wire.logprobs import ContentLogprob
 
 _ID_BYTES = 24
@@ -74,7 +74,7 @@ def new_id(prefix: str, *, continues: str | None = None) -> str:
     """Returns a random id that cannot be guessed.
 
     With `continues`, the id of an earlier response or conversation, the new id begins with the
-    same digits, so that the replica pool routes both to one replica (`routing.root_of`).
+    same digits, so that the replica pool routes both to one replica (`routing.find_chain_root`).
     """
-    root = "" if continues is None else root_of(continues)
+    root = "" if continues is None else find_chain_root(continues)
     return f"{prefix}_{root}{secrets.token_hex(_ID_BYTES - len(root) // 2)}"

@@ -13,7 +13,7 @@ from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.observability import Metrics
 from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
 from ouzel.responses.compaction.compactor import Compactor
-from ouzel.responses.context import Context, context_of, context_of_its_own
+from ouzel.responses.context import Context, context_of_its_own, read_context
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response
 from ouzel.responses.open_items import ReasoningForm
@@ -31,7 +31,7 @@ from ouzel.responses.stored.recent_responses import RecentResponses
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item, StoredResponse
-from ouzel.wire.aliases import as_named
+from ouzel.wire.aliases import restore_client_name
 from ouzel.wire.decode import JsonObject, decode_object, parse_object
 from ouzel.wire.logprobs import chat_logprobs, token_text
 from ouzel.wire.offered_tools import ToolNames
@@ -95,7 +95,7 @@ class Preparer:
         begin = partial(self._begin, arrival_s=arrival_s, again=again, body=body)
 
         async def context(checked_body: CheckedBody) -> Context:
-            found = await context_of(checked_body.fields, self._store, key_id)
+            found = await read_context(checked_body.fields, self._store, key_id)
             if only_counts:
                 return found
             return await self._compactor.compacted(
@@ -111,7 +111,7 @@ class Preparer:
         try:
             return await self._prepared(check, context, begin, len(body))
         except InvalidRequest as error:
-            raise as_named(error, partial(parse_object, body)) from error.__cause__
+            raise restore_client_name(error, partial(parse_object, body)) from error.__cause__
 
     async def prepare_object(
         self,
@@ -130,7 +130,7 @@ class Preparer:
         begin = partial(self._begin, arrival_s=arrival_s, generates=generates, is_stream=True)
 
         async def context(checked_body: CheckedBody) -> Context:
-            found = await context_of(checked_body.fields, self._store, key_id, recent)
+            found = await read_context(checked_body.fields, self._store, key_id, recent)
             return await self._compactor.compacted(
                 checked_body, found, key_id=key_id, arrival_s=arrival_s
             )
@@ -141,7 +141,7 @@ class Preparer:
         try:
             return await self._prepared(check, context, begin, num_bytes, may_be_empty=True)
         except InvalidRequest as error:
-            raise as_named(error, parse) from error.__cause__
+            raise restore_client_name(error, parse) from error.__cause__
 
     async def _prepared(
         self,
@@ -176,11 +176,11 @@ class Preparer:
         dialect = self._dialect
         if needs_model:
             dialect.check(parsed, self.model)
-        fields = dialect.in_our_words(decode_object(parsed, body_type))
+        fields = dialect.translate_fields(decode_object(parsed, body_type))
         checked_body = check_body(
             fields, self.model, self._limits, has_store=self._store is not None
         )
-        return replace(checked_body, chat=dialect.in_its_meaning(checked_body.chat, fields))
+        return replace(checked_body, chat=dialect.adjust_chat(checked_body.chat, fields))
 
     def _begin(
         self,

@@ -7,7 +7,7 @@ from dataclasses import replace
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ChatRendering, Prompt, ServedModel
 from ouzel.responses.checked_body import CheckedBody
-from ouzel.responses.input_items import InputItem, InputMessage, KnownTools, messages_of
+from ouzel.responses.input_items import InputItem, InputMessage, KnownTools, read_messages
 from ouzel.responses.request import ResponsesRequest
 from ouzel.wire.newest_turns import render_newest
 
@@ -35,7 +35,7 @@ def render_input(
             raise _in_own_words(error, messages, own_names) from error
 
     tools = KnownTools(checked_body.chat.tool_names, refuses_unknown=model.refuses_unknown_tools)
-    messages = messages_of(
+    messages = read_messages(
         items, fields.instructions, tools, supports_images=model.renderer.supports_images
     )
     if fields.truncation != "auto":

@@ -102,7 +102,7 @@ class StoredProgress:
         if await self._keep_end(response, events):
             return None
         stored = await self._store.response(self.response_id, self.key_id)
-        return shown_response(stored) if stored is not None and stored.status.is_final else None
+        return decode_response(stored) if stored is not None and stored.status.is_final else None
 
     async def drop(self) -> None:
         """Deletes a response that no client has seen."""
@@ -158,5 +158,5 @@ def progress_to(response: ResponseObject, events: Sequence[bytes]) -> Progress:
     return Progress(status=status, body=_encode(response), events=tuple(events), output_items=items)
 
 
-def shown_response(stored: StoredResponse) -> ResponseObject:
+def decode_response(stored: StoredResponse) -> ResponseObject:
     return msgspec.json.decode(stored.body, type=ResponseObject)

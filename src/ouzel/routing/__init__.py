@@ -1,7 +1,7 @@
 """Which of several replicas a request goes to: its keys and a policy, without I/O and without a tokenizer."""
 
-from ouzel.routing.bodies import body_keys, root_of
-from ouzel.routing.keys import RequestKeys, token_keys
+from ouzel.routing.bodies import find_chain_root, make_body_keys
+from ouzel.routing.keys import RequestKeys, make_token_keys
 from ouzel.routing.policy import LeastConnections, RoutingPolicy, Ticket
 from ouzel.routing.prefix_policy import PrefixPolicy, Weights
 
@@ -12,7 +12,7 @@ __all__ = [
     "RoutingPolicy",
     "Ticket",
     "Weights",
-    "body_keys",
-    "root_of",
-    "token_keys",
+    "find_chain_root",
+    "make_body_keys",
+    "make_token_keys",
 ]

@@ -79,7 +79,7 @@ _role = msgspec.json.Decoder(_Role)
 _conversation = msgspec.json.Decoder(str | _Named | None)
 
 
-def body_keys(body: bytes, *, salt: str = "") -> RequestKeys | None:
+def make_body_keys(body: bytes, *, salt: str = "") -> RequestKeys | None:
     """Returns the keys of a request, or None; bodies with different salts, as of API keys, have none in common."""
     if len(body) > MAX_BODY_BYTES:
         return None
@@ -89,7 +89,7 @@ def body_keys(body: bytes, *, salt: str = "") -> RequestKeys | None:
         return None
 
 
-def root_of(chained_id: str) -> str:
+def find_chain_root(chained_id: str) -> str:
     """Returns the digits that all ids of a chain of responses, or of a conversation, have in common.
 
     An id that was made elsewhere has none; what stands for them is the beginning of its SHA-256, as `responses` has it.
@@ -118,7 +118,7 @@ def _keys(body: _Body, salt: str) -> RequestKeys | None:
     head = b"\0".join((salt.encode(errors="replace"), *map(bytes, repeated)))
     grown = _without_pictures(b"".join(beginnings))
     if chain_id is not None:
-        session = [salt.encode(errors="replace"), root_of(chain_id).encode()]
+        session = [salt.encode(errors="replace"), find_chain_root(chain_id).encode()]
     elif body.prompt_cache_key is not None:
         session = [head, body.prompt_cache_key.encode()]
     else:

@@ -60,7 +60,7 @@ def chained(parent: bytes, content: bytes) -> bytes:
     return blake2b(content, digest_size=_DIGEST_BYTES, key=parent).digest()
 
 
-def token_keys(
+def make_token_keys(
     token_ids: Sequence[int],
     *,
     salt: str = "",

@@ -9,8 +9,8 @@ from ipaddress import ip_address
 import msgspec
 
 import ouzel
-from ouzel.api.endpoint.example import example_of
-from ouzel.api.http.guard import key_id
+from ouzel.api.endpoint.example import make_example
+from ouzel.api.http.key_checks import key_id
 from ouzel.api.http.request_log import fingerprint
 from ouzel.config import ServerConfig
 from ouzel.generation import ServedModel
@@ -55,7 +55,7 @@ def _text(models: Sequence[ServedModel], listener: Listener, server: ServerConfi
 
 
 def _command(model: ServedModel, listener: Listener, server: ServerConfig) -> str:
-    example = example_of(model)
+    example = make_example(model)
     command = ["curl", f"{listener.url}/v1{example.path}", "-H 'Content-Type: application/json'"]
     if listener.unix is not None:
         command.append(f"--unix-socket {shlex.quote(listener.address)}")

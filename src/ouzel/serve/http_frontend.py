@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any  # tasks of any result
 
 from starlette.types import ASGIApp
 
-from ouzel.api.app import app_of, watching_app_of
+from ouzel.api.app import build_app, build_probe_app
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.server.http_server import HttpServer
@@ -72,8 +72,8 @@ class HttpFrontend:
             [model], options.limits, options.server, store, response_dialect(options.server.profile)
         )
         self._changes = ModelChanges(catalogue, host)
-        self._app = app_of(self._changes, None if traces is None else traces.begin_request)
-        self._watching_app: ASGIApp = watching_app_of(catalogue)
+        self._app = build_app(self._changes, None if traces is None else traces.begin_request)
+        self._watching_app: ASGIApp = build_probe_app(catalogue)
 
     @property
     def app(self) -> ASGIApp:

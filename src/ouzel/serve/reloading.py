@@ -35,7 +35,7 @@ async def reloading(
         yield
         return
     reload = ModelReload(options, reread, changes, host)
-    changes.reload_by(reload.run)
+    changes.set_reload(reload.run)
     tasks = [asyncio.create_task(_reload_when(hangups, reload))]
     if options.seen_files.every_s:
         tasks.append(asyncio.create_task(_reload_on_changes(reload, options.seen_files.every_s)))

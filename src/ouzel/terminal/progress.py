@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ouzel.observability import log_settings
-from ouzel.observability.progress import Progress, progress_told_to
+from ouzel.observability.progress import Progress, listen_to_progress
 from ouzel.observability.progress_bar import amount, progress_bar
 
 logger = logging.getLogger(__name__)
@@ -49,5 +49,5 @@ def progress_shown() -> Iterator[None]:
         if bar is not None:
             yield
             return
-        with progress_told_to(ProgressLog().tell):
+        with listen_to_progress(ProgressLog().tell):
             yield

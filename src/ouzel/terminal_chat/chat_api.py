@@ -9,7 +9,7 @@ from typing import Any  # the OpenAPI document's JSON
 
 import msgspec
 
-from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure, failure_of
+from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure, read_failure
 from ouzel.terminal_chat.answer import Answer, Piece
 from ouzel.terminal_chat.loop_thread import LoopThread
 
@@ -47,7 +47,7 @@ class ChatApi:
         if answer.status in _UNKNOWN:
             return None
         if answer.status != HTTPStatus.OK:
-            raise failure_of(answer)
+            raise read_failure(answer)
         try:
             return [model.id for model in msgspec.json.decode(answer.body, type=_Models).data]
         except UNREADABLE as error:
@@ -68,7 +68,7 @@ class ChatApi:
             return True
         if not self._described().has_render:
             return False
-        raise failure_of(answer)
+        raise read_failure(answer)
 
     def _described(self) -> _Document:
         if self._document is None:

@@ -7,7 +7,7 @@ computed here, in float32.
 """
 
 from ouzel.vectors.encoded_text import EncodedText
-from ouzel.vectors.finish import finished_vectors, relevance, score_values
+from ouzel.vectors.finish import activate_logits, finish_vectors, relevance
 from ouzel.vectors.pieces import PieceLimit
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 from ouzel.vectors.text_encoder import TextEncoder, TextLimit
@@ -20,7 +20,7 @@ __all__ = [
     "TextEncoder",
     "TextLimit",
     "VectorRun",
-    "finished_vectors",
+    "activate_logits",
+    "finish_vectors",
     "relevance",
-    "score_values",
 ]

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.checkpoint.activations import activated
+from ouzel.checkpoint.activations import apply_activation
 from ouzel.checkpoint.sentence_files import SentenceFiles
 
 Vectors = NDArray[np.float32]
@@ -11,7 +11,7 @@ Vectors = NDArray[np.float32]
 _SMALLEST_LENGTH = np.float32(1e-12)  # shorter vectors are divided by this length, as in torch
 
 
-def finished_vectors(
+def finish_vectors(
     vectors: Vectors,
     files: SentenceFiles,
     *,
@@ -30,14 +30,14 @@ def finished_vectors(
     return unit
 
 
-def score_values(logits: Vectors, files: SentenceFiles, *, activates: bool) -> Vectors:
+def activate_logits(logits: Vectors, files: SentenceFiles, *, activates: bool) -> Vectors:
     """Turns logits [pairs, labels] into scores. A single label gets a sigmoid unless the files name
     another function.
     """
     if not activates:
         return logits
     activation = files.activation or ("sigmoid" if logits.shape[1] == 1 else "identity")
-    return activated(logits, activation)
+    return apply_activation(logits, activation)
 
 
 def relevance(logits: Vectors) -> Vectors:

@@ -65,7 +65,9 @@ def rename_aliases(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
     return named
 
 
-def as_named(error: InvalidRequest, parse: Callable[[], Mapping[str, object]]) -> InvalidRequest:
+def restore_client_name(
+    error: InvalidRequest, parse: Callable[[], Mapping[str, object]]
+) -> InvalidRequest:
     """Returns the error with the field name that the client used.
 
     `parse` returns the body. It is called only if the field has aliases.

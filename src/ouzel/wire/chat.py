@@ -50,7 +50,7 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
 
     Raises InvalidRequest if fields contradict each other or exceed the limits of this server.
     """
-    chat = chat_of(request, request, request, model, limits)
+    chat = read_shared_chat(request, request, request, model, limits)
     check_completion(request)
     num_logprobs = read_num_alternatives(request.top_logprobs, model, limits, param="top_logprobs")
     for name, value in (
@@ -77,7 +77,7 @@ def read_chat(request: ChatCompletionRequest, model: ServedModel, limits: Limits
     return dataclasses.replace(chat, options=options, reasoning_place=reasoning_place(request))
 
 
-def chat_of(
+def read_shared_chat(
     body: GenerationFields,
     prompt_fields: ChatPromptFields,
     tool_fields: ToolFields,

@@ -13,7 +13,7 @@ from typing import TypeVar
 import msgspec
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.aliases import as_named, rename_aliases
+from ouzel.wire.aliases import rename_aliases, restore_client_name
 from ouzel.wire.hints import HINTS, log_hints
 from ouzel.wire.lenient_numbers import convert_numbers
 from ouzel.wire.unknown_fields import unknown_fields
@@ -54,7 +54,7 @@ def decode_object(fields: JsonObject, body_type: type[Body]) -> Body:
     try:
         body = _convert(named, body_type)
     except InvalidRequest as error:
-        raise as_named(error, lambda: fields) from error.__cause__
+        raise restore_client_name(error, lambda: fields) from error.__cause__
     log_hints(named, own_fields)
     log_ignored(unknown_fields(named, body) - NEUTRAL_VALUES.keys() - HINTS.keys())
     return body

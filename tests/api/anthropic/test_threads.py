@@ -249,13 +249,13 @@ def test_a_conversation_that_is_too_long_to_be_held_can_go_on_without_a_thread()
         *said("Go on"),
     ]
     with running_server() as server:
-        messages_of = partial(Messages, server.model, LimitsConfig())
+        read_messages = partial(Messages, server.model, LimitsConfig())
         body = asked("", messages=messages, thread=CREATE)
-        messages_of(HeldConversations(max_bytes=10_000), None).prepare(body, 0.0)
+        read_messages(HeldConversations(max_bytes=10_000), None).prepare(body, 0.0)
         with pytest.raises(
             ThreadUnsupported, match="a conversation of more than 2000 bytes, given"
         ):
-            messages_of(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)
+            read_messages(HeldConversations(max_bytes=2000), None).prepare(body, 0.0)
 
 
 def test_a_body_is_as_long_as_the_conversation_that_it_continues() -> None:

@@ -17,7 +17,7 @@ BODY: Json = {"inputs": "Hi", "parameters": {"max_new_tokens": 4}}
 STREAMED = "/endpoints/parrot/invocations-response-stream"
 
 
-def messages_of(response: httpx.Response) -> list[tuple[dict[str, str], bytes]]:
+def read_messages(response: httpx.Response) -> list[tuple[dict[str, str], bytes]]:
     """Returns headers and payload of each message; both checksums are right."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/vnd.amazon.eventstream"
@@ -44,7 +44,7 @@ def headers_in(data: bytes) -> dict[str, str]:
 
 
 def payload_of(response: httpx.Response) -> bytes:
-    parts = messages_of(response)
+    parts = read_messages(response)
     expected = {
         ":message-type": "event",
         ":event-type": "PayloadPart",

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.responses.output_items import new_id
-from ouzel.routing import root_of
+from ouzel.routing import find_chain_root
 from tests.api.requests import Json, wait_until
 from tests.api.responses.sockets import socket_to
 from tests.api.serving import RunningServer
@@ -73,4 +73,4 @@ def test_a_web_socket_goes_on_with_the_digits_of_what_nobody_keeps(thinker: Runn
 def test_an_id_of_another_form_stands_for_digits_too() -> None:
     for foreign in ("resp_1", "resp_" + "A" * 48, "conversation", "", "\udc80"):
         expected = hashlib.sha256(foreign.encode(errors="replace")).hexdigest()[:8]
-        assert root_of(foreign) == digits(new_id("resp", continues=foreign)) == expected
+        assert find_chain_root(foreign) == digits(new_id("resp", continues=foreign)) == expected

@@ -18,14 +18,14 @@ from starlette.requests import Request
 from ouzel.api.cohere.input_type import choose_prompt
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions, encode_inputs
 from ouzel.api.ranking.billing import CohereMeta, cohere_meta
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
-from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
+from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finish_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.options import check_model
@@ -126,7 +126,7 @@ class CohereEmbed:
     ) -> CohereEmbeddings | CohereFloatEmbeddings:
         fields, texts, encoded, files = await self._making.read(partial(self._read, body), body)
         vectors, usage = await self._making.vectors(request, encoded, priority=fields.priority or 0)
-        finish = partial(finished_vectors, files=files, dimensions=fields.output_dimension)
+        finish = partial(finish_vectors, files=files, dimensions=fields.output_dimension)
         answer_id = get_exchange(request.scope).request_id
         meta = cohere_meta(self._version, usage.prompt_tokens)
         if self._version == "1" and fields.embedding_types is None:

@@ -11,7 +11,7 @@ class Example:
     body: dict[str, object]
 
 
-def example_of(model: ServedModel) -> Example:
+def make_example(model: ServedModel) -> Example:
     name = model.names[0]
     match model.engine.info.task:
         case "embed":

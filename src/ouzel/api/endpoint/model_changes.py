@@ -135,7 +135,7 @@ class ModelChanges:
         await asyncio.shield(services.model.engine.adapters.unload(name))
         logger.info("adapter unloaded: %s", name)
 
-    def reload_by(self, reload: Callable[[], Awaitable[None]]) -> None:
+    def set_reload(self, reload: Callable[[], Awaitable[None]]) -> None:
         """Sets the function that reads the list of models again when a client asks for it."""
         self._reload = reload
 

@@ -8,9 +8,9 @@ from starlette.types import ASGIApp
 from ouzel.api.http.body_endpoint import AnswerBody, BodyEndpoint
 from ouzel.api.http.body_reader import BodyReader
 from ouzel.api.http.dialect import Dialect, DialectOfKey
-from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.generating_endpoint import GeneratingEndpoint
 from ouzel.api.http.open_exchanges import OpenExchanges, OpenRequest
+from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.generation import ServedModel

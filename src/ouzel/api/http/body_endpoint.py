@@ -7,7 +7,7 @@ import msgspec
 from starlette.requests import Request
 from starlette.types import Receive, Scope, Send
 
-from ouzel.api.http.door import RequestAdmission
+from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.send import send_json
 from ouzel.worker_threads import LONG_BODY_BYTES
 

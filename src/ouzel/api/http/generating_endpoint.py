@@ -9,8 +9,8 @@ import msgspec
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.http.dialect import Answer, Dialect, DialectOfKey
-from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.exchange import Exchange, get_exchange
+from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
 from ouzel.errors import InvalidRequest
@@ -24,7 +24,7 @@ from ouzel.generation import (
     Usage,
 )
 from ouzel.observability import Metrics
-from ouzel.wire.aliases import as_named
+from ouzel.wire.aliases import restore_client_name
 from ouzel.wire.chat_prompt import has_own_template
 from ouzel.wire.decode import JsonObject
 from ouzel.worker_threads import PreparationThreads
@@ -111,7 +111,7 @@ def _prepared(
     try:
         return dialect.prepare(fields, arrival_s)
     except InvalidRequest as error:
-        raise as_named(error, lambda: fields) from error.__cause__
+        raise restore_client_name(error, lambda: fields) from error.__cause__
 
 
 async def _frames(

@@ -5,7 +5,7 @@ from http import HTTPStatus
 from starlette.types import Scope
 
 from ouzel.api.http.exchange import Exchange, get_header, get_method
-from ouzel.generation import span_attributes
+from ouzel.generation import collect_span_attributes
 from ouzel.observability import Attributes, Span
 
 # limit for texts that the client chooses
@@ -42,7 +42,7 @@ def _end(span: Span, exchange: Exchange, name: str, status: int, attributes: Att
     generated: Attributes = {}
     # a background response has a span of its own
     if generation is not None and generation.finish_reasons:
-        generated = span_attributes(generation)
+        generated = collect_span_attributes(generation)
     error = str(int(status)) if status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
     span.end(
         {**attributes, **generated, "gen_ai.request.id": exchange.request_id},

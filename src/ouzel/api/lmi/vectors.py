@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.lmi.content import read_content
 from ouzel.api.lmi.vector_request import VectorInputs, read_vector_inputs
 from ouzel.api.openai.embeddings import encode_inputs
 from ouzel.api.ranking.encoded_pairs import Scoring
 from ouzel.api.ranking.pair_scores import PairScores
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from ouzel.vectors import EncodedText, finished_vectors
+from ouzel.vectors import EncodedText, finish_vectors
 
 Numbers = list[float]
 
@@ -68,7 +68,7 @@ def _scoring(inputs: VectorInputs) -> Scoring:
 def _write(
     inputs: VectorInputs, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[Numbers]:
-    finished = finished_vectors(
+    finished = finish_vectors(
         vectors, files, dimensions=None, normalises=inputs.parameters.normalize
     )
     return [encode_numbers(vector) for vector in finished]

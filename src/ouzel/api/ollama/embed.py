@@ -12,14 +12,14 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.model_name import check_name, choose_by_tagged_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
+from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finish_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.options import list_texts
 
@@ -108,7 +108,7 @@ class OllamaEmbedding:
         if text is None:
             return OllamaEmbeddingsAnswer([])
         vectors, _ = await self._making.vectors(request, [text])
-        return OllamaEmbeddingsAnswer(finished_vectors(vectors, files, dimensions=None)[0].tolist())
+        return OllamaEmbeddingsAnswer(finish_vectors(vectors, files, dimensions=None)[0].tolist())
 
     def _read_several(
         self, body: bytes
@@ -147,9 +147,7 @@ def _write(
     dimensions: int | None, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[list[float]]:
     return list(
-        map(
-            encode_numbers, finished_vectors(vectors, files, dimensions=dimensions, normalises=True)
-        )
+        map(encode_numbers, finish_vectors(vectors, files, dimensions=dimensions, normalises=True))
     )
 
 

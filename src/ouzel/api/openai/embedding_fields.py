@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from ouzel.api.endpoint.vector_making import MAX_TEXTS
+from ouzel.api.endpoint.vector_maker import MAX_TEXTS
 from ouzel.errors import InvalidRequest
 from ouzel.wire.model_name import ModelName
 from ouzel.wire.validation_errors import shown

@@ -13,12 +13,12 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
-from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finished_vectors
-from ouzel.wire.aliases import as_named
+from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finish_vectors
+from ouzel.wire.aliases import restore_client_name
 from ouzel.wire.decode import decode_body, parse_object
 from ouzel.wire.options import check_model
 
@@ -92,7 +92,7 @@ class Embeddings:
         try:
             return fields, *self._encode(fields)
         except InvalidRequest as error:
-            raise as_named(error, partial(parse_object, body)) from error.__cause__
+            raise restore_client_name(error, partial(parse_object, body)) from error.__cause__
 
     def _encode(self, fields: EmbeddingsRequest) -> tuple[list[EncodedText], SentenceFiles]:
         check_model(fields.model, self._making.model)
@@ -164,7 +164,7 @@ def find_prompt(name: str | None, files: SentenceFiles, *, field: str = "prompt_
 def _write(
     fields: EmbeddingsRequest, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[EmbeddingObject]:
-    finished = finished_vectors(
+    finished = finish_vectors(
         vectors, files, dimensions=fields.dimensions, normalises=fields.normalize
     )
     write = _base64 if fields.encoding_format == "base64" else encode_numbers

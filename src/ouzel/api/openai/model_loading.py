@@ -7,8 +7,8 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.http.door import cancel_on_disconnect
-from ouzel.api.http.guard import AdminKeyCheck
+from ouzel.api.http.key_checks import AdminKeyCheck
+from ouzel.api.http.request_admission import cancel_on_disconnect
 from ouzel.api.http.send import send_json
 from ouzel.api.openai.models import ModelObject, model_object
 from ouzel.config.adapters import fault_of_name

@@ -47,8 +47,8 @@ def _translate(request: ResponsesRequest) -> ResponsesRequest:
 _OVMS = ResponseDialect(
     parse=parse_body,
     check=_check,
-    in_our_words=_translate,
-    in_its_meaning=apply_ovms_meaning,
+    translate_fields=_translate,
+    adjust_chat=apply_ovms_meaning,
     style=ResponseStyle(
         has_reasoning_as_summary=True, limit_reason="max_tokens", early_completed_at=UNSET
     ),

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.http.guard import AdminKeyCheck
+from ouzel.api.http.key_checks import AdminKeyCheck
 from ouzel.api.http.send import json_response
 from ouzel.api.ovms.errors import ConfigNotReloaded
 from ouzel.config import ServerConfig

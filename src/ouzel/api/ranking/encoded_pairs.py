@@ -7,7 +7,7 @@ for each piece.
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ouzel.api.endpoint.vector_making import VectorMaker
+from ouzel.api.endpoint.vector_maker import VectorMaker
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit

@@ -15,14 +15,14 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker
+from ouzel.api.endpoint.vector_maker import VectorMaker
 from ouzel.api.openai.embedding_fields import VectorFields
 from ouzel.api.openai.embeddings import EmbeddingsUsage
 from ouzel.api.ranking.encoded_pairs import EncodedPairs, Pair, Scoring, encode_pairs
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, Usage
-from ouzel.vectors import finished_vectors, relevance, score_values
+from ouzel.vectors import activate_logits, finish_vectors, relevance
 from ouzel.wire.options import check_model
 
 
@@ -118,7 +118,7 @@ class PairScores:
                 vectors, partial(compute_cosines, files, encoded.places)
             ), usage
         logits = relevance(vectors) if ids else vectors
-        values: list[float] = score_values(logits, files, activates=scoring.activates)[
+        values: list[float] = activate_logits(logits, files, activates=scoring.activates)[
             :, 0
         ].tolist()
         return values, usage
@@ -128,7 +128,7 @@ def compute_cosines(
     files: SentenceFiles, places: Sequence[tuple[int, int]], vectors: NDArray[np.float32]
 ) -> list[float]:
     """Returns the cosine of each pair; `places` are pairs of rows of `vectors`."""
-    unit = finished_vectors(vectors, files, dimensions=None, normalises=True)
+    unit = finish_vectors(vectors, files, dimensions=None, normalises=True)
     firsts, seconds = (unit[[place[side] for place in places]] for side in (0, 1))
     values: list[float] = np.sum(firsts * seconds, axis=1).tolist()
     return values

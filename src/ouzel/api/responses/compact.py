@@ -13,8 +13,8 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import get_exchange
 from ouzel.generation import ServedModel
 from ouzel.responses.compaction.summariser import Summariser
-from ouzel.responses.context import context_of
-from ouzel.responses.input_items import InputItem, KnownTools, messages_of
+from ouzel.responses.context import read_context
+from ouzel.responses.input_items import InputItem, KnownTools, read_messages
 from ouzel.responses.items.compaction_item import CompactionItem
 from ouzel.responses.items.input_schema import Input
 from ouzel.responses.items.packed_text import SUMMARY
@@ -70,10 +70,10 @@ class CompactResponse:
             input=fields.input,
             previous_response_id=fields.previous_response_id,
         )
-        items = (await context_of(continuation, self._store, exchange.key_id)).items
+        items = (await read_context(continuation, self._store, exchange.key_id)).items
         tools = KnownTools(refuses_unknown=self._model.refuses_unknown_tools)
         read = partial(
-            messages_of,
+            read_messages,
             items,
             fields.instructions,
             tools,

@@ -5,9 +5,9 @@ from contextlib import ExitStack
 from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.operation import PREFIXES, Operation
-from ouzel.api.http.door import RequestAdmission
 from ouzel.api.http.exchange import Exchange, get_exchange
 from ouzel.api.http.framing import Framing
+from ouzel.api.http.request_admission import RequestAdmission
 from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
 from ouzel.api.responses.send import send_events, send_response

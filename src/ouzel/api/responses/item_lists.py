@@ -12,7 +12,7 @@ from ouzel.responses.includable import (
     ENCRYPTED_REASONING,
     INCLUDABLE,
     check_includable,
-    log_never_there,
+    log_never_present,
 )
 from ouzel.responses.items.encrypted_reasoning import with_encrypted_reasoning
 from ouzel.store.records import Page, PageRequest
@@ -71,7 +71,7 @@ def read_included(query: Query) -> frozenset[str]:
     names = query.texts("include")
     for name in names:
         check_includable(name, "include")
-    log_never_there(names)
+    log_never_present(names)
     return frozenset(names)
 
 

@@ -10,10 +10,10 @@ from starlette.types import Receive, Scope, Send
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
-from ouzel.api.http.door import cancel_on_disconnect
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.framing import Framing
 from ouzel.api.http.query import Query
+from ouzel.api.http.request_admission import cancel_on_disconnect
 from ouzel.api.http.send import send_json
 from ouzel.api.http.streams import Streams
 from ouzel.api.responses.event_framing import EventFraming, stream_framing
@@ -25,7 +25,7 @@ from ouzel.responses.events import EVENTS
 from ouzel.responses.includable import LOGPROBS
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.runs import Runs
-from ouzel.responses.stored_progress import shown_response
+from ouzel.responses.stored_progress import decode_response
 from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
 
@@ -55,7 +55,7 @@ class RetrieveResponse:
         stored = await self._responses.find(request)
         run = self._runs.find(stored.id, stored.key_id)
         if LOGPROBS in included:
-            _check_logprobs(shown_response(stored) if run is None else run.response)
+            _check_logprobs(decode_response(stored) if run is None else run.response)
         if not is_stream:
             body = (
                 stored.body

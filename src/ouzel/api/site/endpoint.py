@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.example import example_of
+from ouzel.api.endpoint.example import make_example
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.site.index import Index
@@ -58,7 +58,7 @@ class Site:
         return response
 
     async def about(self, request: Request) -> Response:
-        example = next((example_of(each.model) for each in self._catalogue), None)
+        example = next((make_example(each.model) for each in self._catalogue), None)
         page = index_page(
             self._index(request), example, self._operations, root_path=self._config.root_path
         )

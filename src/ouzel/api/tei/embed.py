@@ -10,13 +10,13 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker, encode_numbers
+from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.openai.embedding_fields import InputField, read_inputs
 from ouzel.api.openai.embeddings import check_dimensions, encode_inputs, find_prompt
 from ouzel.api.tei.fields import PromptName, TeiFields
 from ouzel.api.tei.shape import choose_by_work
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from ouzel.vectors import EncodedText, finished_vectors
+from ouzel.vectors import EncodedText, finish_vectors
 from ouzel.wire.decode import decode_body
 from ouzel.wire.options import check_model
 
@@ -59,7 +59,7 @@ def _write(
     fields: TeiEmbedRequest, files: SentenceFiles, vectors: NDArray[np.float32]
 ) -> list[list[float]]:
     normalises = fields.normalize is not False
-    finished = finished_vectors(vectors, files, dimensions=fields.dimensions, normalises=normalises)
+    finished = finish_vectors(vectors, files, dimensions=fields.dimensions, normalises=normalises)
     return [encode_numbers(vector) for vector in finished]
 
 

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from ouzel import __version__
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
-from ouzel.api.endpoint.vector_making import MAX_TEXTS, VectorMaker
+from ouzel.api.endpoint.vector_maker import MAX_TEXTS, VectorMaker
 from ouzel.api.http.send import json_response
 from ouzel.checkpoint.sentence_files import SentenceFiles
 

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker
+from ouzel.api.endpoint.vector_maker import VectorMaker
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.ranking.encoded_pairs import Scoring, Text

@@ -8,7 +8,7 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker
+from ouzel.api.endpoint.vector_maker import VectorMaker
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.tei.embed import Embed, TeiEmbedRequest
 from ouzel.api.tei.errors import tei_style

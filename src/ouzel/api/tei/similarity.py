@@ -9,7 +9,7 @@ from starlette.requests import Request
 
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.endpoint.services import Services
-from ouzel.api.endpoint.vector_making import VectorMaker
+from ouzel.api.endpoint.vector_maker import VectorMaker
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import encode_inputs, find_prompt
 from ouzel.api.ranking.pair_scores import compute_cosines

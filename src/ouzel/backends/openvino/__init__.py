@@ -48,7 +48,7 @@ from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.runners.state_tables import StateTables, state_tables
 from ouzel.backends.openvino.runners.vision_runner import VisionRunner
-from ouzel.backends.openvino.task import task_of
+from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
@@ -271,7 +271,7 @@ def make_runner(
         has_vision=vision is not None,
         sees_images_whole=language_model.sees_images_whole,
         is_deterministic=engine.deterministic,
-        task=task_of(config, Path(model.model), model.task),
+        task=find_task(config, Path(model.model), model.task),
         vector_size=vector_size(language_model),
         max_loras=0 if language_model.adapters is None else num_adapters(model),
         max_lora_rank=0 if language_model.adapters is None else language_model.adapters.rank,

@@ -19,7 +19,7 @@ from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.models import supported_model_types
 from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.backends.openvino.runners.encoder_runner import EncoderRunner
-from ouzel.backends.openvino.task import read_architecture, read_num_labels, task_of
+from ouzel.backends.openvino.task import find_task, read_architecture, read_num_labels
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.config import EngineConfig, ModelConfig
@@ -101,7 +101,9 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
     _refuse_options(model, config)
     build = encoder_family(config.model_type)
     assert build is not None, "create_encoder_runner is called for encoders only"
-    num_labels = read_num_labels(config) if task_of(config, directory, model.task) == "score" else 0
+    num_labels = (
+        read_num_labels(config) if find_task(config, directory, model.task) == "score" else 0
+    )
     return EncoderLoader(directory, config, build, model.weight_plan, num_labels)
 
 

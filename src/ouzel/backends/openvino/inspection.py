@@ -37,7 +37,7 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, refuse_options
 from ouzel.backends.openvino.pooling import compute_vector_size
 from ouzel.backends.openvino.runners.state_tables import find_state_tables
-from ouzel.backends.openvino.task import task_of
+from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
@@ -141,7 +141,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         max_num_seqs=slots.max_num_seqs,
         num_state_slots=slots.num_slots,
         state_slot_bytes=slots.slot_bytes,
-        task=task_of(config, directory, model.task),
+        task=find_task(config, directory, model.task),
         vector_size=vector_size(language_model),
     )
 

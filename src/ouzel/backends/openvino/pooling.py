@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import Tensor
-from ouzel.checkpoint.activations import Activation, activated
+from ouzel.checkpoint.activations import Activation, apply_activation
 from ouzel.checkpoint.sentence_files import DenseFile, PoolingMode, SentenceFiles
 from ouzel.errors import ModelLoadError
 
@@ -28,7 +28,9 @@ class DenseLayer:
 
     def apply(self, vectors: Rows) -> Rows:
         product = vectors @ self.weight.T
-        return activated(product if self.bias is None else product + self.bias, self.activation)
+        return apply_activation(
+            product if self.bias is None else product + self.bias, self.activation
+        )
 
 
 class VectorPooling:

@@ -20,7 +20,7 @@ CLASSIFIES = "ForSequenceClassification"
 _MAX_LABELS = 4096
 
 
-def task_of(config: HfConfig, directory: Path, option: TaskOption) -> Task:
+def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
     """Returns the model's task. Raises ModelLoadError if an encoder without a head is to score."""
     architecture = read_architecture(config)
     reads_whole = encoder_family(str(config.values.get("model_type"))) is not None

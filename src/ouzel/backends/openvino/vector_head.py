@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
-from ouzel.backends.openvino.task import CLASSIFIES, read_architecture, read_num_labels, task_of
+from ouzel.backends.openvino.task import CLASSIFIES, find_task, read_architecture, read_num_labels
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import ModelConfig
@@ -23,7 +23,7 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     A reranker that scores by the logits of two tokens (yes and no) generates, too. Raises
     ModelLoadError for options or files that do not go with vectors.
     """
-    task = task_of(config, directory, model.task)
+    task = find_task(config, directory, model.task)
     if task == "generate" or (
         task == "score" and not read_architecture(config).endswith(CLASSIFIES)
     ):

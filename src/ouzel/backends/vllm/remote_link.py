@@ -24,7 +24,7 @@ from ouzel.backends.vllm.sampling_fields import (
     taken,
     without_optional_budget,
 )
-from ouzel.client.base import ApiClient, ApiFailure, failure_of
+from ouzel.client.base import ApiClient, ApiFailure, read_failure
 from ouzel.observability.progress import Progress
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_messages import (
@@ -241,7 +241,7 @@ class RemoteLink:
     async def _asked(self, choice: RemoteChoice) -> StepOutput:
         answer = await self._client.ask("POST", GENERATE, choice.body())
         if answer.status != _OK:
-            raise failure_of(answer)
+            raise read_failure(answer)
         choice.read(answer.body)
         return choice.finish()
 

@@ -14,7 +14,7 @@ from typing import TypeVar
 import msgspec
 
 from ouzel.backends.vllm.sampling_fields import VERSION, Abilities
-from ouzel.client.base import UNREADABLE, Answer, ApiClient, ApiFailure, failure_of
+from ouzel.client.base import UNREADABLE, Answer, ApiClient, ApiFailure, read_failure
 from ouzel.types.engine_info import EngineInfo, EngineStats
 
 logger = logging.getLogger(__name__)
@@ -85,7 +85,7 @@ class RemoteServer:
         answer = await self._get("/health")
         if answer.status != _OK:
             raise ApiFailure(
-                f"{self._facts.url} is not well: {failure_of(answer)}", http_status=answer.status
+                f"{self._facts.url} is not well: {read_failure(answer)}", http_status=answer.status
             )
 
     async def look(self) -> tuple[EngineInfo, Abilities]:
@@ -212,7 +212,7 @@ class RemoteServer:
         }
         hint = hints.get(answer.status, "")
         return ApiFailure(
-            f"{self._facts.url}{path}: {failure_of(answer)}{hint}", http_status=answer.status
+            f"{self._facts.url}{path}: {read_failure(answer)}{hint}", http_status=answer.status
         )
 
     async def _cache_config(self) -> dict[str, str]:

@@ -50,7 +50,7 @@ def compile_format(
     return text
 
 
-def with_reasoning(
+def add_reasoning(
     format: Format,
     *,
     start: str | None,

@@ -125,10 +125,10 @@ def _task_of_files(directory: Path, gguf: str) -> str:
     """Returns the task by the model's files. Raises ModelLoadError if they do not tell."""
     if gguf or not (directory / "config.json").is_file():
         return "generate"
-    from ouzel.backends.openvino.task import task_of  # noqa: PLC0415
+    from ouzel.backends.openvino.task import find_task  # noqa: PLC0415
     from ouzel.checkpoint.hf_config import read_hf_config  # noqa: PLC0415
 
-    return task_of(read_hf_config(directory), directory, "auto")
+    return find_task(read_hf_config(directory), directory, "auto")
 
 
 def _pull_directory(source: str, directory: Path, *, is_overwriting: bool) -> None:

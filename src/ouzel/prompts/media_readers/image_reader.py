@@ -3,7 +3,7 @@
 Protocol
 1. Chats are rendered in threads, which must not wait. A chat whose images are not prepared
    raises `ImagesNeeded` instead of being rendered.
-2. The caller prepares the images outside the event loop (`ImagesNeeded.provided`), and renders
+2. The caller prepares the images outside the event loop (`ImagesNeeded.provide_prerequisite`), and renders
    the chat again within that context, where the images are found.
 3. Tokens are counted before pixels are decoded. If there are too many, only the newest images
    that fit are prepared. The complete chat is then refused, but a chat without its oldest turns can
@@ -58,7 +58,7 @@ class ImagesNeeded(PrerequisiteMissing):
         self._reader = reader
         self._parts = parts
 
-    def provided(self) -> AbstractAsyncContextManager[None]:
+    def provide_prerequisite(self) -> AbstractAsyncContextManager[None]:
         return self._reader.prepare(self._parts)
 
 

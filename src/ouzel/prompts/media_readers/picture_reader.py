@@ -16,7 +16,7 @@ from ouzel.prompts.media_readers.prepared_images import (
     PreparedImage,
     PreparedPixels,
 )
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, TilesOf, choose_detail
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, TileMaker, choose_detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,9 @@ class PictureReader:
 
         def prepare(picture: Picture) -> dict[Detail, PreparedPixels]:
             details = sorted(details_by_digest[picture.digest])
-            made = self._loader.decoders.prepare(picture, TilesOf(self._processor, tuple(details)))
+            made = self._loader.decoders.prepare(
+                picture, TileMaker(self._processor, tuple(details))
+            )
             return {
                 detail: PreparedPixels.from_tiles(tiles)
                 for detail, tiles in zip(details, made, strict=True)

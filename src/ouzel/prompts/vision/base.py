@@ -71,7 +71,7 @@ class ImageProcessor(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class TilesOf:
+class TileMaker:
     """A preparation that makes the tiles of a picture in each detail. It can be pickled."""
 
     processor: ImageProcessor

@@ -17,7 +17,7 @@ from ouzel.generation import ServedModel
 from ouzel.responses.checked_body import CheckedBody
 from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.context import Context
-from ouzel.responses.input_items import InputMessage, messages_of, num_leading_in
+from ouzel.responses.input_items import InputMessage, num_leading_in, read_messages
 from ouzel.responses.items.compaction_item import CompactionItem, text_for_model, without_summary
 from ouzel.responses.items.message_content import text_of
 from ouzel.responses.items.packed_text import CONTEXT
@@ -62,7 +62,7 @@ class Compactor:
         """
         if not self._is_past_threshold(checked_body, context):
             return ()
-        messages = messages_of(
+        messages = read_messages(
             context.items, None, supports_images=self._model.renderer.supports_images
         )
         return messages[num_leading_in(messages) :]

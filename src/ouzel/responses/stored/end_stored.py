@@ -7,7 +7,7 @@ import msgspec
 from ouzel.responses.events import ResponseEvent
 from ouzel.responses.response_builder import ResponseBuilder
 from ouzel.responses.response_object import ResponseError, ResponseObject
-from ouzel.responses.stored_progress import progress_to, shown_response
+from ouzel.responses.stored_progress import decode_response, progress_to
 from ouzel.store.base import Store
 from ouzel.store.records import StoredResponse
 
@@ -38,11 +38,11 @@ async def _end(
     """Writes the last events; tries again as long as another server adds events in between."""
     current: StoredResponse | None = stored
     while current is not None and not current.status.is_final:
-        builder = ResponseBuilder.resumed(shown_response(current), current.num_events)
+        builder = ResponseBuilder.resumed(decode_response(current), current.num_events)
         events = [_encode(event) for event in last_events(builder)]
         if await store.record(
             current.id, progress_to(builder.response, events), first_event=current.num_events
         ):
             return builder.response
         current = await store.response(current.id, current.key_id)
-    return None if current is None else shown_response(current)
+    return None if current is None else decode_response(current)

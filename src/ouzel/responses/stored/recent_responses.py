@@ -36,7 +36,7 @@ class RecentHistories:
         self._owners: OrderedDict[str, RecentResponses] = OrderedDict()
 
     @contextmanager
-    def of_a_client(self, *, max_responses: int, max_bytes: int) -> Iterator["RecentResponses"]:
+    def remember_client(self, *, max_responses: int, max_bytes: int) -> Iterator["RecentResponses"]:
         """Yields the memory of a new client; it is forgotten at the end of the block."""
         recent = RecentResponses(self, max_responses=max_responses, max_bytes=max_bytes)
         try:

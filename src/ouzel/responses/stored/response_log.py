@@ -6,7 +6,7 @@ The log line of its request is written when the response begins, long before the
 import logging
 import time
 
-from ouzel.generation import Generation, span_attributes
+from ouzel.generation import Generation, collect_span_attributes
 from ouzel.observability import facts, span_in_scope
 from ouzel.responses.response_object import ResponseObject
 
@@ -45,4 +45,4 @@ def log_end(response: ResponseObject, generation: Generation, error: BaseExcepti
     span = span_in_scope.get()
     if span is not None:
         status = {"ouzel.response.status": response.status}
-        span.end({**span_attributes(generation), **status}, error=error_name or "")
+        span.end({**collect_span_attributes(generation), **status}, error=error_name or "")

@@ -17,8 +17,8 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 
 from ouzel.api.http.refusal import make_unread_scope, refuse
 from ouzel.api.http.server.connections import Connections, Wait
+from ouzel.api.http.server.delayed_close import DelayedClose, make_last_cycle
 from ouzel.api.http.server.handshake import check_handshake
-from ouzel.api.http.server.last_words import DelayedClose, make_last_cycle
 from ouzel.api.http.server.upgrade_offer import write_head
 from ouzel.api.http.server.write_watch import WriteWatch
 from ouzel.config import LimitsConfig

@@ -39,7 +39,7 @@ class ResponsesSocket:
             with (
                 self._bodies.share() as share,
                 self._bodies.share() as steers_share,
-                self._histories.of_a_client(
+                self._histories.remember_client(
                     max_responses=_MAX_RECENT, max_bytes=self._max_recent_bytes
                 ) as recent,
             ):

@@ -91,7 +91,7 @@ def verdict_path(entry: Path | None, graphs: Path | None, cache_dir: str) -> Pat
     return cache_root(cache_dir) / f"{source.name[:64]}-ir-{digest(str(source))}" / VERDICT_FILE
 
 
-def facts_of_verdict(entry: Path | None, graphs: Path | None) -> str:
+def list_verdict_facts(entry: Path | None, graphs: Path | None) -> str:
     """Returns the facts on which the verdict depends. Raises OSError if files are missing."""
     if entry is not None:
         return str([FORMAT, *(identity(entry / name) for name in (WEIGHTS_FILE, INDEX_FILE))])

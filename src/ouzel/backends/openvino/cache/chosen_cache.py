@@ -15,7 +15,7 @@ from ouzel.backends.openvino.cache.cache_verdict import (
     SCALED,
     Cache,
     CacheVerdict,
-    facts_of_verdict,
+    list_verdict_facts,
     read_verdict,
     verdict_path,
     write_verdict,
@@ -178,7 +178,7 @@ def load_verdict(entry: Path | None, model: ModelConfig) -> CacheVerdict | None:
     graphs = find_graphs(model)
     path = verdict_path(entry, graphs, model.cache_dir)
     try:
-        return None if path is None else read_verdict(path, facts_of_verdict(entry, graphs))
+        return None if path is None else read_verdict(path, list_verdict_facts(entry, graphs))
     except OSError:
         return None
 
@@ -190,7 +190,7 @@ def store_verdict(entry: Path | None, model: ModelConfig, verdict: CacheVerdict)
         return
     try:
         source = "" if entry is not None or graphs is None else str(graphs.resolve())
-        write_verdict(path, facts_of_verdict(entry, graphs), verdict, source=source)
+        write_verdict(path, list_verdict_facts(entry, graphs), verdict, source=source)
     except OSError as error:  # another process has removed the entry
         logger.debug("the verdict on the KV cache is not stored: %s", error)
 

@@ -53,10 +53,10 @@ class F16Room:
             required = self.num_required
             return f"u8, because f16 would hold {held} of {required} requests of full length"
         requests = "a request" if held == 1 else f"{held} requests"
-        return f"f16: {size_text(held * self.request_bytes)} hold {requests} of full length"
+        return f"f16: {format_size(held * self.request_bytes)} hold {requests} of full length"
 
 
-def size_text(num_bytes: int) -> str:
+def format_size(num_bytes: int) -> str:
     return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.1f} MiB"
 
 

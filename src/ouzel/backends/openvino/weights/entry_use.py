@@ -39,13 +39,13 @@ def note_use(entry: Path, directory: Path, files: Sequence[Path]) -> None:
         openvino=ov.__version__,
     )
     with suppress(OSError):  # a read-only cache stays as it is
-        if read_made_of(entry) == made_of:
+        if read_entry_source(entry) == made_of:
             os.utime(path)
         else:
             write_whole(path, msgspec.to_builtins(made_of))
 
 
-def read_made_of(entry: Path) -> MadeOf | None:
+def read_entry_source(entry: Path) -> MadeOf | None:
     """Returns the contents of made_of.json, None if it is missing, as in entries of older
     versions.
     """

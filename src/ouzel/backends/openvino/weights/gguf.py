@@ -17,7 +17,7 @@ from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import TensorLocation, read_gguf
-from ouzel.gguf.tensors import Piece, StoredTensor, tensors_of
+from ouzel.gguf.tensors import Piece, StoredTensor, name_gguf_tensors
 from ouzel.observability.progress import advance_stage
 
 _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
@@ -36,7 +36,7 @@ class GgufCheckpoint:
 
     def __init__(self, paths: list[Path]) -> None:
         self._source = paths[0]
-        self._tensors = tensors_of(read_gguf(paths))
+        self._tensors = name_gguf_tensors(read_gguf(paths))
 
     def names(self) -> Iterable[str]:
         return self._tensors

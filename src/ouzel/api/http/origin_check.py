@@ -12,7 +12,7 @@ from urllib.parse import SplitResult, urlsplit
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ouzel.api.http.exchange import get_header
-from ouzel.api.http.guard import list_keys
+from ouzel.api.http.key_checks import list_keys
 from ouzel.errors import ForeignOrigin
 
 # methods that change nothing and compute next to nothing
