@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.local_files import LocalFiles
+from ouzel.prompts.media.fetching.local_files import LocalFiles
 from ouzel.prompts.media.picture import PictureLimits
 from tests.prompts.media.files import LIMITS
 

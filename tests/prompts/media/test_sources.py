@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.picture import PictureLimits
-from ouzel.prompts.media.sources import (
+from ouzel.prompts.media.fetching.sources import (
     FileSource,
     InlineSource,
     RemoteSource,

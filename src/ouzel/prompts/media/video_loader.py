@@ -15,7 +15,7 @@ from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.picture import check_file_size
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, Resized
-from ouzel.prompts.media.sources import read_source
+from ouzel.prompts.media.fetching.sources import read_source
 from ouzel.prompts.media.video import (
     Animation,
     Container,

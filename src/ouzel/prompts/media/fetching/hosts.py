@@ -8,7 +8,7 @@ from urllib.parse import quote, urlsplit
 
 from ouzel.config.media_hosts import AllowedHosts, InvalidHost, normal_host, read_address
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.addresses import is_own, is_public
+from ouzel.prompts.media.fetching.addresses import is_own, is_public
 
 # Returns the addresses of a host and port; raises OSError.
 Resolve = Callable[[str, int], Awaitable[list[str]]]

@@ -11,14 +11,14 @@ from typing import TYPE_CHECKING, TypeVar, assert_never
 
 from ouzel.config.media import MediaConfig
 from ouzel.config.media_hosts import AllowedHosts, read_media_hosts
-from ouzel.prompts.media.hosts import Resolve, check_host, read_target
-from ouzel.prompts.media.local_files import LocalFiles
+from ouzel.prompts.media.fetching.hosts import Resolve, check_host, read_target
+from ouzel.prompts.media.fetching.local_files import LocalFiles
 from ouzel.prompts.media.picture import PictureLimits
-from ouzel.prompts.media.sources import FileSource, InlineSource, RemoteSource, Source, read_inline
+from ouzel.prompts.media.fetching.sources import FileSource, InlineSource, RemoteSource, Source, read_inline
 from ouzel.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:
-    from ouzel.prompts.media.downloads import Downloads
+    from ouzel.prompts.media.fetching.downloads import Downloads
 
 Result = TypeVar("Result")
 
@@ -93,7 +93,7 @@ class Intake:
 def _new_downloads(
     allowed: AllowedHosts, timeout_s: float, resolve: Resolve, ssl_context: ssl.SSLContext | None
 ) -> "Downloads":
-    from ouzel.prompts.media.downloads import Downloads  # noqa: PLC0415  a slow import
+    from ouzel.prompts.media.fetching.downloads import Downloads  # noqa: PLC0415  a slow import
 
     return Downloads(allowed, timeout_s, resolve, ssl_context)
 
