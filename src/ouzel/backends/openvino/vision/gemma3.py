@@ -1,4 +1,4 @@
-"""Gemma 3 has averages of squares of patches from SigLIP's encoder; tokens of an image attend to
+"""Gemma 3 has SigLIP's encoder and averages squares of its patches; tokens of an image attend to
 each other.
 
 Reference: transformers, models/gemma3/modeling_gemma3.py; Gemma 3 (Gemma Team 2025).
