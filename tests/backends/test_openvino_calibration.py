@@ -264,7 +264,7 @@ def test_a_server_takes_the_calibrated_weights_once_they_are_there(
         calibrated = logits_of(runner_of(MODEL_DIRECTORY, tmp_path, "int4"))
     assert not np.array_equal(plain, calibrated)
     [entry] = tmp_path.glob("*-int4,calibrated-*")
-    assert f"the calibrated weights {entry} serve" in caplog.text
+    assert f"serving the calibrated weights {entry}" in caplog.text
     kinds = {path.name.split("-")[1] for path in tmp_path.iterdir()}
     assert kinds == {"int4", "int4,calibrated"}, "and nothing else is left behind"
 

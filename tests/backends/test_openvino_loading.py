@@ -199,7 +199,9 @@ def test_further_modes_may_lie_in_a_checkpoint(directory: Path) -> None:
 
 def test_a_missing_shard_is_told_by_name(sharded: Path) -> None:
     (sharded / "model-00002-of-00002.safetensors").unlink()
-    with pytest.raises(ModelLoadError, match=r"lacks model-00002-of-00002.safetensors"):
+    with pytest.raises(
+        ModelLoadError, match=r"lacks files that .* names: model-00002-of-00002.safetensors"
+    ):
         create(sharded)
 
 
@@ -220,7 +222,7 @@ OPTIONS: dict[str, tuple[EngineConfig, str]] = {
     ),
     "bf16 cache in int8": (
         EngineConfig(kv_cache_dtype="bf16", precision="int8"),
-        "bf16 needs .*, given int8",
+        "bf16 requires .*, given int8",
     ),
     "unknown device": (EngineConfig(device="TPU"), "device TPU is not available; available: .*CPU"),
     "cache too small": (
@@ -282,7 +284,8 @@ def test_the_context_shrinks_to_what_the_cache_holds(
 def test_a_context_that_was_asked_for_and_does_not_fit_is_refused(directory: Path) -> None:
     engine = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.001)
     with pytest.raises(
-        ModelLoadError, match=r"max_model_len must be <= \d+, which the KV cache holds, given 4000"
+        ModelLoadError,
+        match=r"max_model_len must be <= \d+, the tokens of the KV cache, given 4000",
     ):
         create(directory, engine, max_model_len=4000)
 
@@ -490,7 +493,7 @@ def test_without_a_place_for_the_cache_the_model_is_served_all_the_same(
     with caplog.at_level(logging.WARNING):
         runner = create(directory, cache_dir=str(directory.parent / "file" / "cache"))
     assert logits_error(runner) < 1e-5
-    assert "cannot be kept" in caplog.text
+    assert "cannot be stored" in caplog.text
 
 
 def test_the_cache_lies_where_the_system_wants_caches(

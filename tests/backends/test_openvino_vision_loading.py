@@ -248,7 +248,7 @@ IMAGES: dict[str, tuple[str, dict[str, Any], str]] = {
     "another tile": (
         "llava",
         {"shape": (1, 20, 20), "pixels": bytes(1200)},
-        "image_size 23 .* are 20x20",
+        "image_size 23 .* made 20x20",
     ),
     "more tokens than rows": ("llava", {"runs": ((0, 26),)}, "25 rows of features for 26 tokens"),
     "tiles of another resolution": (

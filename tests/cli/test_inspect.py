@@ -157,7 +157,7 @@ def test_options_are_judged(capsys: pytest.CaptureFixture[str]) -> None:
         )
         == 1
     )
-    assert "which the KV cache holds, given 32000" in capsys.readouterr().err
+    assert "the tokens of the KV cache, given 32000" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("weights", ["auto", "bf16", "f32,head=auto"])

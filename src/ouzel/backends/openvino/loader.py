@@ -36,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckpointBuilder:
-    """Builds the model of one checkpoint, from weights of the cache or of the checkpoint's files."""
+    """Builds the model of one checkpoint, from weights of the cache or of its files."""
 
     directory: Path
     config: HfConfig

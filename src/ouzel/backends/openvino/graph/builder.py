@@ -54,12 +54,12 @@ class Builder:
         self._ropes: dict[str, Rope] = {}
         self._query_scale: QueryScale | None = None
 
-    def beside(self, asked: str, stored: str) -> "Builder":
+    def beside(self, graph_prefix: str, stored_prefix: str) -> "Builder":
         """Returns a builder for another graph of the same weights.
 
-        Names that begin with `asked` have the prefix `stored` there.
+        Names with the prefix `graph_prefix` have the prefix `stored_prefix` in the weights.
         """
-        return Builder(RenamedWeights(self._weights, asked, stored), self._plan)
+        return Builder(RenamedWeights(self._weights, graph_prefix, stored_prefix), self._plan)
 
     def has(self, name: str) -> bool:
         """Takes the whole name of a tensor, with its `.weight`."""
@@ -136,11 +136,9 @@ class Builder:
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = add_norm_offset(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalise(rows, norm), self.graph.array(weight))
-        return (
-            ops.add(product, self.graph.array(self.array(name + ".bias", size)))
-            if norm.has_bias
-            else product
-        )
+        if not norm.has_bias:
+            return product
+        return ops.add(product, self.graph.array(self.array(name + ".bias", size)))
 
     def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Node:
         """Returns the matrix for `embed`, and for the head if `is_head`."""

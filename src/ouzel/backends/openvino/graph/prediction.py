@@ -1,4 +1,4 @@
-"""Builds a layer behind the others that predicts the token after the next (multi-token prediction).
+"""Builds the layer that predicts the token after the next (multi-token prediction).
 
 Entry t takes the hidden row of token t, which the head takes too, and the embedding of token t+1: x
 = projection(norm(embedding), norm(hidden row)); then a layer like the model's layers with full

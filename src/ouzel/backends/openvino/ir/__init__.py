@@ -32,10 +32,7 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     """
     is_text = (directory / TEXT_FILE).is_file()
     with stage("reading the graphs"):
-        model = (
-            load_text_model(core, directory, config)
-            if is_text
-            else load_seeing_model(core, directory, config)
-        )
+        load_model = load_text_model if is_text else load_seeing_model
+        model = load_model(core, directory, config)
     files = [directory / "config.json", *sorted(directory.glob("openvino_*"))]
     return replace(model, identity=f"{directory.resolve().name[:64]}-ir-{content_key(files)}")

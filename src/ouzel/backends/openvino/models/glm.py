@@ -1,5 +1,5 @@
-"""GLM-4-9B and GLM-Edge rotate half of each head, with coordinates side by side; gate and up are
-fused.
+"""GLM-4-9B and GLM-Edge have half of each head rotated, with coordinates side by side, and fused
+gate and up.
 
 Reference: transformers, models/glm/modeling_glm.py and configuration_glm.py.
 """

@@ -1,5 +1,5 @@
-"""Gemma 3 averages squares of patches from SigLIP's encoder; tokens of an image attend to each
-other.
+"""Gemma 3 has SigLIP's encoder and averages squares of its patches; tokens of an image attend to
+each other.
 
 Reference: transformers, models/gemma3/modeling_gemma3.py; Gemma 3 (Gemma Team 2025).
 """

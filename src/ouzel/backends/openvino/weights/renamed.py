@@ -10,11 +10,11 @@ from ouzel.config.weights import WidthOption
 
 
 class RenamedWeights:
-    """Implements `Weights`: a name with the prefix `asked` is read under the prefix `stored`."""
+    """Implements `Weights` under other names: `stored_prefix` replaces `graph_prefix`."""
 
-    def __init__(self, weights: Weights, asked: str, stored: str) -> None:
+    def __init__(self, weights: Weights, graph_prefix: str, stored_prefix: str) -> None:
         self._weights = weights
-        self._asked, self._stored = asked, stored
+        self._graph_prefix, self._stored_prefix = graph_prefix, stored_prefix
 
     def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
         tensors = tuple(self._renamed(tensor) for tensor in spec.tensors)
@@ -31,6 +31,6 @@ class RenamedWeights:
         return replace(tensor, name=self._name(tensor.name))
 
     def _name(self, name: str) -> str:
-        return (
-            self._stored + name.removeprefix(self._asked) if name.startswith(self._asked) else name
-        )
+        if not name.startswith(self._graph_prefix):
+            return name
+        return self._stored_prefix + name.removeprefix(self._graph_prefix)

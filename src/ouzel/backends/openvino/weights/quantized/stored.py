@@ -147,11 +147,9 @@ def module_names(checkpoint: Checkpoint) -> set[str]:
 def read_scales(checkpoint: Checkpoint, name: str, shape: tuple[int, ...]) -> NDArray[Any]:
     """Returns scales as f16 if they are stored in f16, else as float32."""
     location = checkpoint.locate(name, shape, *PLAIN_TYPES)
-    return (
-        checkpoint.read(name, shape, "F16")
-        if location.dtype == "F16"
-        else checkpoint.floats(name, shape)
-    )
+    if location.dtype == "F16":
+        return checkpoint.read(name, shape, "F16")
+    return checkpoint.floats(name, shape)
 
 
 def scale_type(location: TensorLocation) -> Scales:
