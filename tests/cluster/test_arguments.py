@@ -43,7 +43,7 @@ def test_texts_and_values_are_the_same() -> None:
         ({"port": 80}, "port: must not be set on Ray Serve: Ray Serve listens"),
         ({"ssl_certfile": "x"}, "ssl_certfile: must not be set on Ray Serve"),
         ({"metrics_port": 1}, "metrics_port: must not be set on Ray Serve"),
-        ({"replicas": 2}, "replicas: .* num_replicas says how many"),
+        ({"replicas": 2}, "replicas: .* set num_replicas"),
         ({"api_key": "secret"}, "api_key: .* set OUZEL_API_KEY on the nodes"),
         ({"max_num_seq": 2}, "there is no argument max_num_seq; did you mean max_num_seqs"),
         ({"max_num_seqs": 0}, "--max-num-seqs: .* given 0"),
