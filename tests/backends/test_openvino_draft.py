@@ -110,7 +110,7 @@ def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
     other = copied("qwen3", tmp_path / "other", token="b")
     with pytest.raises(
         ModelLoadError,
-        match=r"draft_model: its tokens must be those of the model, but 2 of 2 differ",
+        match=r"draft_model: must have the tokens of the model, but 2 of 2 differ",
     ):
         loaded(directory, other, tmp_path)
 
@@ -118,6 +118,6 @@ def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
 def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
     directory, hybrid = copied("qwen3", tmp_path / "model"), copied("lfm2", tmp_path / "hybrid")
     with pytest.raises(
-        ModelLoadError, match=r"draft_model: a lfm2 has recurrent layers, and cannot draft"
+        ModelLoadError, match=r"draft_model: must have no recurrent layers, given a lfm2"
     ):
         loaded(directory, hybrid, tmp_path)

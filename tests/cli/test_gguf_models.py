@@ -115,7 +115,7 @@ def test_a_cache_that_cannot_be_written_is_told(model: Path, tmp_path: Path) -> 
 
 def test_another_file_is_no_model(tmp_path: Path) -> None:
     (tmp_path / "weights.bin").touch()
-    with pytest.raises(ModelLoadError, match="is a file; give the directory that holds"):
+    with pytest.raises(ModelLoadError, match="is a file; give the directory with"):
         locate_model(str(tmp_path / "weights.bin"))
 
 
@@ -229,7 +229,7 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
         "owner/model has no file Model-Q5.gguf; its GGUF files: "
         "BF16/M-BF16.gguf, Model-Q4_K_M.gguf, Model-Q4_K_S.gguf, Model.q8_0.gguf",
         f"owner/model has no GGUF file of F16; there are: {there}",
-        f"owner/model has GGUF files; give one as owner/model:NAME, of {there}",
+        f"owner/model has GGUF files: name one as owner/model:NAME, with NAME of {there}",
     ]
     assert unknown.startswith(
         "there is no directory owner/m, and it could not be fetched from the Hugging Face hub"

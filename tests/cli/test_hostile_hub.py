@@ -71,7 +71,7 @@ def test_a_file_that_would_lie_outside_of_the_cache_is_refused(
     name: str, hub: Hub, tmp_path: Path
 ) -> None:
     hub.more_names = (name,)
-    assert "which would lie outside of the cache" in refusal(hub, tmp_path)
+    assert "whose path leads out of the cache" in refusal(hub, tmp_path)
 
 
 def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_path: Path) -> None:

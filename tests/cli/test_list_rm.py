@@ -317,7 +317,7 @@ def test_a_name_of_nothing_removes_nothing(name: str, caches: Caches, served: Pa
 
 def test_a_quantisation_is_not_removed_by_itself(caches: Caches, served: Path) -> None:
     _, _, errors = caches.run("rm", "owner/model:Q4_0", "--yes")
-    assert "a repository is removed as a whole; give owner/model" in errors
+    assert "only a whole repository can be removed; give owner/model" in errors
 
 
 def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(
@@ -329,9 +329,9 @@ def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(
     assert (directory / "config.json").exists()
     assert list(caches.own.iterdir()) == []
     _, _, errors = caches.run("rm", str(directory), "--yes")
-    assert "what is in no cache is not removed" in errors
+    assert "files outside the caches are not removed" in errors
     _, _, errors = caches.run("rm", "ouzel-demo", "--yes")
-    assert "ouzel-demo: nothing is kept of it" in errors
+    assert "ouzel-demo: Ouzel has stored no files of it" in errors
 
 
 def test_what_could_not_be_removed_is_named(caches: Caches, served: Path) -> None:

@@ -208,7 +208,7 @@ def test_models_of_ours_may_stand_beside_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("graph", "problem"),
     [
-        ("max_num_seqs: 8", "graph.pbtxt: models_path: must be there"),
+        ("max_num_seqs: 8", "graph.pbtxt: models_path: must be given"),
         ('models_path: "./" max_num_seqs: 0', "wrong: --max-num-seqs: .*given '0'"),
         (
             'models_path: "./" best_of_limit: 5',
@@ -250,9 +250,9 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
     origin = f"--config_path {tmp_path}/config.json"
     assert read(tmp_path, {"model_config_list": entries}).problems == {
         "x": f"{origin}: x: must be the name of one model, given twice",
-        "gone": f"{origin}: gone: there is no directory {tmp_path}/gone",
+        "gone": f"{origin}: gone: must be a directory, given {tmp_path}/gone",
         "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
-        "empty": f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be there, with a calculator",
+        "empty": f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be present, with a calculator",
     }
     assert "must name a model" in read(tmp_path, {"model_config_list": []}).problems[""]
 

@@ -141,7 +141,7 @@ def test_adapters_of_the_hub_lie_in_the_repository(tmp_path: Path) -> None:
         ("owner/poet", "each entry must be alias=source, given 'owner/poet'"),
         ("poet=", "each entry must be alias=source"),
         ("poet=owner", "a repository must be owner/name"),
-        ("poet=owner/poet:0.7", "the weight of an adapter is 1"),
+        ("poet=owner/poet:0.7", "the weight must be 1"),
         (
             "poet=owner/poet@other.safetensors",
             "the file of an adapter must be PEFT's adapter_model.safetensors",
@@ -151,7 +151,7 @@ def test_adapters_of_the_hub_lie_in_the_repository(tmp_path: Path) -> None:
             "must be a repository of the hub or a local adapter",
         ),
         ("poet=@a:0.7+@b:0.5", "a blend of adapters is not supported"),
-        ("poet=/nowhere/x.safetensors", "must be a directory of PEFT's"),
+        ("poet=/nowhere/x.safetensors", "must be a PEFT directory"),
     ],
 )
 def test_other_adapters_are_refused(entry: str, message: str) -> None:
@@ -222,16 +222,16 @@ def test_what_has_no_meaning_is_named() -> None:
         (("--plugin_config", "{"), "--plugin_config: must be a JSON object, given '{'"),
         (
             ("--plugin_config", '{"CACHE_DIRS": "x"}'),
-            "--plugin_config: CACHE_DIRS is not known; did you mean CACHE_DIR",
+            "--plugin_config: unknown property CACHE_DIRS; did you mean CACHE_DIR",
         ),
         (
             ("--task", "speech2text"),
-            "--task: this server has text_generation, embeddings, rerank, given 'speech2text'",
+            "--task: must be one of text_generation, embeddings, rerank, given 'speech2text'",
         ),
         (("--pooling", "MAX"), "--pooling: must be one of .*given 'MAX'"),
         (
             ("--resolution", "512x512"),
-            "--resolution: this server makes no pictures; leave it out, given '512x512'",
+            "--resolution: this server generates no images; leave it out, given '512x512'",
         ),
         (
             ("--extra_quantization_params", "--sym --ratio 0.8"),
@@ -239,7 +239,7 @@ def test_what_has_no_meaning_is_named() -> None:
         ),
         (
             ("--pipeline_type", "OMNI"),
-            "--pipeline_type: there is one pipeline, for text and pictures, given 'OMNI'",
+            "--pipeline_type: there is one pipeline, for text and images, given 'OMNI'",
         ),
         (("--rest_port", "many"), "--port: .*given 'many'"),
         (("--weight-format", "nf4"), "--weights: .*given 'nf4'"),

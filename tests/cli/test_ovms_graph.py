@@ -195,11 +195,11 @@ def test_what_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ("", "graph.pbtxt: models_path: must be there"),
+        ("", "graph.pbtxt: models_path: must be given"),
         ("models_path: 7", "models_path: must be a text in quotation marks, given '7'"),
         ('max_num_seqs: "8"', "max_num_seqs: must be a whole number, given '8'"),
         ("max_num_seqs: -8", "max_num_seqs: must be a whole number, given '-8'"),
-        ("max_num_seqs: 8 max_num_seqs: 9", "max_num_seqs: must stand once, given 2 times"),
+        ("max_num_seqs: 8 max_num_seqs: 9", "max_num_seqs: must be given once, given 2 times"),
         ("enable_prefix_caching: yes", "enable_prefix_caching: must be true or false, given 'yes'"),
         (
             'pipeline_type: "LM"',
@@ -220,7 +220,7 @@ def test_what_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
         ),
         (
             """plugin_config: '{"KV_CACHE_PRECISON": "u8"}'""",
-            "KV_CACHE_PRECISON is not known; did you mean KV_CACHE_",
+            "unknown property KV_CACHE_PRECISON; did you mean KV_CACHE_",
         ),
         ("best_of_limit: 1", "best_of_limit: must be >= 2, .*, given 1"),
         ("plugin_config: '[1]'", r"plugin_config: must be a JSON object, given '\[1\]'"),
@@ -323,7 +323,7 @@ def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (vectors_graph_of("Embeddings", "pooling: CLS"), "models_path: must be there"),
+        (vectors_graph_of("Embeddings", "pooling: CLS"), "models_path: must be given"),
         (
             vectors_graph_of("Embeddings", 'models_path: "./" pooling: MAX'),
             "pooling: must be CLS, LAST or MEAN, given",
@@ -338,7 +338,7 @@ def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
         ),
         (
             graph_of('models_path: "./"') + vectors_graph_of("Rerank", ""),
-            "node: must hold one model, given 2",
+            "node: exactly one must be a model, given 2",
         ),
     ],
 )
@@ -363,7 +363,7 @@ def test_a_graph_without_options_or_with_two_models_is_wrong(tmp_path: Path) -> 
         match=r"node_options: must hold mediapipe\.LLMCalculatorOptions once, given 0",
     ):
         read(tmp_path, 'node { calculator: "HttpLLMCalculator" }')
-    with pytest.raises(InvalidOption, match="node: must hold one model, given 2"):
+    with pytest.raises(InvalidOption, match="node: exactly one must be a model, given 2"):
         read(tmp_path, graph_of('models_path: "./"') * 2)
 
 

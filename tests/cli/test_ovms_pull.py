@@ -131,7 +131,7 @@ def test_another_kind_of_model_is_not_pulled(tmp_path: Path) -> None:
         )
         status, output, errors = run_ovms_alone(pull, environment(tmp_path, hub.url))
     assert (status, output) == (1, [])
-    assert "owner/model holds no model that is served here: it has no config.json" in errors
+    assert "owner/model holds no supported model: it has no config.json" in errors
     assert not (tmp_path / "models").exists()
 
 
@@ -390,7 +390,7 @@ def test_other_commands_pull_nothing(capsys: Output) -> None:
         )
         == 2
     )
-    assert "--pull: is for ouzel serve, given to ouzel inspect" in capsys.readouterr().err
+    assert "--pull: is for ouzel serve only, given to ouzel inspect" in capsys.readouterr().err
 
 
 def test_a_start_pulls_an_adapter_of_the_hub_and_serves_it(tmp_path: Path) -> None:

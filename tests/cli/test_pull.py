@@ -204,7 +204,7 @@ def test_a_model_that_is_not_there_or_gated_is_told_from_the_others(
     status, _, errors = pull("owner/missing", env=env)
     assert status == 1
     assert (
-        f"{hub.url} has no model owner/missing, or it is private: set HF_TOKEN to a token that may read it"
+        f"{hub.url} has no model owner/missing, or it is private: set HF_TOKEN to a token with access"
         in errors
     )
     _, _, errors = pull("owner/gated", env=env)
@@ -213,7 +213,7 @@ def test_a_model_that_is_not_there_or_gated_is_told_from_the_others(
         in errors
     )
     _, _, errors = pull("owner/gated", env=env | {"HF_TOKEN": "hf_wrong"})
-    assert "the token in HF_TOKEN does not open it" in errors
+    assert "the token in HF_TOKEN does not give access" in errors
     assert "hf_wrong" not in errors
     assert pull("owner/gated", env=env | {"HF_TOKEN": TOKEN})[0] == 0
 

@@ -40,10 +40,10 @@ def test_texts_and_values_are_the_same() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ({"port": 80}, "port: is no option on Ray Serve: Ray Serve listens"),
-        ({"ssl_certfile": "x"}, "ssl_certfile: is no option on Ray Serve"),
-        ({"metrics_port": 1}, "metrics_port: is no option on Ray Serve"),
-        ({"replicas": 2}, "replicas: .* num_replicas says how many"),
+        ({"port": 80}, "port: must not be set on Ray Serve: Ray Serve listens"),
+        ({"ssl_certfile": "x"}, "ssl_certfile: must not be set on Ray Serve"),
+        ({"metrics_port": 1}, "metrics_port: must not be set on Ray Serve"),
+        ({"replicas": 2}, "replicas: .* set num_replicas"),
         ({"api_key": "secret"}, "api_key: .* set OUZEL_API_KEY on the nodes"),
         ({"max_num_seq": 2}, "there is no argument max_num_seq; did you mean max_num_seqs"),
         ({"max_num_seqs": 0}, "--max-num-seqs: .* given 0"),
@@ -53,7 +53,7 @@ def test_texts_and_values_are_the_same() -> None:
         ({"target_waiting": 3}, "target_waiting: needs max_replicas"),
         (
             {"num_replicas": 2, "max_replicas": 3},
-            "num_replicas: must not be given beside max_replicas",
+            "num_replicas: must not stand beside max_replicas",
         ),
         (
             {"min_replicas": 4, "max_replicas": 3},
@@ -104,7 +104,7 @@ def test_a_replica_computes_on_its_cpus_unless_told_otherwise() -> None:
 
 
 def test_what_the_node_says_is_judged_too() -> None:
-    with pytest.raises(InvalidOption, match=r"^port: is no option on Ray Serve"):
+    with pytest.raises(InvalidOption, match=r"^port: must not be set on Ray Serve"):
         replica({}, {"OUZEL_PORT": "9000"})
     with pytest.raises(InvalidOption, match=r"^drain_timeout_s: must be an argument"):
         replica({}, {"OUZEL_DRAIN_TIMEOUT_S": "31"})

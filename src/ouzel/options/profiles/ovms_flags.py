@@ -78,17 +78,12 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
     settings = Settings()
     for name, value in flags.items():
         _take(settings, name, value)
-    source = flags.get("source_model", "")
-    loras = read_source_loras(
-        flags.get(_LORAS, ""), Path(repository, source) if repository and source else None
-    )
-    own_task = _WORDS_OF_TASKS.get(_own_task(arguments))
-    wish = Wish(flags if own_task is None else flags | {"task": own_task}, repository, loras)
+    wish = _read_wish(flags, repository, arguments)
     if wish.is_all:
         values, files = _without_model(settings.values), OvmsFiles()
     else:
         values, files = (
-            settings.values | _local_model(flags, repository) | _adapters(loras),
+            settings.values | _local_model(flags, repository) | _adapters(wish.loras),
             _files(flags, repository),
         )
         if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
@@ -111,6 +106,15 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         rest=tuple(rest),
         wish=wish,
     )
+
+
+def _read_wish(flags: dict[str, str], repository: str, arguments: Sequence[str]) -> Wish:
+    """Collects the flags that directives read. Raises InvalidOption for wrong adapters."""
+    source = flags.get("source_model", "")
+    directory = Path(repository, source) if repository and source else None
+    loras = read_source_loras(flags.get(_LORAS, ""), directory)
+    task = _WORDS_OF_TASKS.get(_own_task(arguments))
+    return Wish(flags if task is None else flags | {"task": task}, repository, loras)
 
 
 def _parsed(arguments: Sequence[str]) -> tuple[dict[str, str], list[str]]:

@@ -117,7 +117,7 @@ REFUSED: Mapping[str, tuple[tuple[str, ...], str]] = {
     ),
     "extra_quantization_params": (
         (),
-        "--weight-format and ouzel quantize choose the compression of weights",
+        "--weight-format and ouzel quantize say how weights are compressed",
     ),
     **dict.fromkeys(
         (
