@@ -76,7 +76,7 @@ def test_files_of_different_sweeps_are_refused() -> None:
 def test_a_file_that_holds_no_result_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(content)
-    with pytest.raises(InvalidResult, match=r"a\.json: (is no JSON|holds no result)"):
+    with pytest.raises(InvalidResult, match=r"a\.json: (is not JSON|must be a result)"):
         read_results(path)
 
 

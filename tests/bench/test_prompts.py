@@ -141,7 +141,7 @@ def test_a_line_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
         ({"prompt": "a", "tokens": 1}, "line 1: .*`tokens`"),
         ({"prompt": "a", "max_tokens": 1, "output_tokens": 1}, "line 1: has both"),
         ({"prompt": "a", "max_tokens": 0}, "line 1: the length of an answer must be >= 1, given 0"),
-        ("", "holds no prompts"),
+        ("", "has no prompts"),
     ],
 )
 def test_a_line_without_a_prompt_is_named(tmp_path: Path, line: object, reason: str) -> None:

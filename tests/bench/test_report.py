@@ -92,7 +92,7 @@ def test_a_sweep_has_charts_against_its_loads() -> None:
     page = report_page([result(Load(request_rate=rate)) for rate in (1.0, 2.0, 4.0)])
     tags = tags_of(page)
     assert tags.seen.count("svg") == 8
-    assert "requests sent a second" in tags.texts
+    assert "requests sent per second" in tags.texts
 
 
 def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_and_all_their_failures() -> (

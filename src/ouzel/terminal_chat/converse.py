@@ -1,4 +1,4 @@
-"""The interactive chat: a line is read, and is a message or a command, until the user ends it."""
+"""Runs the interactive chat: reads lines, and runs each as a command or sends it as a message."""
 
 from ouzel.client.base import ApiFailure
 from ouzel.terminal.harmless import whole_characters

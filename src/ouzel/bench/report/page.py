@@ -1,9 +1,9 @@
-"""The page of a benchmark, and that of a comparison. Everything that a server or a file said is escaped."""
+"""Makes the page of a benchmark or of a comparison; texts of servers and files are escaped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any  # what the template is given
+from typing import Any  # values for the template
 
 import jinja2
 from markupsafe import Markup
@@ -25,7 +25,7 @@ from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A row begins with its label; the others are numbers, but for units and verdicts."""
+    """A table has rows of texts: first the label, then numbers and perhaps a verdict."""
 
     caption: str
     headings: tuple[str, ...]
@@ -35,20 +35,21 @@ class _Table:
 @dataclass(frozen=True, slots=True)
 class _Drawing:
     title: str
-    legend: tuple[str, ...]  # nothing where there is one series
-    svg: Markup  # of our own making: ElementTree has escaped what is in it
+    legend: tuple[str, ...]  # empty for a single series
+    svg: Markup  # safe: ElementTree has escaped the texts
 
 
 def report_page(results: Sequence[Result]) -> str:
-    """Takes the results of one command, of which there are several after a sweep."""
+    """Makes the page of the results of one command; a sweep has several results."""
     first = results[0]
     own = first.get("ouzel") or {}
+    load = load_of(first) if len(results) == 1 else f"{len(results)} loads"
     charts = sweep_charts([("", results)]) if is_sweep(results) else []
     named = [NamedResult(load_of(each), each) for each in results]
     charts += charts_of(named)
     return _page(
         title=str(first.get("model_id", "")),
-        subtitle=f"{own.get('workload', '')}; {load_of(first) if len(results) == 1 else f'{len(results)} loads'}",
+        subtitle=f"{own.get('workload', '')}; {load}",
         facts=_facts(first),
         remarks=[str(each) for each in own.get("remarks", ())] + _remarks(named),
         tables=[
@@ -66,7 +67,7 @@ def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str,
         charts += charts_of([NamedResult("A", a), NamedResult("B", b)])
     return _page(
         title=f"{names[0]} and {names[1]}",
-        subtitle="B / A is what the second has of what the first had",
+        subtitle="B / A is the value of the second result divided by the value of the first",
         facts={
             f"{letter}: {name}": value
             for letter, each in zip("AB", (firsts[0], seconds[0]), strict=True)
@@ -136,7 +137,7 @@ def _comparison_table(a: Result, b: Result) -> _Table:
 
 
 def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
-    """The fields are those that the template names."""
+    """Renders the template; `fields` are its variables."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )

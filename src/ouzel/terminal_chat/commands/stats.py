@@ -1,4 +1,4 @@
-"""Tokens and times of answers, for people."""
+"""Formats the tokens and times of answers for /stats."""
 
 from collections.abc import Sequence
 
@@ -13,11 +13,9 @@ def stats_text(answers: Sequence[Answer]) -> str:
     lines = [f"last answer: {_of_answer(answers[-1])}"]
     counted = [answer.usage for answer in answers if answer.usage is not None]
     if len(answers) > 1:
-        prompt, cached, completion = (
-            sum(usage.prompt_tokens for usage in counted),
-            sum(usage.cached_tokens for usage in counted),
-            sum(usage.completion_tokens for usage in counted),
-        )
+        prompt = sum(usage.prompt_tokens for usage in counted)
+        cached = sum(usage.cached_tokens for usage in counted)
+        completion = sum(usage.completion_tokens for usage in counted)
         lines.append(f"{len(answers)} answers: {_tokens(prompt, cached, completion)}")
     return "\n".join(lines)
 
@@ -38,7 +36,10 @@ def _of_answer(answer: Answer) -> str:
 
 
 def _rate(num_tokens: int, begin_s: float, first_s: float, end_s: float) -> float:
-    """Returns that behind the first token, or where all came too close together to measure it, that of the whole."""
+    """Returns the tokens per second after the first token.
+
+    If all tokens came within 0.1 s, returns the tokens per second of the whole request.
+    """
     if end_s - first_s < _MIN_STREAMED_S:
         return num_tokens / max(end_s - begin_s, 1e-9)
     return (num_tokens - 1) / (end_s - first_s)
