@@ -11,7 +11,7 @@ import pytest
 import trustme
 
 from ouzel.client.base import Answer, ApiFailure, failure_of
-from ouzel.client.http_client import HttpClient, address_of, tls_context
+from ouzel.client.http_client import HttpClient, read_address, tls_context
 from tests.api.serving import running_server
 from tests.client.canned_server import canned_server, event_stream, json_answer
 
@@ -49,7 +49,7 @@ async def events_of(client: HttpClient) -> list[bytes]:
     ],
 )
 def test_a_url_may_end_with_the_version_or_not(url: str, root: str) -> None:
-    assert address_of(url).root == root
+    assert read_address(url).root == root
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_a_url_may_end_with_the_version_or_not(url: str, root: str) -> None:
 )
 def test_what_is_no_url_is_refused_with_the_value(url: str) -> None:
     with pytest.raises(ApiFailure, match=r"must be .* given"):
-        address_of(url)
+        read_address(url)
 
 
 @pytest.mark.parametrize(
@@ -76,14 +76,14 @@ def test_what_is_no_url_is_refused_with_the_value(url: str) -> None:
 def test_a_password_is_shown_nowhere(url: str) -> None:
     assert HttpClient(url).root == "http://…@localhost:1"
     with pytest.raises(ApiFailure, match=r"given '(http://)?…@localhost:1") as failure:
-        address_of(f"{url}?query")
+        read_address(f"{url}?query")
     assert "b" not in str(failure.value).partition("given")[2]
 
 
 @pytest.mark.parametrize("host", ["localhost", "127.0.0.1", "127.8.9.1", "[::1]", "a.localhost"])
 def test_this_machine_is_known(host: str) -> None:
-    assert address_of(f"http://{host}:1").is_loopback
-    assert not address_of("http://10.0.0.1").is_loopback
+    assert read_address(f"http://{host}:1").is_loopback
+    assert not read_address("http://10.0.0.1").is_loopback
 
 
 async def test_whole_answers_and_events_come_from_a_server() -> None:

@@ -7,16 +7,16 @@ from dataclasses import dataclass, replace
 from typing import TextIO
 
 from ouzel.bench.conversation import Conversation
-from ouzel.bench.dataset import Line, conversations_from
+from ouzel.bench.dataset import Line, read_conversations
 from ouzel.bench.endpoints import Form
 from ouzel.bench.goodput import Limits
 from ouzel.bench.lengths import draw_length
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.progress import Progress, shown
-from ouzel.bench.prompt_texts import PromptTexts, prompt_texts
+from ouzel.bench.prompt_texts import PromptTexts, find_prompt_texts
 from ouzel.bench.run import Run, run_load, unless_stopped
 from ouzel.bench.target import Target
-from ouzel.bench.workloads import Shape, Workload, conversations_of
+from ouzel.bench.workloads import Shape, Workload, make_conversations
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +85,8 @@ async def benchmark(
 
 async def _prepare(target: Target, plan: Plan) -> tuple[Target, PromptTexts]:
     """Finds the fields that the server accepts, and warms the server up. Raises ApiFailure."""
-    texts = await prompt_texts(target.client, target.model)
-    [first] = await conversations_of(replace(plan.shape, num_requests=1), texts, "first")
+    texts = await find_prompt_texts(target.client, target.model)
+    [first] = await make_conversations(replace(plan.shape, num_requests=1), texts, "first")
     target = await target.with_accepted_form(first)
     await _warm_up(target, plan, texts)
     return target, texts
@@ -99,7 +99,7 @@ async def _warm_up(target: Target, plan: Plan, texts: PromptTexts) -> None:
     """
     # With one turn no request waits for another.
     shape = replace(plan.shape, num_requests=plan.num_warmup, num_turns=1)
-    conversations = await conversations_of(shape, texts, f"{plan.seed}:warmup")
+    conversations = await make_conversations(shape, texts, f"{plan.seed}:warmup")
     load = Load(max_concurrency=plan.loads[0].max_concurrency)
 
     async def converse(conversation: Conversation) -> None:
@@ -119,10 +119,10 @@ async def _conversations(plan: Plan, texts: PromptTexts, number: int) -> list[Co
     Each run takes the lines of a dataset that follow the lines of the run before.
     """
     if not plan.dataset:
-        return await conversations_of(plan.shape, texts, _seed(plan, number))
+        return await make_conversations(plan.shape, texts, _seed(plan, number))
     rng, num_requests = random.Random(_seed(plan, number)), plan.shape.num_requests
     output_lens = [draw_length(plan.shape.output_lens, rng) for _ in range(num_requests)]
-    return conversations_from(plan.dataset, output_lens, start=number * num_requests)
+    return read_conversations(plan.dataset, output_lens, start=number * num_requests)
 
 
 def _remark_on_server(form: Form, *, counts_tokens: bool) -> list[str]:

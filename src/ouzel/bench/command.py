@@ -1,4 +1,4 @@
-"""`ouzel bench`: measures a server over HTTP or a model in this process, and compares results."""
+"""Runs `ouzel bench`: measures a server over HTTP or a model in this process, and compares results."""
 
 import os
 import shlex
@@ -11,10 +11,10 @@ import uvloop
 
 from ouzel import __version__
 from ouzel.bench.benchmark import Outcome, Plan, benchmark
-from ouzel.bench.comparison import comparison_text, load_of, paired
+from ouzel.bench.comparison import comparison_text, describe_load, pair_runs
 from ouzel.bench.dataset import read_dataset
 from ouzel.bench.endpoints import Form
-from ouzel.bench.figures import figures_of
+from ouzel.bench.figures import compute_figures
 from ouzel.bench.flags import BenchFlags, bench_flags, read_bench_flags
 from ouzel.bench.goodput import Limits, read_limits
 from ouzel.bench.machine import machine_facts
@@ -23,8 +23,8 @@ from ouzel.bench.result import (
     Circumstances,
     InvalidResult,
     Result,
+    build_result,
     read_results,
-    result_of,
     write_results,
 )
 from ouzel.bench.run import unless_stopped
@@ -187,7 +187,7 @@ def _report(
 ) -> int:
     """Writes the files of --save and --report, prints the results, and returns the exit status."""
     results = [
-        result_of(run, figures_of(run.measurements, run.duration_s, limits), circumstances)
+        build_result(run, compute_figures(run.measurements, run.duration_s, limits), circumstances)
         for run in outcome.runs
     ]
     if not results:
@@ -212,7 +212,7 @@ def _save(flags: BenchFlags, results: Sequence[Result]) -> None:
 
 def _show(results: Sequence[Result], remarks: Sequence[str]) -> None:
     for result in results:
-        heading = f"\n{load_of(result)}\n\n" if len(results) > 1 else "\n"
+        heading = f"\n{describe_load(result)}\n\n" if len(results) > 1 else "\n"
         _say(heading + summary(result))
     if len(results) > 1:
         _say("\n" + sweep_summary(results))
@@ -222,12 +222,12 @@ def _show(results: Sequence[Result], remarks: Sequence[str]) -> None:
 
 def _compare(flags: BenchFlags) -> int:
     first, second = (read_results(Path(path)) for path in flags.compare)
-    pairs = paired(first, second)
+    pairs = pair_runs(first, second)
     _say(f"A: {flags.compare[0]}\nB: {flags.compare[1]}\n")
     for a, b in pairs:
         heading = "\n"
-        if len(pairs) > 1 or load_of(a) != load_of(b):
-            heading = f"\n{load_of(a)} / {load_of(b)}\n"
+        if len(pairs) > 1 or describe_load(a) != describe_load(b):
+            heading = f"\n{describe_load(a)} / {describe_load(b)}\n"
         _say(heading + comparison_text(a, b))
     if flags.report:
         names = (flags.compare[0], flags.compare[1])

@@ -8,10 +8,10 @@ from ouzel.bench.resampling import (
     MIN_ROUNDS,
     has_requests,
     ratio_interval,
-    resampled_figures,
+    resample_figures,
 )
 from ouzel.bench.result import InvalidResult, Result
-from ouzel.bench.table import TOTALS, Figure, number, times, value_of
+from ouzel.bench.table import TOTALS, Figure, number, read_value, times
 
 _LABEL_COLUMNS = 34
 _VALUE_COLUMNS = 13
@@ -60,13 +60,13 @@ class ComparedFigure:
         return "better" if (self.second > self.first) == more_is_better else "worse"
 
 
-def compared(first: Result, second: Result) -> list[ComparedFigure]:
+def compare(first: Result, second: Result) -> list[ComparedFigure]:
     """Compares the figures that both results have."""
-    resamples = resampled_figures(first), resampled_figures(second)
+    resamples = resample_figures(first), resample_figures(second)
     has_times = has_requests(first) and has_requests(second)
     found = []
     for figure in [*TOTALS, *(figure for _, row in times() for figure in row)]:
-        a, b = value_of(first, figure), value_of(second, figure)
+        a, b = read_value(first, figure), read_value(second, figure)
         if a is None or b is None:
             continue
         of_a, of_b = (each.get(figure.name) for each in resamples)
@@ -81,7 +81,7 @@ def compared(first: Result, second: Result) -> list[ComparedFigure]:
     return found
 
 
-def paired(first: Sequence[Result], second: Sequence[Result]) -> list[tuple[Result, Result]]:
+def pair_runs(first: Sequence[Result], second: Sequence[Result]) -> list[tuple[Result, Result]]:
     """Pairs the runs of two files. Raises InvalidResult if the numbers of runs differ."""
     if len(first) != len(second):
         raise InvalidResult(
@@ -92,7 +92,7 @@ def paired(first: Sequence[Result], second: Sequence[Result]) -> list[tuple[Resu
 
 
 def comparison_text(first: Result, second: Result) -> str:
-    return "\n".join(_lines(compared(first, second))) + "\n"
+    return "\n".join(_lines(compare(first, second))) + "\n"
 
 
 def _lines(figures: Sequence[ComparedFigure]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _lines(figures: Sequence[ComparedFigure]) -> Iterator[str]:
         )
 
 
-def load_of(result: Result) -> str:
+def describe_load(result: Result) -> str:
     """Describes the load of a run in words."""
     rate, limit = result.get("request_rate", "inf"), result.get("max_concurrency")
     parts = [] if rate == "inf" else [f"rate {rate}"]

@@ -55,7 +55,7 @@ def _read(content: bytes, place: str) -> Line:
     return line
 
 
-def conversations_from(
+def read_conversations(
     lines: Sequence[Line], output_lens: Sequence[int], *, start: int = 0
 ) -> list[Conversation]:
     """Makes a conversation for each of `output_lens`, from the lines from `start` on.

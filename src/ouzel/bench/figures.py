@@ -49,7 +49,7 @@ class Figures:
     e2el: Spread
 
 
-def figures_of(
+def compute_figures(
     measurements: Sequence[Measurement], duration_s: float, limits: Limits | None = None
 ) -> Figures:
     completed = [each for each in measurements if each.is_complete]

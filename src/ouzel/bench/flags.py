@@ -153,7 +153,7 @@ def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) 
 
 
 def _check_files(flags: BenchFlags, given: Mapping[str, object]) -> None:
-    """Raises InvalidOption for an output file that cannot be written or would overwrite an input."""
+    """Raises InvalidOption for an output file that is not writable or would overwrite an input."""
     needed = {Path(path).resolve(): path for path in (flags.dataset, *flags.compare) if path}
     for name, path in (("save", flags.save), ("report", flags.report)):
         if name not in given:

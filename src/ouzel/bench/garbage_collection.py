@@ -12,7 +12,7 @@ _THRESHOLDS = (50_000, 20, 100)
 
 
 @contextmanager
-def seldom_collected() -> Generator[None, None, None]:
+def collect_rarely() -> Generator[None, None, None]:
     """Excludes existing objects from collections during the block, and collects new ones rarely."""
     before = gc.get_threshold()
     gc.collect()

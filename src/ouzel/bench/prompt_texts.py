@@ -59,26 +59,26 @@ class PromptTexts:
         text = " ".join(rng.choices(_WORDS, k=num_tokens))  # each word has at least one token
         if not self.counts_tokens or num_tokens == 0:
             return text
-        token_ids = await tokenized(self._client, self._model, text)
+        token_ids = await tokenize(self._client, self._model, text)
         num_taken = num_tokens
         for _ in range(_NUM_TRIES):
-            text = await self._detokenized(token_ids[:num_taken])
-            excess = len(await tokenized(self._client, self._model, text)) - num_tokens
+            text = await self._detokenize(token_ids[:num_taken])
+            excess = len(await tokenize(self._client, self._model, text)) - num_tokens
             if excess == 0:
                 break
             # The cut text may split into other tokens.
             num_taken = max(num_taken - excess, 1)
         return text
 
-    async def _detokenized(self, token_ids: Sequence[int]) -> str:
+    async def _detokenize(self, token_ids: Sequence[int]) -> str:
         body = {"model": self._model, "tokens": list(token_ids)}
-        return (await _posted(self._client, "/detokenize", body, _Text)).prompt
+        return (await _post(self._client, "/detokenize", body, _Text)).prompt
 
 
-async def prompt_texts(client: ApiClient, model: str) -> PromptTexts:
+async def find_prompt_texts(client: ApiClient, model: str) -> PromptTexts:
     """Makes the source of texts, and finds out whether the server counts tokens."""
     try:
-        counts_tokens = len(await tokenized(client, model, "one two")) > 0
+        counts_tokens = len(await tokenize(client, model, "one two")) > 0
         if counts_tokens:
             await PromptTexts(client, model, counts_tokens=True).make(2, random.Random(0))
     except ApiFailure:
@@ -86,12 +86,12 @@ async def prompt_texts(client: ApiClient, model: str) -> PromptTexts:
     return PromptTexts(client, model, counts_tokens=counts_tokens)
 
 
-async def tokenized(client: ApiClient, model: str, text: str) -> list[int]:
+async def tokenize(client: ApiClient, model: str, text: str) -> list[int]:
     body = {"model": model, "prompt": text, "add_special_tokens": False}
-    return (await _posted(client, "/tokenize", body, _Tokens)).tokens
+    return (await _post(client, "/tokenize", body, _Tokens)).tokens
 
 
-async def _posted(
+async def _post(
     client: ApiClient, path: str, body: Mapping[str, object], answer_type: type[_Shape]
 ) -> _Shape:
     """Posts a body and decodes the answer. Raises ApiFailure for an answer of another form."""

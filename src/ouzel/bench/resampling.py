@@ -38,7 +38,7 @@ class _Requests:
         return len(self.ttfts_s)
 
 
-def resampled_figures(result: Result) -> dict[str, Array]:
+def resample_figures(result: Result) -> dict[str, Array]:
     """Returns a dict from the name of a figure to its values in the resamples.
 
     The dict is empty if the result has no times of single requests, or too few rounds.

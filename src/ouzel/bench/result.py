@@ -52,7 +52,7 @@ class Circumstances:
     own_fields: Mapping[str, Any]  # the fields of `ouzel`
 
 
-def result_of(run: Run, figures: Figures, circumstances: Circumstances) -> Result:
+def build_result(run: Run, figures: Figures, circumstances: Circumstances) -> Result:
     rate = run.load.request_rate
     measurements = run.measurements
     return {

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from ouzel.bench.conversation import Conversation, JsonObject
-from ouzel.bench.garbage_collection import seldom_collected
+from ouzel.bench.garbage_collection import collect_rarely
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.measurement import Measurement
 from ouzel.bench.progress import Progress
@@ -58,7 +58,7 @@ async def run_load(
             answer = {"role": "assistant", "content": measurement.answer}
             history = (*history, *turn.messages, answer)
 
-    with seldom_collected():
+    with collect_rarely():
         started_at = datetime.now().astimezone()
         start_s = time.perf_counter()
         sent = await unless_stopped(stopping, send_all(conversations, load, converse, rng))

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from ouzel.bench.result import Result
-from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
+from ouzel.bench.table import STATISTICS, TOTALS, number, read_value, times
 
 _LABEL_COLUMNS = 30
 _VALUE_COLUMNS = 11
@@ -18,7 +18,7 @@ def summary(result: Result) -> str:
 
 def _totals(result: Result) -> Iterator[str]:
     for figure in TOTALS:
-        value = value_of(result, figure)
+        value = read_value(result, figure)
         if value is not None:
             label = f"{figure.label:{_LABEL_COLUMNS}}"
             yield f"{label}{number(value):>{_VALUE_COLUMNS}} {figure.unit}".rstrip()
@@ -29,7 +29,7 @@ def _times(result: Result) -> Iterator[str]:
         f"{each:>{_VALUE_COLUMNS}}" for each in STATISTICS
     )
     for label, figures in times():
-        values = (number(value_of(result, figure)) for figure in figures)
+        values = (number(read_value(result, figure)) for figure in figures)
         yield f"{label:{_LABEL_COLUMNS}}" + "".join(
             f"{value:>{_VALUE_COLUMNS}}" for value in values
         )

@@ -55,7 +55,7 @@ def times() -> Iterator[tuple[str, tuple[Figure, ...]]]:
         yield label, tuple(figures)
 
 
-def value_of(result: Result, figure: Figure) -> float | None:
+def read_value(result: Result, figure: Figure) -> float | None:
     """Returns the value of a figure; None if the result has no number for it."""
     value = result.get(figure.name)
     if value is None:

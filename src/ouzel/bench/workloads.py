@@ -35,7 +35,7 @@ class Shape:
     num_turns: int = 1
 
 
-async def conversations_of(shape: Shape, texts: PromptTexts, seed: str) -> list[Conversation]:
+async def make_conversations(shape: Shape, texts: PromptTexts, seed: str) -> list[Conversation]:
     """Makes the conversations; the same seed makes the same conversations. Raises ApiFailure."""
     num_turns = shape.num_turns if shape.workload is Workload.MULTI_TURN else 1
     sizes = [

@@ -11,9 +11,9 @@ from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.observability import Metrics
-from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
+from ouzel.responses.checked_body import CheckedBody, check_body, limit_to_prompt
 from ouzel.responses.compaction.compactor import Compactor
-from ouzel.responses.context import Context, context_of, context_of_its_own
+from ouzel.responses.context import Context, build_standalone_context, context_of
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response
 from ouzel.responses.open_items import ReasoningForm
@@ -21,8 +21,8 @@ from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
 from ouzel.responses.request import (
     ResponsesRequest,
-    conversation_id_of,
     encrypts_reasoning,
+    find_conversation_id,
     shows_logprobs,
 )
 from ouzel.responses.response_builder import Logprobs
@@ -98,7 +98,7 @@ class Preparer:
             found = await context_of(checked_body.fields, self._store, key_id)
             if only_counts:
                 return found
-            return await self._compactor.compacted(
+            return await self._compactor.compact_context(
                 checked_body, found, key_id=key_id, arrival_s=arrival_s
             )
 
@@ -131,7 +131,7 @@ class Preparer:
 
         async def context(checked_body: CheckedBody) -> Context:
             found = await context_of(checked_body.fields, self._store, key_id, recent)
-            return await self._compactor.compacted(
+            return await self._compactor.compact_context(
                 checked_body, found, key_id=key_id, arrival_s=arrival_s
             )
 
@@ -156,7 +156,7 @@ class Preparer:
 
         def check_and_begin() -> PreparedResponse | CheckedBody:
             checked_body = check()
-            context = context_of_its_own(checked_body.fields, may_be_empty=may_be_empty)
+            context = build_standalone_context(checked_body.fields, may_be_empty=may_be_empty)
             needs_more = _has_own_template(checked_body) or checked_body.fields.context_management
             return checked_body if context is None or needs_more else begin(checked_body, context)
 
@@ -166,7 +166,7 @@ class Preparer:
         context = await context_of_body(result)
         return await self.threads.run(
             partial(begin, result, context),
-            num_bytes + context.num_kept_bytes,
+            num_bytes + context.num_stored_bytes,
             has_own_template=_has_own_template(result),
         )
 
@@ -198,10 +198,10 @@ class Preparer:
         The response is streamed if `is_stream` is true or the body asks for a stream.
         """
         fields = checked_body.fields
-        continued_id = fields.previous_response_id or conversation_id_of(fields)
+        continued_id = fields.previous_response_id or find_conversation_id(fields)
         response_id = new_id("resp", continues=continued_id) if again is None else again.id
         request = self._request(
-            checked_body if generates else prompt_only(checked_body),
+            checked_body if generates else limit_to_prompt(checked_body),
             context,
             response_id,
             arrival_s,
@@ -212,7 +212,7 @@ class Preparer:
             fields,
             request.params,
             response_id=response_id,
-            created_at=int(time.time()) if again is None else created_at_of(again),
+            created_at=int(time.time()) if again is None else read_creation_time(again),
             max_tokens=checked_body.options.max_tokens,
             model_name=self.model.names[0],
             is_kept=is_kept,
@@ -223,15 +223,15 @@ class Preparer:
         return PreparedResponse(
             request,
             response,
-            logprobs=_logprobs_of(fields, self.model),
-            reasoning_form=_reasoning_form_of(fields, style),
+            logprobs=_make_logprobs(fields, self.model),
+            reasoning_form=_choose_reasoning_form(fields, style),
             limit_reason=style.limit_reason,
             tool_names=checked_body.chat.tool_names,
             is_stream=is_stream or bool(fields.stream),
             obfuscates=_obfuscates(fields),
             generates=generates,
             context=context,
-            input_items=stored_items(context.items_to_keep) if is_kept else (),
+            input_items=stored_items(context.items_to_store) if is_kept else (),
             body=body if fields.background else None,
             model=self.model,
             metrics=self._metrics,
@@ -255,7 +255,7 @@ def _has_own_template(checked_body: CheckedBody) -> bool:
     return checked_body.chat.rendering.chat_template is not None
 
 
-def created_at_of(stored: StoredResponse) -> int:
+def read_creation_time(stored: StoredResponse) -> int:
     return msgspec.json.decode(stored.body, type=_Created).created_at
 
 
@@ -263,7 +263,7 @@ class _Created(msgspec.Struct):
     created_at: int
 
 
-def _reasoning_form_of(fields: ResponsesRequest, style: ResponseStyle) -> ReasoningForm:
+def _choose_reasoning_form(fields: ResponsesRequest, style: ResponseStyle) -> ReasoningForm:
     is_summarised = fields.reasoning is not None and fields.reasoning.is_summarised
     return ReasoningForm(
         has_content=not style.has_reasoning_as_summary,
@@ -272,8 +272,8 @@ def _reasoning_form_of(fields: ResponsesRequest, style: ResponseStyle) -> Reason
     )
 
 
-def _logprobs_of(fields: ResponsesRequest, model: ServedModel) -> Logprobs | None:
+def _make_logprobs(fields: ResponsesRequest, model: ServedModel) -> Logprobs | None:
     if not shows_logprobs(fields):
         return None
-    text_of = token_text(model, as_token_ids=fields.return_tokens_as_token_ids)
-    return lambda positions: chat_logprobs(positions, model, text_of).content
+    join_texts = token_text(model, as_token_ids=fields.return_tokens_as_token_ids)
+    return lambda positions: chat_logprobs(positions, model, join_texts).content

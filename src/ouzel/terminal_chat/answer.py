@@ -162,12 +162,12 @@ class Answer:
 
     def _add_to_call(self, part: _Call) -> None:
         function = part.function or _Function()
-        call = self._call_of(part.index or 0, part.id if function.name else None)
+        call = self._find_call(part.index or 0, part.id if function.name else None)
         call.id = part.id or call.id
         call.name += function.name or ""
         call.arguments += function.arguments or ""
 
-    def _call_of(self, index: int, begun_id: str | None) -> ToolCall:
+    def _find_call(self, index: int, begun_id: str | None) -> ToolCall:
         """Returns the call that grows there. Another id begins another: some servers give all calls the same index."""
         call = self._growing_calls.get(index)
         if call is None or (begun_id and call.id and begun_id != call.id):

@@ -100,7 +100,7 @@ class _End:
 
 
 class AnswerStream:
-    """Streams an answer; entering the context sends the request, and leaving it ends the request."""
+    """Streams an answer; entering the context sends the request, and leaving it ends it."""
 
     def __init__(self, client: ApiClient, loop: LoopThread, body: Body) -> None:
         streamed = {"stream": True, "stream_options": {"include_usage": True}}

@@ -33,7 +33,7 @@ _MAX_PENDING_BYTES = 4096  # a terminal holds no more bytes of a line
 
 
 class Keyboard:
-    """Controls the keyboard; while it is silenced, keys have no echo, and Enter is not converted."""
+    """Controls the keyboard; while it is silenced, keys have no echo, and Enter is a raw key."""
 
     def __init__(self) -> None:
         self._file = sys.stdin.fileno()

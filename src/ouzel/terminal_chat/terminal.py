@@ -21,7 +21,7 @@ class Terminal:
     def __init__(
         self, console: Console, editor: "LineEditor | None" = None, keyboard: Keyboard | None = None
     ) -> None:
-        """Without an editor `ask` returns ""; the keyboard is used to drop keys before questions."""
+        """Without an editor `ask` returns ""; the keyboard serves to drop keys before questions."""
         self.console = console
         self._editor = editor
         self._keyboard = keyboard

@@ -9,7 +9,7 @@ import numpy as np
 from ouzel.bench.figures import Outputs, tokens_over_time
 from ouzel.bench.report.chart import MAX_SERIES, Chart, Mark, Series
 from ouzel.bench.result import Result
-from ouzel.bench.table import Figure, value_of
+from ouzel.bench.table import Figure, read_value
 
 _NUM_QUANTILES = 200
 _NUM_BINS = 50
@@ -35,15 +35,17 @@ class _Requests:
     failure_times_s: Sequence[float]
 
 
-def drawn_of(named: Sequence[NamedResult]) -> Sequence[NamedResult]:
+def select_runs(named: Sequence[NamedResult]) -> Sequence[NamedResult]:
     """Selects every second or third run, and so on, if there are more runs than colours."""
     return named[:: (len(named) - 1) // _MAX_RUNS + 1] if named else named
 
 
-def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
+def make_charts(named: Sequence[NamedResult]) -> list[Chart]:
     """Makes charts with all runs in each chart; charts without data are left out."""
     detailed = [
-        (each.name, _requests(each.result)) for each in drawn_of(named) if _has_details(each.result)
+        (each.name, _requests(each.result))
+        for each in select_runs(named)
+        if _has_details(each.result)
     ]
     made = (
         Chart(
@@ -85,9 +87,9 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
     return [chart for chart in made if any(len(series.xs) for series in chart.series)]
 
 
-def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
+def make_sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
     """Makes charts of figures against the load, for one sweep or for two compared sweeps."""
-    key, label = _axis_of(sweeps[0][1])
+    key, label = _choose_axis(sweeps[0][1])
     in_order = [
         (sweep, sorted(results, key=lambda each: float(each[key]))) for sweep, results in sweeps
     ]
@@ -103,7 +105,7 @@ def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
         )
 
     def figure(name: str) -> Callable[[Result], float]:
-        return lambda result: value_of(result, Figure(name, name)) or 0.0
+        return lambda result: read_value(result, Figure(name, name)) or 0.0
 
     return [
         Chart(
@@ -137,16 +139,16 @@ def is_sweep(results: Sequence[Result]) -> bool:
     """Tells whether several runs have numeric loads, so that figures can be drawn against them."""
     if len(results) < 2:
         return False
-    key, _ = _axis_of(results)
+    key, _ = _choose_axis(results)
     return all(isinstance(each.get(key), int | float) for each in results)
 
 
 def have_one_axis(first: Sequence[Result], second: Sequence[Result]) -> bool:
     """Tells whether both are sweeps over the same kind of load."""
-    return is_sweep(first) and is_sweep(second) and _axis_of(first) == _axis_of(second)
+    return is_sweep(first) and is_sweep(second) and _choose_axis(first) == _choose_axis(second)
 
 
-def _axis_of(results: Sequence[Result]) -> tuple[str, str]:
+def _choose_axis(results: Sequence[Result]) -> tuple[str, str]:
     """Returns the field of the load that differs between the runs, and the label of the axis."""
     rates = {str(each.get("request_rate")) for each in results}
     if len(rates) > 1:

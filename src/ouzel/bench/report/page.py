@@ -8,19 +8,19 @@ from typing import Any  # values for the template
 import jinja2
 from markupsafe import Markup
 
-from ouzel.bench.comparison import compared, load_of
+from ouzel.bench.comparison import compare, describe_load
 from ouzel.bench.report.chart import Chart
 from ouzel.bench.report.charts import (
     NamedResult,
-    charts_of,
-    drawn_of,
     have_one_axis,
     is_sweep,
-    sweep_charts,
+    make_charts,
+    make_sweep_charts,
+    select_runs,
 )
 from ouzel.bench.result import Result
 from ouzel.bench.summary import first_errors
-from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
+from ouzel.bench.table import STATISTICS, TOTALS, number, read_value, times
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,10 +43,10 @@ def report_page(results: Sequence[Result]) -> str:
     """Makes the page of the results of one command; a sweep has several results."""
     first = results[0]
     own = first.get("ouzel") or {}
-    load = load_of(first) if len(results) == 1 else f"{len(results)} loads"
-    charts = sweep_charts([("", results)]) if is_sweep(results) else []
-    named = [NamedResult(load_of(each), each) for each in results]
-    charts += charts_of(named)
+    load = describe_load(first) if len(results) == 1 else f"{len(results)} loads"
+    charts = make_sweep_charts([("", results)]) if is_sweep(results) else []
+    named = [NamedResult(describe_load(each), each) for each in results]
+    charts += make_charts(named)
     return _page(
         title=str(first.get("model_id", "")),
         subtitle=f"{own.get('workload', '')}; {load}",
@@ -62,9 +62,11 @@ def report_page(results: Sequence[Result]) -> str:
 
 def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str, str]) -> str:
     firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
-    charts = sweep_charts([("A", firsts), ("B", seconds)]) if have_one_axis(firsts, seconds) else []
+    charts = (
+        make_sweep_charts([("A", firsts), ("B", seconds)]) if have_one_axis(firsts, seconds) else []
+    )
     for a, b in pairs:
-        charts += charts_of([NamedResult("A", a), NamedResult("B", b)])
+        charts += make_charts([NamedResult("A", a), NamedResult("B", b)])
     return _page(
         title=f"{names[0]} and {names[1]}",
         subtitle="B / A is the value of the second result divided by the value of the first",
@@ -81,7 +83,7 @@ def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str,
 
 
 def _remarks(named: Sequence[NamedResult]) -> list[str]:
-    drawn = drawn_of(named)
+    drawn = select_runs(named)
     if len(drawn) == len(named):
         return []
     names = ", ".join(each.name for each in drawn)
@@ -107,13 +109,13 @@ def _facts(result: Result) -> dict[str, str]:
 
 
 def _tables(result: Result, *, is_one_of_many: bool) -> list[_Table]:
-    load = f": {load_of(result)}" if is_one_of_many else ""
-    values = ((figure, value_of(result, figure)) for figure in TOTALS)
+    load = f": {describe_load(result)}" if is_one_of_many else ""
+    values = ((figure, read_value(result, figure)) for figure in TOTALS)
     totals = tuple(
         (figure.label_with_unit, number(value)) for figure, value in values if value is not None
     )
     rows = tuple(
-        (label, *(number(value_of(result, figure)) for figure in figures))
+        (label, *(number(read_value(result, figure)) for figure in figures))
         for label, figures in times()
     )
     return [
@@ -131,9 +133,11 @@ def _comparison_table(a: Result, b: Result) -> _Table:
             "–" if each.ratio is None else f"{each.ratio:.3f}",
             each.verdict,
         )
-        for each in compared(a, b)
+        for each in compare(a, b)
     )
-    return _Table(f"{load_of(a)} / {load_of(b)}", ("", "A", "B", "B / A", ""), tuple(rows))
+    return _Table(
+        f"{describe_load(a)} / {describe_load(b)}", ("", "A", "B", "B / A", ""), tuple(rows)
+    )
 
 
 def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
@@ -143,11 +147,11 @@ def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
     )
     template = environment.from_string(_file("page.html.jinja"))
     return template.render(
-        style=Markup(_file("page.css")), drawings=[_drawn(chart) for chart in charts], **fields
+        style=Markup(_file("page.css")), drawings=[_draw(chart) for chart in charts], **fields
     )
 
 
-def _drawn(chart: Chart) -> _Drawing:
+def _draw(chart: Chart) -> _Drawing:
     labels = tuple(series.label for series in chart.series)
     return _Drawing(chart.title, labels if len(labels) > 1 else (), Markup(chart.svg()))
 

@@ -11,7 +11,7 @@ from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.commands import file_commands, setting_commands
-from ouzel.terminal_chat.commands.stats import stats_text
+from ouzel.terminal_chat.commands.stats import format_stats
 from ouzel.terminal_chat.settings import COMMON
 
 _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?", re.DOTALL)
@@ -48,7 +48,7 @@ def run_command(chat: Chat, line: str) -> bool:
     return True
 
 
-def message_of(line: str) -> str:
+def read_message(line: str) -> str:
     """Returns the message in a line that is not a command; `//` stands for a slash."""
     text = line.strip()
     return text[1:] if text.startswith("//") else text
@@ -132,7 +132,7 @@ def _taken_back(chat: Chat, command: str) -> str:
 
 
 def _stats(chat: Chat, argument: str) -> None:
-    chat.terminal.say(stats_text(chat.answers))
+    chat.terminal.say(format_stats(chat.answers))
 
 
 def _exit(chat: Chat, argument: str) -> None:

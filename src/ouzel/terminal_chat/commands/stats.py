@@ -7,10 +7,10 @@ from ouzel.terminal_chat.answer import Answer
 _MIN_STREAMED_S = 0.1
 
 
-def stats_text(answers: Sequence[Answer]) -> str:
+def format_stats(answers: Sequence[Answer]) -> str:
     if not answers:
         return "there is no answer yet"
-    lines = [f"last answer: {_of_answer(answers[-1])}"]
+    lines = [f"last answer: {_describe_answer(answers[-1])}"]
     counted = [answer.usage for answer in answers if answer.usage is not None]
     if len(answers) > 1:
         prompt = sum(usage.prompt_tokens for usage in counted)
@@ -20,7 +20,7 @@ def stats_text(answers: Sequence[Answer]) -> str:
     return "\n".join(lines)
 
 
-def _of_answer(answer: Answer) -> str:
+def _describe_answer(answer: Answer) -> str:
     facts = []
     if answer.first_s is not None:
         facts.append(f"TTFT {answer.first_s - answer.begin_s:.2f} s")

@@ -15,7 +15,7 @@ import msgspec
 from ouzel.terminal.harmless import harmless_line, whole_characters
 from ouzel.terminal_chat.answer import ToolCall
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands.tool_schema import Tool, tool_of
+from ouzel.terminal_chat.commands.tool_schema import Tool, make_tool
 from ouzel.terminal_chat.user_file import user_path
 
 Tools = Mapping[str, Tool]
@@ -42,7 +42,7 @@ def load_tools(path_text: str) -> Tools:
             f"{shown}: must define a function whose name does not begin with an underscore"
         )
     try:
-        return {tool.name: tool for tool in map(tool_of, functions)}
+        return {tool.name: tool for tool in map(make_tool, functions)}
     except ChatError as error:
         raise ChatError(f"{shown}: {error}") from error
 

@@ -35,7 +35,7 @@ class Tool:
         return {"type": "function", "function": function}
 
 
-def tool_of(function: Callable[..., object]) -> Tool:
+def make_tool(function: Callable[..., object]) -> Tool:
     """Makes a tool. Raises ChatError, which names the function and the parameter."""
     name = function.__name__
     if not _NAME.fullmatch(name):

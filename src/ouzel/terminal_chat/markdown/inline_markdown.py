@@ -25,7 +25,7 @@ def settled(source: str) -> int:
     """
     at = 0
     while (match := _MARKS.search(source, at)) is not None:
-        end = _end_of(source, match)
+        end = _find_end(source, match)
         if end is None:
             if len(source) - match.start() > _MAX_HELD:
                 at = match.end()
@@ -35,7 +35,7 @@ def settled(source: str) -> int:
     return max(whole_words(source), 0)
 
 
-def _end_of(source: str, match: re.Match[str]) -> int | None:
+def _find_end(source: str, match: re.Match[str]) -> int | None:
     """Returns the end of the element that begins with this mark; None if it may still follow."""
     mark, end = match[0], match.end()
     if mark[0] == "\\":
@@ -43,7 +43,7 @@ def _end_of(source: str, match: re.Match[str]) -> int | None:
     if mark[0] == "`":
         return _closing(source, end, mark, lambda at: True)
     if mark.endswith("["):
-        return _end_of_link(source, end)
+        return _find_link_end(source, end)
     if end == len(source):
         return None
     before = source[match.start() - 1] if match.start() else " "
@@ -61,7 +61,7 @@ def _closing(source: str, begin: int, mark: str, may_close: Callable[[int], bool
     return None
 
 
-def _end_of_link(source: str, begin: int) -> int | None:
+def _find_link_end(source: str, begin: int) -> int | None:
     close = source.find("]", begin)
     if close < 0 or close + 1 == len(source):
         return None
