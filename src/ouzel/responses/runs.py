@@ -194,7 +194,7 @@ class Runs:
                     stored.request,
                     key_id=stored.key_id,
                     arrival_s=time.perf_counter(),
-                    again=stored,
+                    queued=stored,
                 )
             except TryLater:
                 raise
