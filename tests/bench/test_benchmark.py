@@ -64,7 +64,7 @@ async def test_prompts_that_are_asked_again_are_remarked_upon() -> None:
         lambda path, _: answered(path), "alpha", "beta", loads=(ONE_AT_A_TIME, ONE_AT_A_TIME)
     )
     assert any(
-        "the file's prompts were asked more than once" in remark for remark in outcome.remarks
+        "prompts of the file were sent more than once" in remark for remark in outcome.remarks
     )
 
 
@@ -81,7 +81,7 @@ async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> No
     )
     assert len(outcome.runs) == 1
     assert outcome.is_stopped
-    assert "stopped before all was asked" in outcome.remarks[-1]
+    assert "stopped before the end" in outcome.remarks[-1]
 
 
 async def test_turns_that_follow_a_failed_one_are_remarked_upon() -> None:

@@ -6,7 +6,7 @@ from typing import Any  # JSON
 
 import pytest
 
-from ouzel.bench.comparison import compared, comparison_text, paired
+from ouzel.bench.comparison import compare, comparison_text, pair_runs
 from ouzel.bench.result import InvalidResult, Result, read_results
 from ouzel.bench.table import number
 
@@ -27,7 +27,7 @@ B = {
 
 
 def verdicts() -> dict[str, tuple[float | None, str]]:
-    return {each.figure.name: (each.ratio, each.verdict) for each in compared(A, B)}
+    return {each.figure.name: (each.ratio, each.verdict) for each in compare(A, B)}
 
 
 def test_ratios_are_of_the_second_to_the_first_and_say_which_is_better() -> None:
@@ -45,7 +45,7 @@ def test_a_run_without_an_answer_is_no_fast_one() -> None:
     broken = {"failed": 9, "request_throughput": 0.0, "p50_ttft_ms": 0.0}
 
     def said(first: Result, second: Result) -> list[tuple[float | None, str]]:
-        return [(each.ratio, each.verdict) for each in compared(first, second)]
+        return [(each.ratio, each.verdict) for each in compare(first, second)]
 
     assert said(fine, broken) == [(None, "worse"), (0.0, "worse"), (None, "")]
     assert said(broken, fine) == [(0.0, "better"), (None, "better"), (None, "")]
@@ -60,7 +60,7 @@ def test_the_text_has_both_values() -> None:
 
 def test_files_of_different_sweeps_are_refused() -> None:
     with pytest.raises(InvalidResult, match="given 2 and 1"):
-        paired([A, A], [B])
+        pair_runs([A, A], [B])
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_files_of_different_sweeps_are_refused() -> None:
 def test_a_file_that_holds_no_result_is_named(tmp_path: Path, content: str) -> None:
     path = tmp_path / "a.json"
     path.write_text(content)
-    with pytest.raises(InvalidResult, match=r"a\.json: (is no JSON|holds no result)"):
+    with pytest.raises(InvalidResult, match=r"a\.json: (is not JSON|must be a result)"):
         read_results(path)
 
 

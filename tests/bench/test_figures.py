@@ -2,7 +2,7 @@
 
 import pytest
 
-from ouzel.bench.figures import Outputs, figures_of, tokens_over_time
+from ouzel.bench.figures import Outputs, compute_figures, tokens_over_time
 from ouzel.bench.goodput import Limits, read_limits
 from tests.bench.measurements import measurement
 
@@ -10,7 +10,7 @@ from tests.bench.measurements import measurement
 FIRST = measurement(100.0, (0.1, 0.2, 0.4), output_len=3, input_len=10)
 SECOND = measurement(100.5, (0.5, 1.0, 2.5), output_len=5, input_len=30)
 FAILED = measurement(101.0, (0.1,), output_len=9, input_len=99, error="500: no")
-FIGURES = figures_of([FIRST, SECOND, FAILED], duration_s=4.0)
+FIGURES = compute_figures([FIRST, SECOND, FAILED], duration_s=4.0)
 
 
 def test_totals_count_what_was_completed() -> None:
@@ -50,7 +50,7 @@ def test_times_of_whole_requests() -> None:
 
 
 def test_an_answer_of_one_token_has_no_time_per_output_token() -> None:
-    figures = figures_of([measurement(0.0, (0.1,), output_len=1)], duration_s=1.0)
+    figures = compute_figures([measurement(0.0, (0.1,), output_len=1)], duration_s=1.0)
     assert (figures.tpot.mean, figures.itl.mean, figures.ttft.mean) == pytest.approx(
         (0.0, 0.0, 100.0)
     )
@@ -58,7 +58,7 @@ def test_an_answer_of_one_token_has_no_time_per_output_token() -> None:
 
 def test_goodput_counts_what_keeps_all_limits() -> None:
     def goodput(**limits: float) -> float | None:
-        return figures_of([FIRST, SECOND, FAILED], 4.0, Limits(**limits)).request_goodput
+        return compute_figures([FIRST, SECOND, FAILED], 4.0, Limits(**limits)).request_goodput
 
     assert goodput(ttft=100.0) == 0.25
     assert goodput(ttft=500.0, tpot=200.0) == 0.25
@@ -70,8 +70,8 @@ def test_goodput_counts_what_keeps_all_limits() -> None:
 def test_most_requests_at_once() -> None:
     overlapping = [measurement(start_s, (1.0,), output_len=1) for start_s in (0.0, 0.5, 0.9, 1.2)]
     following = [measurement(start_s, (1.0,), output_len=1) for start_s in (0.0, 1.0, 2.0)]
-    assert figures_of(overlapping, 3.0).max_concurrent_requests == 3
-    assert figures_of(following, 3.0).max_concurrent_requests == 1
+    assert compute_figures(overlapping, 3.0).max_concurrent_requests == 3
+    assert compute_figures(following, 3.0).max_concurrent_requests == 1
 
 
 def test_most_output_in_a_second() -> None:
@@ -84,7 +84,7 @@ def test_most_output_in_a_second() -> None:
 
 
 def test_nothing_has_figures_of_nothing() -> None:
-    figures = figures_of([], duration_s=0.0, limits=Limits(ttft=1.0))
+    figures = compute_figures([], duration_s=0.0, limits=Limits(ttft=1.0))
     assert (
         figures.num_completed,
         figures.output_throughput,

@@ -4,7 +4,7 @@ import pytest
 
 from ouzel.bench.conversation import user_turn
 from ouzel.bench.endpoints import CHAT, COMPLETIONS, RESPONSES, Endpoint
-from ouzel.bench.measurement import Measurement, measured
+from ouzel.bench.measurement import Measurement, measure
 from ouzel.client.http_client import HttpClient
 from tests.client.canned_server import canned_server, event_stream, json_answer
 
@@ -30,7 +30,7 @@ async def measurement_of(answer: bytes, endpoint: Endpoint = CHAT) -> Measuremen
     async with canned_server(answer) as server:
         client = HttpClient(server.url)
         try:
-            return await measured(client, endpoint, b"{}", user_turn("", max_tokens=7, input_len=5))
+            return await measure(client, endpoint, b"{}", user_turn("", max_tokens=7, input_len=5))
         finally:
             await client.close()
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from ouzel.bench.conversation import Conversation
-from ouzel.bench.dataset import InvalidDataset, conversations_from, read_dataset
+from ouzel.bench.dataset import InvalidDataset, read_conversations, read_dataset
 from ouzel.bench.lengths import Fixed, Uniform
-from ouzel.bench.prompt_texts import PromptTexts, prompt_texts, tokenized
-from ouzel.bench.workloads import Shape, Workload, conversations_of
+from ouzel.bench.prompt_texts import PromptTexts, find_prompt_texts, tokenize
+from ouzel.bench.workloads import Shape, Workload, make_conversations
 from ouzel.client.base import ApiClient
 from ouzel.client.http_client import HttpClient
 from tests.api.serving import MODEL, running_server
@@ -26,7 +26,7 @@ async def texts_of_a_server() -> AsyncGenerator[tuple[PromptTexts, ApiClient], N
     with running_server() as server:
         client = HttpClient(server.url)
         try:
-            yield await prompt_texts(client, MODEL), client
+            yield await find_prompt_texts(client, MODEL), client
         finally:
             await client.close()
 
@@ -38,9 +38,9 @@ def texts(conversations: list[Conversation]) -> list[str]:
 async def test_prompts_have_as_many_tokens_as_the_server_counts() -> None:
     async with texts_of_a_server() as (prompts, client):
         assert prompts.counts_tokens
-        conversations = await conversations_of(SHAPE, prompts, "a")
+        conversations = await make_conversations(SHAPE, prompts, "a")
         lens = [each.turns[0].input_len for each in conversations]
-        counts = [len(await tokenized(client, MODEL, text)) for text in texts(conversations)]
+        counts = [len(await tokenize(client, MODEL, text)) for text in texts(conversations)]
     assert counts == lens
     assert len(set(lens)) > 1
 
@@ -48,7 +48,7 @@ async def test_prompts_have_as_many_tokens_as_the_server_counts() -> None:
 async def test_a_seed_asks_the_same_and_another_asks_otherwise() -> None:
     async with texts_of_a_server() as (prompts, _):
         first, again, other = [
-            await conversations_of(SHAPE, prompts, seed) for seed in ("a", "a", "b")
+            await make_conversations(SHAPE, prompts, seed) for seed in ("a", "a", "b")
         ]
     assert first == again
     assert not set(texts(first)) & set(texts(other))
@@ -57,8 +57,8 @@ async def test_a_seed_asks_the_same_and_another_asks_otherwise() -> None:
 async def test_a_server_that_counts_no_tokens_gets_words() -> None:
     async with canned_server(json_answer("404 Not Found", "{}")) as server:
         client = HttpClient(server.url)
-        prompts = await prompt_texts(client, MODEL)
-        [only] = await conversations_of(
+        prompts = await find_prompt_texts(client, MODEL)
+        [only] = await make_conversations(
             replace(SHAPE, num_requests=1, input_lens=Fixed(12)), prompts, "a"
         )
         await client.close()
@@ -71,7 +71,7 @@ async def test_prefixes_are_shared_as_often_as_there_are_few() -> None:
         SHAPE, workload=Workload.SHARED_PREFIX, input_lens=Fixed(5), prefix_len=60, num_prefixes=2
     )
     async with texts_of_a_server() as (prompts, _):
-        conversations = await conversations_of(shape, prompts, "a")
+        conversations = await make_conversations(shape, prompts, "a")
     heads = [text[:60] for text in texts(conversations)]
     assert len(set(heads)) == 2
     assert heads[0] == heads[2] == heads[4]
@@ -82,13 +82,13 @@ async def test_prefixes_are_shared_as_often_as_there_are_few() -> None:
 async def test_turns_are_requests_and_the_last_conversation_may_be_shorter() -> None:
     shape = replace(SHAPE, workload=Workload.MULTI_TURN, num_turns=4)
     async with texts_of_a_server() as (prompts, _):
-        conversations = await conversations_of(shape, prompts, "a")
+        conversations = await make_conversations(shape, prompts, "a")
     assert [len(each.turns) for each in conversations] == [4, 4, 2]
 
 
 async def test_tools_are_offered() -> None:
     async with texts_of_a_server() as (prompts, _):
-        conversations = await conversations_of(
+        conversations = await make_conversations(
             replace(SHAPE, workload=Workload.TOOLS), prompts, "a"
         )
     assert {len(each.tools) for each in conversations} == {4}
@@ -113,7 +113,7 @@ def test_lines_are_asked_in_order_and_again(tmp_path: Path) -> None:
         {"messages": chat, "max_tokens": 4},
         {"prompt": "two"},
     )
-    turns = [each.turns[0] for each in conversations_from(read_dataset(path), [9, 9, 9, 9])]
+    turns = [each.turns[0] for each in read_conversations(read_dataset(path), [9, 9, 9, 9])]
     assert [turn.messages[-1]["content"] for turn in turns] == ["one", "Hello", "two", "one"]
     assert [turn.max_tokens for turn in turns] == [3, 4, 9, 3]
     assert list(turns[1].messages) == chat
@@ -141,7 +141,7 @@ def test_a_line_that_is_no_utf_8_is_named(tmp_path: Path) -> None:
         ({"prompt": "a", "tokens": 1}, "line 1: .*`tokens`"),
         ({"prompt": "a", "max_tokens": 1, "output_tokens": 1}, "line 1: has both"),
         ({"prompt": "a", "max_tokens": 0}, "line 1: the length of an answer must be >= 1, given 0"),
-        ("", "holds no prompts"),
+        ("", "has no prompts"),
     ],
 )
 def test_a_line_without_a_prompt_is_named(tmp_path: Path, line: object, reason: str) -> None:

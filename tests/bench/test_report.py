@@ -7,13 +7,13 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ouzel.bench.figures import figures_of
+from ouzel.bench.figures import compute_figures
 from ouzel.bench.load import Load
 from ouzel.bench.report.axis import linear_axis, logarithmic_axis
 from ouzel.bench.report.chart import Chart, Mark, Series
-from ouzel.bench.report.charts import NamedResult, charts_of, sweep_charts
+from ouzel.bench.report.charts import NamedResult, make_charts, make_sweep_charts
 from ouzel.bench.report.page import comparison_page, report_page
-from ouzel.bench.result import Circumstances, Result, result_of
+from ouzel.bench.result import Circumstances, Result, build_result
 from ouzel.bench.run import Run
 from tests.bench.measurements import measurement
 
@@ -77,7 +77,7 @@ def result(load: Load = Load(max_concurrency=2), *, model: str = "m", error: str
         "remarks": (model,),
     }
     circumstances = Circumstances("openai-chat", model, own_fields)
-    return result_of(run, figures_of(run.measurements, run.duration_s), circumstances)
+    return build_result(run, compute_figures(run.measurements, run.duration_s), circumstances)
 
 
 def test_a_run_has_its_figures_and_four_charts() -> None:
@@ -92,7 +92,7 @@ def test_a_sweep_has_charts_against_its_loads() -> None:
     page = report_page([result(Load(request_rate=rate)) for rate in (1.0, 2.0, 4.0)])
     tags = tags_of(page)
     assert tags.seen.count("svg") == 8
-    assert "requests sent a second" in tags.texts
+    assert "requests sent per second" in tags.texts
 
 
 def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_and_all_their_failures() -> (
@@ -105,7 +105,7 @@ def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_a
     )
     [whole] = [
         chart
-        for chart in charts_of([NamedResult(str(n), each) for n, each in enumerate(results[:8])])
+        for chart in make_charts([NamedResult(str(n), each) for n, each in enumerate(results[:8])])
         if chart.mark is Mark.DOTS
     ]
     assert [series.label for series in whole.series] == [*"01234567", "failed"]
@@ -140,7 +140,9 @@ def test_sweeps_of_different_things_are_not_drawn_against_the_load_of_one() -> N
 def test_charts_of_a_sweep_have_its_loads_in_order_and_vllms_medians() -> None:
     results = [{"max_concurrency": limit, "median_ttft_ms": 10.0 * limit} for limit in (8, 1, 4)]
     [ttft] = [
-        chart for chart in sweep_charts([("", results)]) if chart.title == "Time to first token"
+        chart
+        for chart in make_sweep_charts([("", results)])
+        if chart.title == "Time to first token"
     ]
     assert (ttft.series[0].xs, ttft.series[0].ys) == ([1, 4, 8], [10, 40, 80])
 

@@ -4,8 +4,8 @@ from typing import Any  # JSON
 
 import numpy as np
 
-from ouzel.bench.comparison import ComparedFigure, compared, comparison_text
-from ouzel.bench.resampling import resampled_figures
+from ouzel.bench.comparison import ComparedFigure, compare, comparison_text
+from ouzel.bench.resampling import resample_figures
 
 
 def run(
@@ -36,7 +36,7 @@ def run(
 
 
 def verdicts(first: dict[str, Any], second: dict[str, Any]) -> dict[str, ComparedFigure]:
-    return {each.figure.name: each for each in compared(first, second)}
+    return {each.figure.name: each for each in compare(first, second)}
 
 
 def test_eight_requests_at_once_are_too_few_to_tell() -> None:
@@ -75,7 +75,7 @@ def test_many_rounds_of_one_server_show_no_difference_and_those_of_a_slower_one_
 def test_intervals_are_the_same_every_time() -> None:
     result = run(num_requests=40, at_once=2, seed=1)
 
-    first, again = resampled_figures(result), resampled_figures(result)
+    first, again = resample_figures(result), resample_figures(result)
 
     assert {name: values.tolist() for name, values in first.items()} == {
         name: values.tolist() for name, values in again.items()
@@ -86,15 +86,15 @@ def test_failed_requests_have_no_times() -> None:
     result = run(num_requests=40, at_once=2, seed=1)
     result["errors"][0], result["ttfts"][0] = "refused", 1e9
 
-    assert resampled_figures(result)["mean_ttft_ms"].max() < 1000
+    assert resample_figures(result)["mean_ttft_ms"].max() < 1000
 
 
 def test_a_run_with_many_times_is_resampled_less_often_and_compared_all_the_same() -> None:
     short, long = run(num_requests=40, at_once=2, seed=1), run(num_requests=40, at_once=2, seed=2)
     long["itls"] = [[0.01] * 4000 for _ in long["itls"]]
 
-    assert len(resampled_figures(short)["mean_ttft_ms"]) == 400
-    assert 100 <= len(resampled_figures(long)["mean_ttft_ms"]) < 400
+    assert len(resample_figures(short)["mean_ttft_ms"]) == 400
+    assert 100 <= len(resample_figures(long)["mean_ttft_ms"]) < 400
     assert verdicts(long, short)["p50_ttft_ms"].verdict == "no difference seen"
     assert verdicts(short, long)["p50_ttft_ms"].verdict == "no difference seen"
 
@@ -106,6 +106,6 @@ def test_figures_that_few_requests_have_are_compared() -> None:
     )
     first["output_lens"] = [10] + [1] * 39
 
-    assert len(resampled_figures(first)["p50_tpot_ms"]) < 400
+    assert len(resample_figures(first)["p50_tpot_ms"]) < 400
     assert verdicts(first, second)["p50_tpot_ms"].interval is not None
     assert verdicts(second, first)["p50_tpot_ms"].interval is not None

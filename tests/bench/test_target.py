@@ -131,6 +131,6 @@ async def test_what_a_server_tells_of_itself_may_be_no_utf_8() -> None:
 async def test_a_server_without_models_is_told_apart(body: str) -> None:
     async with canned_server(json_answer("200 OK", body)) as server:
         client = HttpClient(server.url)
-        with pytest.raises(ApiFailure, match="--model does"):
+        with pytest.raises(ApiFailure, match="name the model with --model"):
             await served_model(client)
         await client.close()

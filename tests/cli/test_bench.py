@@ -200,7 +200,7 @@ def test_more_requests_at_once_than_descriptors_are_refused(tmp_path: Path) -> N
     arguments = ("--url", "x", "--num-prompts", "99", "--sweep", "concurrency:1,99")
     _, errors = _started(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
     assert errors.startswith(
-        "ouzel: requests at once must be <= 32, which the limit of 64 open files leaves"
+        "ouzel: requests at once must be <= 32 because of the limit of 64 open files"
     )
 
 
@@ -209,7 +209,7 @@ def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[st
         port = taken.getsockname()[1]
     status, said = refusal(capsys, "--url", f"localhost:{port}")
     assert status == 1
-    assert f"http://localhost:{port}: there is no server" in said
+    assert f"http://localhost:{port}: the server cannot be reached" in said
 
 
 async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_path: Path) -> None:
@@ -256,12 +256,12 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         ),
         (
             ("--url", "x", "--dataset", "d", "--input-len", "5"),
-            "--input-len: --dataset has prompts of its own",
+            "--input-len: cannot be used with --dataset, which has the prompts",
         ),
         (("--url", "x", "--dataset", "/none.jsonl"), "/none.jsonl: No such file"),
         (
             ("--url", "x", "--workload", "tools", "--endpoint", "completions"),
-            "--workload: completions have no tools",
+            "--workload: tools cannot be used with --endpoint completions",
         ),
         (
             ("--url", "x", "--save", "/none/a.json"),
@@ -281,17 +281,17 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         ),
         (
             ("--url", "x", "--insecure", "--ca-file", "c"),
-            "--ca-file: has no meaning with --insecure",
+            "--ca-file: has no effect with --insecure",
         ),
         (("--url", "ftp://x"), "the URL of a server must be like"),
-        (("--url", "x", "some/model"), "some/model: --model names the model of a server"),
-        (("--url", "x", "--device", "CPU"), "--device: sets up a model of this process"),
+        (("--url", "x", "some/model"), "some/model: use --model for the model of a server"),
+        (("--url", "x", "--device", "CPU"), "--device: is an option for a model in this process"),
         (("--api-key", "k"), "--api-key: needs --url"),
         (("--num-promts", "5"), "unknown option --num-promts; did you mean --num-prompts"),
         (("--port", "5"), "--port: is an option of ouzel serve"),
         (
             ("--compare", "a.json", "b.json", "--seed", "1"),
-            "--seed: nothing is measured with --compare",
+            "--seed: cannot be used with --compare",
         ),
         (("--compare", "/none/a.json", "b.json"), "/none/a.json: No such file"),
     ],
@@ -384,7 +384,7 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
         run.send_signal(signal.SIGINT)
         said, errors = run.communicate()
     assert (run.returncode, errors.count("\n")) == (130, errors.count(" tokens/s, "))
-    assert "stopped before all was asked" in said
+    assert "stopped before the end" in said
     result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
     assert (result["completed"], result["failed"], result["generated_texts"]) == (1, 0, ["ab"])
     assert result["ouzel"]["is_stopped"] is True

@@ -40,7 +40,7 @@ class Told:
         ),
         (
             "bench --url x --kv-cache-gib 1",
-            "ouzel: --kv-cache-gib: sets up a model of this process; with --url the server has a model of its own",
+            "ouzel: --kv-cache-gib: is an option for a model in this process, and cannot be used with --url",
         ),
         (
             "serve --kv-cache-gib huge",

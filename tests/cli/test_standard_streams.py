@@ -23,7 +23,7 @@ def test_a_reader_that_leaves_is_no_error() -> None:
 @pytest.mark.parametrize(
     ("line", "status", "complaint"),
     [
-        ("chat --url http://127.0.0.1:1 <&-", 2, "-p: must hold a text"),
+        ("chat --url http://127.0.0.1:1 <&-", 2, "-p: must have a text"),
         ("rm --stale --cache-dir /nowhere <&-", 0, ""),
         ("completion bash >&-", 0, ""),
         ("completion csh 2>&-", 2, ""),

@@ -9,7 +9,7 @@ import pytest
 
 from ouzel.engine_client import EngineClient, EngineSpec
 from ouzel.observability.progress import Progress, advance_stage, listen_to_progress, stage
-from ouzel.observability.progress_bar import amount, line_of
+from ouzel.observability.progress_bar import amount, format_line
 from tests.backends import GOLDEN
 from tests.cli.test_pull import environment
 from tests.model_store.hub import serving_hub
@@ -48,10 +48,10 @@ def test_a_stage_tells_its_bytes_to_who_listens() -> None:
 
 def test_a_line_says_how_much_how_fast_and_how_long() -> None:
     half = Progress("fetching", 2_000_000_000, 4_000_000_000)
-    assert line_of(half, 0, 0.5) == "fetching  [############............]  50%  2 GB of 4 GB"
-    assert line_of(half, 1_000_000_000, 10.0).endswith("2 GB of 4 GB  100 MB/s  0:20 left")
-    assert line_of(half, 1_000_000, 10.0).endswith("100 kB/s  5:33:20 left")
-    assert line_of(Progress("compiling"), 0, 75.0) == "compiling ... 1:15"
+    assert format_line(half, 0, 0.5) == "fetching  [############............]  50%  2 GB of 4 GB"
+    assert format_line(half, 1_000_000_000, 10.0).endswith("2 GB of 4 GB  100 MB/s  0:20 left")
+    assert format_line(half, 1_000_000, 10.0).endswith("100 kB/s  5:33:20 left")
+    assert format_line(Progress("compiling"), 0, 75.0) == "compiling ... 1:15"
 
 
 def test_amounts_have_three_digits() -> None:

@@ -74,9 +74,9 @@ def test_counts_of_another_kind_are_kept_as_they_are() -> None:
         (b'{"error": {"message": null, "code": 500}}', "gives no reason"),
         (b'{"error": "out of memory"}', "out of memory"),
         (b'{"object": "error", "message": "out of memory", "code": 500}', "out of memory"),
-        (b'{"choices": [{"delta": {"content": "\xff"}}]}', "no chunk"),
-        (b'{"choices": ' + b"[" * 5000, "no chunk"),
-        (b"<html>", "no chunk"),
+        (b'{"choices": [{"delta": {"content": "\xff"}}]}', "unreadable chunk"),
+        (b'{"choices": ' + b"[" * 5000, "unreadable chunk"),
+        (b"<html>", "unreadable chunk"),
     ],
 )
 def test_errors_and_what_is_no_chunk_are_failures(event: bytes, complaint: str) -> None:

@@ -31,7 +31,7 @@ def read(directory: Path, content: bytes) -> SavedChat:
     ],
 )
 def test_what_no_chat_wrote_is_refused(content: bytes, tmp_path: Path) -> None:
-    with pytest.raises(ChatError, match="is no chat that /save wrote"):
+    with pytest.raises(ChatError, match="must be a file of /save"):
         read(tmp_path, content)
 
 

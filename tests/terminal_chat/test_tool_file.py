@@ -150,12 +150,12 @@ def test_a_call_has_a_result_whatever_happens(
         ("", "must define a function"),
         ("from os.path import join", "must define a function"),
         ("def f(x):\n  pass", "f: the parameter x must have an annotation"),
-        ("def f(*x: int):\n  pass", "f: the parameter x must be one that can be given by its name"),
+        ("def f(*x: int):\n  pass", "f: the parameter x must be a parameter with a name"),
         (
             "def f(x: int, /):\n  pass",
-            "f: the parameter x must be one that can be given by its name",
+            "f: the parameter x must be a parameter with a name",
         ),
-        ("class C:\n  pass\ndef f(x: C):\n  pass", "f: an annotation cannot be said in JSON"),
+        ("class C:\n  pass\ndef f(x: C):\n  pass", "f: an annotation has no JSON schema"),
         (
             "def f(x: 'Nobody'):\n  pass",
             "f: its annotations cannot be read: name 'Nobody' is not defined",

@@ -1,1 +1,1 @@
-"""Measures how fast an OpenAI-compatible API answers: prompts, arrivals, times, figures and their report."""
+"""Measures how fast an OpenAI-compatible API answers, and reports the figures."""

@@ -1,4 +1,4 @@
-"""When requests are sent: the definitions are those of `vllm bench serve`."""
+"""Draws the times at which requests are sent, by the definitions of `vllm bench serve`."""
 
 import itertools
 import math
@@ -8,12 +8,12 @@ import random
 def arrival_times(
     count: int, *, request_rate: float, burstiness: float, rng: random.Random
 ) -> list[float]:
-    """Returns the seconds after the beginning at which requests are due.
+    """Returns the seconds after the start at which the requests are due.
 
-    Intervals have a gamma distribution of shape `burstiness` and mean 1 / `request_rate`: with 1 they are exponential,
-    as those of a Poisson process, below they come in bursts, above more evenly. They are scaled so that the last one is
-    due at `count / request_rate`, and the rate of every run is the one that was asked for. At an infinite rate all are
-    due at once.
+    The intervals have a gamma distribution of shape `burstiness` and mean 1 / `request_rate`.
+    A shape of 1 gives a Poisson process; a lower shape gives bursts, a higher shape more even
+    intervals. The times are scaled so that the last request is due at `count / request_rate`:
+    every run then has exactly the given rate. At an infinite rate all requests are due at 0.
     """
     if math.isinf(request_rate) or count == 0:
         return [0.0] * count

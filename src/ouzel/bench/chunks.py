@@ -1,23 +1,24 @@
-"""Chunks and events of a stream, read for what a benchmark needs of them: several thousand in a second."""
+"""Reads pieces of answers from the chunks and events of streams, thousands of them per second."""
 
-from collections.abc import Sequence
 from typing import Any  # JSON
 
 import msgspec
+
+from ouzel.client.chat_chunks import decode_chat_chunk, read_error
 
 
 class Usage(msgspec.Struct, frozen=True, gc=False):
     input_tokens: int
     output_tokens: int
-    cached_tokens: int  # of the input, which the server had computed before
+    cached_tokens: int  # input tokens that the server found in its prefix cache
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """`has_output` is true of text, reasoning and tool calls; `answer` is what the next turn says was answered."""
+    """Holds the contents of one chunk or event."""
 
-    answer: str = ""
+    answer: str = ""  # text that the next turn repeats as the answer
     reasoning: str = ""
-    has_output: bool = False
+    has_output: bool = False  # the chunk has text, reasoning or a part of a tool call
     ends_answer: bool = False
     usage: Usage | None = None
     error: str = ""
@@ -36,44 +37,16 @@ class _Usage(msgspec.Struct):
     prompt_tokens_details: _Details | None = None
 
 
-class _Thought(msgspec.Struct):
-    text: str = ""
-
-
-class _Part(msgspec.Struct):
-    text: str = ""
-    thinking: list[_Thought] = []
-
-
-class _Delta(msgspec.Struct):
-    content: str | list[msgspec.Raw] | None = None  # Mistral's models that think have parts
-    reasoning_content: str | None = None
-    reasoning: str | None = None
-    tool_calls: list[msgspec.Raw] | None = None
-
-
-class _ChatChoice(msgspec.Struct):
-    delta: _Delta | None = None
-    finish_reason: str | None = None
-
-
 class _CompletionChoice(msgspec.Struct):
     text: str | None = None
     finish_reason: str | None = None
-
-
-class _ChatChunk(msgspec.Struct):
-    choices: list[_ChatChoice] | None = None
-    usage: _Usage | None = None
-    error: Any = None
-    message: Any = None  # of an error that is the whole chunk
 
 
 class _CompletionChunk(msgspec.Struct):
     choices: list[_CompletionChoice] | None = None
     usage: _Usage | None = None
     error: Any = None
-    message: Any = None  # of an error that is the whole chunk
+    message: Any = None  # message of an error that is the whole chunk
 
 
 class _ResponseUsage(msgspec.Struct):
@@ -91,37 +64,32 @@ class _ResponseEvent(msgspec.Struct):
     type: str = ""
     delta: Any = None
     response: _Response | None = None
-    message: str = ""  # of an error
+    message: str = ""  # message of the event `error`
     error: Any = None
 
 
-_chat_decoder = msgspec.json.Decoder(_ChatChunk)
-_part_decoder = msgspec.json.Decoder(_Part)
+_usage_decoder = msgspec.json.Decoder(_Usage)
 _completion_decoder = msgspec.json.Decoder(_CompletionChunk)
 _response_decoder = msgspec.json.Decoder(_ResponseEvent)
 
 
 def read_chat_chunk(content: bytes) -> Piece:
-    """Raises one of UNREADABLE."""
-    chunk = _chat_decoder.decode(content)
-    usage = _usage_of(chunk.usage)
-    if not chunk.choices:
-        return Piece(usage=usage, error=error_text(chunk.error or chunk.message))
-    choice = chunk.choices[0]
-    delta = choice.delta or _Delta()
-    answer, reasoning = delta.content or "", delta.reasoning_content or delta.reasoning or ""
-    has_output = bool(answer or reasoning or delta.tool_calls)
-    if isinstance(answer, list):
-        answer, reasoning = _texts_of(answer)
-    return Piece(
-        answer, reasoning, has_output, bool(choice.finish_reason), usage, error_text(chunk.error)
-    )
+    """Reads a chunk of a chat completion. Raises one of UNREADABLE."""
+    chunk = decode_chat_chunk(content)
+    usage = _convert_usage(_usage_decoder.decode(chunk.usage)) if chunk.has_usage else None
+    choice = chunk.choice
+    if choice.delta is None:
+        return Piece("", "", False, bool(choice.finish_reason), usage, chunk.error_text)
+    answer, reasoning = choice.delta.texts()
+    has_output = bool(choice.delta.content or reasoning or answer or choice.delta.tool_calls)
+    ends_answer = bool(choice.finish_reason)
+    return Piece(answer, reasoning, has_output, ends_answer, usage, chunk.error_text)
 
 
 def read_completion_chunk(content: bytes) -> Piece:
-    """Raises one of UNREADABLE."""
+    """Reads a chunk of a text completion. Raises one of UNREADABLE."""
     chunk = _completion_decoder.decode(content)
-    usage = _usage_of(chunk.usage)
+    usage = None if chunk.usage is None else _convert_usage(chunk.usage)
     if not chunk.choices:
         return Piece(usage=usage, error=error_text(chunk.error or chunk.message))
     choice = chunk.choices[0]
@@ -130,7 +98,7 @@ def read_completion_chunk(content: bytes) -> Piece:
 
 
 def read_response_event(content: bytes) -> Piece:
-    """Raises one of UNREADABLE."""
+    """Reads an event of a response. Raises one of UNREADABLE."""
     event = _response_decoder.decode(content)
     piece = NOTHING
     match event.type:
@@ -141,29 +109,22 @@ def read_response_event(content: bytes) -> Piece:
         case "response.function_call_arguments.delta" | "response.custom_tool_call_input.delta":
             piece = Piece(has_output=True)
         case "response.completed" | "response.incomplete":
-            piece = Piece(ends_answer=True, usage=_response_usage_of(event.response))
+            piece = Piece(ends_answer=True, usage=_read_response_usage(event.response))
         case "response.failed":
-            piece = Piece(
-                error=error_text(event.response and event.response.error) or "the response failed"
-            )
+            error = error_text(event.response and event.response.error)
+            piece = Piece(error=error or "the response failed")
         case "error":
-            piece = Piece(
-                error=event.message or error_text(event.error) or "an error without a message"
-            )
+            error = event.message or error_text(event.error)
+            piece = Piece(error=error or "an error without a message")
     return piece
 
 
 def error_text(error: Any) -> str:
-    """Returns the message of an error in a stream, whatever form it has; nothing where there is none."""
-    if not error:
-        return ""
-    message = error.get("message") if isinstance(error, dict) else error
-    return message if isinstance(message, str) and message else str(error)
+    """Returns the message of an error in a stream; "" without an error."""
+    return read_error(error) if error else ""
 
 
-def _usage_of(usage: _Usage | None) -> Usage | None:
-    if usage is None:
-        return None
+def _convert_usage(usage: _Usage) -> Usage:
     return Usage(
         usage.prompt_tokens or 0,
         usage.completion_tokens or 0,
@@ -171,7 +132,7 @@ def _usage_of(usage: _Usage | None) -> Usage | None:
     )
 
 
-def _response_usage_of(response: _Response | None) -> Usage | None:
+def _read_response_usage(response: _Response | None) -> Usage | None:
     usage = response.usage if response else None
     if usage is None:
         return None
@@ -180,13 +141,6 @@ def _response_usage_of(response: _Response | None) -> Usage | None:
 
 def _num_cached(details: _Details | None) -> int:
     return (details.cached_tokens if details else None) or 0
-
-
-def _texts_of(parts: Sequence[msgspec.Raw]) -> tuple[str, str]:
-    """Returns the text of the answer, and that of the reasoning, which has parts itself."""
-    decoded = [_part_decoder.decode(part) for part in parts]
-    thoughts = [thought.text for part in decoded for thought in part.thinking]
-    return "".join(part.text for part in decoded), "".join(thoughts)
 
 
 def _text(delta: Any) -> str:

@@ -1,4 +1,4 @@
-"""`ouzel bench` measures a server over HTTP, or a model in this process, and compares what was measured."""
+"""Runs `ouzel bench`: measures a server over HTTP or a model in this process, and compares results."""
 
 import os
 import shlex
@@ -11,10 +11,10 @@ import uvloop
 
 from ouzel import __version__
 from ouzel.bench.benchmark import Outcome, Plan, benchmark
-from ouzel.bench.comparison import comparison_text, load_of, paired
+from ouzel.bench.comparison import comparison_text, describe_load, pair_runs
 from ouzel.bench.dataset import read_dataset
 from ouzel.bench.endpoints import Form
-from ouzel.bench.figures import figures_of
+from ouzel.bench.figures import compute_figures
 from ouzel.bench.flags import BenchFlags, bench_flags, read_bench_flags
 from ouzel.bench.goodput import Limits, read_limits
 from ouzel.bench.machine import machine_facts
@@ -23,8 +23,8 @@ from ouzel.bench.result import (
     Circumstances,
     InvalidResult,
     Result,
+    build_result,
     read_results,
-    result_of,
     write_results,
 )
 from ouzel.bench.run import unless_stopped
@@ -40,30 +40,29 @@ from ouzel.terminal.harmless import whole_characters
 from ouzel.terminal.suggestion import did_you_mean
 
 _NUM_PROMPTS = 32
-_NUM_OTHER_FILES = 32  # open beside connections
-_STOPPED = 130  # the exit status of what ends by Ctrl-C
-_SECRET: Mapping[str, Callable[[str], str]] = {
-    "--api-key": lambda _: "…",
-    "--url": shown_url,
-}  # how they are shown
+_NUM_OTHER_FILES = 32  # open files that are not connections
+_STOPPED = 130  # exit status of a program that Ctrl-C has ended
+# Options with secrets -> the function that hides the secret in a value.
+_SECRET: Mapping[str, Callable[[str], str]] = {"--api-key": lambda _: "…", "--url": shown_url}
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError."""
+    """Runs the command and returns its exit status. Raises OuzelError."""
     flags, rest = read_bench_flags(arguments)
     if flags.compare:
         return _compare(flags)
     plan = _plan(flags)
-    opening = _served(flags, plan, rest) if flags.url else _own(rest)
-    return uvloop.run(_run(flags, plan, opening, command_line=_shown(arguments)))
+    opening = _connect(flags, plan, rest) if flags.url else _open_model(rest)
+    return uvloop.run(_run(flags, plan, opening, command_line=_hide_secrets(arguments)))
 
 
 def _plan(flags: BenchFlags) -> Plan:
-    """Raises OuzelError."""
+    """Makes the plan from the options; reads the dataset, if there is one. Raises OuzelError."""
     lines = read_dataset(Path(flags.dataset)) if flags.dataset else []
     if flags.endpoint.name == "completions" and any(line.messages for line in lines):
         raise InvalidOption(
-            f"--dataset {flags.dataset}: has messages, which --endpoint completions has no field for"
+            f"--dataset {flags.dataset}: must have prompt in each line with --endpoint "
+            "completions, given a line with messages"
         )
     try:
         limits = read_limits(flags.goodput)
@@ -81,15 +80,15 @@ def _plan(flags: BenchFlags) -> Plan:
     return Plan(shape, tuple(lines), flags.loads(), flags.warmup, flags.seed, limits)
 
 
-def _served(
+def _connect(
     flags: BenchFlags, plan: Plan, rest: Sequence[str]
 ) -> AbstractAsyncContextManager[ApiClient]:
-    """Raises OuzelError, before anything is asked."""
-    from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  likewise
-    from ouzel.serve.descriptors import raise_limit  # noqa: PLC0415  only where there is a server
+    """Checks the options for a server and makes the context of the client. Raises OuzelError."""
+    from ouzel.client.http_client import HttpClient, tls_context  # noqa: PLC0415  only with --url
+    from ouzel.serve.descriptors import raise_limit  # noqa: PLC0415  only with --url
 
     if rest:
-        raise InvalidOption(_unknown(rest[0]))
+        raise InvalidOption(_describe_unknown(rest[0]))
     tls = tls_context(ca_file=flags.ca_file, verifies=not flags.insecure)
     _check_connections(plan, raise_limit())
     api_key = flags.api_key or os.environ.get("OPENAI_API_KEY", "")
@@ -105,7 +104,8 @@ def _served(
     return opened()
 
 
-_OTHER_NAMES = {  # flags of other programs that measure servers
+# Flags of other benchmark programs -> flags of this program.
+_OTHER_NAMES = {
     "--num-requests": "--num-prompts",
     "--request-count": "--num-prompts",
     "--concurrency": "--max-concurrency",
@@ -113,35 +113,33 @@ _OTHER_NAMES = {  # flags of other programs that measure servers
 }
 
 
-def _unknown(argument: str) -> str:
-    """Says what is wrong with an argument that `ouzel bench --url` does not know."""
+def _describe_unknown(argument: str) -> str:
+    """Returns the error for an argument that `ouzel bench --url` does not know."""
     if not argument.startswith("-"):
-        return f"{argument}: --model names the model of a server; ouzel bench --help lists all"
+        return f"{argument}: use --model for the model of a server; ouzel bench --help lists all"
     flag = argument.partition("=")[0]
     if flag in known_flags():
-        return (
-            f"{flag}: sets up a model of this process; with --url the server has a model of its own"
-        )
+        return f"{flag}: is an option for a model in this process, and cannot be used with --url"
     other = _OTHER_NAMES.get(flag)
     near = f"; did you mean {other}?" if other else did_you_mean([flag], bench_flags())
     return f"unknown option {flag}{near or '; ouzel bench --help lists all'}"
 
 
 def _check_connections(plan: Plan, num_files: int) -> None:
-    """Raises InvalidOption where requests at once, each of which takes a connection, are too many for the system."""
+    """Raises InvalidOption if the requests at once need more connections than the system allows."""
     most = num_files - _NUM_OTHER_FILES
     at_once = max(min(load.max_concurrency or 0, plan.shape.num_requests) for load in plan.loads)
     if at_once > most:
-        reason = f"which the limit of {num_files} open files leaves (ulimit -n)"
-        raise InvalidOption(f"requests at once must be <= {most}, {reason}, given {at_once}")
+        reason = f"because of the limit of {num_files} open files (ulimit -n)"
+        raise InvalidOption(f"requests at once must be <= {most} {reason}, given {at_once}")
 
 
-def _own(rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
-    """Reads the options of the model. Raises OuzelError."""
-    from ouzel.serve.in_process_app import in_process_app, read_own_model  # noqa: PLC0415  only where there is no server
+def _open_model(rest: Sequence[str]) -> AbstractAsyncContextManager[ApiClient]:
+    """Reads the options of the model and makes the context of its app. Raises OuzelError."""
+    from ouzel.serve import in_process_app as app  # noqa: PLC0415  only without --url
 
-    options, model = read_own_model(rest, command="bench", other_flags=bench_flags())
-    return in_process_app(options, model)
+    options, local = app.read_own_model(rest, command="bench", other_flags=bench_flags())
+    return app.in_process_app(options, local)
 
 
 async def _run(
@@ -155,8 +153,8 @@ async def _run(
         model = flags.model or (await served_model(client))["id"]
         stopping, _ = stop_signals()
         place = f"at {shown_url(flags.url)}" if flags.url else "in this process"
-        _say(f"{printable(model)} {place}: {_asked(plan, flags)}\n")
-        # Before it is measured: a server that is stopped for its silence would not answer afterwards either.
+        _say(f"{printable(model)} {place}: {_describe_workload(plan, flags)}\n")
+        # Before the measurement, because a user may stop a server that does not answer any more.
         facts = await unless_stopped(stopping, server_facts(client, model)) or {}
         target = Target(client, flags.endpoint, model, Form(), flags.extra_body)
         outcome = await benchmark(target, plan, stopping=stopping, terminal=sys.stderr)
@@ -165,7 +163,7 @@ async def _run(
         "command_line": command_line,
         "url": shown_url(flags.url),
         "endpoint": flags.endpoint.path,
-        "workload": _asked(plan, flags),
+        "workload": _describe_workload(plan, flags),
         "seed": plan.seed,
         "goodput": None if plan.limits is None else str(plan.limits),
         "remarks": outcome.remarks,
@@ -173,39 +171,39 @@ async def _run(
         "server": facts,
     }
     circumstances = Circumstances(flags.endpoint.backend, model, own_fields)
-    return _told(flags, outcome, plan.limits, circumstances)
+    return _report(flags, outcome, plan.limits, circumstances)
 
 
-def _asked(plan: Plan, flags: BenchFlags) -> str:
+def _describe_workload(plan: Plan, flags: BenchFlags) -> str:
     shape = plan.shape
     if plan.dataset:
         return f"{shape.num_requests} requests of {flags.dataset}"
-    return f"{shape.num_requests} requests, {shape.workload}, input {shape.input_lens}, output {shape.output_lens}"
+    lengths = f"input {shape.input_lens}, output {shape.output_lens}"
+    return f"{shape.num_requests} requests, {shape.workload}, {lengths}"
 
 
-def _told(
+def _report(
     flags: BenchFlags, outcome: Outcome, limits: Limits | None, circumstances: Circumstances
 ) -> int:
-    """Writes what was asked for, and returns the exit status."""
+    """Writes the files of --save and --report, prints the results, and returns the exit status."""
     results = [
-        result_of(run, figures_of(run.measurements, run.duration_s, limits), circumstances)
+        build_result(run, compute_figures(run.measurements, run.duration_s, limits), circumstances)
         for run in outcome.runs
     ]
     if not results:
         return _STOPPED
+    # The files come first, because printing fails if a pipe is closed; printing follows anyway.
     try:
         _save(flags, results)
     finally:
-        _show(
-            results, outcome.remarks
-        )  # whatever becomes of the files; and a pipe that is closed costs no file
+        _show(results, outcome.remarks)
     if outcome.is_stopped:
         return _STOPPED
     return 0 if any(result["completed"] for result in results) else 1
 
 
 def _save(flags: BenchFlags, results: Sequence[Result]) -> None:
-    """Raises InvalidResult."""
+    """Writes the files of --save and --report. Raises InvalidResult."""
     if flags.save:
         write_results(Path(flags.save), results)
     if flags.report:
@@ -214,7 +212,7 @@ def _save(flags: BenchFlags, results: Sequence[Result]) -> None:
 
 def _show(results: Sequence[Result], remarks: Sequence[str]) -> None:
     for result in results:
-        heading = f"\n{load_of(result)}\n\n" if len(results) > 1 else "\n"
+        heading = f"\n{describe_load(result)}\n\n" if len(results) > 1 else "\n"
         _say(heading + summary(result))
     if len(results) > 1:
         _say("\n" + sweep_summary(results))
@@ -224,19 +222,16 @@ def _show(results: Sequence[Result], remarks: Sequence[str]) -> None:
 
 def _compare(flags: BenchFlags) -> int:
     first, second = (read_results(Path(path)) for path in flags.compare)
-    pairs = paired(first, second)
+    pairs = pair_runs(first, second)
     _say(f"A: {flags.compare[0]}\nB: {flags.compare[1]}\n")
     for a, b in pairs:
-        heading = (
-            f"\n{load_of(a)} / {load_of(b)}\n"
-            if len(pairs) > 1 or load_of(a) != load_of(b)
-            else "\n"
-        )
+        heading = "\n"
+        if len(pairs) > 1 or describe_load(a) != describe_load(b):
+            heading = f"\n{describe_load(a)} / {describe_load(b)}\n"
         _say(heading + comparison_text(a, b))
     if flags.report:
-        _write_page(
-            flags.report, comparison_page(pairs, names=(flags.compare[0], flags.compare[1]))
-        )
+        names = (flags.compare[0], flags.compare[1])
+        _write_page(flags.report, comparison_page(pairs, names=names))
     return 0
 
 
@@ -247,8 +242,8 @@ def _write_page(path: str, page: str) -> None:
         raise InvalidResult(f"{path}: {error.strerror}") from error
 
 
-def _shown(arguments: Sequence[str]) -> str:
-    """Returns the command line without the key, and without a password in the URL."""
+def _hide_secrets(arguments: Sequence[str]) -> str:
+    """Returns the command line without the API key and without a password in the URL."""
     shown: list[str] = []
     for before, argument in zip(("", *arguments), arguments, strict=False):
         flag, mark, value = argument.partition("=")
@@ -256,9 +251,8 @@ def _shown(arguments: Sequence[str]) -> str:
             shown.append(_SECRET[before](argument))
         else:
             shown.append(f"{flag}={_SECRET[flag](value)}" if mark and flag in _SECRET else argument)
-    return whole_characters(
-        shlex.join(["ouzel", "bench", *shown])
-    )  # names of files may be any bytes
+    # File names may have bytes that are no characters.
+    return whole_characters(shlex.join(["ouzel", "bench", *shown]))
 
 
 def _say(text: str) -> None:

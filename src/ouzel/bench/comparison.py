@@ -1,4 +1,4 @@
-"""Two results side by side: the figures of the second by the figures of the first, and whether they differ."""
+"""Compares two results: the ratios of figures, and whether differences are more than chance."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -8,14 +8,14 @@ from ouzel.bench.resampling import (
     MIN_ROUNDS,
     has_requests,
     ratio_interval,
-    resampled_figures,
+    resample_figures,
 )
 from ouzel.bench.result import InvalidResult, Result
-from ouzel.bench.table import TOTALS, Figure, number, times, value_of
+from ouzel.bench.table import TOTALS, Figure, number, read_value, times
 
 _LABEL_COLUMNS = 34
 _VALUE_COLUMNS = 13
-_NOTABLE = 0.05  # smaller differences come with every repetition
+_NOTABLE = 0.05  # relative difference; repetitions of one run differ by up to as much
 NO_DIFFERENCE = "no difference seen"
 TOO_FEW = "too few requests"
 
@@ -25,29 +25,30 @@ class ComparedFigure:
     figure: Figure
     first: float
     second: float
-    # of the ratio; None: the runs have too few requests, or tell no times
+    # Confidence interval of the ratio; None if a run has too few requests or no times.
     interval: tuple[float, float] | None = None
     is_of_few: bool = False  # a run has too few requests for an interval
 
     @property
     def ratio(self) -> float | None:
-        """The second by the first; None where the first is 0, or nothing was timed."""
-        return self.second / self.first if self.first and not self._is_of_nothing else None
+        """Returns the second value divided by the first; None if the first is 0 or no time."""
+        return self.second / self.first if self.first and not self._lacks_times else None
 
     @property
-    def _is_of_nothing(self) -> bool:
-        """Times of 0 are those of runs without an answer, or without a second token."""
+    def _lacks_times(self) -> bool:
+        """Tells whether a time is 0, because a run has no answer, or no second token."""
         return self.figure.unit == "ms" and not (self.first and self.second)
 
     @property
     def verdict(self) -> str:
-        """Returns `better` or `worse` if the figures differ by more than repetitions do, else `no difference seen`.
+        """Returns `better` or `worse` for a difference that is more than chance.
 
-        It is empty for figures of which neither more nor less is better, and for small differences without an interval.
-        Of runs that are too short for an interval, a difference says nothing.
+        Returns `no difference seen` for a smaller difference, and `too few requests` for runs too
+        short to tell. Returns "" for a figure that is neither good nor bad, and for a small
+        difference without an interval.
         """
         more_is_better = self.figure.more_is_better
-        if more_is_better is None or self._is_of_nothing:
+        if more_is_better is None or self._lacks_times:
             return ""
         is_notable = abs(self.second - self.first) > _NOTABLE * self.first
         if self.interval is not None and self.interval[0] <= 1 <= self.interval[1]:
@@ -59,13 +60,13 @@ class ComparedFigure:
         return "better" if (self.second > self.first) == more_is_better else "worse"
 
 
-def compared(first: Result, second: Result) -> list[ComparedFigure]:
-    """Leaves out figures that only one of the results has."""
-    resamples = resampled_figures(first), resampled_figures(second)
+def compare(first: Result, second: Result) -> list[ComparedFigure]:
+    """Compares the figures that both results have."""
+    resamples = resample_figures(first), resample_figures(second)
     has_times = has_requests(first) and has_requests(second)
     found = []
     for figure in [*TOTALS, *(figure for _, row in times() for figure in row)]:
-        a, b = value_of(first, figure), value_of(second, figure)
+        a, b = read_value(first, figure), read_value(second, figure)
         if a is None or b is None:
             continue
         of_a, of_b = (each.get(figure.name) for each in resamples)
@@ -80,17 +81,18 @@ def compared(first: Result, second: Result) -> list[ComparedFigure]:
     return found
 
 
-def paired(first: Sequence[Result], second: Sequence[Result]) -> list[tuple[Result, Result]]:
-    """Pairs the runs of two files, which must be as many. Raises InvalidResult."""
+def pair_runs(first: Sequence[Result], second: Sequence[Result]) -> list[tuple[Result, Result]]:
+    """Pairs the runs of two files. Raises InvalidResult if the numbers of runs differ."""
     if len(first) != len(second):
         raise InvalidResult(
-            f"--compare: both files must have as many runs, given {len(first)} and {len(second)}"
+            f"--compare: both files must have the same number of runs, given {len(first)} and "
+            f"{len(second)}"
         )
     return list(zip(first, second, strict=True))
 
 
 def comparison_text(first: Result, second: Result) -> str:
-    return "\n".join(_lines(compared(first, second))) + "\n"
+    return "\n".join(_lines(compare(first, second))) + "\n"
 
 
 def _lines(figures: Sequence[ComparedFigure]) -> Iterator[str]:
@@ -101,20 +103,21 @@ def _lines(figures: Sequence[ComparedFigure]) -> Iterator[str]:
         ratio = "–" if each.ratio is None else f"{each.ratio:.3f}"
         values = [number(each.first), number(each.second), ratio]
         if has_intervals:
-            values.append(
-                "" if each.interval is None else f"{each.interval[0]:.2f}–{each.interval[1]:.2f}"
-            )
+            interval = each.interval
+            values.append("" if interval is None else f"{interval[0]:.2f}–{interval[1]:.2f}")
         columns = "".join(f"{value:>{_VALUE_COLUMNS}}" for value in values)
-        yield f"{each.figure.label:{_LABEL_COLUMNS}}{columns} {each.figure.unit:10} {each.verdict}".rstrip()
+        label = f"{each.figure.label:{_LABEL_COLUMNS}}"
+        yield f"{label}{columns} {each.figure.unit:10} {each.verdict}".rstrip()
     if any(each.is_of_few for each in figures):
         yield (
-            "\nThe runs are too short to tell a difference from chance: requests that run at the same time are slow "
-            f"or fast together.\nSend {MIN_ROUNDS} times as many as run at a time (--num-prompts, --max-concurrency)."
+            "\nThe runs are too short to tell a difference from chance: requests that run at the "
+            f"same time are slow or fast together.\nSend {MIN_ROUNDS} times as many requests as "
+            "run at a time (--num-prompts, --max-concurrency)."
         )
 
 
-def load_of(result: Result) -> str:
-    """Names the load of a run, for people."""
+def describe_load(result: Result) -> str:
+    """Describes the load of a run in words."""
     rate, limit = result.get("request_rate", "inf"), result.get("max_concurrency")
     parts = [] if rate == "inf" else [f"rate {rate}"]
     parts += [] if limit is None else [f"{limit} at once"]

@@ -1,4 +1,4 @@
-"""What is to be asked is known before the first request is sent, so that two runs with one seed ask the same."""
+"""The messages of a benchmark, made before the first request, equal for runs with the same seed."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -9,16 +9,16 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A request: what is said in it, and how long its answer is to be."""
+    """A turn has the messages of one request and the length of its answer."""
 
     messages: tuple[JsonObject, ...]
     max_tokens: int
-    input_len: int  # of these messages, in tokens or words; 0 where it is not known
+    input_len: int  # length of the messages in tokens or words; 0 if unknown
 
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """Each turn follows the answer to the one before, and brings all that was said."""
+    """A conversation has turns that wait for one another; each request repeats earlier turns."""
 
     turns: tuple[Turn, ...]
     tools: tuple[JsonObject, ...] = ()

@@ -1,4 +1,4 @@
-"""Prompts of the user's own, a JSON object in each line of a file."""
+"""Reads the prompts of --dataset, a file with a JSON object in each line."""
 
 import codecs
 from collections.abc import Mapping, Sequence
@@ -13,11 +13,11 @@ from ouzel.errors import OuzelError
 
 
 class InvalidDataset(OuzelError):
-    """The file cannot be read, or a line of it holds no prompt; the message names both."""
+    """The file cannot be read, or a line has no prompt; the message names file and line."""
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """Either `prompt` or `messages`; `output_tokens`, as vLLM's own files have it, or `max_tokens`."""
+    """A line has `prompt` or `messages`, and may have `output_tokens` (vLLM) or `max_tokens`."""
 
     prompt: str = ""
     messages: list[dict[str, Any]] = []
@@ -26,7 +26,7 @@ class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
 
 
 def read_dataset(path: Path) -> list[Line]:
-    """Raises InvalidDataset."""
+    """Reads the lines that are not empty. Raises InvalidDataset."""
     try:
         content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     except OSError as error:
@@ -37,7 +37,7 @@ def read_dataset(path: Path) -> list[Line]:
         if line.strip()
     ]
     if not lines:
-        raise InvalidDataset(f"{path}: holds no prompts")
+        raise InvalidDataset(f"{path}: has no prompts")
     return lines
 
 
@@ -55,12 +55,12 @@ def _read(content: bytes, place: str) -> Line:
     return line
 
 
-def conversations_from(
+def read_conversations(
     lines: Sequence[Line], output_lens: Sequence[int], *, start: int = 0
 ) -> list[Conversation]:
-    """Takes a line for each length, in order from `start` on and again from the first.
+    """Makes a conversation for each of `output_lens`, from the lines from `start` on.
 
-    The length counts where the line says none.
+    After the last line the first line follows. The length in the line itself has precedence.
     """
     pairs = (
         (lines[(start + number) % len(lines)], num_tokens)

@@ -1,4 +1,4 @@
-"""The three endpoints that are measured: the bodies of requests, and what their chunks say."""
+"""Describes the three endpoints: how bodies are built and how chunks of streams are read."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ from ouzel.bench.conversation import JsonObject
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """Which fields the server takes; servers that refuse one get requests without it."""
+    """Selects the optional fields of requests, because servers refuse different fields."""
 
-    ignores_eos: bool = True  # so that answers are as long as was asked
-    includes_usage: bool = True
-    max_completion_tokens: bool = False  # the newer name of `max_tokens` in chats
+    ignores_eos: bool = True  # send ignore_eos, so that each answer has its full length
+    includes_usage: bool = True  # send stream_options.include_usage
+    max_completion_tokens: bool = False  # send the newer name of `max_tokens` in chats
 
     def without_refused(self) -> "Form | None":
-        """Returns the form to be tried after this one was refused, or None behind the last."""
+        """Returns the form to try after a refusal of this form; None after the last form."""
         forms = [
             Form(),
             Form(includes_usage=False),
@@ -35,7 +35,7 @@ class Form:
 class Endpoint:
     name: str
     path: str
-    backend: str  # vLLM's name of it
+    backend: str  # the name in `vllm bench serve`
     read: Callable[[bytes], Piece]
     fields: Callable[[Sequence[JsonObject], int, Sequence[JsonObject], Form], dict[str, Any]]
 
@@ -49,14 +49,17 @@ class Endpoint:
         form: Form,
         extra: Mapping[str, Any],
     ) -> bytes:
-        """`extra` goes before our own fields; what it has as null is left out."""
+        """Builds the body of a request.
+
+        Fields of `extra` replace the fields of the benchmark; a null removes a field.
+        """
         own = {
             "model": model,
             "stream": True,
             "temperature": 0,
             **self.fields(messages, max_tokens, tools, form),
         }
-        if form.ignores_eos and not tools:  # a tool call is over when it is whole
+        if form.ignores_eos and not tools:  # an answer with a tool call ends with the call
             own["ignore_eos"] = True
         fields = {name: value for name, value in {**own, **extra}.items() if value is not None}
         return msgspec.json.encode(fields)

@@ -1,4 +1,4 @@
-"""What a run comes to. The definitions are those of `vllm bench serve`."""
+"""Computes the figures of a run, by the definitions of `vllm bench serve`."""
 
 import itertools
 from collections.abc import Sequence
@@ -14,12 +14,12 @@ PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Of one time, over all requests or all chunks, in milliseconds; all 0 where there is none."""
+    """Describes the distribution of a time in milliseconds; all values are 0 without data."""
 
     mean: float
     median: float
     std: float
-    percentiles: tuple[float, ...]  # as PERCENTILES has them, between the two nearest values
+    percentiles: tuple[float, ...]  # one for each of PERCENTILES, interpolated linearly
 
     def percentile(self, percent: int) -> float:
         return self.percentiles[PERCENTILES.index(percent)]
@@ -27,7 +27,10 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Throughputs are by the second, over the time from the first request to the end of the last answer."""
+    """Holds the figures of a run; throughputs are per second of `duration_s`.
+
+    The duration is the time from the first request to the end of the last answer.
+    """
 
     duration_s: float
     num_completed: int
@@ -35,18 +38,18 @@ class Figures:
     total_input: int
     total_output: int
     request_throughput: float
-    request_goodput: float | None  # None: no limits were given
+    request_goodput: float | None  # None without --goodput
     output_throughput: float
     total_token_throughput: float
-    max_output_tokens_per_s: float  # the most in a whole second of the clock of the run
+    max_output_tokens_per_s: float  # most tokens in any whole second since the start of the run
     max_concurrent_requests: int
     ttft: Spread
-    tpot: Spread  # of requests with two tokens and more
+    tpot: Spread  # only requests with at least two tokens
     itl: Spread
     e2el: Spread
 
 
-def figures_of(
+def compute_figures(
     measurements: Sequence[Measurement], duration_s: float, limits: Limits | None = None
 ) -> Figures:
     completed = [each for each in measurements if each.is_complete]
@@ -73,7 +76,7 @@ def figures_of(
 
 
 def _num_good(completed: Sequence[Measurement], limits: Limits) -> int:
-    """An answer of one token has no time per output token, and keeps every limit of it."""
+    """Counts the requests within the limits; an answer of one token meets any limit of TPOT."""
     return sum(
         limits.are_kept(ttft_s=each.ttft_s, tpot_s=each.tpot_s, e2el_s=each.e2el_s)
         for each in completed
@@ -92,7 +95,7 @@ def _spread(times_s: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """When the tokens of answers came, each answer in the same place of all four."""
+    """Holds the times of the outputs of answers; index i of each sequence belongs to answer i."""
 
     start_times_s: Sequence[float]
     ttfts_s: Sequence[float]
@@ -101,7 +104,10 @@ class Outputs:
 
 
 def tokens_over_time(outputs: Outputs, *, bin_s: float) -> list[float]:
-    """Returns the tokens of each `bin_s` since time 0; an answer's tokens are spread over its chunks evenly."""
+    """Returns the number of tokens in each interval of `bin_s` seconds since time 0.
+
+    The tokens of an answer are spread evenly over its chunks.
+    """
     times_s: list[float] = []
     weights: list[float] = []
     rows = zip(
@@ -111,10 +117,10 @@ def tokens_over_time(outputs: Outputs, *, bin_s: float) -> list[float]:
         chunk_times_s = start_s + ttft_s + np.concatenate(([0.0], np.cumsum(itls_s)))
         times_s += chunk_times_s.tolist()
         weights += [output_len / len(chunk_times_s)] * len(chunk_times_s)
+    if not times_s:
+        return []
     bins = (np.asarray(times_s) / bin_s).astype(int)
-    return (
-        [round(float(count), 6) for count in np.bincount(bins, weights=weights)] if times_s else []
-    )
+    return [round(float(count), 6) for count in np.bincount(bins, weights=weights)]
 
 
 def _tokens_by_second(completed: Sequence[Measurement]) -> list[float]:
@@ -129,6 +135,9 @@ def _tokens_by_second(completed: Sequence[Measurement]) -> list[float]:
 
 
 def _most_at_once(completed: Sequence[Measurement]) -> int:
-    """vLLM counts all that go on in some second, which short requests make many more."""
+    """Returns the most requests that ran at the same time.
+
+    vLLM instead counts the requests that ran within one second, which are more for short requests.
+    """
     changes = [(each.start_s, 1) for each in completed] + [(each.end_s, -1) for each in completed]
     return max(itertools.accumulate(change for _, change in sorted(changes)), default=0)

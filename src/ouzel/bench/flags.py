@@ -1,4 +1,4 @@
-"""The command line of `ouzel bench`: its own flags, checked against each other."""
+"""Reads the options of `ouzel bench` itself, and checks that they go together."""
 
 import argparse
 import json
@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any  # JSON, and what argparse has read
+from typing import Any  # JSON, and values of argparse
 
 from ouzel.bench.endpoints import CHAT, ENDPOINTS, Endpoint
 from ouzel.bench.lengths import Fixed, Lengths, read_lengths
@@ -19,23 +19,24 @@ _USAGE = """ouzel bench [MODEL] [options]
        ouzel bench --url URL [options]
        ouzel bench --compare A.json B.json [--report FILE.html]"""
 _DESCRIPTION = """\
-Measures how fast a model answers: of a server that speaks the OpenAI API (--url), or a MODEL in this process, with the
-options of `ouzel serve` that concern models and engines (`ouzel serve --help`)."""
+Measures how fast a model answers: the model of a server with the OpenAI API (--url), or a MODEL in
+this process. For the latter, the options of `ouzel serve` for models and engines are accepted too
+(`ouzel serve --help`)."""
 _UNLIMITED = "inf"
 _INPUT_LEN, _OUTPUT_LEN = Fixed(128), Fixed(64)
 
 
 @dataclass(frozen=True, slots=True)
 class Sweep:
-    """One run for each load."""
+    """A sweep makes one run for each value."""
 
-    is_of_rates: bool
+    is_of_rates: bool  # the values are request rates; else they are numbers of requests at once
     values: tuple[float, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class BenchFlags:
-    """What was given, or the default."""
+    """Holds the values of the options, given or by default."""
 
     url: str = ""
     api_key: str = ""
@@ -54,7 +55,7 @@ class BenchFlags:
     turns: int = 4
     seed: int = 0
     warmup: int = 1
-    max_concurrency: float | None = None  # infinite for no limit
+    max_concurrency: float | None = None  # infinity: no limit
     request_rate: float = float("inf")
     burstiness: float = 1.0
     sweep: Sweep | None = None
@@ -64,7 +65,7 @@ class BenchFlags:
     compare: tuple[str, ...] = ()
 
     def loads(self) -> tuple[Load, ...]:
-        """Without any flag, eight requests go on at a time."""
+        """Returns the load of each run; by default one load with 8 requests at a time."""
         limit = self.max_concurrency
         if self.sweep is None:
             if limit is None and self.request_rate == float("inf"):
@@ -78,15 +79,15 @@ class BenchFlags:
 
 
 def _limit(max_concurrency: float | None) -> int | None:
-    return (
-        None if max_concurrency is None or max_concurrency == float("inf") else int(max_concurrency)
-    )
+    if max_concurrency is None or max_concurrency == float("inf"):
+        return None
+    return int(max_concurrency)
 
 
 def read_bench_flags(arguments: Sequence[str]) -> tuple[BenchFlags, list[str]]:
-    """Returns what is left of the arguments too: MODEL and the options of serve.
+    """Returns the options of bench, and the other arguments: MODEL and the options of serve.
 
-    Raises InvalidOption, and SystemExit where a text has been written.
+    Raises InvalidOption, and SystemExit after --help.
     """
     namespace, rest = bench_parser().parse_known_args(arguments)
     given: dict[str, Any] = {
@@ -100,13 +101,12 @@ def read_bench_flags(arguments: Sequence[str]) -> tuple[BenchFlags, list[str]]:
 
 def bench_flags() -> list[str]:
     """Returns the names of all flags, for suggestions."""
-    return [
-        flag for action in bench_parser()._actions for flag in action.option_strings
-    ]  # argparse has no other way
+    actions = bench_parser()._actions  # argparse has no public way to list them
+    return [flag for action in actions for flag in action.option_strings]
 
 
 def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) -> None:
-    """Raises InvalidOption for flags that do not go together."""
+    """Raises InvalidOption for options that do not go together."""
 
     def refuse(names: Sequence[str], reason: str, *, unless: bool) -> None:
         for name in names:
@@ -116,43 +116,51 @@ def _check(flags: BenchFlags, given: Mapping[str, object], rest: Sequence[str]) 
     if flags.compare:
         refuse(
             sorted(given.keys() - {"compare", "report"}),
-            "nothing is measured with --compare",
+            "cannot be used with --compare, which measures nothing",
             unless=False,
         )
         if rest:
             raise InvalidOption(
-                f"--compare: takes two files and nothing else but --report, given also {rest[0]!r}"
+                f"--compare: takes two files and --report only, given also {rest[0]!r}"
             )
     refuse(("api_key", "ca_file", "insecure", "model"), "needs --url", unless=bool(flags.url))
-    refuse(("ca_file",), "has no meaning with --insecure", unless=not flags.insecure)
-    refuse(("input_len", "workload"), "--dataset has prompts of its own", unless=not flags.dataset)
-    of_prefixes = flags.workload is Workload.SHARED_PREFIX
-    refuse(("prefix_len", "num_prefixes"), "needs --workload shared-prefix", unless=of_prefixes)
+    refuse(("ca_file",), "has no effect with --insecure", unless=not flags.insecure)
+    refuse(
+        ("input_len", "workload"),
+        "cannot be used with --dataset, which has the prompts",
+        unless=not flags.dataset,
+    )
+    has_prefixes = flags.workload is Workload.SHARED_PREFIX
+    refuse(("prefix_len", "num_prefixes"), "needs --workload shared-prefix", unless=has_prefixes)
     refuse(("turns",), "needs --workload multi-turn", unless=flags.workload is Workload.MULTI_TURN)
     has_tools = flags.workload is Workload.TOOLS
     refuse(
         ("workload",),
-        "completions have no tools",
+        "tools cannot be used with --endpoint completions",
         unless=not (has_tools and flags.endpoint.name == "completions"),
     )
     sweeps_rates = flags.sweep is not None and flags.sweep.is_of_rates
     has_rates = sweeps_rates or "request_rate" in given
     refuse(("burstiness",), "needs --request-rate or --sweep rate:...", unless=has_rates)
-    refuse(("request_rate",), "--sweep rate:... has the rates", unless=not sweeps_rates)
-    of_limits = flags.sweep is not None and not sweeps_rates
-    refuse(("max_concurrency",), "--sweep concurrency:... has the limits", unless=not of_limits)
+    refuse(("request_rate",), "cannot be used with --sweep rate:...", unless=not sweeps_rates)
+    sweeps_limits = flags.sweep is not None and not sweeps_rates
+    refuse(
+        ("max_concurrency",),
+        "cannot be used with --sweep concurrency:...",
+        unless=not sweeps_limits,
+    )
     _check_files(flags, given)
 
 
 def _check_files(flags: BenchFlags, given: Mapping[str, object]) -> None:
-    """Raises InvalidOption for what could not be written when all is measured, or would overwrite what is needed."""
+    """Raises InvalidOption for an output file that is not writable or would overwrite an input."""
     needed = {Path(path).resolve(): path for path in (flags.dataset, *flags.compare) if path}
     for name, path in (("save", flags.save), ("report", flags.report)):
         if name not in given:
             continue
         if not _is_writable(Path(path)):
             raise InvalidOption(
-                f"--{name}: must be a file in a directory that exists and may be written, given {path!r}"
+                f"--{name}: must be a file in an existing, writable directory, given {path!r}"
             )
         if (other := needed.setdefault(Path(path).resolve(), f"--{name}")) != f"--{name}":
             raise InvalidOption(f"--{name}: must be another file than {other}, given {path!r}")
@@ -172,31 +180,33 @@ def bench_parser() -> OneLineParser:
         allow_abbrev=False,
         argument_default=argparse.SUPPRESS,
     )
-    _add_target(parser.add_argument_group("What is measured"))
-    _add_prompts(parser.add_argument_group("What is asked"))
-    _add_load(parser.add_argument_group("How it is asked"))
-    _add_results(parser.add_argument_group("What becomes of it"))
+    _add_target(parser.add_argument_group("Server"))
+    _add_prompts(parser.add_argument_group("Prompts"))
+    _add_load(parser.add_argument_group("Load"))
+    _add_results(parser.add_argument_group("Results"))
     return parser
 
 
-Group = argparse._ArgumentGroup  # has no public name
+Group = argparse._ArgumentGroup  # argparse has no public name for the type
 
 
 def _add_target(group: Group) -> None:
     group.add_argument(
         "--url",
         metavar="URL",
-        help="A server: http://localhost:8000/v1, or unix:/path of a socket.",
+        help="The server: http://localhost:8000/v1, or unix:/path of a socket.",
     )
     group.add_argument(
-        "--api-key", metavar="KEY", help="Its key (default: the variable OPENAI_API_KEY)."
+        "--api-key", metavar="KEY", help="The API key (default: the variable OPENAI_API_KEY)."
     )
     group.add_argument(
-        "--ca-file", metavar="FILE", help="Authorities that its certificate is checked against."
+        "--ca-file", metavar="FILE", help="Authorities that sign the server's certificate."
     )
-    group.add_argument("--insecure", action="store_true", help="Its certificate is not checked.")
     group.add_argument(
-        "--model", metavar="NAME", help="The model it is asked for (default: the first it lists)."
+        "--insecure", action="store_true", help="Do not check the server's certificate."
+    )
+    group.add_argument(
+        "--model", metavar="NAME", help="The model (default: the first model of the server)."
     )
     group.add_argument(
         "--endpoint",
@@ -208,7 +218,7 @@ def _add_target(group: Group) -> None:
         "--extra-body",
         type=_json_object,
         metavar="JSON",
-        help="Fields for every request; null leaves one of ours out.",
+        help="Fields for every request; null removes a field of the benchmark.",
     )
 
 
@@ -226,14 +236,20 @@ def _add_prompts(group: Group) -> None:
         "--num-prompts",
         type=_whole(1),
         metavar="N",
-        help="Requests in a run (default: 32, or the lines of --dataset).",
+        help="Requests in a run (default: 32, or the number of lines of --dataset).",
     )
     lengths = "N, A:B, uniform(A,B), normal(MEAN,STD) or lognormal(MEAN,STD)"
     group.add_argument(
-        "--input-len", type=_told(read_lengths), metavar="LEN", help=f"{lengths} (default: 128)."
+        "--input-len",
+        type=_wrap_errors(read_lengths),
+        metavar="LEN",
+        help=f"Tokens of a prompt: {lengths} (default: 128).",
     )
     group.add_argument(
-        "--output-len", type=_told(read_lengths), metavar="LEN", help="The same (default: 64)."
+        "--output-len",
+        type=_wrap_errors(read_lengths),
+        metavar="LEN",
+        help="Tokens of an answer, in the same forms (default: 64).",
     )
     group.add_argument(
         "--prefix-len",
@@ -245,13 +261,13 @@ def _add_prompts(group: Group) -> None:
         "--num-prefixes",
         type=_whole(1),
         metavar="N",
-        help="Different shared prefixes (default: 1).",
+        help="Number of different shared prefixes (default: 1).",
     )
     group.add_argument(
-        "--turns", type=_whole(1), metavar="N", help="Requests of a conversation (default: 4)."
+        "--turns", type=_whole(1), metavar="N", help="Requests in a conversation (default: 4)."
     )
     group.add_argument(
-        "--seed", type=_whole(0), metavar="N", help="Another seed asks otherwise (default: 0)."
+        "--seed", type=_whole(0), metavar="N", help="Random seed of the prompts (default: 0)."
     )
     group.add_argument(
         "--warmup", type=_whole(0), metavar="N", help="Requests before the first run (default: 1)."
@@ -263,50 +279,55 @@ def _add_load(group: Group) -> None:
         "--max-concurrency",
         type=_limit_or_none,
         metavar="N",
-        help="Requests that go on at once, or inf (default: 8, and inf with a rate).",
+        help="Most requests at once, or inf (default: 8; inf with a rate).",
     )
     group.add_argument(
         "--request-rate",
         type=_positive,
         metavar="R",
-        help="Requests a second, at random intervals.",
+        help="Requests per second, at random intervals.",
     )
     group.add_argument(
         "--burstiness",
         type=_positive,
         metavar="B",
-        help="1: a Poisson process (default); below in bursts, above evenly.",
+        help="1: a Poisson process (default); lower: bursts; higher: more even.",
     )
     group.add_argument(
         "--sweep",
-        type=_told(_read_sweep),
+        type=_wrap_errors(_read_sweep),
         metavar="LOADS",
-        help="A run for each: rate:1,2,4 or concurrency:1,8,32.",
+        help="One run for each load: rate:1,2,4 or concurrency:1,8,32.",
     )
 
 
 def _add_results(group: Group) -> None:
     group.add_argument(
-        "--goodput", nargs="+", metavar="LIMIT", help="Counts what keeps ttft:MS, tpot:MS, e2el:MS."
+        "--goodput",
+        nargs="+",
+        metavar="LIMIT",
+        help="Count requests within these limits: ttft:MS, tpot:MS, e2el:MS.",
     )
     group.add_argument(
-        "--save", metavar="FILE.json", help="All figures, in the names of `vllm bench serve`."
+        "--save",
+        metavar="FILE.json",
+        help="Save all figures, with the names of `vllm bench serve`.",
     )
     group.add_argument(
         "--report",
         metavar="FILE.html",
-        help="Figures and plots, in one file that needs no network.",
+        help="Write figures and charts to one file that needs no network.",
     )
     group.add_argument(
         "--compare",
         nargs=2,
         metavar=("A.json", "B.json"),
-        help="Sets two saved results side by side.",
+        help="Compare two saved results.",
     )
 
 
-def _told(read: Callable[[str], Any]) -> Callable[[str], Any]:
-    """Hands what is wrong on to argparse, which says only of errors of its own what they say."""
+def _wrap_errors(read: Callable[[str], Any]) -> Callable[[str], Any]:
+    """Converts ValueError to ArgumentTypeError, because argparse hides the text of other errors."""
 
     def read_or_refuse(text: str) -> Any:
         try:
@@ -323,7 +344,7 @@ def _one_of(choices: Mapping[str, Any]) -> Callable[[str], Any]:
             raise ValueError(f"must be {', '.join(choices)}, given {text!r}")
         return choices[text]
 
-    return _told(read)
+    return _wrap_errors(read)
 
 
 def _whole(least: int) -> Callable[[str], int]:
@@ -360,7 +381,7 @@ def _json_object(text: str) -> Mapping[str, Any]:
 
 
 def _read_sweep(text: str) -> Sweep:
-    """Raises ValueError."""
+    """Reads the value of --sweep. Raises ValueError."""
     kind, _, listed = text.partition(":")
     if kind not in ("rate", "concurrency") or not listed:
         raise ValueError(f"must be rate:R,R,... or concurrency:N,N,..., given {text!r}")

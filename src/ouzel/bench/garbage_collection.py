@@ -1,4 +1,8 @@
-"""Going through all objects of thousands of requests takes as long as some tokens do, and would be measured."""
+"""Makes garbage collections rare during a measurement.
+
+A collection over the objects of thousands of requests takes as long as some tokens, and would be
+measured as part of their times.
+"""
 
 import gc
 from collections.abc import Generator
@@ -8,8 +12,8 @@ _THRESHOLDS = (50_000, 20, 100)
 
 
 @contextmanager
-def seldom_collected() -> Generator[None, None, None]:
-    """What there is when the block begins is left alone while it runs, and what it makes is gone through seldom."""
+def collect_rarely() -> Generator[None, None, None]:
+    """Excludes existing objects from collections during the block, and collects new ones rarely."""
     before = gc.get_threshold()
     gc.collect()
     gc.freeze()

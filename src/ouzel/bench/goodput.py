@@ -1,4 +1,4 @@
-"""Goodput counts the requests that keep all limits of time, by the second."""
+"""Reads the limits of goodput, which counts the requests per second within all limits."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Milliseconds that a request may take; None where there is no limit."""
+    """Limits the times of a request, in milliseconds; None is no limit."""
 
     ttft: float | None = None
     tpot: float | None = None
@@ -24,7 +24,10 @@ class Limits:
 
 
 def read_limits(pairs: Sequence[str]) -> Limits | None:
-    """Reads `ttft:500 tpot:50 e2el:10000`, and nothing as None. Raises ValueError."""
+    """Reads limits such as `ttft:500`, `tpot:50` and `e2el:10000`; None without any.
+
+    Raises ValueError.
+    """
     known = [field.name for field in fields(Limits)]
     limits: dict[str, float] = {}
     for pair in pairs:

@@ -1,4 +1,4 @@
-"""How long prompts and answers are: a fixed number of tokens, or one that is drawn from a distribution."""
+"""Draws the lengths of prompts and answers: a fixed number of tokens, or a random number."""
 
 import math
 import random
@@ -21,7 +21,7 @@ class Fixed:
 
 @dataclass(frozen=True, slots=True)
 class Uniform:
-    """Every whole number from `low` to `high`, both among them, is as likely."""
+    """Draws whole numbers from `low` to `high`, both included, with equal probability."""
 
     low: int
     high: int
@@ -41,7 +41,7 @@ class Normal:
 
 @dataclass(frozen=True, slots=True)
 class LogNormal:
-    """`mean` and `std` are of the length itself, not of its logarithm."""
+    """Draws from a log-normal distribution; `mean` and `std` are of the length itself."""
 
     mean: float
     std: float
@@ -54,8 +54,8 @@ Lengths = Fixed | Uniform | Normal | LogNormal
 
 
 def read_lengths(text: str) -> Lengths:
-    """Raises ValueError that names the forms and the value."""
-    lengths = _parsed(text.replace(" ", ""))
+    """Reads one of the forms in `_FORMS`. Raises ValueError."""
+    lengths = _parse(text.replace(" ", ""))
     if lengths is None:
         raise ValueError(f"{_FORMS}, given {text!r}")
     smallest, largest = _bounds(lengths)
@@ -64,7 +64,7 @@ def read_lengths(text: str) -> Lengths:
     return lengths
 
 
-def _parsed(text: str) -> Lengths | None:
+def _parse(text: str) -> Lengths | None:
     if re.fullmatch(r"\d+", text):
         return Fixed(int(text))
     if bounds := re.fullmatch(r"(\d+):(\d+)|uniform\((\d+),(\d+)\)", text):
@@ -89,7 +89,7 @@ def _bounds(lengths: Lengths) -> tuple[float, float]:
 
 
 def draw_length(lengths: Lengths, rng: random.Random) -> int:
-    """Returns at least 1: what a distribution has below counts as 1."""
+    """Draws a length; a number below 1 becomes 1."""
     match lengths:
         case Fixed(num_tokens):
             return num_tokens
@@ -99,8 +99,7 @@ def draw_length(lengths: Lengths, rng: random.Random) -> int:
             return max(1, round(rng.normalvariate(mean, std)))
         case LogNormal(mean, std):
             variance = math.log1p((std / mean) ** 2)
-            return max(
-                1, round(rng.lognormvariate(math.log(mean) - variance / 2, math.sqrt(variance)))
-            )
+            length = rng.lognormvariate(math.log(mean) - variance / 2, math.sqrt(variance))
+            return max(1, round(length))
         case _:
             assert_never(lengths)

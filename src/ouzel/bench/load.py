@@ -1,4 +1,4 @@
-"""How requests are sent: so many at once, or so many a second, or both."""
+"""Sends requests under a load: a number of requests at once, requests per second, or both."""
 
 import asyncio
 import random
@@ -12,9 +12,9 @@ from ouzel.bench.conversation import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """With a rate, conversations begin when they are due, but no more than `max_concurrency` go on at a time."""
+    """Limits the rate at which conversations begin, and the number of conversations at once."""
 
-    request_rate: float = float("inf")  # conversations a second
+    request_rate: float = float("inf")  # conversations per second
     burstiness: float = 1.0
     max_concurrency: int | None = None  # None: no limit
 
@@ -30,7 +30,10 @@ async def send_all(
     converse: Callable[[Conversation], Awaitable[None]],
     rng: random.Random,
 ) -> int:
-    """Returns how many there were, when the last is over; being cancelled ends all."""
+    """Calls `converse` for each conversation when it is due, and waits for all of them.
+
+    Returns their number. A cancellation cancels all conversations.
+    """
     due_s = arrival_times(
         len(conversations), request_rate=load.request_rate, burstiness=load.burstiness, rng=rng
     )

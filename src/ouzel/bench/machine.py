@@ -1,4 +1,4 @@
-"""What is known of the machine on which the benchmark runs."""
+"""Describes the machine on which the benchmark runs."""
 
 import os
 import platform
@@ -6,12 +6,14 @@ from pathlib import Path
 
 
 def machine_facts() -> dict[str, str]:
+    num_cores = os.cpu_count()
+    if hasattr(os, "sched_getaffinity"):
+        num_cores = len(os.sched_getaffinity(0))
+    memory_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return {
         "processor": _processor(),
-        "cores": str(
-            len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        ),
-        "memory": f"{os.sysconf('SC_PAGE_SIZE') * os.sysconf('SC_PHYS_PAGES') / 2**30:.1f} GiB",
+        "cores": str(num_cores),
+        "memory": f"{memory_bytes / 2**30:.1f} GiB",
         "system": f"{platform.system()} {platform.release()} {platform.machine()}",
         "Python": platform.python_version(),
     }

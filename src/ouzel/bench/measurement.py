@@ -1,4 +1,4 @@
-"""One request as its client saw it. The definitions are those of `vllm bench serve`; times are in seconds."""
+"""Measures one request at the client, by the definitions of `vllm bench serve`, in seconds."""
 
 import itertools
 import time
@@ -12,20 +12,22 @@ from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """`start_s` is on the clock of `time.perf_counter`. Without output `ttft_s` and `itls_s` are 0 and empty."""
+    """Holds the times and lengths of one request."""
 
-    start_s: float
-    ttft_s: float  # from before the request is sent to the first chunk with output
-    itls_s: tuple[float, ...]  # between chunks with output, of which one may hold several tokens
-    e2el_s: float  # to the chunk with the last output, or with the finish reason where that comes by itself
+    start_s: float  # time.perf_counter() before the request is sent
+    ttft_s: (
+        float  # time from the start to the first chunk with output, or to the end without output
+    )
+    itls_s: tuple[float, ...]  # times between chunks with output; a chunk may have several tokens
+    e2el_s: float  # time to the last chunk with output or with the finish reason
     input_len: int
-    cached_len: int  # of the input, which the server says that it had computed before
+    cached_len: int  # input tokens that the server found in its prefix cache
     output_len: int
-    max_tokens: int  # that were asked for
-    is_counted: bool  # by the server; else chunks with output are counted as tokens
-    text: str  # what was written: reasoning, then answer
+    max_tokens: int  # max_tokens of the request
+    is_counted: bool  # the server counted the output; else each chunk with output counts as a token
+    text: str  # the reasoning, then the answer
     answer: str
-    error: str = ""  # nothing of a failed request but its error is part of the figures
+    error: str = ""  # a request with an error counts as failed, and in no other figure
 
     @property
     def is_complete(self) -> bool:
@@ -33,7 +35,7 @@ class Measurement:
 
     @property
     def tpot_s(self) -> float:
-        """The time per output token after the first; 0 where there is no second."""
+        """Returns the time per output token after the first; 0 for a single token."""
         return (self.e2el_s - self.ttft_s) / (self.output_len - 1) if self.output_len > 1 else 0.0
 
     @property
@@ -42,7 +44,7 @@ class Measurement:
 
 
 class _Trace:
-    """What has come of an answer."""
+    """Collects the pieces of an answer and their times."""
 
     def __init__(self) -> None:
         self.start_s = time.perf_counter()
@@ -64,19 +66,17 @@ class _Trace:
         if piece.ends_answer:
             self._end_s = now_s
             self._has_ended = True
+        # Some servers send usage in every chunk; the last one counts the whole answer.
         if piece.usage is not None:
-            self._usage = (
-                piece.usage
-            )  # some servers count in every chunk: the last count is the whole
+            self._usage = piece.usage
         self._error = self._error or piece.error
 
     def measurement(self, error: str, turn: Turn) -> Measurement:
         times_s = self._output_times_s
         answer = "".join(self._answer)
         usage = self._usage
-        is_counted = usage is not None and (
-            usage.output_tokens > 0 or not times_s
-        )  # some count nothing, and say 0
+        # Some servers send 0 without counting.
+        is_counted = usage is not None and (usage.output_tokens > 0 or not times_s)
         return Measurement(
             start_s=self.start_s,
             ttft_s=(times_s[0] if times_s else self._end_s) - self.start_s,
@@ -93,7 +93,10 @@ class _Trace:
         )
 
     def _fault(self) -> str:
-        """Says why it is no whole answer: some servers close the stream in good order when they cannot go on."""
+        """Returns the reason why the answer is incomplete, or "".
+
+        Some servers close the stream correctly although they could not finish the answer.
+        """
         if self._has_ended:
             return ""
         if not self._output_times_s:
@@ -101,8 +104,8 @@ class _Trace:
         return "" if self._usage else "the answer broke off: it has no finish reason"
 
 
-async def measured(client: ApiClient, endpoint: Endpoint, body: bytes, turn: Turn) -> Measurement:
-    """Asks once. What fails is a measurement with an error."""
+async def measure(client: ApiClient, endpoint: Endpoint, body: bytes, turn: Turn) -> Measurement:
+    """Sends one request and measures its answer; a failure becomes the error of the measurement."""
     trace = _Trace()
     error = ""
     try:

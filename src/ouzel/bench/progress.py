@@ -1,4 +1,4 @@
-"""A bar on a terminal tells how far a run is; elsewhere lines do, a few seconds apart."""
+"""Shows the progress of a run: a bar on a terminal, else a line every few seconds."""
 
 import asyncio
 import os
@@ -39,7 +39,7 @@ class Progress:
         return f"{bar} {self.counts()}"
 
     def counts(self) -> str:
-        """Returns the counts and the speed, without a bar."""
+        """Returns the numbers of requests, the speed and the time, without a bar."""
         taken_s = max(time.perf_counter() - self._start_s, 1e-9)
         failed = f", {self._num_failed} failed" if self._num_failed else ""
         running = self._num_begun - self._num_ended
@@ -49,7 +49,7 @@ class Progress:
 
 @asynccontextmanager
 async def shown(progress: Progress, stream: TextIO) -> AsyncGenerator[None, None]:
-    """Tells of the progress while the block runs. A terminal has one line, which is taken away at the end."""
+    """Shows the progress while the block runs; at the end the line of a terminal is cleared."""
     is_terminal = stream.isatty()
     drawing = asyncio.create_task((_draw if is_terminal else _write_lines)(progress, stream))
     try:
@@ -74,12 +74,12 @@ async def _write_lines(progress: Progress, stream: TextIO) -> None:
 
 
 def _write(stream: TextIO, text: str) -> None:
-    """Writes at once; a reader of the progress that has gone is no reason to end."""
+    """Writes at once; a closed pipe is ignored, because the measurement must go on."""
     with suppress(OSError):
         stream.write(text)
         stream.flush()
 
 
 def _columns(stream: TextIO) -> int:
-    """Returns the terminal's width; a line beyond it would not be taken away by the next."""
-    return os.get_terminal_size(stream.fileno()).columns or 80  # 0: the terminal does not know
+    """Returns the width of the terminal; a longer line could not be cleared."""
+    return os.get_terminal_size(stream.fileno()).columns or 80  # some terminals report 0

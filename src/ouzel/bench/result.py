@@ -1,4 +1,7 @@
-"""A run as JSON, in the field names of `vllm bench serve`; what these have no name for is under `ouzel`."""
+"""Writes and reads the result of a run as JSON with the field names of `vllm bench serve`.
+
+Fields that vLLM does not have are in the object `ouzel`.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +20,7 @@ _UNLIMITED = float("inf")
 
 
 class _Ours(msgspec.Struct):
-    """What the report takes apart of the fields that are not vLLM's."""
+    """Checks the fields of `ouzel` that the report reads."""
 
     server: dict[str, Any] | None = None
     machine: dict[str, Any] | None = None
@@ -25,7 +28,7 @@ class _Ours(msgspec.Struct):
 
 
 class _Shape(msgspec.Struct):
-    """What figures and charts rely on; others' results may have less, and more."""
+    """Checks the fields that figures and charts need; only the throughput must be present."""
 
     request_throughput: float
     start_times: list[float] | None = None
@@ -37,19 +40,19 @@ class _Shape(msgspec.Struct):
 
 
 class InvalidResult(OuzelError):
-    """The file cannot be read or written, or holds no result of a benchmark."""
+    """The file cannot be read or written, or has no result of a benchmark."""
 
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """What is the same for all runs of a command."""
+    """Holds the fields that are the same for all runs of a command."""
 
     backend: str
     model: str
-    own_fields: Mapping[str, Any]  # what the result has under `ouzel`
+    own_fields: Mapping[str, Any]  # the fields of `ouzel`
 
 
-def result_of(run: Run, figures: Figures, circumstances: Circumstances) -> Result:
+def build_result(run: Run, figures: Figures, circumstances: Circumstances) -> Result:
     rate = run.load.request_rate
     measurements = run.measurements
     return {
@@ -104,7 +107,10 @@ def _times(name: str, spread: Spread) -> dict[str, float]:
 
 
 def write_results(path: Path, results: Sequence[Result]) -> None:
-    """Writes a single result by itself, and those of a sweep as a list. Raises InvalidResult."""
+    """Writes one result as an object, and the results of a sweep as a list.
+
+    Raises InvalidResult.
+    """
     content = results[0] if len(results) == 1 else results
     try:
         path.write_bytes(msgspec.json.format(msgspec.json.encode(content), indent=1) + b"\n")
@@ -113,15 +119,15 @@ def write_results(path: Path, results: Sequence[Result]) -> None:
 
 
 def read_results(path: Path) -> list[Result]:
-    """Raises InvalidResult."""
+    """Reads a file with one result or a list of results. Raises InvalidResult."""
     try:
         content = msgspec.json.decode(path.read_bytes())
     except OSError as error:
         raise InvalidResult(f"{path}: {error.strerror}") from error
     except UNREADABLE as error:
-        raise InvalidResult(f"{path}: is no JSON: {error}") from error
+        raise InvalidResult(f"{path}: is not JSON: {error}") from error
     results = content if isinstance(content, list) else [content]
-    no_result = f"{path}: holds no result of ouzel bench or vllm bench serve"
+    no_result = f"{path}: must be a result of ouzel bench or vllm bench serve"
     if not results:
         raise InvalidResult(no_result)
     try:

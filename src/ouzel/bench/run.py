@@ -1,4 +1,4 @@
-"""One run: all conversations under one load, measured."""
+"""Measures one run: all conversations under one load."""
 
 import asyncio
 import random
@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import TypeVar
 
 from ouzel.bench.conversation import Conversation, JsonObject
-from ouzel.bench.garbage_collection import seldom_collected
+from ouzel.bench.garbage_collection import collect_rarely
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.measurement import Measurement
 from ouzel.bench.progress import Progress
@@ -20,7 +20,10 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Measurements are in the order of their starts. What had no answer when a run was stopped is not among them."""
+    """Holds the measurements of a run in the order of their starts.
+
+    Requests without an answer when the run was stopped are left out.
+    """
 
     load: Load
     num_prompts: int
@@ -28,7 +31,7 @@ class Run:
     started_at: datetime
     start_s: float
     duration_s: float
-    is_stopped: bool  # before all was asked
+    is_stopped: bool  # the run was stopped before its end
 
 
 async def run_load(
@@ -40,7 +43,7 @@ async def run_load(
     progress: Progress,
     stopping: asyncio.Event,
 ) -> Run:
-    """Ends when all is answered, or `stopping` is set."""
+    """Sends all conversations under the load, and measures until the end or until `stopping`."""
     measurements: list[Measurement] = []
 
     async def converse(conversation: Conversation) -> None:
@@ -51,15 +54,13 @@ async def run_load(
             measurements.append(measurement)
             progress.end(measurement)
             if not measurement.is_complete:
-                return  # what would follow has no answer to follow
-            history = (
-                *history,
-                *turn.messages,
-                {"role": "assistant", "content": measurement.answer},
-            )
+                return  # the next turn needs this answer
+            answer = {"role": "assistant", "content": measurement.answer}
+            history = (*history, *turn.messages, answer)
 
-    with seldom_collected():
-        started_at, start_s = datetime.now().astimezone(), time.perf_counter()
+    with collect_rarely():
+        started_at = datetime.now().astimezone()
+        start_s = time.perf_counter()
         sent = await unless_stopped(stopping, send_all(conversations, load, converse, rng))
         duration_s = time.perf_counter() - start_s
     return Run(
@@ -76,8 +77,12 @@ async def run_load(
 async def unless_stopped(
     stopping: asyncio.Event, work: Coroutine[None, None, Result]
 ) -> Result | None:
-    """Does the work, and returns None where it was cut short. Raises what it raises."""
-    working, waiting = asyncio.ensure_future(work), asyncio.ensure_future(stopping.wait())
+    """Awaits `work` and returns its result, or cancels it and returns None if `stopping` is set.
+
+    Raises the exceptions of `work`.
+    """
+    working = asyncio.ensure_future(work)
+    waiting = asyncio.ensure_future(stopping.wait())
     try:
         await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
     finally:

@@ -1,10 +1,10 @@
-"""What a terminal shows of results."""
+"""Formats results for a terminal."""
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
 from ouzel.bench.result import Result
-from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
+from ouzel.bench.table import STATISTICS, TOTALS, number, read_value, times
 
 _LABEL_COLUMNS = 30
 _VALUE_COLUMNS = 11
@@ -18,9 +18,10 @@ def summary(result: Result) -> str:
 
 def _totals(result: Result) -> Iterator[str]:
     for figure in TOTALS:
-        value = value_of(result, figure)
+        value = read_value(result, figure)
         if value is not None:
-            yield f"{figure.label:{_LABEL_COLUMNS}}{number(value):>{_VALUE_COLUMNS}} {figure.unit}".rstrip()
+            label = f"{figure.label:{_LABEL_COLUMNS}}"
+            yield f"{label}{number(value):>{_VALUE_COLUMNS}} {figure.unit}".rstrip()
 
 
 def _times(result: Result) -> Iterator[str]:
@@ -28,7 +29,7 @@ def _times(result: Result) -> Iterator[str]:
         f"{each:>{_VALUE_COLUMNS}}" for each in STATISTICS
     )
     for label, figures in times():
-        values = (number(value_of(result, figure)) for figure in figures)
+        values = (number(read_value(result, figure)) for figure in figures)
         yield f"{label:{_LABEL_COLUMNS}}" + "".join(
             f"{value:>{_VALUE_COLUMNS}}" for value in values
         )
@@ -43,25 +44,27 @@ def _errors(result: Result) -> Iterator[str]:
 
 
 def first_errors(result: Result) -> list[tuple[str, int]]:
-    """Returns the first errors that differ, and how often each came."""
+    """Returns the first three different errors, each with its number."""
     counts = Counter(error for error in result.get("errors") or () if error)
     return list(counts.items())[:_NUM_SHOWN_ERRORS]
 
 
 def printable(text: str) -> str:
-    """Takes out what would move a terminal's cursor or colour it: a server may say anything."""
+    """Replaces control characters, which could move the cursor, and cuts long texts of a server."""
     shown = "".join(each if each.isprintable() else " " for each in text)
     return shown if len(shown) <= _MAX_ERROR_COLUMNS else f"{shown[:_MAX_ERROR_COLUMNS]}…"
 
 
 def sweep_summary(results: Sequence[Result]) -> str:
-    """Returns a line for each run."""
+    """Returns a table with a line for each run."""
+
+    def limit(result: Result) -> str:
+        number_at_once = result["max_concurrency"]
+        return "all" if number_at_once is None else str(number_at_once)
+
     columns: tuple[tuple[str, Callable[[Result], str]], ...] = (
         ("rate", lambda each: str(each["request_rate"])),
-        (
-            "at once",
-            lambda each: "all" if each["max_concurrency"] is None else str(each["max_concurrency"]),
-        ),
+        ("at once", limit),
         ("failed", lambda each: str(each["failed"])),
         ("requests/s", lambda each: number(each["request_throughput"])),
         ("tokens/s", lambda each: number(each["output_throughput"])),

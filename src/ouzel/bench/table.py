@@ -1,4 +1,4 @@
-"""The figures of a result as rows, for a terminal and for the report."""
+"""Lists the figures of a result, for a terminal and for the report."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,17 +12,17 @@ _TIMES = (
     ("e2el", "Time of the whole request"),
 )
 STATISTICS = ("mean", "p50", "p90", "p99")
-_VLLM_NAMES = {"p50": "median"}  # where a result of vLLM's has no percentile of this name
+_VLLM_NAMES = {"p50": "median"}  # the name in results of vLLM that lack the percentile
 
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number of a result, by its name there."""
+    """A figure is a number in a result."""
 
-    name: str
+    name: str  # the name of the field in the result
     label: str
     unit: str = ""
-    more_is_better: bool | None = None  # None: neither more nor less is
+    more_is_better: bool | None = None  # None: neither more nor less is better
 
     @property
     def label_with_unit(self) -> str:
@@ -39,15 +39,14 @@ TOTALS = (
     Figure("request_goodput", "Request goodput", "requests/s", more_is_better=True),
     Figure("output_throughput", "Output throughput", "tokens/s", more_is_better=True),
     Figure("total_token_throughput", "Total throughput", "tokens/s", more_is_better=True),
-    Figure(
-        "max_output_tokens_per_s", "Most output in a second", "tokens/s"
-    ),  # of one second, which may be chance
+    # Neither more nor less is better: a single second may be chance.
+    Figure("max_output_tokens_per_s", "Most output in a second", "tokens/s"),
     Figure("max_concurrent_requests", "Most requests at once"),
 )
 
 
 def times() -> Iterator[tuple[str, tuple[Figure, ...]]]:
-    """Yields a label and the figures of one time, as STATISTICS has them."""
+    """Yields the label of each kind of time, and a figure for each of STATISTICS."""
     for name, label in _TIMES:
         figures = (
             Figure(f"{each}_{name}_ms", f"{label}, {each}", "ms", more_is_better=False)
@@ -56,8 +55,8 @@ def times() -> Iterator[tuple[str, tuple[Figure, ...]]]:
         yield label, tuple(figures)
 
 
-def value_of(result: Result, figure: Figure) -> float | None:
-    """Returns None where the result does not have it as a number."""
+def read_value(result: Result, figure: Figure) -> float | None:
+    """Returns the value of a figure; None if the result has no number for it."""
     value = result.get(figure.name)
     if value is None:
         statistic, _, rest = figure.name.partition("_")
@@ -66,12 +65,12 @@ def value_of(result: Result, figure: Figure) -> float | None:
 
 
 def number(value: float | None) -> str:
-    """Writes at least three significant digits and no fewer than all of a whole number."""
+    """Formats a value with at least three significant digits; whole numbers have all digits."""
     if value is None:
         return "–"
     if value == int(value) or abs(value) >= 1000:
         return f"{value:,.0f}"
-    if abs(value) < 0.1:
-        return f"{value:.3g}"  # slow requests are so few in a second, and fast chunks so few milliseconds apart
+    if abs(value) < 0.1:  # a rate of slow requests, or a time between fast chunks
+        return f"{value:.3g}"
     digits = 2 if abs(value) >= 10 else 3
     return f"{value:.{digits}f}"

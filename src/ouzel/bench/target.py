@@ -1,4 +1,4 @@
-"""What is measured: a model behind an endpoint, and the fields that it takes."""
+"""Describes the target of a benchmark: model, endpoint and accepted fields of requests."""
 
 import asyncio
 from collections.abc import Mapping
@@ -9,7 +9,7 @@ import msgspec
 
 from ouzel.bench.conversation import Conversation, JsonObject, Turn
 from ouzel.bench.endpoints import Endpoint, Form
-from ouzel.bench.measurement import Measurement, measured
+from ouzel.bench.measurement import Measurement, measure
 from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure
 
 _REFUSED_FIELD = (400, 422)
@@ -21,18 +21,19 @@ class Target:
     endpoint: Endpoint
     model: str
     form: Form
-    extra: Mapping[str, Any]  # fields of the user's own in every body
+    extra: Mapping[str, Any]  # fields of --extra-body for every body
 
     async def ask(
         self, turn: Turn, history: tuple[JsonObject, ...] = (), tools: tuple[JsonObject, ...] = ()
     ) -> Measurement:
         body = self._body((*history, *turn.messages), turn.max_tokens, tools)
-        return await measured(self.client, self.endpoint, body, turn)
+        return await measure(self.client, self.endpoint, body, turn)
 
     async def with_accepted_form(self, conversation: Conversation) -> "Target":
-        """Asks its first turn, again without what is refused.
+        """Sends the first turn in one form after another until the server accepts a form.
 
-        Raises ApiFailure where nothing is accepted, with all that was said: each form may be refused for another field.
+        Raises ApiFailure if no form is accepted. The failure has the messages of all refusals,
+        because each form may be refused for another field.
         """
         turn = conversation.turns[0]
         target, messages = self, dict[str, None]()
@@ -51,7 +52,7 @@ class Target:
                 return target
 
     async def _try(self, turn: Turn, tools: tuple[JsonObject, ...]) -> None:
-        """Raises ApiFailure, with the status of a refusal."""
+        """Sends one request. Raises ApiFailure, with the HTTP status of a refusal."""
         body = self._body(turn.messages, turn.max_tokens, tools)
         async with self.client.events(self.endpoint.path, body) as events:
             async for event in events:
@@ -76,26 +77,26 @@ class Target:
 
 
 async def served_model(client: ApiClient) -> Mapping[str, Any]:
-    """Returns what the server says of its first model. Raises ApiFailure."""
+    """Returns the first model in the server's list of models. Raises ApiFailure."""
     answer = await client.ask("GET", "/v1/models")
     if answer.status != 200:
         raise ApiFailure(
-            f"/v1/models answered {answer.status}; --model names the model",
+            f"/v1/models answered {answer.status}; name the model with --model",
             http_status=answer.status,
         )
     try:
         models = msgspec.json.decode(answer.body)["data"]
         model: Mapping[str, Any] = models[0]
         if not isinstance(model["id"], str):
-            raise ApiFailure("/v1/models names no model; --model does")
+            raise ApiFailure("/v1/models lists no model; name the model with --model")
     except (*UNREADABLE, LookupError, TypeError) as error:
-        raise ApiFailure("/v1/models names no model; --model does") from error
+        raise ApiFailure("/v1/models lists no model; name the model with --model") from error
     return model
 
 
 async def server_facts(client: ApiClient, model: str) -> dict[str, str]:
-    """Returns what the server tells of itself; what it does not tell is left out."""
-    version, models = await asyncio.gather(_told(client, "/version"), _told(client, "/v1/models"))
+    """Returns version, owner and max_model_len of the server, as far as it tells them."""
+    version, models = await asyncio.gather(_fetch(client, "/version"), _fetch(client, "/v1/models"))
     facts = {"version": str(version["version"])} if "version" in version else {}
     listed = models.get("data")
     for each in listed if isinstance(listed, list) else ():
@@ -106,7 +107,8 @@ async def server_facts(client: ApiClient, model: str) -> dict[str, str]:
     return facts
 
 
-async def _told(client: ApiClient, path: str) -> Mapping[str, Any]:
+async def _fetch(client: ApiClient, path: str) -> Mapping[str, Any]:
+    """Returns the JSON object that the server answers, empty for any failure."""
     try:
         content = msgspec.json.decode((await client.ask("GET", path)).body)
     except (ApiFailure, *UNREADABLE):

@@ -1,4 +1,4 @@
-"""The functions that requests of the workload `tools` offer: kinds and depths of parameters as agents have them."""
+"""Defines the functions of the workload `tools`, with parameters that are typical of agents."""
 
 from collections.abc import Sequence
 from typing import Any  # JSON schemas

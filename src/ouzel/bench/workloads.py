@@ -1,4 +1,4 @@
-"""The kinds of prompts: random ones, with a shared prefix, of several turns, with tools."""
+"""Makes the conversations of a workload: random, shared prefixes, several turns, or tools."""
 
 import asyncio
 import random
@@ -12,7 +12,7 @@ from ouzel.bench.lengths import Lengths, draw_length
 from ouzel.bench.prompt_texts import PromptTexts
 from ouzel.bench.tools import FUNCTIONS
 
-_MAX_TOGETHER = 16  # texts that are made at once: the server's tokenizer is asked for each
+_MAX_TOGETHER = 16  # conversations made at once; each text needs requests to the server's tokenizer
 
 
 class Workload(StrEnum):
@@ -24,19 +24,19 @@ class Workload(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """`num_requests` counts turns: the last conversation may be shorter than the others."""
+    """Describes the requests of a run; the last conversation may have fewer turns."""
 
     workload: Workload
-    num_requests: int
+    num_requests: int  # each turn is a request
     input_lens: Lengths
     output_lens: Lengths
-    prefix_len: int = 0  # tokens that prompts have in common, before their own
+    prefix_len: int = 0  # tokens that prompts share, before their own text
     num_prefixes: int = 1
     num_turns: int = 1
 
 
-async def conversations_of(shape: Shape, texts: PromptTexts, seed: str) -> list[Conversation]:
-    """Makes the same of the same seed. Raises ApiFailure."""
+async def make_conversations(shape: Shape, texts: PromptTexts, seed: str) -> list[Conversation]:
+    """Makes the conversations; the same seed makes the same conversations. Raises ApiFailure."""
     num_turns = shape.num_turns if shape.workload is Workload.MULTI_TURN else 1
     sizes = [
         min(num_turns, shape.num_requests - start)
@@ -64,7 +64,7 @@ async def _prefixes(shape: Shape, texts: PromptTexts, seed: str) -> Sequence[str
         case Workload.SHARED_PREFIX:
             numbers = range(shape.num_prefixes)
             return [
-                await texts.text_of(shape.prefix_len, random.Random(f"{seed}:prefix:{each}"))
+                await texts.make(shape.prefix_len, random.Random(f"{seed}:prefix:{each}"))
                 for each in numbers
             ]
         case Workload.RANDOM | Workload.MULTI_TURN | Workload.TOOLS:
@@ -74,10 +74,10 @@ async def _prefixes(shape: Shape, texts: PromptTexts, seed: str) -> Sequence[str
 
 
 async def _turn(shape: Shape, texts: PromptTexts, rng: random.Random, prefix: str) -> Turn:
-    num_tokens, max_tokens = draw_length(shape.input_lens, rng), draw_length(shape.output_lens, rng)
-    text = await texts.text_of(num_tokens, rng)
+    input_len = draw_length(shape.input_lens, rng)
+    max_tokens = draw_length(shape.output_lens, rng)
+    text = await texts.make(input_len, rng)
     if prefix:
-        return user_turn(
-            f"{prefix} {text}", max_tokens=max_tokens, input_len=shape.prefix_len + num_tokens
-        )
-    return user_turn(text, max_tokens=max_tokens, input_len=num_tokens)
+        text = f"{prefix} {text}"
+        input_len += shape.prefix_len
+    return user_turn(text, max_tokens=max_tokens, input_len=input_len)

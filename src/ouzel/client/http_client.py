@@ -38,7 +38,7 @@ class Address:
             return host == "localhost" or host.endswith(".localhost")
 
 
-def address_of(url: str) -> Address:
+def read_address(url: str) -> Address:
     """Reads the URL of a server, or `unix:` and the path of a socket.
 
     `http://`, `/v1` and the path of an endpoint may be present or not. Raises ApiFailure.
@@ -96,7 +96,7 @@ class HttpClient:
 
     def __init__(self, url: str, *, api_key: str = "", tls: ssl.SSLContext | None = None) -> None:
         """Raises ApiFailure for an invalid URL, an invalid API key or an unusable proxy."""
-        self._address = address_of(url)
+        self._address = read_address(url)
         if not (api_key.isascii() and api_key.isprintable()):
             raise ApiFailure("the API key must be printable ASCII")
         headers = {"user-agent": f"ouzel/{__version__}", "accept-encoding": "identity"}
@@ -140,7 +140,7 @@ class HttpClient:
                         raise read_failure(await _whole(answer))
                     if answer.headers.get("content-type", "").startswith("application/json"):
                         raise _unstreamed(await _whole(answer))
-                    async with aclosing(_events_of(answer)) as events:
+                    async with aclosing(_read_events(answer)) as events:
                         yield events
         except httpx2.HTTPError as error:
             raise self._failure(error) from error
@@ -215,7 +215,7 @@ async def _whole(answer: httpx2.Response) -> Answer:
     return Answer(answer.status_code, bytes(body))
 
 
-async def _events_of(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
+async def _read_events(answer: httpx2.Response) -> AsyncGenerator[bytes, None]:
     """Yields the data of the events, and reads to the end of the answer.
 
     A connection can be reused only after the end of an answer. If the end does not follow the last

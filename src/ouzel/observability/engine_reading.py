@@ -97,7 +97,9 @@ class Family:
         )
 
 
-def families_of(readings: Sequence[tuple[Mapping[str, str], EngineReading]]) -> dict[str, Family]:
+def build_families(
+    readings: Sequence[tuple[Mapping[str, str], EngineReading]],
+) -> dict[str, Family]:
     """Returns a dict from the stem of the name to the family.
 
     Each reading comes with the labels of its engine.

@@ -26,5 +26,8 @@ class HttpResponses:
             ("_total", {"path": path, "code": str(code)}, number)
             for (path, code), number in self._numbers.items()
         ]
-        documentation = "HTTP responses by operation and status; 499: the client disconnected before the answer."
+        documentation = (
+            "HTTP responses by operation and status; "
+            "499: the client disconnected before the answer began."
+        )
         return family_text("ouzel_http_responses", "counter", documentation, samples)

@@ -7,7 +7,7 @@ autoscalers and routers made for vLLM therefore work without a change.
 
 from collections.abc import Iterator, Sequence
 
-from ouzel.observability.engine_reading import EngineReading, families_of, total
+from ouzel.observability.engine_reading import EngineReading, build_families, total
 from ouzel.observability.request_series import RequestSeries
 from ouzel.observability.series import Counter
 
@@ -73,7 +73,7 @@ class Metrics:
         The families of vLLM have the sums over all engines of a pool, because their readers expect
         one engine. Without `engines`, as for an adapter, only request metrics are written.
         """
-        own = families_of(
+        own = build_families(
             [
                 (self._labels | {"engine": str(number)}, reading)
                 for number, reading in enumerate(engines)
@@ -85,7 +85,7 @@ class Metrics:
         yield "ouzel_requests_refused", self._refused.text("ouzel_requests_refused")
         for stem, family in own.items():
             yield f"ouzel_{stem}", family.text(f"ouzel_{stem}")
-        sums = families_of([(self._labels, total(engines))]) if engines else {}
+        sums = build_families([(self._labels, total(engines))]) if engines else {}
         together = self._total.families | sums
         for stem, names in NAMES_OF_VLLM.items():
             if stem in together:

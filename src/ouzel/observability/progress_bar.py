@@ -68,7 +68,7 @@ class ProgressBar:
         if latest is None:
             return False
         columns = os.get_terminal_size(self._stream.fileno()).columns
-        self._write(CLEAR_LINE + line_of(latest, num_new_bytes, seconds)[: columns - 1])
+        self._write(CLEAR_LINE + format_line(latest, num_new_bytes, seconds)[: columns - 1])
         return True
 
     def _write(self, text: str) -> None:
@@ -90,7 +90,7 @@ def progress_bar(*, is_wanted: bool = True) -> Iterator[ProgressBar | None]:
         bar.close()
 
 
-def line_of(progress: Progress, num_new_bytes: int, seconds: float) -> str:
+def format_line(progress: Progress, num_new_bytes: int, seconds: float) -> str:
     """Returns the text of the bar.
 
     `num_new_bytes` were done in the `seconds` since the stage began; they give the rate.

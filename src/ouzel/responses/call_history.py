@@ -6,10 +6,10 @@ The messages have the tool names that the model reads (`wire.offered_tools`).
 from ouzel.responses.item_fields import (
     MEDIA,
     Message,
-    content_of,
     invalid_value,
-    name_in,
-    string_in,
+    read_content,
+    require_name,
+    require_string,
 )
 from ouzel.wire.offered_tools import ClientName, ToolNames
 
@@ -54,11 +54,11 @@ class CallHistory:
 
         `path` names the item in errors. Raises InvalidRequest.
         """
-        kind, call_id = str(item["type"]), name_in(item, "call_id", path)
-        name, namespace = name_in(item, "name", path), item.get("namespace")
+        kind, call_id = str(item["type"]), require_name(item, "call_id", path)
+        name, namespace = require_name(item, "name", path), item.get("namespace")
         if namespace is not None and not isinstance(namespace, str):
             raise invalid_value(f"{path}.namespace", "a string", namespace)
-        text = string_in(item, "input" if kind == "custom_tool_call" else "arguments", path)
+        text = require_string(item, "input" if kind == "custom_tool_call" else "arguments", path)
         if call_id in self._unanswered:
             raise invalid_value(
                 f"{path}.call_id", "unique among the calls without an output", call_id
@@ -79,7 +79,10 @@ class CallHistory:
 
         Raises InvalidRequest, also if no call with this `call_id` stands before the output.
         """
-        call_id, kind = name_in(item, "call_id", path), str(item["type"]).removesuffix("_output")
+        call_id, kind = (
+            require_name(item, "call_id", path),
+            str(item["type"]).removesuffix("_output"),
+        )
         called, name = self._called.get(call_id, ("", ""))
         if called != kind:
             raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)
@@ -87,7 +90,7 @@ class CallHistory:
         kinds = ("input_text", *MEDIA)
         content: object = ""
         if output != []:
-            content = content_of(
+            content = read_content(
                 output, f"{path}.output", kinds, supports_images=self._supports_images
             )
         self._unanswered.discard(call_id)

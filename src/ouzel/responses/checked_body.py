@@ -13,8 +13,8 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationOptions, ServedModel
 from ouzel.responses.includable import LOGPROBS, log_never_present
 from ouzel.responses.items.listed_tools import decode_tools
-from ouzel.responses.request import ResponsesRequest, hints_in, shows_logprobs
-from ouzel.responses.text_format import form_of
+from ouzel.responses.request import ResponsesRequest, find_hints, shows_logprobs
+from ouzel.responses.text_format import choose_form
 from ouzel.wire.chat import Chat, read_shared_chat
 from ouzel.wire.options import check_num_logprobs
 from ouzel.wire.tools import Choice, FunctionCall, FunctionDefinition, Tool
@@ -60,13 +60,13 @@ def check_body(
     _log_hints(fields)
     options = replace(
         chat.options,
-        form=form_of(None if fields.text is None else fields.text.format, chat.options.form),
+        form=choose_form(None if fields.text is None else fields.text.format, chat.options.form),
         num_logprobs=(fields.top_logprobs or 0) if shows_logprobs(fields) else None,
     )
     return CheckedBody(fields, dataclasses.replace(chat, options=options))
 
 
-def prompt_only(checked_body: CheckedBody) -> CheckedBody:
+def limit_to_prompt(checked_body: CheckedBody) -> CheckedBody:
     """Returns a copy that computes the prompt and generates nothing.
 
     The prefix cache then has the prompt, so a response that continues it begins sooner.
@@ -118,7 +118,7 @@ def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
 
 def _log_hints(fields: ResponsesRequest) -> None:
     log_never_present(fields.include or [])
-    names = ", ".join(hints_in(fields))
+    names = ", ".join(find_hints(fields))
     if names:
         logger.info("taken as hints: %s", names)
 

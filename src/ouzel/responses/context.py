@@ -15,10 +15,10 @@ from ouzel.errors import (
     ItemNotFound,
     PreviousResponseNotFound,
 )
-from ouzel.responses.input_items import InputItem, input_items_of, referenced_id
+from ouzel.responses.input_items import InputItem, read_input, referenced_id
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.compaction_item import CompactionItem
-from ouzel.responses.request import ResponsesRequest, conversation_id_of
+from ouzel.responses.request import ResponsesRequest, find_conversation_id
 from ouzel.responses.stored.recent_responses import History, RecentResponses
 from ouzel.store.base import Store
 from ouzel.store.records import Item
@@ -32,7 +32,7 @@ class Context:
 
     earlier: Sequence[InputItem]
     input: Sequence[InputItem]  # references are resolved
-    keeps_earlier: bool = True  # the store has the items of `earlier`, if there are any
+    has_stored_earlier: bool = True  # the store has the items of `earlier`, if there are any
     num_recent_bytes: int = 0  # bytes of `earlier` if the store does not have its items
     compaction: CompactionItem | None = None  # replaces `earlier` and `input` for the model
 
@@ -44,17 +44,19 @@ class Context:
     @property
     def last_item_read(self) -> str:
         """Returns the id of the last stored item before the input; "" if there is none."""
-        return str(self.earlier[-1].fields["id"]) if self.earlier and self.keeps_earlier else ""
+        return (
+            str(self.earlier[-1].fields["id"]) if self.earlier and self.has_stored_earlier else ""
+        )
 
     @property
-    def num_kept_bytes(self) -> int:
+    def num_stored_bytes(self) -> int:
         """Returns the bytes of the items that did not come with the request."""
-        return self.num_recent_bytes + sum(item.num_kept_bytes for item in self.items)
+        return self.num_recent_bytes + sum(item.num_stored_bytes for item in self.items)
 
     @property
-    def items_to_keep(self) -> Sequence[InputItem]:
+    def items_to_store(self) -> Sequence[InputItem]:
         """Returns the items to store with the response: all items that the store lacks."""
-        return self.input if self.keeps_earlier else [*self.earlier, *self.input]
+        return self.input if self.has_stored_earlier else [*self.earlier, *self.input]
 
 
 async def read_context(
@@ -79,11 +81,11 @@ async def read_context(
         items = [await resolve_reference(item, store, key_id) for item in items]
     if history is not None:
         earlier = [InputItem(item, "previous_response_id") for item in history.items]
-        return Context(earlier, items, keeps_earlier=False, num_recent_bytes=history.num_bytes)
+        return Context(earlier, items, has_stored_earlier=False, num_recent_bytes=history.num_bytes)
     return Context(() if store is None else await _earlier(fields, store, key_id), items)
 
 
-def context_of_its_own(fields: ResponsesRequest, *, may_be_empty: bool) -> Context | None:
+def build_standalone_context(fields: ResponsesRequest, *, may_be_empty: bool) -> Context | None:
     """Returns the context of an input that needs no store.
 
     Returns None if the input continues a response or conversation, or refers to an item.
@@ -100,7 +102,7 @@ def _own_items(fields: ResponsesRequest, *, may_be_empty: bool) -> list[InputIte
         return []
     if fields.input == [] and (continues or may_be_empty):
         return []
-    return input_items_of(fields.input)
+    return read_input(fields.input)
 
 
 def _continues(fields: ResponsesRequest) -> bool:
@@ -129,7 +131,7 @@ def _refuse_references(
 ) -> None:
     references = {
         "previous_response_id": None if is_recent else fields.previous_response_id,
-        "conversation": conversation_id_of(fields),
+        "conversation": find_conversation_id(fields),
     }
     for field, value in references.items():
         if value is not None:
@@ -162,7 +164,7 @@ async def resolve_reference(input_item: InputItem, store: Store, key_id: str | N
 
 
 async def _earlier(fields: ResponsesRequest, store: Store, key_id: str | None) -> list[InputItem]:
-    conversation_id = conversation_id_of(fields)
+    conversation_id = find_conversation_id(fields)
     if fields.previous_response_id is None and conversation_id is None:
         return []
     _refuse_both(fields)

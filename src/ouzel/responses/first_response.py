@@ -7,7 +7,7 @@ from ouzel.responses.request import (
     ReasoningOptions,
     ResponsesRequest,
     TextOptions,
-    conversation_id_of,
+    find_conversation_id,
 )
 from ouzel.responses.response_object import (
     ResponseObject,
@@ -43,7 +43,7 @@ def new_response(
 
     `max_tokens` is the token limit that the request names, None if it names none.
     """
-    conversation_id = conversation_id_of(fields)
+    conversation_id = find_conversation_id(fields)
     text, reasoning = fields.text or TextOptions(), fields.reasoning or ReasoningOptions()
     return ResponseObject(
         id=response_id,

@@ -12,18 +12,18 @@ logger = logging.getLogger(__name__)
 Shown = Literal["message.output_text.logprobs", "reasoning.encrypted_content"]
 AlwaysShown = Literal["message.input_image.image_url"]
 # Outputs of tools that this server does not run; agents ask every server for these.
-NeverThere = Literal[
+NeverPresent = Literal[
     "code_interpreter_call.outputs",
     "computer_call_output.output.image_url",
     "file_search_call.results",
     "web_search_call.action.sources",
     "web_search_call.results",
 ]
-Includable = Shown | AlwaysShown | NeverThere
+Includable = Shown | AlwaysShown | NeverPresent
 
 LOGPROBS: Shown = "message.output_text.logprobs"
 ENCRYPTED_REASONING: Shown = "reasoning.encrypted_content"
-INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(AlwaysShown), *get_args(NeverThere))
+INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(AlwaysShown), *get_args(NeverPresent))
 
 
 def check_includable(name: str, path: str) -> None:
@@ -34,6 +34,6 @@ def check_includable(name: str, path: str) -> None:
 
 
 def log_never_present(names: Iterable[str]) -> None:
-    never_there = sorted(set(names) & set(get_args(NeverThere)))
+    never_there = sorted(set(names) & set(get_args(NeverPresent)))
     if never_there:
         logger.info("include: this server never has %s", ", ".join(never_there))

@@ -20,15 +20,15 @@ from ouzel.responses.item_fields import (
     MEDIA,
     TEXT_KEYS,
     Message,
-    content_of,
     invalid_value,
-    name_in,
-    object_at,
-    texts_of,
+    read_content,
+    read_texts,
+    require_name,
+    require_object,
 )
-from ouzel.responses.items.call_ids import with_call_ids
+from ouzel.responses.items.call_ids import complete_call_ids
 from ouzel.responses.items.compaction_item import text_for_model
-from ouzel.responses.items.message_content import joined_content, media_of, with_media
+from ouzel.responses.items.message_content import add_media, join_content, list_media
 from ouzel.responses.items.packed_text import CONTEXT, REASONING, SUMMARY
 from ouzel.wire.newest_turns import num_leading
 from ouzel.wire.offered_tools import NO_TOOLS, ToolNames
@@ -61,10 +61,10 @@ class InputMessage:
 class InputItem:
     fields: Message
     path: str  # path in the request, or the field that refers to the item
-    num_kept_bytes: int = 0  # bytes of a stored item; 0 for an item of the request
+    num_stored_bytes: int = 0  # bytes of a stored item; 0 for an item of the request
 
 
-def input_items_of(value: object) -> list[InputItem]:
+def read_input(value: object) -> list[InputItem]:
     """Reads the value of the field `input`; a string is one user message.
 
     Raises InvalidRequest unless `value` is a non-empty string or a non-empty list of objects.
@@ -75,14 +75,14 @@ def input_items_of(value: object) -> list[InputItem]:
         return [InputItem({"role": "user", "content": value}, "input")]
     if not isinstance(value, list) or not value:
         raise invalid_value("input", "a string or a non-empty list of items", value)
-    return input_items_in(value, "input")
+    return read_items(value, "input")
 
 
-def input_items_in(values: Sequence[object], field: str) -> list[InputItem]:
+def read_items(values: Sequence[object], field: str) -> list[InputItem]:
     """Reads the items of the list `field`. Raises InvalidRequest for a value that is no object."""
     paths = [f"{field}[{position}]" for position in range(len(values))]
-    objects = with_call_ids(
-        [object_at(item, path) for item, path in zip(values, paths, strict=True)]
+    objects = complete_call_ids(
+        [require_object(item, path) for item, path in zip(values, paths, strict=True)]
     )
     return [InputItem(item, path) for item, path in zip(objects, paths, strict=True)]
 
@@ -93,7 +93,7 @@ def referenced_id(item: InputItem) -> str | None:
     is_short_form = fields.get("type") is None and "role" not in fields and "id" in fields
     if fields.get("type") != "item_reference" and not is_short_form:
         return None
-    return name_in(fields, "id", item.path)
+    return require_name(fields, "id", item.path)
 
 
 def read_messages(
@@ -169,7 +169,9 @@ class _Reader:
                 "input items left out, calls of tools that another server has run: %s",
                 ", ".join(self._hosted),
             )
-        return _join_around(self._summaries, self._messages) if self._summaries else self._messages
+        return (
+            _join_summaries(self._summaries, self._messages) if self._summaries else self._messages
+        )
 
     def read(self, item: Message, path: str) -> None:
         kind = "message" if item.get("type") is None else item["type"]
@@ -201,7 +203,7 @@ class _Reader:
         if role not in _ROLES:
             raise invalid_value(f"{path}.role", f"one of {', '.join(_ROLES)}", role)
         kinds = tuple(TEXT_KEYS) if role == "assistant" else (*TEXT_KEYS, *MEDIA)
-        content = content_of(
+        content = read_content(
             item.get("content"), f"{path}.content", kinds, supports_images=self._supports_images
         )
         if role != "assistant":
@@ -215,8 +217,8 @@ class _Reader:
     def _read_reasoning(self, item: Message, path: str) -> None:
         if self._turn is not None and (self._turn.content is not None or self._turn.calls):
             self._end_turn()
-        content = texts_of(item, "content", "reasoning_text", path)
-        summary = texts_of(item, "summary", "summary_text", path)
+        content = read_texts(item, "content", "reasoning_text", path)
+        summary = read_texts(item, "summary", "summary_text", path)
         encrypted = item.get("encrypted_content")
         if encrypted is not None and not isinstance(encrypted, str):
             raise invalid_value(f"{path}.encrypted_content", "a string", encrypted)
@@ -227,7 +229,7 @@ class _Reader:
             self._unreadable.append(path)
 
     def _read_compaction(self, item: Message, path: str) -> None:
-        packed = name_in(item, "encrypted_content", path)
+        packed = require_name(item, "encrypted_content", path)
         summary, context = SUMMARY.unpack(packed), CONTEXT.unpack(packed)
         if summary is None and context is None:
             raise invalid_value(
@@ -239,7 +241,7 @@ class _Reader:
         content: object = None if summary is None else text_for_model(summary)
         if context is not None:
             # The packed text repeats the text of the last user message, but not its media.
-            content = with_media(context, self._last_media())
+            content = add_media(context, self._last_media())
             self._forget()
         self._summaries.add(len(self._messages))
         self._messages.append(InputMessage({"role": "user", "content": content}, path))
@@ -247,11 +249,11 @@ class _Reader:
     def _last_media(self) -> list[MediaPart | DocumentPart]:
         users = (each.fields for each in reversed(self._messages) if each.fields["role"] == "user")
         last = next(users, None)
-        return [] if last is None else media_of(last)
+        return [] if last is None else list_media(last)
 
     def _forget(self) -> None:
         """Drops all messages after the leading system messages; the compaction replaces them."""
-        del self._messages[num_leading_in(self._messages) :]
+        del self._messages[count_leading(self._messages) :]
         self._calls.forget()
         self._summaries.clear()
 
@@ -273,7 +275,7 @@ def encrypted_reasoning(item: Message) -> list[str]:
     return [] if text is None else [text]
 
 
-def num_leading_in(messages: Iterable[InputMessage]) -> int:
+def count_leading(messages: Iterable[InputMessage]) -> int:
     """Counts the system messages before the first message with another role."""
     return num_leading(each.fields["role"] for each in messages)
 
@@ -282,7 +284,7 @@ def _unknown_type(kind: object, path: str) -> InvalidRequest:
     return invalid_value(f"{path}.type", f"one of {', '.join(_ITEM_TYPES)}", kind)
 
 
-def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[InputMessage]:
+def _join_summaries(summaries: Set[int], messages: Sequence[InputMessage]) -> list[InputMessage]:
     """Joins each row of consecutive user messages that has a summary into one message."""
     result: list[InputMessage] = []
     for role, run in groupby(
@@ -291,7 +293,7 @@ def _join_around(summaries: Set[int], messages: Sequence[InputMessage]) -> list[
         positions = list(run)
         in_a_row = [messages[position] for position in positions]
         if role == "user" and not summaries.isdisjoint(positions):
-            content = joined_content([each.fields for each in in_a_row])
+            content = join_content([each.fields for each in in_a_row])
             result.append(InputMessage({"role": "user", "content": content}, in_a_row[0].path))
         else:
             result += in_a_row

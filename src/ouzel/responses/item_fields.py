@@ -20,7 +20,9 @@ MEDIA = (PICTURE, FILE)  # parts that need a model that reads images
 _NON_TEXT_PARTS = (*MEDIA, "input_audio")
 
 
-def content_of(value: object, path: str, kinds: Sequence[str], *, supports_images: bool) -> object:
+def read_content(
+    value: object, path: str, kinds: Sequence[str], *, supports_images: bool
+) -> object:
     """Reads the content of a message or output: a text, or a list of parts.
 
     `kinds` are the accepted types of parts. Types in `MEDIA` are accepted only if the model
@@ -39,7 +41,7 @@ def content_of(value: object, path: str, kinds: Sequence[str], *, supports_image
 def _part(
     value: object, path: str, kinds: Sequence[str], *, supports_images: bool
 ) -> Message | MediaPart | DocumentPart:
-    part = object_at(value, path)
+    part = require_object(value, path)
     kind = part.get("type")
     readable = [each for each in kinds if supports_images or each not in MEDIA]
     if not isinstance(kind, str) or kind not in readable:
@@ -53,7 +55,7 @@ def _part(
         return _picture(part, path)
     if kind == FILE:
         return document_part(part, path)
-    return {"type": "text", "text": string_in(part, TEXT_KEYS[kind], path)}
+    return {"type": "text", "text": require_string(part, TEXT_KEYS[kind], path)}
 
 
 def _reason(kind: object, *, supports_images: bool) -> str:
@@ -73,7 +75,7 @@ def _picture(part: Message, path: str) -> MediaPart:
     return picture_part(part, path)
 
 
-def texts_of(item: Message, key: str, kind: str, path: str) -> list[str]:
+def read_texts(item: Message, key: str, kind: str, path: str) -> list[str]:
     """Returns the texts of the list `item[key]`, whose parts must have the type `kind`."""
     parts = item.get(key)
     if parts is None:
@@ -83,14 +85,14 @@ def texts_of(item: Message, key: str, kind: str, path: str) -> list[str]:
     texts = []
     for position, value in enumerate(parts):
         at = f"{path}.{key}[{position}]"
-        part = object_at(value, at)
+        part = require_object(value, at)
         if part.get("type") != kind:
             raise invalid_value(f"{at}.type", kind, part.get("type"))
-        texts.append(string_in(part, "text", at))
+        texts.append(require_string(part, "text", at))
     return texts
 
 
-def name_in(item: Message, key: str, path: str) -> str:
+def require_name(item: Message, key: str, path: str) -> str:
     """Returns the non-empty string `item[key]`. Raises InvalidRequest."""
     value = item.get(key)
     if not isinstance(value, str) or not value:
@@ -98,7 +100,7 @@ def name_in(item: Message, key: str, path: str) -> str:
     return value
 
 
-def string_in(part: Message, key: str, path: str) -> str:
+def require_string(part: Message, key: str, path: str) -> str:
     """Returns the string `part[key]`, which may be empty. Raises InvalidRequest."""
     value = part.get(key)
     if not isinstance(value, str):
@@ -106,7 +108,7 @@ def string_in(part: Message, key: str, path: str) -> str:
     return value
 
 
-def object_at(value: object, path: str) -> Message:
+def require_object(value: object, path: str) -> Message:
     if not isinstance(value, dict):
         raise invalid_value(path, "an object", value)
     return value

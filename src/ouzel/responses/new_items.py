@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Sequence
 
 from ouzel.responses.context import read_stored, resolve_reference
-from ouzel.responses.input_items import InputItem, input_items_in, read_messages
+from ouzel.responses.input_items import InputItem, read_items, read_messages
 from ouzel.responses.stored_items import stored_items
 from ouzel.store.base import Store
 from ouzel.store.records import Item
@@ -28,7 +28,7 @@ class NewItems:
         """
         new = [
             await resolve_reference(item, self._store, self._key_id)
-            for item in input_items_in(values, "items")
+            for item in read_items(values, "items")
         ]
         earlier: Sequence[Item] = ()
         if conversation_id is not None:

@@ -147,7 +147,7 @@ class OpenCall:
         self._texts = [call.input if isinstance(call, CustomToolCallItem) else call.arguments]
 
     @classmethod
-    def begun(cls, place: Place, delta: ToolCallDelta, names: ToolNames) -> "OpenCall":
+    def begin(cls, place: Place, delta: ToolCallDelta, names: ToolNames) -> "OpenCall":
         """Opens the item of a call; `delta` is the first delta of the call, with id and name."""
         assert delta.id is not None and delta.name is not None
         name = names.for_client(delta.name)
@@ -189,7 +189,7 @@ class OpenCall:
 OpenItem = OpenMessage | OpenReasoning | OpenCall
 
 
-def reopened(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
+def reopen_item(item: WrittenItem, output_index: int, numbers: Iterator[int]) -> OpenItem:
     """Opens an item that is in progress again, for example from the store, so that it can end."""
     place = Place(item.id, output_index, numbers)
     match item:

@@ -1,7 +1,7 @@
 """Converts the body of a response to a request for the engine and the first response object."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -11,9 +11,9 @@ from ouzel.config import LimitsConfig
 from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel, accept
 from ouzel.observability import Metrics
-from ouzel.responses.checked_body import CheckedBody, check_body, prompt_only
+from ouzel.responses.checked_body import CheckedBody, check_body, limit_to_prompt
 from ouzel.responses.compaction.compactor import Compactor
-from ouzel.responses.context import Context, context_of_its_own, read_context
+from ouzel.responses.context import Context, build_standalone_context, read_context
 from ouzel.responses.dialect import OPENAI, ResponseDialect, ResponseStyle
 from ouzel.responses.first_response import new_response
 from ouzel.responses.open_items import ReasoningForm
@@ -21,8 +21,8 @@ from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
 from ouzel.responses.request import (
     ResponsesRequest,
-    conversation_id_of,
     encrypts_reasoning,
+    find_conversation_id,
     shows_logprobs,
 )
 from ouzel.responses.response_builder import Logprobs
@@ -58,7 +58,26 @@ class PreparedResponse:
     metrics: Metrics
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Job:
+    """Holds a body to prepare, and the way to prepare it."""
+
+    parse: Callable[[], JsonObject]
+    num_bytes: int
+    key_id: str | None
+    arrival_s: float
+    body: bytes | None = None  # the bytes of the body, if a response in the background needs them
+    body_type: type[ResponsesRequest] = ResponsesRequest
+    queued: StoredResponse | None = None  # the response that an earlier run of this body has begun
+    recent: RecentResponses | None = None  # responses of the connection, which can be continued
+    only_counts: bool = False
+    generates: bool = True
+    is_stream: bool = False
+
+
 class Preparer:
+    """Prepares the responses of one model, in threads for prompts."""
+
     def __init__(
         self,
         model: ServedModel,
@@ -84,32 +103,28 @@ class Preparer:
         *,
         key_id: str | None,
         arrival_s: float,
-        again: StoredResponse | None = None,
+        queued: StoredResponse | None = None,
         body_type: type[ResponsesRequest] = ResponsesRequest,
         only_counts: bool = False,
     ) -> PreparedResponse:
-        """Decodes, checks and renders. `again` is the response that this body has once begun.
+        """Decodes, checks and renders a body.
 
-        With `only_counts` nothing is made of it: the context is left as it is, and the model may be left out.
+        `queued` is the stored response that an earlier run of this body has begun. With
+        `only_counts` the result serves to count tokens only: the context is not compacted, and the
+        body may lack the model.
         """
-        begin = partial(self._begin, arrival_s=arrival_s, again=again, body=body)
-
-        async def context(checked_body: CheckedBody) -> Context:
-            found = await read_context(checked_body.fields, self._store, key_id)
-            if only_counts:
-                return found
-            return await self._compactor.compacted(
-                checked_body, found, key_id=key_id, arrival_s=arrival_s
-            )
-
-        def check() -> CheckedBody:
-            needs_model = (
-                not only_counts and again is None
-            )  # a server of another profile may have queued the body
-            return self._check(self._dialect.parse(body), body_type, needs_model=needs_model)
-
+        job = _Job(
+            parse=partial(self._dialect.parse, body),
+            num_bytes=len(body),
+            key_id=key_id,
+            arrival_s=arrival_s,
+            body=body,
+            body_type=body_type,
+            queued=queued,
+            only_counts=only_counts,
+        )
         try:
-            return await self._prepared(check, context, begin, len(body))
+            return await self._prepare(job)
         except InvalidRequest as error:
             raise restore_client_name(error, partial(parse_object, body)) from error.__cause__
 
@@ -123,88 +138,87 @@ class Preparer:
         generates: bool,
         recent: RecentResponses,
     ) -> PreparedResponse:
-        """Prepares a body of `num_bytes` when parsed, which may continue those of `recent` beside the stored ones.
+        """Checks and renders the object that `parse` returns, for a streamed response.
 
-        The response is streamed. Without `generates` the prompt alone is computed.
+        The object has about `num_bytes` bytes. It may continue a response in `recent` or in the
+        store. Without `generates` only the prompt is computed.
         """
-        begin = partial(self._begin, arrival_s=arrival_s, generates=generates, is_stream=True)
-
-        async def context(checked_body: CheckedBody) -> Context:
-            found = await read_context(checked_body.fields, self._store, key_id, recent)
-            return await self._compactor.compacted(
-                checked_body, found, key_id=key_id, arrival_s=arrival_s
-            )
-
-        def check() -> CheckedBody:
-            return self._check(parse(), ResponsesRequest, needs_model=True)
-
+        job = _Job(
+            parse=parse,
+            num_bytes=num_bytes,
+            key_id=key_id,
+            arrival_s=arrival_s,
+            recent=recent,
+            generates=generates,
+            is_stream=True,
+        )
         try:
-            return await self._prepared(check, context, begin, num_bytes, may_be_empty=True)
+            return await self._prepare(job)
         except InvalidRequest as error:
             raise restore_client_name(error, parse) from error.__cause__
 
-    async def _prepared(
-        self,
-        check: Callable[[], CheckedBody],
-        context_of_body: Callable[[CheckedBody], Awaitable[Context]],
-        begin: Callable[[CheckedBody, Context], PreparedResponse],
-        num_bytes: int,
-        *,
-        may_be_empty: bool = False,
-    ) -> PreparedResponse:
-        """Does all in one turn of a thread where nothing else is asked for: parsed bodies that wait would pile up."""
+    async def _prepare(self, job: _Job) -> PreparedResponse:
+        """Prepares a body in one turn of a thread, or in two turns if the context needs more work.
 
-        def check_and_begin() -> PreparedResponse | CheckedBody:
-            checked_body = check()
-            context = context_of_its_own(checked_body.fields, may_be_empty=may_be_empty)
-            needs_more = _has_own_template(checked_body) or checked_body.fields.context_management
-            return checked_body if context is None or needs_more else begin(checked_body, context)
-
-        result = await self.threads.run(check_and_begin, num_bytes)
+        A single turn keeps parsed bodies from waiting in memory for a thread.
+        """
+        result = await self.threads.run(partial(self._check_and_begin, job), job.num_bytes)
         if isinstance(result, PreparedResponse):
             return result
-        context = await context_of_body(result)
+        context = await self._find_context(job, result)
         return await self.threads.run(
-            partial(begin, result, context),
-            num_bytes + context.num_kept_bytes,
+            partial(self._begin, job, result, context),
+            job.num_bytes + context.num_stored_bytes,
             has_own_template=_has_own_template(result),
         )
 
-    def _check(
-        self, parsed: JsonObject, body_type: type[ResponsesRequest], *, needs_model: bool
-    ) -> CheckedBody:
+    def _check_and_begin(self, job: _Job) -> PreparedResponse | CheckedBody:
+        """Returns the prepared response, or the checked body only.
+
+        The latter needs the store, a compaction, or the threads for templates of clients.
+        """
+        checked_body = self._check(job)
+        fields = checked_body.fields
+        context = build_standalone_context(fields, may_be_empty=job.recent is not None)
+        if context is None or fields.context_management or _has_own_template(checked_body):
+            return checked_body
+        return self._begin(job, checked_body, context)
+
+    async def _find_context(self, job: _Job, checked_body: CheckedBody) -> Context:
+        context = await read_context(checked_body.fields, self._store, job.key_id, job.recent)
+        if job.only_counts:
+            return context
+        return await self._compactor.compact_context(
+            checked_body, context, key_id=job.key_id, arrival_s=job.arrival_s
+        )
+
+    def _check(self, job: _Job) -> CheckedBody:
+        """Parses, decodes and checks the body by the rules of the dialect."""
         dialect = self._dialect
-        if needs_model:
+        parsed = job.parse()
+        # A queued body may come from a server with another profile, which needs no model.
+        if not job.only_counts and job.queued is None:
             dialect.check(parsed, self.model)
-        fields = dialect.translate_fields(decode_object(parsed, body_type))
+        fields = dialect.translate_fields(decode_object(parsed, job.body_type))
         checked_body = check_body(
             fields, self.model, self._limits, has_store=self._store is not None
         )
         return replace(checked_body, chat=dialect.adjust_chat(checked_body.chat, fields))
 
-    def _begin(
-        self,
-        checked_body: CheckedBody,
-        context: Context,
-        *,
-        arrival_s: float,
-        again: StoredResponse | None = None,
-        body: bytes | None = None,
-        generates: bool = True,
-        is_stream: bool = False,
-    ) -> PreparedResponse:
+    def _begin(self, job: _Job, checked_body: CheckedBody, context: Context) -> PreparedResponse:
         """Renders the prompt and builds the first response object.
 
-        The response is streamed if `is_stream` is true or the body asks for a stream.
+        The response is streamed if the job or the body says so.
         """
+        queued = job.queued
         fields = checked_body.fields
-        continued_id = fields.previous_response_id or conversation_id_of(fields)
-        response_id = new_id("resp", continues=continued_id) if again is None else again.id
+        continued_id = fields.previous_response_id or find_conversation_id(fields)
+        response_id = new_id("resp", continues=continued_id) if queued is None else queued.id
         request = self._request(
-            checked_body if generates else prompt_only(checked_body),
+            checked_body if job.generates else limit_to_prompt(checked_body),
             context,
             response_id,
-            arrival_s,
+            job.arrival_s,
         )
         style = self._dialect.style
         is_kept = fields.store is not False and self._store is not None
@@ -212,7 +226,7 @@ class Preparer:
             fields,
             request.params,
             response_id=response_id,
-            created_at=int(time.time()) if again is None else created_at_of(again),
+            created_at=int(time.time()) if queued is None else read_creation_time(queued),
             max_tokens=checked_body.options.max_tokens,
             model_name=self.model.names[0],
             is_kept=is_kept,
@@ -223,16 +237,16 @@ class Preparer:
         return PreparedResponse(
             request,
             response,
-            logprobs=_logprobs_of(fields, self.model),
-            reasoning_form=_reasoning_form_of(fields, style),
+            logprobs=_make_logprobs(fields, self.model),
+            reasoning_form=_choose_reasoning_form(fields, style),
             limit_reason=style.limit_reason,
             tool_names=checked_body.chat.tool_names,
-            is_stream=is_stream or bool(fields.stream),
+            is_stream=job.is_stream or bool(fields.stream),
             obfuscates=_obfuscates(fields),
-            generates=generates,
+            generates=job.generates,
             context=context,
-            input_items=stored_items(context.items_to_keep) if is_kept else (),
-            body=body if fields.background else None,
+            input_items=stored_items(context.items_to_store) if is_kept else (),
+            body=job.body if fields.background else None,
             model=self.model,
             metrics=self._metrics,
         )
@@ -255,7 +269,7 @@ def _has_own_template(checked_body: CheckedBody) -> bool:
     return checked_body.chat.rendering.chat_template is not None
 
 
-def created_at_of(stored: StoredResponse) -> int:
+def read_creation_time(stored: StoredResponse) -> int:
     return msgspec.json.decode(stored.body, type=_Created).created_at
 
 
@@ -263,7 +277,7 @@ class _Created(msgspec.Struct):
     created_at: int
 
 
-def _reasoning_form_of(fields: ResponsesRequest, style: ResponseStyle) -> ReasoningForm:
+def _choose_reasoning_form(fields: ResponsesRequest, style: ResponseStyle) -> ReasoningForm:
     is_summarised = fields.reasoning is not None and fields.reasoning.is_summarised
     return ReasoningForm(
         has_content=not style.has_reasoning_as_summary,
@@ -272,8 +286,8 @@ def _reasoning_form_of(fields: ResponsesRequest, style: ResponseStyle) -> Reason
     )
 
 
-def _logprobs_of(fields: ResponsesRequest, model: ServedModel) -> Logprobs | None:
+def _make_logprobs(fields: ResponsesRequest, model: ServedModel) -> Logprobs | None:
     if not shows_logprobs(fields):
         return None
-    text_of = token_text(model, as_token_ids=fields.return_tokens_as_token_ids)
-    return lambda positions: chat_logprobs(positions, model, text_of).content
+    to_text = token_text(model, as_token_ids=fields.return_tokens_as_token_ids)
+    return lambda positions: chat_logprobs(positions, model, to_text).content

@@ -210,7 +210,7 @@ def shows_logprobs(fields: ResponsesRequest) -> bool:
     return bool(fields.logprobs) or LOGPROBS in (fields.include or [])
 
 
-def hints_in(fields: ResponsesRequest) -> Iterator[str]:
+def find_hints(fields: ResponsesRequest) -> Iterator[str]:
     """Yields the names of the inner fields that have no effect and are accepted as hints.
 
     Hints among the fields of the whole body are in `wire.hints`.
@@ -226,6 +226,6 @@ def encrypts_reasoning(fields: ResponsesRequest) -> bool:
     return ENCRYPTED_REASONING in (fields.include or [])
 
 
-def conversation_id_of(fields: ResponsesRequest) -> str | None:
+def find_conversation_id(fields: ResponsesRequest) -> str | None:
     reference = fields.conversation
     return reference.id if isinstance(reference, ConversationReference) else reference

@@ -49,7 +49,7 @@ from ouzel.responses.open_items import (
     OpenReasoning,
     Place,
     ReasoningForm,
-    reopened,
+    reopen_item,
 )
 from ouzel.responses.output_items import ItemStatus, OutputItem, new_id
 from ouzel.responses.response_object import (
@@ -102,7 +102,7 @@ class ResponseBuilder:
         self.is_steered = False  # the response has ended so: further events are ignored
 
     @classmethod
-    def resumed(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
+    def resume(cls, response: ResponseObject, num_events: int) -> "ResponseBuilder":
         """Makes a builder that can end a response which this or another server began.
 
         `num_events` is the number of events that the response already has.
@@ -117,7 +117,7 @@ class ResponseBuilder:
         builder._token_ids = response.token_ids
         for index, item in enumerate(response.output):
             if not isinstance(item, CompactionItem) and item.status == "in_progress":
-                builder._open = reopened(item, index, builder._numbers)
+                builder._open = reopen_item(item, index, builder._numbers)
             else:
                 builder._items.append(item)
         return builder
@@ -219,7 +219,7 @@ class ResponseBuilder:
             case ToolCallDelta(index):
                 if not isinstance(item, OpenCall) or item.index != index:
                     yield from self._close("completed")
-                    item = OpenCall.begun(
+                    item = OpenCall.begin(
                         self._new_place("ctc" if delta.is_custom else "fc"), delta, self._tool_names
                     )
                     yield from self._begin_item(item)

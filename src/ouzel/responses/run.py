@@ -220,7 +220,7 @@ class Run:
             events = [_encode(event) for event in self._builder.begin()]
             if not await self._progress.note(self._builder.response, events):
                 # No client has seen the start, so the response goes back to queued.
-                self._builder = ResponseBuilder.resumed(queued, len(self.log))
+                self._builder = ResponseBuilder.resume(queued, len(self.log))
                 self.cancel()
                 return False
             self.log.add(events)
@@ -280,7 +280,7 @@ class Run:
                 self._enter(Stage.LEFT)
             else:
                 # The builder may have stopped in the middle of an event.
-                self._builder = ResponseBuilder.resumed(self.response, len(self.log))
+                self._builder = ResponseBuilder.resume(self.response, len(self.log))
                 await self._finish(self._builder.fail(response_error(error)))
         except StoreUnavailable as store_error:
             logger.error("the end of response %s could not be stored: %s", self.id, store_error)
@@ -300,7 +300,7 @@ class Run:
         if self._progress is not None:
             ended = await self._progress.end(self._builder.response, encoded)
         if ended is not None:  # another server has ended the response before
-            self._builder = ResponseBuilder.resumed(ended, len(self.log))
+            self._builder = ResponseBuilder.resume(ended, len(self.log))
             encoded[-1] = _encode(end_event(last[-1].sequence_number, ended))
         self._enter(Stage.ENDED)
         self.log.add(encoded)

@@ -194,7 +194,7 @@ class Runs:
                     stored.request,
                     key_id=stored.key_id,
                     arrival_s=time.perf_counter(),
-                    again=stored,
+                    queued=stored,
                 )
             except TryLater:
                 raise
@@ -230,7 +230,7 @@ def _new_response(prepared: PreparedResponse, key_id: str | None) -> NewResponse
         model=response.model,
         status=Status(response.status),
         is_background=response.background,
-        previous_response_id=response.previous_response_id if context.keeps_earlier else None,
+        previous_response_id=response.previous_response_id if context.has_stored_earlier else None,
         conversation_id=None if response.conversation is None else response.conversation.id,
         body=msgspec.json.encode(response),
         request=prepared.body,

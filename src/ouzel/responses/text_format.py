@@ -40,7 +40,7 @@ class JsonSchemaFormat(msgspec.Struct, frozen=True, tag_field="type", tag="json_
 TextFormat = PlainFormat | JsonObjectFormat | JsonSchemaFormat
 
 
-def form_of(text_format: TextFormat | None, other: OutputForm | None) -> OutputForm | None:
+def choose_form(text_format: TextFormat | None, other: OutputForm | None) -> OutputForm | None:
     """Returns the required form of the text, None for any text.
 
     `other` is the form that fields of the chat API ask for. Raises InvalidRequest if both ask for
@@ -57,13 +57,13 @@ def shown_format(text_format: TextFormat | None, response_format: JsonObject | N
 
     A `response_format` of the chat API is converted; one without a counterpart is shown as text.
     """
-    shown = text_format or _format_of(response_format)
+    shown = text_format or _convert_format(response_format)
     if isinstance(shown, JsonSchemaFormat):
         return msgspec.structs.replace(shown, strict=shown.strict or False)
     return shown
 
 
-def _format_of(response_format: JsonObject | None) -> TextFormat:
+def _convert_format(response_format: JsonObject | None) -> TextFormat:
     if response_format is None:
         return PlainFormat()
     if response_format.get("type") == "json_object":

@@ -9,14 +9,14 @@ import msgspec
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
 from ouzel.errors import ConversationLocked, ConversationNotFound, ItemNotFound
-from ouzel.store.items import add_items, size_of
+from ouzel.store.items import add_items, compute_size
 from ouzel.store.records import Item, NewResponse, Page, PageRequest, StoredConversation
 from ouzel.store.tables import conversations, items, unix_now
 
 _ROW_BYTES = 512  # estimated size of a conversation's row without metadata and items
 
 
-def _of_key(conversation_id: str, key_id: str | None) -> ColumnElement[bool]:
+def _belongs_to_key(conversation_id: str, key_id: str | None) -> ColumnElement[bool]:
     is_of_key = conversations.c.key_id.is_not_distinct_from(key_id)
     return (conversations.c.id == conversation_id) & is_of_key
 
@@ -38,7 +38,7 @@ def create(
             next_position=len(new_items),
             created_at=unix_now(),
             used_at=unix_now(),
-            size_bytes=_ROW_BYTES + len(encoded) + size_of(new_items),
+            size_bytes=_ROW_BYTES + len(encoded) + compute_size(new_items),
         )
         .returning(conversations.c.created_at)
     )
@@ -51,7 +51,7 @@ def get(
     connection: Connection, conversation_id: str, key_id: str | None
 ) -> StoredConversation | None:
     query = select(conversations.c.metadata, conversations.c.created_at).where(
-        _of_key(conversation_id, key_id)
+        _belongs_to_key(conversation_id, key_id)
     )
     row = connection.execute(query).one_or_none()
     if row is None:
@@ -67,7 +67,7 @@ def change(
     grown_bytes = len(encoded) - func.length(conversations.c.metadata)
     connection.execute(
         update(conversations)
-        .where(_of_key(conversation_id, key_id))
+        .where(_belongs_to_key(conversation_id, key_id))
         .values(
             metadata=encoded,
             size_bytes=conversations.c.size_bytes + grown_bytes,
@@ -83,7 +83,7 @@ def remove(connection: Connection, conversation_id: str, key_id: str | None) -> 
     A response that is being made in the conversation goes on, and its end adds no items.
     """
     num_deleted = connection.execute(
-        delete(conversations).where(_of_key(conversation_id, key_id))
+        delete(conversations).where(_belongs_to_key(conversation_id, key_id))
     ).rowcount
     if num_deleted:
         connection.execute(delete(items).where(items.c.owner_id == conversation_id))
@@ -98,7 +98,7 @@ def lock(connection: Connection, conversation_id: str, new: NewResponse) -> int:
     """
     query = (
         update(conversations)
-        .where(_of_key(conversation_id, new.key_id), conversations.c.locked_by.is_(None))
+        .where(_belongs_to_key(conversation_id, new.key_id), conversations.c.locked_by.is_(None))
         .values(locked_by=new.id, used_at=unix_now())
         .returning(conversations.c.next_position)
     )
@@ -128,7 +128,7 @@ def append_and_unlock(
         .values(
             locked_by=None,
             next_position=conversations.c.next_position + len(new_items),
-            size_bytes=conversations.c.size_bytes + size_of(new_items),
+            size_bytes=conversations.c.size_bytes + compute_size(new_items),
             used_at=unix_now(),
         )
         .returning(conversations.c.key_id, conversations.c.next_position)
@@ -154,10 +154,10 @@ def append(
     """
     query = (
         update(conversations)
-        .where(_of_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
+        .where(_belongs_to_key(conversation_id, key_id), conversations.c.locked_by.is_(None))
         .values(
             next_position=conversations.c.next_position + len(new_items),
-            size_bytes=conversations.c.size_bytes + size_of(new_items),
+            size_bytes=conversations.c.size_bytes + compute_size(new_items),
             used_at=unix_now(),
         )
         .returning(conversations.c.next_position)
@@ -223,7 +223,9 @@ def remove_item(
     connection.execute(
         update(conversations)
         .where(conversations.c.id == conversation_id)
-        .values(size_bytes=conversations.c.size_bytes - size_of(removed_items), used_at=unix_now())
+        .values(
+            size_bytes=conversations.c.size_bytes - compute_size(removed_items), used_at=unix_now()
+        )
     )
     return bool(removed_items)
 
@@ -239,6 +241,6 @@ def _last_id(connection: Connection, conversation_id: str) -> str:
 
 
 def _check_exists(connection: Connection, conversation_id: str, key_id: str | None) -> None:
-    query = select(conversations.c.id).where(_of_key(conversation_id, key_id))
+    query = select(conversations.c.id).where(_belongs_to_key(conversation_id, key_id))
     if connection.execute(query).scalar_one_or_none() is None:
         raise ConversationNotFound(conversation_id)

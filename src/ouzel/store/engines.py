@@ -23,7 +23,7 @@ _POSTGRES_OPTIONS = {
 }
 
 
-def database_of(url: str, *, busy_s: float) -> Database:
+def open_database(url: str, *, busy_s: float) -> Database:
     """Makes the database object; the first transaction connects.
 
     Raises StoreOpenError. Its message never has the URL, because the URL may have a password.

@@ -11,7 +11,7 @@ from sqlalchemy import CTE, Connection, Row, literal, select
 
 from ouzel.errors import HistoryLost, ResponseNotFound
 from ouzel.store.records import Item
-from ouzel.store.responses import of_key
+from ouzel.store.responses import belongs_to_key
 from ouzel.store.tables import conversations, items, responses
 
 
@@ -26,7 +26,7 @@ def _chain(response_id: str, key_id: str | None) -> CTE:
     )
     start = (
         select(*columns, literal(0).label("depth"))
-        .where(of_key(response_id, key_id))
+        .where(belongs_to_key(response_id, key_id))
         .cte("chain", recursive=True)
     )
     before = select(*columns, (start.c.depth + 1).label("depth")).where(

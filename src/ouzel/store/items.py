@@ -12,7 +12,7 @@ _ADD = insert(items)
 _ROW_BYTES = 128  # estimated size of an item's row and index entries without id and body
 
 
-def size_of(some_items: Sequence[Item]) -> int:
+def compute_size(some_items: Sequence[Item]) -> int:
     return sum(len(item.body) + len(item.id) + _ROW_BYTES for item in some_items)
 
 
@@ -54,7 +54,7 @@ def any_item(connection: Connection, item_id: str, key_id: str | None) -> Item |
     return None if row is None else Item(*row)
 
 
-def page_of(all_items: Sequence[Item], request: PageRequest) -> Page:
+def select_page(all_items: Sequence[Item], request: PageRequest) -> Page:
     """Returns the page of the items that follows the item `after`.
 
     If `after` is listed twice, the page follows its last place. Raises ItemNotFound.

@@ -10,7 +10,7 @@ from collections.abc import Collection, Sequence
 from sqlalchemy import ColumnElement, Connection, delete, insert, or_, select, update
 
 from ouzel.store.records import Status, StoredResponse
-from ouzel.store.responses import COLUMNS, response_of
+from ouzel.store.responses import COLUMNS, build_response
 from ouzel.store.tables import RUNNING, responses, servers, unix_now
 
 _FORGET_S = 3600.0  # delete rows of servers that have been dead for so long
@@ -87,7 +87,7 @@ def _take(
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
-    orphans = [response_of(row) for row in connection.execute(query)]
+    orphans = [build_response(row) for row in connection.execute(query)]
     if orphans:
         renew(connection, server_id, lease_s)
         ids = [response.id for response in orphans]

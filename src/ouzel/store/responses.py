@@ -21,7 +21,7 @@ from sqlalchemy import (
 
 from ouzel.store.batches import pack, unpack
 from ouzel.store.conversations import append_and_unlock, lock, unlock
-from ouzel.store.items import add_items, size_of
+from ouzel.store.items import add_items, compute_size
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
 from ouzel.store.tables import RUNNING, events, items, responses, unix_now
 
@@ -67,7 +67,7 @@ def add(
     )
     batch = pack(new.events) if new.events else b""
     num_bytes = len(new.body) + len(new.request or b"") + len(batch)
-    size_bytes = _ROW_BYTES + num_bytes + size_of([*new.input_items, *output_items])
+    size_bytes = _ROW_BYTES + num_bytes + compute_size([*new.input_items, *output_items])
     row = {
         "id": new.id,
         "key_id": new.key_id,
@@ -109,7 +109,7 @@ def record(
         "new_body": progress.body,
         "new_num_events": first_event + len(progress.events),
         "new_owner": None if is_final else server_id,
-        "added_bytes": len(batch) + (size_of(progress.output_items) if is_final else 0),
+        "added_bytes": len(batch) + (compute_size(progress.output_items) if is_final else 0),
     }
     row = connection.execute(_END if is_final else _MOVE_ON, values).one_or_none()
     if row is None:
@@ -163,18 +163,20 @@ def _add_events(
         connection.execute(_ADD_EVENTS, row)
 
 
-def response_of(row: Row[Any]) -> StoredResponse:
+def build_response(row: Row[Any]) -> StoredResponse:
     values = row._asdict()
     return StoredResponse(**values | {"status": Status(values["status"])})
 
 
-def of_key(response_id: str, key_id: str | None) -> ColumnElement[bool]:
+def belongs_to_key(response_id: str, key_id: str | None) -> ColumnElement[bool]:
     return (responses.c.id == response_id) & responses.c.key_id.is_not_distinct_from(key_id)
 
 
 def get(connection: Connection, response_id: str, key_id: str | None) -> StoredResponse | None:
-    row = connection.execute(select(*COLUMNS).where(of_key(response_id, key_id))).one_or_none()
-    return None if row is None else response_of(row)
+    row = connection.execute(
+        select(*COLUMNS).where(belongs_to_key(response_id, key_id))
+    ).one_or_none()
+    return None if row is None else build_response(row)
 
 
 def events_after(
@@ -183,7 +185,9 @@ def events_after(
     query = (
         select(events.c.first_event, events.c.batch)
         .join(responses, responses.c.id == events.c.response_id)
-        .where(of_key(response_id, key_id), events.c.end_event > literal(after + 1, BigInteger))
+        .where(
+            belongs_to_key(response_id, key_id), events.c.end_event > literal(after + 1, BigInteger)
+        )
         .order_by(events.c.first_event)
     )
     return tuple(
@@ -196,7 +200,9 @@ def events_after(
 
 def remove(connection: Connection, response_id: str, key_id: str | None) -> bool:
     query = (
-        delete(responses).where(of_key(response_id, key_id)).returning(responses.c.conversation_id)
+        delete(responses)
+        .where(belongs_to_key(response_id, key_id))
+        .returning(responses.c.conversation_id)
     )
     row = connection.execute(query).one_or_none()
     if row is None:

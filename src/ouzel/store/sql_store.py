@@ -14,9 +14,9 @@ from ouzel.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store import conversations, history, leases, responses, retention
 from ouzel.store.clock_jumps import ClockJumps
 from ouzel.store.database import Database
-from ouzel.store.engines import database_of
+from ouzel.store.engines import open_database
 from ouzel.store.faults import reason
-from ouzel.store.items import any_item, page_of
+from ouzel.store.items import any_item, select_page
 from ouzel.store.records import (
     Item,
     NewResponse,
@@ -41,7 +41,7 @@ async def open_store(
     lease. `max_age_s` and `max_bytes` limit the stored responses and conversations. Raises
     StoreOpenError.
     """
-    database = database_of(url, busy_s=busy_s)
+    database = open_database(url, busy_s=busy_s)
     store = SqlStore(database, lease_s=lease_s, max_age_s=max_age_s, max_bytes=max_bytes)
     try:
         await database.keep_schema(prepare_schema)
@@ -115,7 +115,7 @@ class SqlStore:
             )
         except ResponseNotFound:
             return None
-        return page_of(context, page)
+        return select_page(context, page)
 
     async def item(self, item_id: str, key_id: str | None) -> Item | None:
         return await self._database.read(any_item, item_id, key_id)

@@ -1,1 +1,1 @@
-"""`ouzel chat` is a conversation in a terminal, or one answer in a pipe; it knows servers by their API only."""
+"""`ouzel chat` holds a conversation in a terminal, or prints one answer; it uses the API only."""

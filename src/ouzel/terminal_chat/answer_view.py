@@ -1,4 +1,4 @@
-"""An answer is drawn while it comes: the reasoning dimmed, then the content."""
+"""Draws an answer while it streams: the reasoning dimmed, then the content."""
 
 from rich.console import Console
 
@@ -17,7 +17,7 @@ _NOTES = {
 
 
 class AnswerView:
-    """Is of one answer. While nothing has come, a line says so that is erased then."""
+    """Draws one answer; shows "…" until the first text arrives."""
 
     def __init__(self, console: Console, *, is_markdown: bool) -> None:
         self._console = console
@@ -47,14 +47,14 @@ class AnswerView:
             self._content.feed(content)
 
     def finish(self, answer: Answer) -> None:
-        """Shows what is held back, and what is to be said of the end."""
+        """Shows the rest of the text, and a note if the answer ended early."""
         self._end_text()
         note = "stopped" if answer.is_stopped else _NOTES.get(answer.finish_reason or "", "")
         if note:
             self._console.print(f"({note})", style="yellow", markup=False)
 
     def break_off(self) -> None:
-        """Leaves what has been shown, so that an error can be said on the next line."""
+        """Ends the line, so that an error message can follow on the next line."""
         self._end_text()
 
     def _end_text(self) -> None:

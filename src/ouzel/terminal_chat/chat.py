@@ -1,4 +1,4 @@
-"""A chat is a conversation with all that a user has set for it, and asks the server to go on with it."""
+"""A chat has a conversation and the user's settings, and requests answers of the server."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ from ouzel.terminal_chat.picture import Picture
 from ouzel.terminal_chat.settings import Settings
 from ouzel.terminal_chat.terminal import Terminal
 
-_MAX_ROUNDS = 25  # of calls before an answer: a model may go on calling for ever
+_MAX_ROUNDS = 25  # limit of rounds of tool calls, because a model may call tools for ever
 _REFUSED = "error: the user did not allow this call"
 _STOPPED = "error: the user stopped this call"
 _PROBE = ({"role": "user", "content": "."},)
@@ -24,25 +24,28 @@ _PROBE = ({"role": "user", "content": "."},)
 
 @dataclass(slots=True)
 class Chat:
-    """Is mutable: commands change its fields."""
+    """Holds the state of a chat; commands change its fields."""
 
     api: ChatApi
     terminal: Terminal
     model: str
     conversation: Conversation = field(default_factory=Conversation)
     settings: Settings = field(default_factory=dict)
-    pictures: list[Picture] = field(default_factory=list)  # for the next message
+    pictures: list[Picture] = field(default_factory=list)  # images for the next message
     tools: Mapping[str, Tool] = field(default_factory=dict)
-    allowed_tools: set[str] = field(default_factory=set)  # without a question
+    allowed_tools: set[str] = field(default_factory=set)  # tools that run without a question
     response_format: dict[str, object] | None = None
     is_markdown: bool = True
-    answers: list[Answer] = field(default_factory=list)  # of this run, for /stats
+    answers: list[Answer] = field(default_factory=list)  # answers of this run, for /stats
     unsent: str = ""  # the text of a message that failed, for /retry and /edit
-    draft: str = ""  # stands in the next line already
+    draft: str = ""  # text that the next input line begins with
     is_over: bool = False
 
     def send(self, text: str) -> None:
-        """Adds the message and what comes of it. Where that fails, the conversation is as it was before."""
+        """Sends a message and adds the message and the answer to the conversation.
+
+        A failure is shown and leaves the conversation unchanged.
+        """
         length = len(self.conversation)
         self.conversation.add_user(text, self.pictures)
         self.pictures, self.unsent = [], ""
@@ -54,13 +57,19 @@ class Chat:
         self._go_on_or(undo)
 
     def resend(self, at: int) -> None:
-        """Asks again for what comes behind the message there. Where that fails, what came before stays."""
+        """Requests a new answer to the message at the index `at`.
+
+        The new answer replaces all later messages. A failure leaves the conversation unchanged.
+        """
         before = self.conversation.exchanged
         self.conversation.cut(at + 1)
         self._go_on_or(lambda: self.conversation.replace(before))
 
     def check(self, change: Mapping[str, object]) -> bool:
-        """Asks the server whether it would take these fields, too. Raises ApiFailure where it would not."""
+        """Asks the server whether it accepts a request with these additional fields.
+
+        Returns False if the server cannot tell. Raises ApiFailure if the server refuses them.
+        """
         return self.api.check({**self._fields(), "messages": _PROBE, **change})
 
     def body(self) -> dict[str, object]:
@@ -76,7 +85,7 @@ class Chat:
         return fields
 
     def _go_on_or(self, undo: Callable[[], None]) -> None:
-        """Undoes where there is no answer: a failure is told, an interruption goes on."""
+        """Calls `undo` if no answer comes; shows a failure, and raises an interruption again."""
         try:
             self._go_on()
         except ApiFailure as failure:
@@ -87,7 +96,7 @@ class Chat:
             raise
 
     def _go_on(self) -> None:
-        """Asks until there is an answer that calls nothing. Raises ApiFailure."""
+        """Requests answers and runs their calls until an answer has no calls. Raises ApiFailure."""
         for _ in range(_MAX_ROUNDS):
             answer = self._ask()
             if answer.is_stopped and not answer.content:
@@ -96,10 +105,10 @@ class Chat:
             self.conversation.add_answer(answer)
             if answer.is_stopped or not answer.tool_calls or not self._run_calls(answer.tool_calls):
                 return
-        self.terminal.complain(f"after {_MAX_ROUNDS} rounds of tool calls it is your turn")
+        self.terminal.complain(f"stopped after {_MAX_ROUNDS} rounds of tool calls")
 
     def _take_back(self) -> None:
-        """Removes the message to which nothing has been said; after a tool's result there is something."""
+        """Removes the last message if the user wrote it; the result of a tool stays."""
         if self.conversation.exchanged[-1]["role"] == "user":
             self.unsent = self.conversation.text_at(len(self.conversation) - 1)
             self.conversation.cut(len(self.conversation) - 1)
@@ -121,7 +130,10 @@ class Chat:
         return stream.answer
 
     def _run_calls(self, calls: Sequence[ToolCall]) -> bool:
-        """Tells whether the model is to go on. Every call gets a result, for the conversation must be complete."""
+        """Runs the calls; returns False after an interruption.
+
+        Every call gets a result, because servers refuse a conversation without it.
+        """
         is_interrupted = False
         for call in calls:
             result = _STOPPED if is_interrupted else self._run_call(call)
@@ -147,12 +159,15 @@ class Chat:
 
 
 def choose_model(api: ChatApi, name: str) -> str:
-    """Returns the first model where none is named. Raises ApiFailure, and ChatError where it is not served."""
+    """Returns `name` if the server has this model, or its first model if `name` is empty.
+
+    Raises ApiFailure, or ChatError if the server does not have the model.
+    """
     models = api.models()
     if models is None:
         if not name:
             raise ChatError(
-                "the model must be named (--model NAME): the server does not say which it serves"
+                "the model must be named (--model NAME): the server does not list its models"
             )
         return name
     if name and name not in models:

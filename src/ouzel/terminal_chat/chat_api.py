@@ -1,4 +1,4 @@
-"""The main thread asks the API: what is served, whether fields are right, for answers."""
+"""Calls the API from the main thread: lists models, checks fields, streams answers."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -29,9 +29,9 @@ class _Models(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """What the server's OpenAPI document says; nothing where there is none."""
+    """Holds facts from the OpenAPI document of the server; empty without a document."""
 
-    field_names: frozenset[str] = frozenset()  # of a chat completion's request
+    field_names: frozenset[str] = frozenset()  # fields of a chat completion's request
     has_render: bool = False
 
 
@@ -39,10 +39,10 @@ class ChatApi:
     def __init__(self, client: ApiClient, loop: LoopThread) -> None:
         self._client = client
         self._loop = loop
-        self._document: _Document | None = None  # until it is asked for
+        self._document: _Document | None = None  # None until it is fetched
 
     def models(self) -> list[str] | None:
-        """Returns None where the server has no such list. Raises ApiFailure."""
+        """Returns the ids of the models; None if the server has no list. Raises ApiFailure."""
         answer = self._loop.run(self._client.ask("GET", "/v1/models"))
         if answer.status in _UNKNOWN:
             return None
@@ -51,31 +51,31 @@ class ChatApi:
         try:
             return [model.id for model in msgspec.json.decode(answer.body, type=_Models).data]
         except UNREADABLE as error:
-            raise ApiFailure(f"/v1/models is no list of models: {error}") from error
+            raise ApiFailure(f"/v1/models answered no list of models: {error}") from error
 
     def field_names(self) -> frozenset[str]:
-        """Returns the fields that a chat completion may have; none where the server does not say."""
-        return self._described().field_names
+        """Returns the fields of a chat completion's request; empty if the server does not tell."""
+        return self._fetch_document().field_names
 
     def check(self, body: Body) -> bool:
-        """Tells whether the server could say that it would answer this. Raises ApiFailure where it would not.
+        """Checks a body with the endpoint `render`; returns False if the server does not have it.
 
-        Other servers have other things at this path (OpenAI takes `render` for the id of an answer), or refuse paths
-        that they do not know in their own ways: what they say there means nothing.
+        Raises ApiFailure if the server refuses the body. An error of a server without the endpoint
+        means nothing: OpenAI, for example, takes `render` for the id of an answer.
         """
         answer = self._loop.run(self._client.ask("POST", _RENDER, msgspec.json.encode(body)))
         if answer.status == HTTPStatus.OK:
             return True
-        if not self._described().has_render:
+        if not self._fetch_document().has_render:
             return False
         raise read_failure(answer)
 
-    def _described(self) -> _Document:
+    def _fetch_document(self) -> _Document:
         if self._document is None:
             answer = self._loop.run(self._client.ask("GET", "/openapi.json"))
-            self._document = (
-                _read_document(answer.body) if answer.status == HTTPStatus.OK else _Document()
-            )
+            self._document = _Document()
+            if answer.status == HTTPStatus.OK:
+                self._document = _read_document(answer.body)
         return self._document
 
     def answer(self, body: Body) -> "AnswerStream":
@@ -92,7 +92,7 @@ def _read_document(document: bytes) -> _Document:
 
 
 class _End:
-    """No more comes: the answer is over, or the user has stopped it."""
+    """Marks the end of a stream: the answer is complete, has failed, or the user has stopped it."""
 
     def __init__(self, *, is_stopped: bool = False, error: BaseException | None = None) -> None:
         self.is_stopped = is_stopped
@@ -100,7 +100,7 @@ class _End:
 
 
 class AnswerStream:
-    """Is a context that asks, and iterates over what comes; leaving it ends the request."""
+    """Streams an answer; entering the context sends the request, and leaving it ends it."""
 
     def __init__(self, client: ApiClient, loop: LoopThread, body: Body) -> None:
         streamed = {"stream": True, "stream_options": {"include_usage": True}}
@@ -125,7 +125,7 @@ class AnswerStream:
         self.answer.end()
 
     def __iter__(self) -> Iterator[Piece]:
-        """Raises ApiFailure."""
+        """Yields the pieces of the answer. Raises ApiFailure."""
         while not isinstance(event := self._came.get(), _End):
             yield self.answer.feed(event)
         if event.error is not None:
@@ -135,7 +135,7 @@ class AnswerStream:
             raise ApiFailure("the answer broke off: the server ended it without a reason")
 
     def stop(self) -> None:
-        """Ends the iteration; may be called by a signal's handler at any time."""
+        """Ends the iteration; a signal handler may call it at any time."""
         self._came.put(_End(is_stopped=True))
 
     async def _ask(self) -> None:
@@ -143,7 +143,7 @@ class AnswerStream:
             async with self._client.events(_CHAT, self._body) as events:
                 async for event in events:
                     self._came.put(event)
-        except Exception as error:  # whatever it is, the main thread waits for it
+        except Exception as error:  # broad: the main thread waits for an end of the stream
             self._came.put(_End(error=error))
         else:
             self._came.put(_End())

@@ -1,7 +1,7 @@
-"""What a user asked for in a chat cannot be done; the chat goes on."""
+"""The error of a command or message of the user is shown; the chat goes on."""
 
 from ouzel.errors import OuzelError
 
 
 class ChatError(OuzelError):
-    """Its message names the file, the field or the command, and what was given."""
+    """A command or option of the user is wrong; the message names it and the given value."""

@@ -1,4 +1,4 @@
-"""`ouzel chat` talks with a model: of a server, or one that this process loads; in a terminal, or in a pipe."""
+"""Runs `ouzel chat`: talks with the model of a server or of this process, also in a pipe."""
 
 import signal
 import sys
@@ -12,9 +12,13 @@ from ouzel.terminal_chat.keyboard import Keyboard, Typist
 
 
 def run(arguments: Sequence[str]) -> int:
-    """Raises OuzelError, KeyboardInterrupt where Ctrl-C ends it, and SystemExit."""
+    """Runs the command and returns its exit status.
+
+    Raises OuzelError, KeyboardInterrupt if Ctrl-C ends the command, and SystemExit.
+    """
     flags, rest = read_flags(arguments)
-    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal may know fewer characters
+    # The encoding of a terminal may lack characters of an answer.
+    sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, _end)
     try:
         _run(flags, rest)
@@ -24,21 +28,21 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(flags: ChatFlags, rest: Sequence[str]) -> None:
-    """Takes the keyboard before anything that is slow: a person may type while the model loads."""
+    """Silences the keyboard before the slow imports, because a person may type meanwhile."""
     with ExitStack() as stack:
         typist = None
         if flags.prompt is None and sys.stdin.isatty() and sys.stdout.isatty():
             keyboard = Keyboard()
             typist = Typist(keyboard, stack.enter_context(keyboard.taken()))
-        from ouzel.terminal_chat.session import run_session  # noqa: PLC0415  slow to import, and `--help` needs none of it
+        from ouzel.terminal_chat.session import run_session  # noqa: PLC0415  slow to import
 
         run_session(flags, rest, typist)
 
 
 class _Terminated(BaseException):
-    """SIGTERM has come; what catches the errors and exits of a tool lets it pass."""
+    """SIGTERM has arrived; a BaseException, so that handlers of errors of tools let it pass."""
 
 
 def _end(number: int, frame: FrameType | None) -> NoReturn:
-    """Ends as Ctrl-C does, so that the engine is closed and the terminal is as it was."""
+    """Handles SIGTERM like Ctrl-C, so that the engine is closed and the terminal is restored."""
     raise _Terminated

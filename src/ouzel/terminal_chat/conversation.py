@@ -1,4 +1,4 @@
-"""A conversation is the messages so far, as they go to the server."""
+"""A conversation has the messages so far, in the form in which the server gets them."""
 
 from collections.abc import Sequence
 
@@ -10,25 +10,25 @@ Message = dict[str, object]
 
 class Conversation:
     def __init__(self) -> None:
-        self.system = ""  # text of the message before all others; empty for none
+        self.system = ""  # text of the system message before all others; "" for none
         self._messages: list[Message] = []
 
     @property
     def messages(self) -> list[Message]:
-        """Returns all, the system's first."""
+        """Returns all messages, the system message first."""
         system: list[Message] = [{"role": "system", "content": self.system}] if self.system else []
         return [*system, *self._messages]
 
     @property
     def exchanged(self) -> Sequence[Message]:
-        """Returns all but the system's."""
+        """Returns the messages without the system message."""
         return tuple(self._messages)
 
     def __len__(self) -> int:
         return len(self._messages)
 
     def cut(self, length: int) -> None:
-        """Goes back to when it was so long."""
+        """Removes all messages after the first `length` messages."""
         del self._messages[length:]
 
     def replace(self, messages: Sequence[Message]) -> None:
@@ -48,12 +48,12 @@ class Conversation:
         self._messages.append({"role": "tool", "tool_call_id": call_id, "content": result})
 
     def last_user_at(self) -> int | None:
-        """Returns where the user's last message is; None where there is none."""
+        """Returns the index of the user's last message; None if there is none."""
         places = [at for at, message in enumerate(self._messages) if message["role"] == "user"]
         return places[-1] if places else None
 
     def text_at(self, at: int) -> str:
-        """Returns the text of a message, without its pictures."""
+        """Returns the text of a message, without its images."""
         content = self._messages[at]["content"]
         if not isinstance(content, list):
             return str(content or "")

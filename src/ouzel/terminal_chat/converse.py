@@ -1,10 +1,10 @@
-"""The interactive chat: a line is read, and is a message or a command, until the user ends it."""
+"""Runs the interactive chat: reads lines, and runs each as a command or sends it as a message."""
 
 from ouzel.client.base import ApiFailure
 from ouzel.terminal.harmless import whole_characters
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands.commands import message_of, run_command
+from ouzel.terminal_chat.commands.commands import read_message, run_command
 from ouzel.terminal_chat.line_editor import LineEditor
 
 
@@ -24,7 +24,7 @@ def converse(chat: Chat, editor: LineEditor) -> None:
 def _take(chat: Chat, line: str) -> None:
     try:
         if line.strip() and not run_command(chat, line):
-            chat.send(message_of(line))
+            chat.send(read_message(line))
             chat.terminal.console.print()
     except (ChatError, ApiFailure) as error:
         chat.terminal.complain(str(error))

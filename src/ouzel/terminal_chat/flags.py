@@ -1,4 +1,4 @@
-"""The command line of `ouzel chat`: its own flags, and those of `ouzel serve` where it loads the model itself."""
+"""Reads the options of `ouzel chat`; without --url, options of `ouzel serve` are accepted too."""
 
 import argparse
 import os
@@ -10,16 +10,17 @@ from ouzel.terminal.one_line_parser import OneLineParser
 
 _USAGE = "ouzel chat [MODEL | --url URL] [OPTIONS]"
 _DESCRIPTION = """\
-Talks with a model. In a terminal it is a conversation, in which /help lists the commands; with -p, or with text on
-standard input, one answer is printed. MODEL is what ouzel serve takes; this program loads it, without a server."""
+Talks with a model. In a terminal it starts a conversation, in which /help lists the commands. With
+-p, or with text on standard input, it prints one answer. MODEL is a model as for ouzel serve; this
+program loads it itself, without a server."""
 _EPILOG = """\
-Without --url, the options of ouzel serve about the model, the engine, pictures and logs count too, with their
-environment variables and --config: ouzel serve --help lists them."""
+Without --url, the options of ouzel serve for the model, the engine, images and logs are accepted
+too, with their environment variables and --config: ouzel serve --help lists them."""
 
 
 @dataclass(frozen=True, slots=True)
 class ChatFlags:
-    """Holds what is given, before any of it is looked at; empty for what is not."""
+    """Holds the given values of the options, unchecked; empty for options that are not given."""
 
     prompt: str | None
     json: bool
@@ -34,32 +35,34 @@ class ChatFlags:
 
 
 def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
-    """Returns the other arguments, too: MODEL and the options of serve.
+    """Returns the options of chat, and the other arguments: MODEL and the options of serve.
 
-    Raises InvalidOption, and SystemExit where a text has been written.
+    Raises InvalidOption, and SystemExit after --help.
     """
     broken = [argument for argument in arguments if not _is_text(argument)]
     if broken:
         raise InvalidOption(f"the arguments must be UTF-8, given {broken[0]!r}")
     parser = chat_parser()
     namespace, rest = parser.parse_known_args(arguments)
-    namespace.image, namespace.set = tuple(namespace.image), tuple(namespace.set)
+    namespace.image = tuple(namespace.image)
+    namespace.set = tuple(namespace.set)
     flags = ChatFlags(**vars(namespace))
     if flags.url and rest:
         raise InvalidOption(
-            f"{rest[0]}: needs no --url: the server has its model and its options (--model NAME)"
+            f"{rest[0]}: cannot be used with --url; --model NAME selects a model of the server"
         )
     if not flags.url and flags.api_key:
         raise InvalidOption("--api-key: needs --url, given without it")
     if not flags.url and flags.model_name:
         raise InvalidOption(
-            f"--model: needs --url, given {flags.model_name!r} without it; MODEL stands alone"
+            f"--model: needs --url, given {flags.model_name!r} without it; write MODEL without an "
+            "option"
         )
     return flags, rest
 
 
 def _is_text(argument: str) -> bool:
-    """Bytes that were no UTF-8 became halves of characters."""
+    """Tells whether an argument was valid UTF-8; Python turns other bytes into lone surrogates."""
     return not any("\ud800" <= char <= "\udfff" for char in argument)
 
 
@@ -68,13 +71,9 @@ def api_key(flags: ChatFlags) -> str:
 
 
 def own_flags() -> list[str]:
-    """Returns them for suggestions."""
-    return [
-        option
-        for action in chat_parser()._actions
-        for option in action.option_strings
-        if option.startswith("--")
-    ]
+    """Returns the names of the long options, for suggestions."""
+    options = (option for action in chat_parser()._actions for option in action.option_strings)
+    return [option for option in options if option.startswith("--")]
 
 
 def chat_parser() -> OneLineParser:
@@ -90,24 +89,24 @@ def chat_parser() -> OneLineParser:
         "-p",
         "--prompt",
         metavar="TEXT",
-        help="print one answer to this, and to standard input's text",
+        help="print one answer to this text and to the text of standard input",
     )
     parser.add_argument(
         "--json",
         action="store_true",
-        help="print the answer as one object, with its usage (with -p)",
+        help="print the answer as one JSON object, with its usage (with -p)",
     )
     parser.add_argument(
         "--schema",
         metavar="FILE",
         default="",
-        help="answers are JSON of the JSON schema in the file",
+        help="answers are JSON that matches the JSON schema in the file",
     )
     parser.add_argument(
-        "--system", metavar="TEXT", default="", help="the text before the conversation"
+        "--system", metavar="TEXT", default="", help="the system message of the conversation"
     )
     parser.add_argument(
-        "--image", metavar="PATH", default=[], action="append", help="a picture; repeatable"
+        "--image", metavar="PATH", default=[], action="append", help="an image; repeatable"
     )
     parser.add_argument(
         "--tools", metavar="FILE.py", default="", help="functions that the model may call"
@@ -117,13 +116,17 @@ def chat_parser() -> OneLineParser:
         metavar="NAME=VALUE",
         default=[],
         action="append",
-        help="as temperature=0.2; repeatable",
+        help="a field of the request, such as temperature=0.2; repeatable",
     )
-    parser.add_argument("--url", default="", help="ask this server, as http://localhost:8000")
+    parser.add_argument("--url", default="", help="use this server, such as http://localhost:8000")
     parser.add_argument(
-        "--api-key", metavar="KEY", default="", help="of that server; or OPENAI_API_KEY"
+        "--api-key", metavar="KEY", default="", help="the server's API key; or OPENAI_API_KEY"
     )
     parser.add_argument(
-        "--model", dest="model_name", metavar="NAME", default="", help="of those that it serves"
+        "--model",
+        dest="model_name",
+        metavar="NAME",
+        default="",
+        help="a model of the server (default: its first)",
     )
     return parser

@@ -1,4 +1,7 @@
-"""Handles keys while no line is read: Ctrl-C interrupts the running work, other keys wait unseen for the next line."""
+"""Handles keys while no line is read.
+
+Ctrl-C interrupts the running work; other keys wait, without an echo, for the next line.
+"""
 
 import os
 import select
@@ -9,12 +12,12 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
-from typing import Any  # what termios makes lists of
+from typing import Any  # the items of termios' lists
 
 
 @contextmanager
 def on_interrupt(function: Callable[[], None]) -> Generator[None, None, None]:
-    """Calls the function at Ctrl-C, and nothing else happens; only in the main thread."""
+    """Calls the function at Ctrl-C instead of raising KeyboardInterrupt; main thread only."""
 
     def call(number: int, frame: FrameType | None) -> None:
         function()
@@ -26,11 +29,11 @@ def on_interrupt(function: Callable[[], None]) -> Generator[None, None, None]:
         signal.signal(signal.SIGINT, before)
 
 
-_MAX_PENDING_BYTES = 4096  # more than a terminal holds of a line
+_MAX_PENDING_BYTES = 4096  # a terminal holds no more bytes of a line
 
 
 class Keyboard:
-    """Controls the keyboard: keys are not echoed into an answer, and Enter is not turned into a line feed."""
+    """Controls the keyboard; while it is silenced, keys have no echo, and Enter is a raw key."""
 
     def __init__(self) -> None:
         self._file = sys.stdin.fileno()
@@ -40,7 +43,7 @@ class Keyboard:
     def taken(self) -> Generator[str, None, None]:
         """Silences the keyboard while the block runs, and yields the text that was typed before.
 
-        The terminal has made line feeds of the carriage returns in that text, which are Enter again.
+        In this text the terminal has converted Enter to line feeds; they become "Enter" again.
         """
         with self.silenced():
             has_pending = bool(select.select([self._file], [], [], 0)[0])
@@ -54,12 +57,12 @@ class Keyboard:
 
     @contextmanager
     def ordinary(self) -> Generator[None, None, None]:
-        """Is as it was, for a program that reads it itself."""
+        """Restores the original settings while the block runs, for a program that reads keys."""
         with self._changed(self._ordinary):
             yield
 
     def forget(self) -> None:
-        """Drops keys that nobody has read yet: they were no answer to a question that had not been asked."""
+        """Drops unread keys, so that keys typed before a question do not answer the question."""
         termios.tcflush(self._file, termios.TCIFLUSH)
 
     @contextmanager
@@ -74,13 +77,13 @@ class Keyboard:
     def _silent(self) -> list[Any]:
         attributes = list(self._ordinary)
         attributes[0] &= ~termios.ICRNL
-        attributes[3] &= ~(termios.ECHO | termios.ICANON)  # signals are made all the same
+        attributes[3] &= ~(termios.ECHO | termios.ICANON)  # Ctrl-C still sends a signal
         return attributes
 
 
 @dataclass(frozen=True, slots=True)
 class Typist:
-    """A person at a keyboard, and the text that they typed before the program read it."""
+    """Holds the keyboard, and the text that was typed before the program read the keyboard."""
 
     keyboard: Keyboard
     typed: str

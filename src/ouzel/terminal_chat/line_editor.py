@@ -1,4 +1,4 @@
-"""Lines are read with history, completion and several lines to a message."""
+"""Reads input lines with history and completion; a message may have several lines."""
 
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -17,10 +17,10 @@ Values = Callable[[], Sequence[str]]
 
 
 class CommandCompleter(Completer):
-    """Completes the names of commands, and what may follow them."""
+    """Completes the names of commands and their arguments."""
 
     def __init__(self, values: dict[str, Values | None]) -> None:
-        """`values` has for each command what it may be given; None where that is a path."""
+        """`values` maps a command to the possible arguments; None if the argument is a path."""
         self._values = values
         self._paths = PathCompleter(expanduser=True)
 
@@ -51,7 +51,7 @@ class CommandCompleter(Completer):
 
 class LineEditor:
     def __init__(self, completer: Completer, history: History, typed: str = "") -> None:
-        """The first line begins with the keys of `typed`."""
+        """`typed` has keys that were typed before; the first line begins with these keys."""
         self._session: PromptSession[str] = PromptSession(
             completer=completer,
             complete_while_typing=False,
@@ -66,11 +66,14 @@ class LineEditor:
         store_typeahead(self._session.app.input, keys)
 
     def read(self, *, default: str = "") -> str:
-        """Raises KeyboardInterrupt for Ctrl-C, and EOFError for Ctrl-D on an empty line."""
+        """Reads a message, which begins with the text `default`.
+
+        Raises KeyboardInterrupt for Ctrl-C, and EOFError for Ctrl-D on an empty line.
+        """
         return self._session.prompt(FormattedText([("bold", "> ")]), default=default)
 
     def ask(self, question: str) -> str:
-        """Returns the answer in lower case; nothing for Ctrl-C and Ctrl-D."""
+        """Asks a question and returns the answer in lower case; "" for Ctrl-C and Ctrl-D."""
         clear_typeahead(self._questions.app.input)
         try:
             return self._questions.prompt(question).strip().lower()
@@ -93,8 +96,8 @@ def _keys() -> KeyBindings:
     return keys
 
 
-class _KeptHistory(FileHistory):
-    """Goes on where a line cannot be written: the disk may be full, the directory gone."""
+class _LenientHistory(FileHistory):
+    """Stores lines in a file, and ignores errors such as a full disk."""
 
     def store_string(self, string: str) -> None:
         with suppress(OSError):
@@ -102,11 +105,11 @@ class _KeptHistory(FileHistory):
 
 
 def open_history(path: Path) -> tuple[History, str]:
-    """Returns the lines of earlier runs, and why they are not kept where they cannot be."""
+    """Opens the history of earlier runs; also returns the reason if lines cannot be stored."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.touch(mode=0o600)
         path.read_bytes()
     except OSError as error:
-        return InMemoryHistory(), f"lines are not remembered: {path}: {error.strerror}"
-    return _KeptHistory(str(path)), ""
+        return InMemoryHistory(), f"input lines are not stored: {path}: {error.strerror}"
+    return _LenientHistory(str(path)), ""

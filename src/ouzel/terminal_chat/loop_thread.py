@@ -1,6 +1,7 @@
-"""The event loop of the client, and of an engine's front, runs beside the main thread.
+"""Runs the event loop of the client, or of an app in this process, in a thread of its own.
 
-The main thread is plain Python: there Ctrl-C reaches a tool that runs, and an answer that is drawn holds up nobody.
+The main thread is plain Python. Ctrl-C therefore reaches a running tool, and slow drawing of an
+answer does not block the loop.
 """
 
 import asyncio
@@ -9,13 +10,13 @@ from collections.abc import Coroutine, Generator
 from concurrent.futures import Future
 from contextlib import AbstractAsyncContextManager, contextmanager
 from types import TracebackType
-from typing import Any, TypeVar  # a coroutine's other types
+from typing import Any, TypeVar  # Any: the send and yield types of coroutines
 
 Result = TypeVar("Result")
 
 
 class LoopThread:
-    """Is used as a context, in which its loop runs."""
+    """Runs an event loop in a thread while its context is entered."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -39,7 +40,10 @@ class LoopThread:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     def run(self, work: Coroutine[Any, Any, Result]) -> Result:
-        """Waits for it; cancels it where the wait is interrupted."""
+        """Runs a coroutine in the loop and waits for the result.
+
+        An interruption of the wait cancels the coroutine.
+        """
         future = self.begin(work)
         try:
             return future.result()
@@ -51,42 +55,42 @@ class LoopThread:
     def entered(
         self, context: AbstractAsyncContextManager[Result]
     ) -> Generator[Result, None, None]:
-        """Is the same context for the main thread."""
-        opening = self.begin(_begun(context))
+        """Enters an asynchronous context in the loop, for use as a plain context."""
+        opening = self.begin(_start_entering(context))
         try:
-            value = self.run(_result_of(opening))
+            value = self.run(_wait_for_result(opening))
         except BaseException:
-            self.run(_ended(opening))
+            self.run(_cancel(opening))
             raise
         try:
             yield value
         finally:
-            self.run(_left(context))
+            self.run(_leave(context))
 
 
-async def _begun(context: AbstractAsyncContextManager[Result]) -> asyncio.Task[Result]:
-    return asyncio.create_task(_entered(context))
+async def _start_entering(context: AbstractAsyncContextManager[Result]) -> asyncio.Task[Result]:
+    return asyncio.create_task(_enter(context))
 
 
-async def _entered(context: AbstractAsyncContextManager[Result]) -> Result:
+async def _enter(context: AbstractAsyncContextManager[Result]) -> Result:
     return await context.__aenter__()
 
 
-async def _result_of(beginning: Future[asyncio.Task[Result]]) -> Result:
-    """Leaves the task as it is where nobody waits any more."""
-    task = await asyncio.shield(asyncio.wrap_future(beginning))
+async def _wait_for_result(opening: Future[asyncio.Task[Result]]) -> Result:
+    """Waits for the task; a cancellation of the wait leaves the task running."""
+    task = await asyncio.shield(asyncio.wrap_future(opening))
     await asyncio.wait((task,))
     return task.result()
 
 
-async def _ended(beginning: Future[asyncio.Task[Any]]) -> None:
-    """Waits until the task has taken back what it had begun."""
-    task = await asyncio.wrap_future(beginning)
+async def _cancel(opening: Future[asyncio.Task[Any]]) -> None:
+    """Cancels the task and waits until it has cleaned up."""
+    task = await asyncio.wrap_future(opening)
     task.cancel()
     await asyncio.wait((task,))
     if not task.cancelled():
-        task.exception()  # is known, or no longer of interest
+        task.exception()  # marks the exception as seen
 
 
-async def _left(context: AbstractAsyncContextManager[Result]) -> None:
+async def _leave(context: AbstractAsyncContextManager[Result]) -> None:
     await context.__aexit__(None, None, None)

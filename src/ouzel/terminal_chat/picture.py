@@ -1,4 +1,4 @@
-"""A picture is a file that goes to the server inside the message."""
+"""Reads image files, which go to the server inside a message."""
 
 from base64 import b64encode
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _BEGINNINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    name: str  # for people
+    name: str  # name of the file, for people
     media_type: str
     content: bytes
 
@@ -32,16 +32,14 @@ class Picture:
 
     @property
     def description(self) -> str:
-        return (
-            f"{self.name} ({self.media_type.partition('/')[2]}, {len(self.content) / 1024:.3g} KiB)"
-        )
+        kind = self.media_type.partition("/")[2]
+        return f"{self.name} ({kind}, {len(self.content) / 1024:.3g} KiB)"
 
 
 def read_picture(path: str) -> Picture:
-    """Raises ChatError where the file is no picture, or cannot be read."""
-    media_type = _media_type(
-        read_bytes(path, max_bytes=_BEGINNING_BYTES)
-    )  # first: another file may have any size
+    """Reads an image file. Raises ChatError for an unreadable file or another kind of file."""
+    # The beginning is read first, because a file of another kind may have any size.
+    media_type = _media_type(read_bytes(path, max_bytes=_BEGINNING_BYTES))
     if media_type is None:
         raise ChatError(f"{harmless_line(path)}: must be a picture: {_KINDS}")
     return Picture(harmless_line(Path(path).name), media_type, read_bytes(path))

@@ -1,4 +1,4 @@
-"""A run of `ouzel chat` is set up from its flags: the client, the chat, and how it is read and shown."""
+"""Sets up a run of `ouzel chat` from its options: the client, the chat, input and output."""
 
 import os
 import sys
@@ -27,7 +27,10 @@ from ouzel.terminal_chat.terminal import Terminal
 
 
 def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) -> None:
-    """Needs a typist for a conversation. Raises OuzelError, and KeyboardInterrupt where Ctrl-C ends it."""
+    """Runs a conversation, which needs a typist, or prints one answer.
+
+    Raises OuzelError, and KeyboardInterrupt if Ctrl-C ends the run.
+    """
     text = _text(flags)
     console = Console(highlight=False, emoji=False, markup=False)
     with (
@@ -47,7 +50,7 @@ def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) ->
 
 
 def _text(flags: ChatFlags) -> str | None:
-    """Returns what one answer is asked for; None where it is a conversation."""
+    """Returns the text for one answer; None for a conversation."""
     if sys.stdin.isatty():
         text = flags.prompt
     else:
@@ -56,12 +59,13 @@ def _text(flags: ChatFlags) -> str | None:
         if flags.json:
             raise InvalidOption("--json: needs -p, or text on standard input")
         if not sys.stdout.isatty():
-            raise InvalidOption("-p: is needed where the output is no terminal")
+            raise InvalidOption("-p: is required if the output is not a terminal")
     elif not text.strip() and not flags.image:
-        raise InvalidOption("-p: must hold a text, or standard input must, given neither")
+        raise InvalidOption("-p: must have a text, or standard input must have one, given neither")
     elif flags.tools:
         raise InvalidOption(
-            "--tools: needs a conversation, in which each call is asked about, given one answer to print"
+            "--tools: needs a conversation, in which the user allows each call; cannot be used "
+            "with -p or with text on standard input"
         )
     return text
 
@@ -79,9 +83,12 @@ def _standard_input() -> str:
 def _client(
     flags: ChatFlags, rest: Sequence[str], loop: LoopThread, console: Console | None
 ) -> Generator[ApiClient, None, None]:
-    """Says on the console, if it is there, that a model is being loaded."""
+    """Opens the client of a server, or loads a model in this process.
+
+    A console, if given, shows that the model is being loaded.
+    """
     if flags.url:
-        from ouzel.client.http_client import HttpClient  # noqa: PLC0415  brings the library
+        from ouzel.client.http_client import HttpClient  # noqa: PLC0415  slow to import
 
         client = HttpClient(flags.url, api_key=api_key(flags))
         try:
@@ -97,7 +104,10 @@ def _client(
 
 
 def _chat(flags: ChatFlags, api: ChatApi, terminal: Terminal) -> Chat:
-    """Raises InvalidOption for files and names that are wrong, and ApiFailure for what the server refuses."""
+    """Makes the chat from the options.
+
+    Raises InvalidOption for wrong files and names, and ApiFailure for refusals of the server.
+    """
     try:
         chat = Chat(api, terminal, choose_model(api, flags.model_name))
         chat.conversation.system = flags.system
@@ -114,10 +124,14 @@ def _chat(flags: ChatFlags, api: ChatApi, terminal: Terminal) -> Chat:
 
 
 def _converse(flags: ChatFlags, api: ChatApi, console: Console, typist: Typist) -> None:
-    # What only a conversation needs takes a third of a second to import.
+    # These imports take a third of a second, and only a conversation needs them.
     from ouzel.terminal_chat.commands.commands import completions  # noqa: PLC0415
     from ouzel.terminal_chat.converse import converse  # noqa: PLC0415
-    from ouzel.terminal_chat.line_editor import CommandCompleter, LineEditor, open_history  # noqa: PLC0415
+    from ouzel.terminal_chat.line_editor import (  # noqa: PLC0415
+        CommandCompleter,
+        LineEditor,
+        open_history,
+    )
 
     history, why_not = open_history(_history_path())
     editor = LineEditor(CommandCompleter(completions(lambda: chat)), history, typist.typed)

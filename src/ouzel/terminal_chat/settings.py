@@ -1,4 +1,4 @@
-"""Settings are fields of the requests: sampling parameters and others that the server knows."""
+"""Reads settings, which are fields of the requests, such as sampling parameters."""
 
 import re
 from collections.abc import Collection
@@ -13,16 +13,16 @@ Settings = dict[str, object]
 
 _SETTING = re.compile(r"([^\s=]+)(?:\s*=\s*|\s+)(\S.*)", re.DOTALL)
 
-# Fields that a chat has other ways for, or whose part of the answer it would not show.
+# Fields that a command sets, that are fixed, or that have no effect on the shown answer.
 _NOT_SET = {
-    "messages": "is what you write",
-    "model": "is chosen by /model",
-    "stream": "is always on",
-    "stream_options": "is always as the chat needs it",
+    "messages": "has the messages that you write; /set cannot change it",
+    "model": "is set by /model",
+    "stream": "is always true",
+    "stream_options": "is set by the program",
     "tools": "is set by /tools",
     "functions": "is set by /tools",
     "response_format": "is set by /schema",
-    "n": "must be 1: a chat goes on with one answer",
+    "n": "must be 1: a chat continues with one answer",
     "logprobs": "is not shown in a chat",
     "top_logprobs": "is not shown in a chat",
     "prompt_logprobs": "is not shown in a chat",
@@ -45,7 +45,10 @@ COMMON = (
 
 
 def read_setting(text: str) -> tuple[str, object]:
-    """Takes `temperature 0.2` or `temperature=0.2`; what is no JSON is text. Raises ChatError."""
+    """Reads `temperature 0.2` or `temperature=0.2`; a value that is not JSON is a text.
+
+    Raises ChatError.
+    """
     match = _SETTING.fullmatch(text.strip())
     if match is None:
         raise ChatError(
@@ -62,13 +65,13 @@ def read_setting(text: str) -> tuple[str, object]:
 
 
 def check_settable(name: str) -> None:
-    """Raises ChatError for a field that a chat has another way for."""
+    """Raises ChatError for a field that /set must not change."""
     if name in _NOT_SET:
         raise ChatError(f"{name}: {_NOT_SET[name]}")
 
 
 def check_name(name: str, known: Collection[str]) -> None:
-    """`known` is empty where the server does not say. Raises ChatError."""
+    """Raises ChatError for an unknown field; `known` is empty if the server lists no fields."""
     if known and name not in known:
         similar = get_close_matches(name, known, n=1)
         hint = f"; did you mean {similar[0]}?" if similar else ""

@@ -1,4 +1,4 @@
-"""One answer is printed, so that the program works in pipes."""
+"""Prints one answer, so that the program can be used in pipes."""
 
 import sys
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from ouzel.terminal_chat.chat_api import ChatApi
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How an answer is printed."""
+    """Selects the form in which an answer is printed."""
 
-    is_json: bool  # one object with all there is of the answer
-    has_schema: bool  # the content is JSON
+    is_json: bool  # print one object with content, reasoning, tool calls and usage
+    has_schema: bool  # the content must be JSON
 
 
 def print_answer(api: ChatApi, body: Mapping[str, object], form: Form, console: Console) -> None:
-    """Raises ApiFailure where there is no whole answer."""
+    """Requests an answer and prints it. Raises ApiFailure if the answer is incomplete."""
     if form.is_json or form.has_schema:
         answer = _whole_answer(api, body)
         if form.has_schema:
@@ -44,16 +44,14 @@ def _whole_answer(api: ChatApi, body: Mapping[str, object]) -> Answer:
 
 
 def _check_json(answer: Answer) -> None:
-    """The server's grammar makes it JSON, unless the answer ends before it is whole."""
+    """Raises ApiFailure if the content is not JSON, for example because the answer was cut."""
     try:
         msgspec.json.decode(answer.content)
     except msgspec.DecodeError as error:
-        reason = (
-            f"it ended early ({answer.finish_reason})"
-            if answer.finish_reason != "stop"
-            else str(error)
-        )
-        raise ApiFailure(f"the answer is not the JSON that was asked for: {reason}") from error
+        reason = str(error)
+        if answer.finish_reason != "stop":
+            reason = f"it ended early ({answer.finish_reason})"
+        raise ApiFailure(f"the answer is not valid JSON: {reason}") from error
 
 
 def _object(answer: Answer) -> bytes:
@@ -81,7 +79,7 @@ def _draw(api: ChatApi, body: Mapping[str, object], console: Console) -> None:
 
 
 def _write(api: ChatApi, body: Mapping[str, object]) -> None:
-    """Writes the content alone, with a line end behind it."""
+    """Writes the content only, and a line end if the content has none."""
     last = "\n"
     with api.answer(body) as stream:
         for piece in stream:

@@ -1,4 +1,4 @@
-"""The terminal shows what is said to the user, and asks questions."""
+"""Shows messages to the user and asks questions."""
 
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -14,14 +14,14 @@ from ouzel.terminal_chat.keyboard import Keyboard
 if TYPE_CHECKING:
     from ouzel.terminal_chat.line_editor import LineEditor
 
-_MAX_RESULT = 500  # characters of a tool's result that are shown
+_MAX_RESULT = 500  # shown characters of a tool's result
 
 
 class Terminal:
     def __init__(
         self, console: Console, editor: "LineEditor | None" = None, keyboard: Keyboard | None = None
     ) -> None:
-        """Without an editor nothing can be asked, and without a keyboard nothing is done about keys."""
+        """Without an editor `ask` returns ""; the keyboard serves to drop keys before questions."""
         self.console = console
         self._editor = editor
         self._keyboard = keyboard
@@ -33,7 +33,7 @@ class Terminal:
         self._print(text, "red")
 
     def ask(self, question: str) -> str:
-        """Returns what the user answers, in lower case; nothing where nobody answers."""
+        """Returns the user's answer in lower case; "" without an answer."""
         if self._editor is None:
             return ""
         if self._keyboard is not None:
@@ -41,11 +41,11 @@ class Terminal:
         return self._editor.ask(question)
 
     def lent(self) -> AbstractContextManager[None]:
-        """Is for a program that may read the keyboard itself."""
+        """Restores the keyboard while the block runs, for a tool that may read it."""
         return nullcontext() if self._keyboard is None else self._keyboard.ordinary()
 
     def show_pairs(self, pairs: Mapping[str, str]) -> None:
-        """Shows two columns."""
+        """Shows keys and values in two columns."""
         table = Table.grid(padding=(0, 2))
         table.add_column(no_wrap=True)
         table.add_column()
@@ -57,13 +57,11 @@ class Terminal:
         self.console.print(Text(f"⚙ {harmless_line(name)}({harmless_line(arguments)})", "cyan"))
 
     def show_result(self, result: str) -> None:
-        """Shows its beginning; the model gets all of it."""
-        shown = (
-            result
-            if len(result) <= _MAX_RESULT
-            else f"{result[:_MAX_RESULT]}… ({len(result)} characters)"
-        )
-        self._print(shown, "dim")
+        """Shows the beginning of a tool's result; the model gets the whole result."""
+        text = result
+        if len(result) > _MAX_RESULT:
+            text = f"{result[:_MAX_RESULT]}… ({len(result)} characters)"
+        self._print(text, "dim")
 
     def _print(self, text: str, style: str) -> None:
         self.console.print(Text(harmless(text), style))

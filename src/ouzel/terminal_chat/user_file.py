@@ -1,4 +1,4 @@
-"""Files that a person names."""
+"""Opens files that a person names."""
 
 import os
 from pathlib import Path
@@ -8,12 +8,12 @@ from ouzel.terminal_chat.chat_error import ChatError
 
 
 def user_path(path: str) -> Path:
-    """Takes a path as a person writes it, with `~`, which stays where it is nobody's."""
+    """Expands `~` in a path; `~name` stays unchanged if there is no such user."""
     return Path(os.path.expanduser(path))
 
 
 def read_bytes(path: str, *, max_bytes: int = -1) -> bytes:
-    """Takes a path as a person writes it. Raises ChatError."""
+    """Reads a file; the path may begin with `~`. Raises ChatError."""
     try:
         with user_path(path).open("rb") as file:
             return file.read(max_bytes)

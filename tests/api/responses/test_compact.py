@@ -19,7 +19,7 @@ from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.config import LimitsConfig
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
-from ouzel.responses.input_items import input_items_of, read_messages
+from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.packed_text import SUMMARY
 from tests.api.requests import Json, error_of, metric, wait_until
@@ -125,7 +125,7 @@ PLACES: list[list[Message]] = [
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("items", PLACES)
 def test_every_chat_template_takes_a_summary(family: str, items: list[Message]) -> None:
-    messages = read_messages(input_items_of(items), None)
+    messages = read_messages(read_input(items), None)
     template = ChatTemplate(
         {"default": FAMILIES[family]}, {"bos_token": "<s>", "eos_token": "</s>"}
     )
@@ -137,7 +137,7 @@ def test_every_chat_template_takes_a_summary(family: str, items: list[Message]) 
 
 def test_users_messages_stay_apart_without_a_summary_among_them() -> None:
     items = [USER, USER, ANSWER, USER, item("X"), ANSWER, USER, USER]
-    roles = [each.fields["role"] for each in read_messages(input_items_of(items), None)]
+    roles = [each.fields["role"] for each in read_messages(read_input(items), None)]
     assert roles == ["user", "user", "assistant", "user", "assistant", "user", "user"]
 
 

@@ -7,7 +7,7 @@ import openai.types.responses as openai_types
 import pytest
 
 from ouzel.errors import InvalidRequest
-from ouzel.responses.input_items import input_items_of, read_messages
+from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.compaction_item import text_for_model
 from ouzel.responses.items.packed_text import CONTEXT
@@ -149,7 +149,7 @@ def test_all_before_it_is_forgotten_but_leading_system_messages() -> None:
         message("assistant", "Yes."),
         LAST,
     ]
-    shown = [each.fields for each in read_messages(input_items_of(given), "You are.")]
+    shown = [each.fields for each in read_messages(read_input(given), "You are.")]
     assert shown == [
         message("system", "You are."),
         DEVELOPER,
@@ -164,7 +164,7 @@ def test_a_call_that_is_forgotten_has_no_output_any_more() -> None:
         InvalidRequest,
         match=r"input\[2\]\.call_id must be the call_id of a function_call before it",
     ):
-        read_messages(input_items_of([call("a"), compaction("Context."), output("a")]), None)
+        read_messages(read_input([call("a"), compaction("Context."), output("a")]), None)
 
 
 def test_counting_leaves_it_as_it_is(thinker_http: httpx.Client) -> None:

@@ -7,7 +7,7 @@ import httpx
 import openai.types.responses as openai_types
 import pytest
 
-from ouzel.responses.input_items import input_items_of, read_messages
+from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.packed_text import REASONING, SUMMARY
 from tests.api.requests import Json, error_of
@@ -95,7 +95,7 @@ def test_what_is_kept_is_read_with_it(thinker_http: httpx.Client, is_made_with_i
 
 def test_it_is_read_back(caplog: pytest.LogCaptureFixture) -> None:
     given = [item(PACKED, id="rs_of_another", status=None), message("assistant", "An owl.")]
-    [shown] = read_messages(input_items_of(given), None)
+    [shown] = read_messages(read_input(given), None)
     assert shown.fields == message("assistant", "An owl.", reasoning_content="let me see")
     assert not caplog.records
 
@@ -112,7 +112,7 @@ READ: dict[str, tuple[Message, object]] = {
 @pytest.mark.parametrize("case", READ)
 def test_the_best_form_of_it_counts(case: str) -> None:
     given, expected = READ[case]
-    [shown] = read_messages(input_items_of([given, call("a")]), None)
+    [shown] = read_messages(read_input([given, call("a")]), None)
     assert shown.fields["reasoning_content"] == expected
 
 
@@ -122,7 +122,7 @@ def test_what_nobody_here_can_read_is_left_out(
 ) -> None:
     given = [message("user", "Hi"), item(content), call("a"), output("a")]
     with caplog.at_level(logging.INFO, "ouzel.responses"):
-        shown = read_messages(input_items_of(given), None)
+        shown = read_messages(read_input(given), None)
     assert [each.fields["role"] for each in shown] == ["user", "assistant", "tool"]
     assert "reasoning_content" not in shown[1].fields
     assert "left out" in caplog.text and "input[1]" in caplog.text

@@ -5,7 +5,7 @@ import json
 import httpx
 import pytest
 
-from ouzel.responses.input_items import input_items_of, read_messages
+from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from tests.api.requests import Json, chat, error_of
 from tests.api.responses.strict import strict_items, strict_response
@@ -183,11 +183,11 @@ CASES: dict[str, tuple[object, list[Message]]] = {
 @pytest.mark.parametrize("case", CASES)
 def test_input_becomes_messages(case: str) -> None:
     given, expected = CASES[case]
-    assert [each.fields for each in read_messages(input_items_of(given), None)] == expected
+    assert [each.fields for each in read_messages(read_input(given), None)] == expected
 
 
 def test_instructions_come_first() -> None:
-    assert [each.fields for each in read_messages(input_items_of("Hi"), "Be brief.")] == [
+    assert [each.fields for each in read_messages(read_input("Hi"), "Be brief.")] == [
         message("system", "Be brief."),
         USER,
     ]
@@ -283,7 +283,7 @@ def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None
             json={"model": "parrot", "input": items, "instructions": "Be brief.", "tools": tools},
         ).text
     )
-    messages = [each.fields for each in read_messages(input_items_of(items), "Be brief.")]
+    messages = [each.fields for each in read_messages(read_input(items), "Be brief.")]
     same = chat("", messages=messages, tools=tools)
     usage = thinker_http.post("/v1/chat/completions", json=same).json()["usage"]
     assert response.usage is not None

@@ -6,7 +6,6 @@ from collections.abc import Callable
 import pytest
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.picture import PictureLimits
 from ouzel.prompts.media.fetching.sources import (
     FileSource,
     InlineSource,
@@ -14,6 +13,7 @@ from ouzel.prompts.media.fetching.sources import (
     read_inline,
     read_source,
 )
+from ouzel.prompts.media.picture import PictureLimits
 from tests.prompts.media.files import LIMITS, plain
 
 DATA = bytes(range(256))

@@ -1,1 +1,1 @@
-"""The report is one HTML page, which opens without a network and runs no script."""
+"""Makes the report of a benchmark: one HTML page without scripts that needs no network."""

@@ -12,7 +12,7 @@ _MANY_DECADES = 3.0
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """Values from `low` to `high` lie between `start` and `end`."""
+    """Maps values from `low` to `high` to coordinates from `start` to `end`."""
 
     low: float
     high: float
@@ -27,22 +27,20 @@ class Axis:
         return self.start + (place - low) / (high - low) * (self.end - self.start)
 
     def ticks(self) -> list[float]:
-        return (
-            _decade_ticks(self.low, self.high)
-            if self.is_logarithmic
-            else _even_ticks(self.low, self.high)
-        )
+        if self.is_logarithmic:
+            return _decade_ticks(self.low, self.high)
+        return _even_ticks(self.low, self.high)
 
 
 def linear_axis(values: Sequence[float], *, start: float, end: float) -> Axis:
-    """Begins at 0, and ends at a tick beyond the largest value."""
+    """Makes an axis from 0 to the first tick at or above the largest value."""
     largest = max(values, default=0.0) or 1.0
     step = _step(largest)
     return Axis(0.0, step * math.ceil(largest / step - 1e-9), start, end)
 
 
 def logarithmic_axis(values: Sequence[float], *, start: float, end: float) -> Axis:
-    """Shows the positive values, of which there must be some."""
+    """Makes an axis for the positive values; at least one value must be positive."""
     positive = [value for value in values if value > 0]
     low, high = min(positive), max(positive)
     return Axis(low * 0.9, high * 1.1, start, end, is_logarithmic=True)

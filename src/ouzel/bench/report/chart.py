@@ -1,4 +1,4 @@
-"""Charts become SVG, whose colours come from the page's style sheet."""
+"""Draws charts as SVG; the style sheet of the page has the colours."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,11 +9,11 @@ from xml.etree.ElementTree import Element, SubElement
 
 from ouzel.bench.report.axis import Axis, linear_axis, logarithmic_axis, tick_text
 
-MAX_SERIES = 9  # as many colours as the style sheet has
+MAX_SERIES = 9  # number of colours in the style sheet
 _WIDTH, _HEIGHT = 560, 320
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 16, 12, 46
 _MAX_DOTS = 1500
-_SPREAD = 50.0  # the largest value by the smallest, from which on an axis is logarithmic
+_SPREAD = 50.0  # an axis is logarithmic if largest / smallest value is above this ratio
 
 
 class Mark(Enum):
@@ -32,9 +32,9 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """`may_be_logarithmic` is of the horizontal axis, where its values differ by orders of magnitude.
+    """A chart has up to MAX_SERIES series.
 
-    There are MAX_SERIES at most.
+    With `may_be_logarithmic` the horizontal axis is logarithmic if its values differ widely.
     """
 
     title: str
@@ -62,14 +62,12 @@ class Chart:
         xs = [x for series in self.series for x in series.xs]
         ys = [y for series in self.series for y in series.ys]
         positive = [x for x in xs if x > 0]
-        is_logarithmic = (
-            self.may_be_logarithmic and bool(positive) and max(positive) / min(positive) > _SPREAD
-        )
-        make = logarithmic_axis if is_logarithmic else linear_axis
-        return (
-            make(xs, start=_LEFT, end=_WIDTH - _RIGHT),
-            linear_axis(ys, start=_HEIGHT - _BOTTOM, end=_TOP),
-        )
+        make_axis = linear_axis
+        if self.may_be_logarithmic and positive and max(positive) / min(positive) > _SPREAD:
+            make_axis = logarithmic_axis
+        x_axis = make_axis(xs, start=_LEFT, end=_WIDTH - _RIGHT)
+        y_axis = linear_axis(ys, start=_HEIGHT - _BOTTOM, end=_TOP)
+        return x_axis, y_axis
 
 
 def _draw_grid(root: Element, x_axis: Axis, y_axis: Axis) -> None:
@@ -108,13 +106,12 @@ def _draw(group: Element, series: Series, mark: Mark, x_axis: Axis, y_axis: Axis
 
 
 def _draw_line(group: Element, points: Sequence[tuple[float, float]]) -> None:
-    SubElement(
-        group, "path", {"class": "line", "d": "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)}
-    )
+    path = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    SubElement(group, "path", {"class": "line", "d": path})
 
 
 def _draw_steps(group: Element, points: Sequence[tuple[float, float]]) -> None:
-    """Each value holds until the next."""
+    """Draws a horizontal line at each value up to the next value."""
     x, y = points[0]
     path = f"M{x:.1f} {y:.1f}" + "".join(f"H{x:.1f}V{y:.1f}" for x, y in points[1:])
     SubElement(group, "path", {"class": "line", "d": path})

@@ -1,4 +1,4 @@
-"""Which charts are made of results."""
+"""Makes the charts of results."""
 
 import itertools
 from collections.abc import Callable, Sequence
@@ -9,11 +9,11 @@ import numpy as np
 from ouzel.bench.figures import Outputs, tokens_over_time
 from ouzel.bench.report.chart import MAX_SERIES, Chart, Mark, Series
 from ouzel.bench.result import Result
-from ouzel.bench.table import Figure, value_of
+from ouzel.bench.table import Figure, read_value
 
 _NUM_QUANTILES = 200
 _NUM_BINS = 50
-_MAX_RUNS = MAX_SERIES - 1  # one colour is that of failures
+_MAX_RUNS = MAX_SERIES - 1  # failures have one of the colours
 _BINS_S = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 300.0, 3600.0)
 
 
@@ -25,22 +25,27 @@ class NamedResult:
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """Those of a result that were answered. A result of vLLM's has them where it was saved with all details."""
+    """Holds the times of the answered requests of a result, and the start times of failed ones.
+
+    A result of vLLM has these times only if it was saved with all details.
+    """
 
     outputs: Outputs
     e2els_s: Sequence[float]
     failure_times_s: Sequence[float]
 
 
-def drawn_of(named: Sequence[NamedResult]) -> Sequence[NamedResult]:
-    """Chooses from more runs than there are colours: every second, or third."""
+def select_runs(named: Sequence[NamedResult]) -> Sequence[NamedResult]:
+    """Selects every second or third run, and so on, if there are more runs than colours."""
     return named[:: (len(named) - 1) // _MAX_RUNS + 1] if named else named
 
 
-def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
-    """Draws the results of some runs into the same charts, as far as they have what is drawn."""
+def make_charts(named: Sequence[NamedResult]) -> list[Chart]:
+    """Makes charts with all runs in each chart; charts without data are left out."""
     detailed = [
-        (each.name, _requests(each.result)) for each in drawn_of(named) if _has_details(each.result)
+        (each.name, _requests(each.result))
+        for each in select_runs(named)
+        if _has_details(each.result)
     ]
     made = (
         Chart(
@@ -66,7 +71,7 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
         ),
         Chart(
             title="Whole requests",
-            x_label="seconds from the beginning, when it was sent",
+            x_label="start of the request, seconds from the beginning",
             y_label="seconds",
             series=_whole_requests(detailed),
             mark=Mark.DOTS,
@@ -82,9 +87,9 @@ def charts_of(named: Sequence[NamedResult]) -> list[Chart]:
     return [chart for chart in made if any(len(series.xs) for series in chart.series)]
 
 
-def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
-    """Draws figures against the load, of one sweep or of two that are compared."""
-    key, label = _axis_of(sweeps[0][1])
+def make_sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
+    """Makes charts of figures against the load, for one sweep or for two compared sweeps."""
+    key, label = _choose_axis(sweeps[0][1])
     in_order = [
         (sweep, sorted(results, key=lambda each: float(each[key]))) for sweep, results in sweeps
     ]
@@ -100,7 +105,7 @@ def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
         )
 
     def figure(name: str) -> Callable[[Result], float]:
-        return lambda result: value_of(result, Figure(name, name)) or 0.0
+        return lambda result: read_value(result, Figure(name, name)) or 0.0
 
     return [
         Chart(
@@ -131,50 +136,40 @@ def sweep_charts(sweeps: Sequence[tuple[str, Sequence[Result]]]) -> list[Chart]:
 
 
 def is_sweep(results: Sequence[Result]) -> bool:
-    """Whether there are runs whose rates, or whose limits, are numbers to draw against."""
+    """Tells whether several runs have numeric loads, so that figures can be drawn against them."""
     if len(results) < 2:
         return False
-    key, _ = _axis_of(results)
+    key, _ = _choose_axis(results)
     return all(isinstance(each.get(key), int | float) for each in results)
 
 
 def have_one_axis(first: Sequence[Result], second: Sequence[Result]) -> bool:
-    """Whether both are sweeps, and of the same thing."""
-    return is_sweep(first) and is_sweep(second) and _axis_of(first) == _axis_of(second)
+    """Tells whether both are sweeps over the same kind of load."""
+    return is_sweep(first) and is_sweep(second) and _choose_axis(first) == _choose_axis(second)
 
 
-def _axis_of(results: Sequence[Result]) -> tuple[str, str]:
+def _choose_axis(results: Sequence[Result]) -> tuple[str, str]:
+    """Returns the field of the load that differs between the runs, and the label of the axis."""
     rates = {str(each.get("request_rate")) for each in results}
-    return (
-        ("request_rate", "requests sent a second")
-        if len(rates) > 1
-        else ("max_concurrency", "requests at once")
-    )
+    if len(rates) > 1:
+        return "request_rate", "requests sent per second"
+    return "max_concurrency", "requests at once"
 
 
 def _has_details(result: Result) -> bool:
     names = ("start_times", "ttfts", "itls", "output_lens", "errors")
     columns = [result.get(name) for name in names]
-    return (
-        all(isinstance(each, list | tuple) for each in columns)
-        and len({len(each or ()) for each in columns}) == 1
-    )
+    if not all(isinstance(each, list | tuple) for each in columns):
+        return False
+    return len({len(each or ()) for each in columns}) == 1
 
 
 def _requests(result: Result) -> _Requests:
-    """Times begin with the first request: vLLM's are on a clock of the machine."""
+    """Reads the requests of a result; times become relative to the first request."""
     begin_s = min(result["start_times"], default=0.0)
     starts_s = [start_s - begin_s for start_s in result["start_times"]]
-    rows = list(
-        zip(
-            starts_s,
-            result["ttfts"],
-            result["itls"],
-            result["output_lens"],
-            result["errors"],
-            strict=True,
-        )
-    )
+    columns = (result[name] for name in ("ttfts", "itls", "output_lens", "errors"))
+    rows = list(zip(starts_s, *columns, strict=True))
     answered = [row for row in rows if not row[4]]
     return _Requests(
         outputs=Outputs(
@@ -189,21 +184,19 @@ def _requests(result: Result) -> _Requests:
 
 
 def _whole_requests(detailed: Sequence[tuple[str, _Requests]]) -> tuple[Series, ...]:
-    """Failed requests, of whichever run, lie on the axis."""
-    answered = [
+    """Makes the series of the times of whole requests; failed requests of all runs are at 0."""
+    series = [
         Series(name, requests.outputs.start_times_s, requests.e2els_s)
         for name, requests in detailed
     ]
     failures_s = [time_s for _, requests in detailed for time_s in requests.failure_times_s]
-    return (
-        (*answered, Series("failed", failures_s, [0.0] * len(failures_s)))
-        if failures_s
-        else tuple(answered)
-    )
+    if failures_s:
+        series.append(Series("failed", failures_s, [0.0] * len(failures_s)))
+    return tuple(series)
 
 
 def _cumulative(name: str, times_s: Sequence[float]) -> Series:
-    """How many, of a hundred, took at most so long."""
+    """Makes the cumulative distribution: x is a time in ms, y the percentage of times up to x."""
     if not len(times_s):
         return Series(name, [], [])
     shares = np.linspace(0, 100, min(_NUM_QUANTILES, len(times_s)) + 1)

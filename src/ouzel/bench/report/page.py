@@ -1,31 +1,31 @@
-"""The page of a benchmark, and that of a comparison. Everything that a server or a file said is escaped."""
+"""Makes the page of a benchmark or of a comparison; texts of servers and files are escaped."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
-from typing import Any  # what the template is given
+from typing import Any  # values for the template
 
 import jinja2
 from markupsafe import Markup
 
-from ouzel.bench.comparison import compared, load_of
+from ouzel.bench.comparison import compare, describe_load
 from ouzel.bench.report.chart import Chart
 from ouzel.bench.report.charts import (
     NamedResult,
-    charts_of,
-    drawn_of,
     have_one_axis,
     is_sweep,
-    sweep_charts,
+    make_charts,
+    make_sweep_charts,
+    select_runs,
 )
 from ouzel.bench.result import Result
 from ouzel.bench.summary import first_errors
-from ouzel.bench.table import STATISTICS, TOTALS, number, times, value_of
+from ouzel.bench.table import STATISTICS, TOTALS, number, read_value, times
 
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A row begins with its label; the others are numbers, but for units and verdicts."""
+    """A table has rows of texts: first the label, then numbers and perhaps a verdict."""
 
     caption: str
     headings: tuple[str, ...]
@@ -35,20 +35,21 @@ class _Table:
 @dataclass(frozen=True, slots=True)
 class _Drawing:
     title: str
-    legend: tuple[str, ...]  # nothing where there is one series
-    svg: Markup  # of our own making: ElementTree has escaped what is in it
+    legend: tuple[str, ...]  # empty for a single series
+    svg: Markup  # safe: ElementTree has escaped the texts
 
 
 def report_page(results: Sequence[Result]) -> str:
-    """Takes the results of one command, of which there are several after a sweep."""
+    """Makes the page of the results of one command; a sweep has several results."""
     first = results[0]
     own = first.get("ouzel") or {}
-    charts = sweep_charts([("", results)]) if is_sweep(results) else []
-    named = [NamedResult(load_of(each), each) for each in results]
-    charts += charts_of(named)
+    load = describe_load(first) if len(results) == 1 else f"{len(results)} loads"
+    charts = make_sweep_charts([("", results)]) if is_sweep(results) else []
+    named = [NamedResult(describe_load(each), each) for each in results]
+    charts += make_charts(named)
     return _page(
         title=str(first.get("model_id", "")),
-        subtitle=f"{own.get('workload', '')}; {load_of(first) if len(results) == 1 else f'{len(results)} loads'}",
+        subtitle=f"{own.get('workload', '')}; {load}",
         facts=_facts(first),
         remarks=[str(each) for each in own.get("remarks", ())] + _remarks(named),
         tables=[
@@ -61,12 +62,14 @@ def report_page(results: Sequence[Result]) -> str:
 
 def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str, str]) -> str:
     firsts, seconds = [a for a, _ in pairs], [b for _, b in pairs]
-    charts = sweep_charts([("A", firsts), ("B", seconds)]) if have_one_axis(firsts, seconds) else []
+    charts = (
+        make_sweep_charts([("A", firsts), ("B", seconds)]) if have_one_axis(firsts, seconds) else []
+    )
     for a, b in pairs:
-        charts += charts_of([NamedResult("A", a), NamedResult("B", b)])
+        charts += make_charts([NamedResult("A", a), NamedResult("B", b)])
     return _page(
         title=f"{names[0]} and {names[1]}",
-        subtitle="B / A is what the second has of what the first had",
+        subtitle="B / A is the value of the second result divided by the value of the first",
         facts={
             f"{letter}: {name}": value
             for letter, each in zip("AB", (firsts[0], seconds[0]), strict=True)
@@ -80,7 +83,7 @@ def comparison_page(pairs: Sequence[tuple[Result, Result]], *, names: tuple[str,
 
 
 def _remarks(named: Sequence[NamedResult]) -> list[str]:
-    drawn = drawn_of(named)
+    drawn = select_runs(named)
     if len(drawn) == len(named):
         return []
     names = ", ".join(each.name for each in drawn)
@@ -106,13 +109,13 @@ def _facts(result: Result) -> dict[str, str]:
 
 
 def _tables(result: Result, *, is_one_of_many: bool) -> list[_Table]:
-    load = f": {load_of(result)}" if is_one_of_many else ""
-    values = ((figure, value_of(result, figure)) for figure in TOTALS)
+    load = f": {describe_load(result)}" if is_one_of_many else ""
+    values = ((figure, read_value(result, figure)) for figure in TOTALS)
     totals = tuple(
         (figure.label_with_unit, number(value)) for figure, value in values if value is not None
     )
     rows = tuple(
-        (label, *(number(value_of(result, figure)) for figure in figures))
+        (label, *(number(read_value(result, figure)) for figure in figures))
         for label, figures in times()
     )
     return [
@@ -130,23 +133,25 @@ def _comparison_table(a: Result, b: Result) -> _Table:
             "–" if each.ratio is None else f"{each.ratio:.3f}",
             each.verdict,
         )
-        for each in compared(a, b)
+        for each in compare(a, b)
     )
-    return _Table(f"{load_of(a)} / {load_of(b)}", ("", "A", "B", "B / A", ""), tuple(rows))
+    return _Table(
+        f"{describe_load(a)} / {describe_load(b)}", ("", "A", "B", "B / A", ""), tuple(rows)
+    )
 
 
 def _page(*, charts: Sequence[Chart], **fields: Any) -> str:
-    """The fields are those that the template names."""
+    """Renders the template; `fields` are its variables."""
     environment = jinja2.Environment(
         autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True
     )
     template = environment.from_string(_file("page.html.jinja"))
     return template.render(
-        style=Markup(_file("page.css")), drawings=[_drawn(chart) for chart in charts], **fields
+        style=Markup(_file("page.css")), drawings=[_draw(chart) for chart in charts], **fields
     )
 
 
-def _drawn(chart: Chart) -> _Drawing:
+def _draw(chart: Chart) -> _Drawing:
     labels = tuple(series.label for series in chart.series)
     return _Drawing(chart.title, labels if len(labels) > 1 else (), Markup(chart.svg()))
 

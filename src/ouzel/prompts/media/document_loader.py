@@ -10,9 +10,9 @@ from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
 from ouzel.prompts.media.document import Document, check_file
 from ouzel.prompts.media.documents import READING_BYTES, Documents, too_many_pages, too_slow
+from ouzel.prompts.media.fetching.sources import read_source
 from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import DocumentPart
-from ouzel.prompts.media.fetching.sources import read_source
 from ouzel.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:

@@ -11,14 +11,14 @@ from typing import TypeVar, cast
 from ouzel.config.media import MediaConfig
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.decoding_memory import DecodingMemory
-from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.fetching.hosts import Resolve
 from ouzel.prompts.media.fetching.intake import Intake
+from ouzel.prompts.media.fetching.sources import Source, read_source
+from ouzel.prompts.media.held_bytes import HeldBytes
 from ouzel.prompts.media.parts import MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.media.pictures import Pictures
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL
-from ouzel.prompts.media.fetching.sources import Source, read_source
 from ouzel.worker_threads import WorkerThreads
 
 Result = TypeVar("Result")

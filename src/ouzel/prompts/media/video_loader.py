@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.containers import READING_BYTES, Containers
 from ouzel.prompts.media.decoding_memory import DecodingMemory
+from ouzel.prompts.media.fetching.sources import read_source
 from ouzel.prompts.media.loader import MediaLoader, run_concurrently
 from ouzel.prompts.media.parts import MediaPart, VideoPart
 from ouzel.prompts.media.picture import check_file_size
 from ouzel.prompts.media.pixels import BYTES_PER_PIXEL, Resized
-from ouzel.prompts.media.fetching.sources import read_source
 from ouzel.prompts.media.video import (
     Animation,
     Container,

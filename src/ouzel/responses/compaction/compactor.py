@@ -17,9 +17,9 @@ from ouzel.generation import ServedModel
 from ouzel.responses.checked_body import CheckedBody
 from ouzel.responses.compaction.summariser import Summariser
 from ouzel.responses.context import Context
-from ouzel.responses.input_items import InputMessage, num_leading_in, read_messages
-from ouzel.responses.items.compaction_item import CompactionItem, text_for_model, without_summary
-from ouzel.responses.items.message_content import text_of
+from ouzel.responses.input_items import InputMessage, count_leading, read_messages
+from ouzel.responses.items.compaction_item import CompactionItem, remove_summary, text_for_model
+from ouzel.responses.items.message_content import join_texts
 from ouzel.responses.items.packed_text import CONTEXT
 from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
@@ -35,7 +35,7 @@ class Compactor:
         self._threads = threads
         self._summariser = summariser
 
-    async def compacted(
+    async def compact_context(
         self, checked_body: CheckedBody, context: Context, *, key_id: str | None, arrival_s: float
     ) -> Context:
         """Adds a compaction to the context if the body asks for one and the threshold is passed."""
@@ -44,7 +44,7 @@ class Compactor:
         messages = await self._threads.run_long(
             partial(self._messages_to_compact, checked_body, context)
         )
-        earlier, last_text = _parted(messages)
+        earlier, last_text = _split(messages)
         if not earlier:
             return context
         summary, _ = await self._summariser.summarise(
@@ -65,7 +65,7 @@ class Compactor:
         messages = read_messages(
             context.items, None, supports_images=self._model.renderer.supports_images
         )
-        return messages[num_leading_in(messages) :]
+        return messages[count_leading(messages) :]
 
     def _is_past_threshold(self, checked_body: CheckedBody, context: Context) -> bool:
         rules = checked_body.fields.context_management
@@ -85,7 +85,7 @@ class Compactor:
         return len(prompt.token_ids) > threshold
 
 
-def _parted(messages: Sequence[InputMessage]) -> tuple[Sequence[InputMessage], str]:
+def _split(messages: Sequence[InputMessage]) -> tuple[Sequence[InputMessage], str]:
     """Returns the messages to summarise and the text of the last user message.
 
     A last user message without an answer is not among the messages to summarise.
@@ -94,6 +94,6 @@ def _parted(messages: Sequence[InputMessage]) -> tuple[Sequence[InputMessage], s
     if not users:
         return messages, ""
     last = users[-1]
-    last_text = without_summary(text_of(messages[last].fields))
+    last_text = remove_summary(join_texts(messages[last].fields))
     has_no_answer = last == len(messages) - 1
     return (messages[:last] if has_no_answer else messages), last_text

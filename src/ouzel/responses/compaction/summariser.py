@@ -17,8 +17,8 @@ from ouzel.errors import ContextLengthExceeded, EngineFailed, InvalidRequest
 from ouzel.generation import Event, Generation, GenerationRequest, ServedModel, Usage, accept
 from ouzel.observability import Metrics
 from ouzel.responses.checked_body import check_body
-from ouzel.responses.compaction.transcript import entry_of, summary_prompt
-from ouzel.responses.input_items import InputMessage, input_items_of
+from ouzel.responses.compaction.transcript import summary_prompt, write_entry
+from ouzel.responses.input_items import InputMessage, read_input
 from ouzel.responses.output_items import new_id
 from ouzel.responses.prompt import render_input
 from ouzel.responses.request import ResponsesRequest
@@ -63,7 +63,7 @@ class Summariser:
         Raises ContextLengthExceeded for a message that is too long by itself, and InvalidRequest
         for more than `max_prompts` parts.
         """
-        entries = await self._threads.run_long(partial(_entries_of, messages))
+        entries = await self._threads.run_long(partial(_write_entries, messages))
         summary = ""
         usage = Usage(prompt_tokens=0, cached_tokens=0, completion_tokens=0, reasoning_tokens=0)
         num_parts = num_done = 0
@@ -129,7 +129,7 @@ class Summariser:
         checked_body = check_body(fields, self._model, self._limits, has_store=False)
         options = msgspec.structs.replace(checked_body.options, is_strict=True)
         checked_body = replace(checked_body, chat=replace(checked_body.chat, options=options))
-        prompt = render_input(checked_body, input_items_of(prompt_text), self._model)
+        prompt = render_input(checked_body, read_input(prompt_text), self._model)
         return accept(options, prompt, self._model, request_id=new_id("resp"), arrival_s=arrival_s)
 
     async def _write_summary(self, generation: Generation) -> str:
@@ -148,8 +148,8 @@ class Summariser:
         return summary
 
 
-def _entries_of(messages: Sequence[InputMessage]) -> list[str]:
-    return [entry_of(each.fields) for each in messages]
+def _write_entries(messages: Sequence[InputMessage]) -> list[str]:
+    return [write_entry(each.fields) for each in messages]
 
 
 def _estimated_num_parts(entries: Sequence[str], num: int) -> float:

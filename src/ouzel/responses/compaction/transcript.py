@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import cast
 
 from ouzel.responses.item_fields import Message
-from ouzel.responses.items.message_content import text_of
+from ouzel.responses.items.message_content import join_texts
 
 _INSTRUCTION = (
     "Summarise the conversation above for somebody who has to go on with it, and who will read "
@@ -33,9 +33,9 @@ def summary_prompt(entries: Sequence[str], before: str) -> str:
     return _BEFORE.format(summary=before) + conversation + _INSTRUCTION + _WITH_BEFORE
 
 
-def entry_of(message: Message) -> str:
+def write_entry(message: Message) -> str:
     """Writes one chat message as text: role, text and tool calls, but no reasoning."""
-    text = text_of(message)
+    text = join_texts(message)
     if message["role"] == "tool":
         return f"[result of {message['name']}]\n{text}"
     parts = [f"[{message['role']}]\n{text}"] if text else []

@@ -11,7 +11,7 @@ from ouzel.responses.call_history import CALL_TYPES, OUTPUT_TYPES
 Fields = dict[str, object]
 
 
-def with_call_ids(items: Iterable[Fields]) -> list[Fields]:
+def complete_call_ids(items: Iterable[Fields]) -> list[Fields]:
     """Returns the items with call ids where an id can be found; the items are not yet checked."""
     complete: list[Fields] = []
     # Type of a call -> ids of the calls without an output, the oldest first.

@@ -28,7 +28,7 @@ def text_for_model(summary: str, last_text: str = "") -> str:
     return f"{text}\n\n{last_text}" if last_text else text
 
 
-def without_summary(text: str) -> str:
+def remove_summary(text: str) -> str:
     """Removes the summary that `text_for_model` puts first; other texts are returned unchanged."""
     _, end, last_text = text.rpartition(_END)
     return last_text.removeprefix("\n\n") if end else text

@@ -30,11 +30,11 @@ def _encrypt(value: object) -> None:
             _encrypt(item)
     elif isinstance(value, dict):
         if value.get("type") == "reasoning":
-            value.setdefault("encrypted_content", REASONING.pack(_text_of(value)))
+            value.setdefault("encrypted_content", REASONING.pack(_join_parts(value)))
         _encrypt(value.get("output"))
 
 
-def _text_of(item: Message) -> str:
+def _join_parts(item: Message) -> str:
     """Returns the text of a reasoning item that the model reads."""
     parts = item.get("content") or item["summary"]
     assert isinstance(parts, list)

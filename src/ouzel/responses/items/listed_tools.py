@@ -74,10 +74,10 @@ class _Tools(msgspec.Struct):
 
 def decode_tools(tools: list[JsonObject]) -> list[ListedTool]:
     """Decodes the tools; a tool of an unknown type keeps its type only. Raises InvalidRequest."""
-    return decode_object({"tools": [_as_far_as_known(tool) for tool in tools]}, _Tools).tools
+    return decode_object({"tools": [_reduce_unknown(tool) for tool in tools]}, _Tools).tools
 
 
-def _as_far_as_known(tool: JsonObject) -> Mapping[str, object]:
+def _reduce_unknown(tool: JsonObject) -> Mapping[str, object]:
     kind = tool.get("type")
     return {"type": kind} if isinstance(kind, str) and kind not in ListedTool.known_types else tool
 

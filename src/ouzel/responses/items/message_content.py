@@ -12,24 +12,24 @@ _PICTURE, _DOCUMENT = "[picture]", "[document]"
 Part = Message | MediaPart | DocumentPart
 
 
-def text_of(message: Message) -> str:
+def join_texts(message: Message) -> str:
     """Joins the texts of the content by line breaks; a word stands for each image or document."""
     return "\n".join(_text(part) for part in _parts(message))
 
 
-def media_of(message: Message) -> list[MediaPart | DocumentPart]:
+def list_media(message: Message) -> list[MediaPart | DocumentPart]:
     return [part for part in _parts(message) if isinstance(part, MediaPart | DocumentPart)]
 
 
-def with_media(text: str, media: Sequence[MediaPart | DocumentPart]) -> object:
+def add_media(text: str, media: Sequence[MediaPart | DocumentPart]) -> object:
     """Returns a content with the text and the media."""
     return [{"type": "text", "text": text}, *media] if media else text
 
 
-def joined_content(messages: Sequence[Message]) -> object:
+def join_content(messages: Sequence[Message]) -> object:
     """Joins the contents of several messages, with an empty line between them."""
-    if not any(media_of(message) for message in messages):
-        return "\n\n".join(map(text_of, messages))
+    if not any(list_media(message) for message in messages):
+        return "\n\n".join(map(join_texts, messages))
     parts = _parts(messages[0])
     for message in messages[1:]:
         parts += [{"type": "text", "text": "\n\n"}, *_parts(message)]

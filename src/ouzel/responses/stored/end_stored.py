@@ -38,7 +38,7 @@ async def _end(
     """Writes the last events; tries again as long as another server adds events in between."""
     current: StoredResponse | None = stored
     while current is not None and not current.status.is_final:
-        builder = ResponseBuilder.resumed(decode_response(current), current.num_events)
+        builder = ResponseBuilder.resume(decode_response(current), current.num_events)
         events = [_encode(event) for event in last_events(builder)]
         if await store.record(
             current.id, progress_to(builder.response, events), first_event=current.num_events

@@ -1,4 +1,4 @@
-"""What begins with a slash is a command; the table says which there are."""
+"""Runs the commands of a chat: lines that begin with a slash. `COMMANDS` lists them."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,7 +11,7 @@ from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
 from ouzel.terminal_chat.commands import file_commands, setting_commands
-from ouzel.terminal_chat.commands.stats import stats_text
+from ouzel.terminal_chat.commands.stats import format_stats
 from ouzel.terminal_chat.settings import COMMON
 
 _COMMAND = re.compile(r"/([\w?-]*)(?:\s+(.*))?", re.DOTALL)
@@ -20,16 +20,19 @@ Completed = Literal["nothing", "path", "setting", "set", "model", "switch"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """`parameters` is for people; without any the command takes none."""
+    """Describes a command of the chat."""
 
-    parameters: str
+    parameters: str  # shown by /help; "" for a command without parameters
     summary: str
     function: Callable[[Chat, str], None]
     completed: Completed = "nothing"
 
 
 def run_command(chat: Chat, line: str) -> bool:
-    """Tells whether the line is a command, which then has been run. Raises ChatError and ApiFailure."""
+    """Runs the line if it is a command, and returns whether it is one.
+
+    Raises ChatError and ApiFailure.
+    """
     match = _COMMAND.fullmatch(line.strip())
     if match is None:
         return False
@@ -45,14 +48,17 @@ def run_command(chat: Chat, line: str) -> bool:
     return True
 
 
-def message_of(line: str) -> str:
-    """Returns the message that a line is which is no command."""
+def read_message(line: str) -> str:
+    """Returns the message in a line that is not a command; `//` stands for a slash."""
     text = line.strip()
     return text[1:] if text.startswith("//") else text
 
 
 def completions(chat: Callable[[], Chat]) -> dict[str, Callable[[], Sequence[str]] | None]:
-    """Returns what may follow each command; None for a path. A server that fails to answer has nothing to propose."""
+    """Returns a dict from a command to its possible arguments; None stands for a path.
+
+    If the server does not answer, there are no models to complete.
+    """
 
     def settings() -> Sequence[str]:
         with suppress(ApiFailure):
@@ -81,7 +87,10 @@ def _help(chat: Chat, argument: str) -> None:
         f"/{name} {command.parameters}".rstrip(): command.summary
         for name, command in COMMANDS.items()
     }
-    keys = "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, Ctrl-C stops an answer, Ctrl-D ends."
+    keys = (
+        "Enter sends, Alt-Enter or Ctrl-J begins a new line, Tab completes, Ctrl-C stops an "
+        "answer, Ctrl-D ends."
+    )
     chat.terminal.show_pairs(entries)
     chat.terminal.say(keys)
 
@@ -89,11 +98,13 @@ def _help(chat: Chat, argument: str) -> None:
 def _reset(chat: Chat, argument: str) -> None:
     chat.conversation.cut(0)
     chat.pictures, chat.unsent = [], ""
-    chat.terminal.say("a new conversation; system text, settings, tools and schema are as before")
+    chat.terminal.say(
+        "a new conversation; system message, settings, tools and schema are unchanged"
+    )
 
 
 def _retry(chat: Chat, argument: str) -> None:
-    """Sends the last message again, with its pictures, or the one that failed."""
+    """Sends the message that failed, or else the last message with its images, again."""
     if chat.unsent:
         chat.send(chat.unsent)
         return
@@ -121,7 +132,7 @@ def _taken_back(chat: Chat, command: str) -> str:
 
 
 def _stats(chat: Chat, argument: str) -> None:
-    chat.terminal.say(stats_text(chat.answers))
+    chat.terminal.say(format_stats(chat.answers))
 
 
 def _exit(chat: Chat, argument: str) -> None:
@@ -130,44 +141,44 @@ def _exit(chat: Chat, argument: str) -> None:
 
 COMMANDS: Mapping[str, Command] = {
     "help": Command("", "this list", _help),
-    "system": Command("[TEXT | off]", "the text before the conversation", setting_commands.system),
+    "system": Command("[TEXT | off]", "set the system message", setting_commands.system),
     "set": Command(
         "[NAME VALUE]",
-        "a field of the requests, as temperature 0.2; alone: what is set",
+        "set a field of the requests, such as temperature 0.2; alone: list the fields",
         setting_commands.set_field,
         "setting",
     ),
     "unset": Command(
-        "NAME", "the field has the server's default again", setting_commands.unset_field, "set"
+        "NAME", "use the server's default of a field", setting_commands.unset_field, "set"
     ),
     "model": Command(
-        "[NAME]", "choose a model; alone: which there are", setting_commands.model, "model"
+        "[NAME]", "choose a model; alone: list the models", setting_commands.model, "model"
     ),
     "image": Command(
-        "[PATH | off]", "show the next message's picture", file_commands.image, "path"
+        "[PATH | off]", "add an image to the next message", file_commands.image, "path"
     ),
     "tools": Command(
         "[FILE.py | off]",
-        "functions that the model may call, each time with your leave",
+        "load functions that the model may call; you are asked before each call",
         file_commands.tools,
         "path",
     ),
     "schema": Command(
-        "[FILE | off]", "answers are JSON of this schema", file_commands.schema, "path"
+        "[FILE | off]", "get answers as JSON of this schema", file_commands.schema, "path"
     ),
-    "retry": Command("", "another answer to the last message", _retry),
-    "edit": Command("", "take the last message back into the line", _edit),
-    "undo": Command("", "take the last message and its answer back", _undo),
-    "reset": Command("", "a new conversation", _reset),
+    "retry": Command("", "get another answer to the last message", _retry),
+    "edit": Command("", "take the last message back into the input line", _edit),
+    "undo": Command("", "remove the last message and its answer", _undo),
+    "reset": Command("", "start a new conversation", _reset),
     "new": Command("", "the same as /reset", _reset),
     "save": Command("FILE", "write the conversation and the settings", file_commands.save, "path"),
-    "load": Command("FILE", "go on with what was saved", file_commands.load, "path"),
+    "load": Command("FILE", "continue a saved conversation", file_commands.load, "path"),
     "markdown": Command(
         "[on | off]",
-        "whether answers are drawn, or shown as they are",
+        "draw Markdown, or show answers as they are written",
         setting_commands.markdown,
         "switch",
     ),
-    "stats": Command("", "tokens and times of the last answer, and of all", _stats),
-    "exit": Command("", "end, as Ctrl-D does", _exit),
+    "stats": Command("", "show tokens and times of the last answer and of all answers", _stats),
+    "exit": Command("", "end the chat, like Ctrl-D", _exit),
 }

@@ -1,4 +1,4 @@
-"""Commands that take a file."""
+"""Runs the commands that take a file."""
 
 import os
 import shlex
@@ -21,12 +21,15 @@ def image(chat: Chat, argument: str) -> None:
         chat.pictures.append(read_picture(_path(argument)))
     names = ", ".join(picture.description for picture in chat.pictures)
     chat.terminal.say(
-        f"with the next message: {names}" if names else "no picture is with the next message"
+        f"with the next message: {names}" if names else "the next message has no image"
     )
 
 
 def tools(chat: Chat, argument: str) -> None:
-    """Replaces all. Raises ChatError, and ApiFailure where the server takes no such tools."""
+    """Replaces the tools by the functions of a file, and lists them.
+
+    Raises ChatError, and ApiFailure if the server refuses the tools.
+    """
     if argument == OFF:
         chat.tools, chat.allowed_tools = {}, set()
     elif argument:
@@ -41,7 +44,10 @@ def tools(chat: Chat, argument: str) -> None:
 
 
 def schema(chat: Chat, argument: str) -> None:
-    """Raises ChatError, and ApiFailure where the server cannot hold answers to the schema."""
+    """Sets the JSON schema of answers.
+
+    Raises ChatError, and ApiFailure if the server does not support the schema.
+    """
     if argument == OFF:
         chat.response_format = None
     elif argument:
@@ -49,7 +55,7 @@ def schema(chat: Chat, argument: str) -> None:
         chat.check({"response_format": response_format})
         chat.response_format = response_format
     chat.terminal.say(
-        "answers are text" if chat.response_format is None else "answers are JSON of the schema"
+        "answers are text" if chat.response_format is None else "answers are JSON of this schema"
     )
 
 
@@ -63,22 +69,25 @@ def save(chat: Chat, argument: str) -> None:
         raise ChatError(
             f"/save: must be followed by the name of a file, given the {kind} {harmless_line(path)}"
         )
-    if is_there and chat.terminal.ask(
-        f"{harmless_line(path)} is there. Replace it? [y]es, [n]o: "
-    ) not in ("y", "yes"):
-        chat.terminal.say("not saved")
-        return
+    if is_there:
+        question = f"{harmless_line(path)} exists. Replace it? [y]es, [n]o: "
+        if chat.terminal.ask(question) not in ("y", "yes"):
+            chat.terminal.say("not saved")
+            return
     conversation = chat.conversation
     messages = [*conversation.exchanged]
     write_chat(
         path,
         SavedChat(messages, model=chat.model, system=conversation.system, settings=chat.settings),
     )
-    chat.terminal.say(f"{len(messages)} messages are in {path}")
+    chat.terminal.say(f"saved {len(messages)} messages to {path}")
 
 
 def load(chat: Chat, argument: str) -> None:
-    """Takes all but the model, which is another's matter. Raises ChatError."""
+    """Loads the messages, system message and settings of a saved chat, but not its model.
+
+    Raises ChatError.
+    """
     path = _path(argument)
     if not path:
         raise ChatError("/load: must be followed by the name of a file")
@@ -91,7 +100,7 @@ def load(chat: Chat, argument: str) -> None:
 
 
 def _path(argument: str) -> str:
-    """Takes off quotes and backslashes, as dropping a file on a terminal writes them."""
+    """Removes quotes and backslashes, which a terminal adds to the path of a dropped file."""
     try:
         parts = shlex.split(argument)
     except ValueError:

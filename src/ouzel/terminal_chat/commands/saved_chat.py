@@ -1,4 +1,4 @@
-"""A chat is saved as one JSON object, and read back only if it is one."""
+"""Writes a chat to a file as one JSON object, and reads and checks it."""
 
 import os
 from pathlib import Path
@@ -19,7 +19,7 @@ class _Part(msgspec.Struct):
 
 
 class _Message(msgspec.Struct):
-    """What must be right of a message; the server checks the rest."""
+    """Checks the role and content of a message; the server checks the rest."""
 
     role: Literal["user", "assistant", "tool"]
     content: str | list[_Part] | None
@@ -35,12 +35,12 @@ class SavedChat(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def write_chat(path: str, chat: SavedChat) -> None:
-    """Nobody else may read it. Raises ChatError."""
+    """Writes a chat to a file that only its owner can read. Raises ChatError."""
     content = msgspec.json.format(msgspec.json.encode(chat), indent=2) + b"\n"
     try:
-        place = Path(os.path.realpath(user_path(path)))  # a link stays one
+        place = Path(os.path.realpath(user_path(path)))  # writes to the target of a link
         with NamedTemporaryFile(dir=place.parent, prefix=".chat-", delete=False) as file:
-            unfinished = Path(file.name)  # a chat that was saved before is not lost
+            unfinished = Path(file.name)  # replaces the old file only when it is complete
             try:
                 file.write(content)
                 file.flush()
@@ -54,7 +54,7 @@ def write_chat(path: str, chat: SavedChat) -> None:
 
 
 def read_chat(path: str) -> SavedChat:
-    """Raises ChatError, which says where the file is wrong."""
+    """Reads a saved chat. Raises ChatError, which names the wrong place in the file."""
     content = read_bytes(path)
     try:
         chat = msgspec.json.decode(content, type=SavedChat)
@@ -62,7 +62,7 @@ def read_chat(path: str) -> SavedChat:
         for name in chat.settings:
             check_settable(name)
     except (ValueError, RecursionError, ChatError) as error:
-        raise ChatError(f"{harmless_line(path)}: is no chat that /save wrote: {error}") from error
+        raise ChatError(f"{harmless_line(path)}: must be a file of /save: {error}") from error
     return chat
 
 

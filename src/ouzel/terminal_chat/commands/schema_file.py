@@ -1,4 +1,4 @@
-"""A file with a JSON schema becomes a response format."""
+"""Reads a JSON schema from a file and converts it to the field `response_format`."""
 
 import re
 
@@ -10,7 +10,7 @@ from ouzel.terminal_chat.user_file import read_bytes
 
 
 def read_schema(path: str) -> dict[str, object]:
-    """Returns the field `response_format`; the server judges the schema itself. Raises ChatError."""
+    """Returns the field `response_format`; the server checks the schema. Raises ChatError."""
     try:
         schema = msgspec.json.decode(read_bytes(path))
     except (ValueError, RecursionError) as error:
@@ -20,7 +20,7 @@ def read_schema(path: str) -> dict[str, object]:
             f"{harmless_line(path)}: must be an object that is a JSON schema, given another value"
         )
     title = schema.get("title")
-    name = (
-        re.sub(r"[^A-Za-z0-9_-]", "_", title)[:64] if isinstance(title, str) and title else "answer"
-    )
+    name = "answer"
+    if isinstance(title, str) and title:
+        name = re.sub(r"[^A-Za-z0-9_-]", "_", title)[:64]
     return {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}

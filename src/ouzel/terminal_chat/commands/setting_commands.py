@@ -1,4 +1,4 @@
-"""Commands that change what requests say besides the conversation. The server is asked before a value is kept."""
+"""Runs the commands that change fields of requests; the server checks a value before it is set."""
 
 from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal_chat.chat import Chat, choose_model
@@ -11,21 +11,22 @@ OFF = "off"
 def system(chat: Chat, argument: str) -> None:
     if argument:
         chat.conversation.system = "" if argument == OFF else argument
-    chat.terminal.say(chat.conversation.system or "there is no system text")
+    chat.terminal.say(chat.conversation.system or "there is no system message")
 
 
 def set_field(chat: Chat, argument: str) -> None:
-    """Raises ChatError for what is no field, and ApiFailure for a value that the server refuses."""
+    """Sets a field, or lists the fields that are set.
+
+    Raises ChatError for an unknown field, and ApiFailure for a value that the server refuses.
+    """
     if not argument:
-        chat.terminal.say(shown(chat.settings) or "nothing is set: the server's defaults count")
+        chat.terminal.say(shown(chat.settings) or "no field is set: the server's defaults apply")
         return
     name, value = read_setting(argument)
     check_name(name, chat.api.field_names())
     is_checked = chat.check({name: value})
     chat.settings[name] = value
-    unchecked = (
-        "" if is_checked else "; this server says only with the next answer whether it takes it"
-    )
+    unchecked = "" if is_checked else "; this server checks the value with the next request"
     chat.terminal.say(shown({name: value}) + unchecked)
 
 
@@ -33,17 +34,18 @@ def unset_field(chat: Chat, argument: str) -> None:
     if argument not in chat.settings:
         names = ", ".join(chat.settings) or "nothing"
         raise ChatError(
-            f"/unset: must be followed by what is set ({names}), given {harmless_line(argument)!r}"
+            f"/unset: must be followed by a field that is set ({names}), given "
+            f"{harmless_line(argument)!r}"
         )
     del chat.settings[argument]
-    chat.terminal.say(f"{argument} is the server's default")
+    chat.terminal.say(f"{argument} has the server's default again")
 
 
 def model(chat: Chat, argument: str) -> None:
-    """Raises ApiFailure and ChatError."""
+    """Chooses a model, or lists the models. Raises ApiFailure and ChatError."""
     if argument:
         chat.model = choose_model(chat.api, argument)
-        chat.terminal.say(f"answers are by {chat.model}")
+        chat.terminal.say(f"the model is now {chat.model}")
     else:
         names = chat.api.models() or [chat.model]
         chat.terminal.say(
@@ -59,5 +61,5 @@ def markdown(chat: Chat, argument: str) -> None:
     if argument:
         chat.is_markdown = argument == "on"
     chat.terminal.say(
-        "answers are drawn" if chat.is_markdown else "answers are shown as they are written"
+        "Markdown is drawn" if chat.is_markdown else "answers are shown as they are written"
     )

@@ -1,4 +1,4 @@
-"""Tokens and times of answers, for people."""
+"""Formats the tokens and times of answers for /stats."""
 
 from collections.abc import Sequence
 
@@ -7,22 +7,20 @@ from ouzel.terminal_chat.answer import Answer
 _MIN_STREAMED_S = 0.1
 
 
-def stats_text(answers: Sequence[Answer]) -> str:
+def format_stats(answers: Sequence[Answer]) -> str:
     if not answers:
         return "there is no answer yet"
-    lines = [f"last answer: {_of_answer(answers[-1])}"]
+    lines = [f"last answer: {_describe_answer(answers[-1])}"]
     counted = [answer.usage for answer in answers if answer.usage is not None]
     if len(answers) > 1:
-        prompt, cached, completion = (
-            sum(usage.prompt_tokens for usage in counted),
-            sum(usage.cached_tokens for usage in counted),
-            sum(usage.completion_tokens for usage in counted),
-        )
+        prompt = sum(usage.prompt_tokens for usage in counted)
+        cached = sum(usage.cached_tokens for usage in counted)
+        completion = sum(usage.completion_tokens for usage in counted)
         lines.append(f"{len(answers)} answers: {_tokens(prompt, cached, completion)}")
     return "\n".join(lines)
 
 
-def _of_answer(answer: Answer) -> str:
+def _describe_answer(answer: Answer) -> str:
     facts = []
     if answer.first_s is not None:
         facts.append(f"TTFT {answer.first_s - answer.begin_s:.2f} s")
@@ -38,7 +36,10 @@ def _of_answer(answer: Answer) -> str:
 
 
 def _rate(num_tokens: int, begin_s: float, first_s: float, end_s: float) -> float:
-    """Returns that behind the first token, or where all came too close together to measure it, that of the whole."""
+    """Returns the tokens per second after the first token.
+
+    If all tokens came within 0.1 s, returns the tokens per second of the whole request.
+    """
     if end_s - first_s < _MIN_STREAMED_S:
         return num_tokens / max(end_s - begin_s, 1e-9)
     return (num_tokens - 1) / (end_s - first_s)

@@ -1,4 +1,4 @@
-"""A file of Python functions becomes tools; they run in this process, when the user allows it."""
+"""Loads tools from a file of Python functions, and runs them in this process."""
 
 import asyncio
 import importlib.util
@@ -15,7 +15,7 @@ import msgspec
 from ouzel.terminal.harmless import harmless_line, whole_characters
 from ouzel.terminal_chat.answer import ToolCall
 from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands.tool_schema import Tool, tool_of
+from ouzel.terminal_chat.commands.tool_schema import Tool, make_tool
 from ouzel.terminal_chat.user_file import user_path
 
 Tools = Mapping[str, Tool]
@@ -23,12 +23,15 @@ _MODULE = "ouzel_chat_tools"
 
 
 def load_tools(path_text: str) -> Tools:
-    """Takes the functions that the file itself defines, but for those that begin with `_`. Raises ChatError."""
+    """Makes tools of the functions that the file defines, except for names that begin with `_`.
+
+    Raises ChatError.
+    """
     shown = harmless_line(path_text)
     path = user_path(path_text)
-    if not os.path.isfile(path):  # unlike the path's own method it takes names of any length
+    if not os.path.isfile(path):  # Path.is_file raises an error for a name that is too long
         raise ChatError(f"{shown}: there is no such file")
-    module = _imported(path, shown)
+    module = _import(path, shown)
     functions = [
         value
         for name, value in vars(module).items()
@@ -39,29 +42,29 @@ def load_tools(path_text: str) -> Tools:
             f"{shown}: must define a function whose name does not begin with an underscore"
         )
     try:
-        return {tool.name: tool for tool in map(tool_of, functions)}
+        return {tool.name: tool for tool in map(make_tool, functions)}
     except ChatError as error:
         raise ChatError(f"{shown}: {error}") from error
 
 
-def _imported(path: Path, shown: str) -> ModuleType:
+def _import(path: Path, shown: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(_MODULE, path)
     if spec is None or spec.loader is None:
         raise ChatError(f"{shown}: must be a Python file, *.py")
     module = importlib.util.module_from_spec(spec)
-    sys.modules[_MODULE] = module  # annotations that are text are looked up there
+    sys.modules[_MODULE] = module  # needed to resolve annotations that are strings
     directory = str(path.resolve().parent)
     if directory not in sys.path:
-        sys.path.insert(0, directory)  # as `python FILE` does
+        sys.path.insert(0, directory)  # like `python FILE`
     try:
         spec.loader.exec_module(module)
-    except (Exception, SystemExit) as error:  # it is the user's program
+    except (Exception, SystemExit) as error:  # broad: the user's program may raise anything
         raise ChatError(f"{shown}: {_reason(error, path)}") from error
     return module
 
 
 def _reason(error: BaseException, path: Path) -> str:
-    """Returns what went wrong, with the line of the file."""
+    """Describes an error of the user's file, with the line number."""
     if isinstance(error, SyntaxError):
         return harmless_line(f"line {error.lineno}: {error.msg}")
     lines = [
@@ -74,8 +77,11 @@ def _reason(error: BaseException, path: Path) -> str:
 
 
 def run_call(tools: Tools, call: ToolCall) -> str:
-    """Returns what the model is told: the result, or why there is none. KeyboardInterrupt passes."""
-    return whole_characters(_result(tools, call))  # names of files may hold what no request could
+    """Runs a call and returns the text for the model: the result or an error.
+
+    KeyboardInterrupt is not caught.
+    """
+    return whole_characters(_result(tools, call))  # a result may have bytes of file names
 
 
 def _result(tools: Tools, call: ToolCall) -> str:
@@ -88,12 +94,10 @@ def _result(tools: Tools, call: ToolCall) -> str:
         result = tool.function(**values)
         if inspect.iscoroutine(result):
             result = asyncio.run(result)
-        return (
-            result
-            if isinstance(result, str)
-            else msgspec.json.encode(result, enc_hook=str).decode()
-        )
+        if isinstance(result, str):
+            return result
+        return msgspec.json.encode(result, enc_hook=str).decode()
     except msgspec.DecodeError as error:
         return f"error: the arguments do not fit: {error}"
-    except (Exception, SystemExit) as error:  # it is the user's function
+    except (Exception, SystemExit) as error:  # broad: the user's function may raise anything
         return f"error: {type(error).__name__}: {error}"

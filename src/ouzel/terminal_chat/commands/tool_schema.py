@@ -1,16 +1,12 @@
-"""A Python function becomes a tool: its annotations are the schema, its docstring the descriptions."""
+"""Makes a tool of a Python function: annotations give the schema, the docstring descriptions."""
 
 import inspect
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import (
-    Annotated,
-    Any,
-    get_args,
-    get_origin,
-    get_type_hints,
-)  # Any: annotations and a schema's JSON
+
+# Any: annotations, and the JSON of a schema.
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import msgspec
 
@@ -39,8 +35,8 @@ class Tool:
         return {"type": "function", "function": function}
 
 
-def tool_of(function: Callable[..., object]) -> Tool:
-    """Raises ChatError, which names the function and the parameter."""
+def make_tool(function: Callable[..., object]) -> Tool:
+    """Makes a tool. Raises ChatError, which names the function and the parameter."""
     name = function.__name__
     if not _NAME.fullmatch(name):
         raise ChatError(
@@ -52,7 +48,7 @@ def tool_of(function: Callable[..., object]) -> Tool:
         schema = msgspec.json.schema(arguments_type)
     except TypeError as error:
         reason = str(error).partition("\n")[0]
-        raise ChatError(f"{name}: an annotation cannot be said in JSON: {reason}") from error
+        raise ChatError(f"{name}: an annotation has no JSON schema: {reason}") from error
     return Tool(name, _summary(docstring), _flat(schema, name), arguments_type, function)
 
 
@@ -61,7 +57,7 @@ def _arguments_type(
 ) -> type[msgspec.Struct]:
     try:
         hints = get_type_hints(function, include_extras=True)
-    except Exception as error:  # annotations are expressions of the user's
+    except Exception as error:  # broad: annotations are expressions that the user wrote
         raise ChatError(f"{name}: its annotations cannot be read: {error}") from error
     fields: list[Any] = []
     for parameter in inspect.signature(function).parameters.values():
@@ -71,7 +67,8 @@ def _arguments_type(
             parameter.VAR_KEYWORD,
         ):
             raise ChatError(
-                f"{name}: the parameter {parameter.name} must be one that can be given by its name"
+                f"{name}: the parameter {parameter.name} must be a parameter with a name, without "
+                "* and not positional-only"
             )
         if parameter.name not in hints:
             raise ChatError(
@@ -85,17 +82,20 @@ def _arguments_type(
     try:
         return msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
     except (TypeError, ValueError) as error:
-        raise ChatError(f"{name}: its parameters cannot be said in JSON: {error}") from error
+        raise ChatError(f"{name}: its parameters have no JSON schema: {error}") from error
 
 
 def _default(value: object) -> object:
-    """Shows the default in the schema, if it is one that cannot change."""
+    """Returns an immutable default as it is, so that the schema shows it; hides any other."""
     is_simple = value is None or isinstance(value, bool | int | float | str)
     return value if is_simple else msgspec.field(default_factory=lambda: value)
 
 
 def _described(annotation: Any, from_docstring: str) -> Any:
-    """Takes the description in `Annotated[str, "of what"]` before that of the docstring."""
+    """Adds a description to an annotation.
+
+    A text in `Annotated[str, "text"]` has precedence over the text in the docstring.
+    """
     text = from_docstring
     if get_origin(annotation) is Annotated:
         kind, *extras = get_args(annotation)
@@ -108,7 +108,7 @@ def _described(annotation: Any, from_docstring: str) -> Any:
 
 
 def _summary(docstring: str) -> str:
-    """Returns what stands before the parameters."""
+    """Returns the text of the docstring before the parameters."""
     text = re.split(
         r"(?m)^\s*(?:(?:Args|Arguments|Parameters|Returns|Raises)\b.*:?\s*$|:\w+)",
         docstring,
@@ -123,7 +123,7 @@ def _parameter_descriptions(docstring: str) -> dict[str, str]:
 
 
 def _flat(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Puts the parameters' object at the root, and leaves beside it what it refers to."""
+    """Moves the object of the parameters to the root of the schema, beside its definitions."""
     definitions = dict(schema["$defs"])
     parameters = {key: value for key, value in definitions.pop(name).items() if key != "title"}
     return parameters | ({"$defs": definitions} if definitions else {})

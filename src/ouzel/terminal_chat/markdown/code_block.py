@@ -1,9 +1,9 @@
-"""Lines of code are coloured one by one, by what the lines before them began."""
+"""Colours lines of code one by one, in the context of the lines before them."""
 
 from rich.syntax import Syntax
 from rich.text import Text
 
-_MAX_LINES_BEFORE = 40  # that are read again for each line
+_MAX_LINES_BEFORE = 40  # earlier lines that are read again for each line
 
 
 class CodeBlock:
@@ -12,9 +12,9 @@ class CodeBlock:
         self._lines: list[str] = []
 
     def add(self, line: str) -> Text:
-        """Returns the line as it is shown; it can be copied as it is."""
+        """Returns the coloured line, with exactly the characters of `line`."""
         self._lines = [*self._lines[-_MAX_LINES_BEFORE:], line]
         code = "\n".join(self._lines)
         text = self._syntax.highlight(code)
         shown = text.split("\n", allow_blank=True)[len(self._lines) - 1] if code else Text()
-        return shown if shown.plain == line else Text(line)  # a lexer may change blanks
+        return shown if shown.plain == line else Text(line)  # some lexers change blanks

@@ -1,7 +1,8 @@
-"""Text flows into a terminal word by word, and what is written is never touched again.
+"""Writes text to a terminal word by word, and never changes text that is written.
 
-So nothing flickers, whatever has scrolled away is whole, and a window that changes its width in the middle of an answer
-changes nothing but where later lines end. Whoever writes gives whole words: only they can be put on the next line.
+Nothing flickers, and text that has scrolled away is complete. A change of the width of the window
+affects later lines only. Callers pass whole words, because only a whole word can be moved to the
+next line.
 """
 
 import re
@@ -11,20 +12,24 @@ from rich.cells import cell_len, chop_cells
 from rich.console import Console
 from rich.text import Text
 
-_MIN_COLUMNS = 8  # for words, however far they are indented
+_MIN_COLUMNS = 8  # least room for words, also behind a wide indent
 _MAX_COLUMNS = 100  # longer lines are hard to read
-_WIDE = "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f\uff00-\uff60\uffe0-\uffe6"
+# Ranges of characters that are two columns wide.
+_WIDE = (
+    "\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe4f"
+    "\uff00-\uff60\uffe0-\uffe6"
+)
 _WORD = re.compile(rf"\s+|[{_WIDE}]|[^\s{_WIDE}]+")
 _UNIT_END = re.compile(rf"[\s{_WIDE}]")
 
 
 def whole_words(text: str) -> int:
-    """Returns how much of the text cannot grow at its end any more."""
+    """Returns the length of the text up to its last unit, without a word that may still grow."""
     return sum(map(len, units(text)))
 
 
 def units(text: str) -> list[str]:
-    """Cuts text behind every blank, line end and wide character; what may still grow is left out."""
+    """Cuts text after each blank, line end and wide character; leaves out a last partial word."""
     ends = [match.end() for match in _UNIT_END.finditer(text)]
     return [text[begin:end] for begin, end in pairwise([0, *ends])]
 
@@ -33,14 +38,14 @@ class Flow:
     def __init__(self, console: Console) -> None:
         self._console = console
         self._column = 0
-        self._unwritten = Text()  # goes out in one piece with what comes at the same time
-        self._indent = Text()  # of lines that words are moved to
-        self._space = Text()  # before the next word, if it stays on this line
-        self._has_words = False  # on this line
+        self._unwritten = Text()  # text that the next flush writes in one piece
+        self._indent = Text()  # indent of continuation lines
+        self._space = Text()  # space before the next word, dropped at a line break
+        self._has_words = False  # the current line has words
 
     @property
     def columns(self) -> int:
-        """The terminal is asked each time, for it may have changed."""
+        """Returns the columns for text; the width of the terminal may change at any time."""
         return min(self._console.width, _MAX_COLUMNS)
 
     @property
@@ -48,7 +53,7 @@ class Flow:
         return self._column == 0
 
     def begin_line(self, begin: Text, indent: Text) -> None:
-        """Writes what stands before the first words; `indent` is before those that do not fit."""
+        """Writes the beginning of a line; `indent` begins its continuation lines."""
         self._write(begin)
         self._indent = indent
 
@@ -69,7 +74,7 @@ class Flow:
         self._has_words = False
 
     def whole_line(self, text: Text) -> None:
-        """Writes a line as it is, which the terminal may break."""
+        """Writes a line without breaking it; the terminal may break it."""
         self._write(text)
         self.end_line()
 
@@ -85,7 +90,7 @@ class Flow:
         self._write_long(word)
 
     def _write_long(self, word: Text) -> None:
-        """Breaks a word that no line could hold."""
+        """Writes a word, broken into parts if it is longer than a line."""
         room = max(self.columns - self._indent.cell_len, _MIN_COLUMNS)
         if word.cell_len <= room:
             self._write(word)

@@ -1,4 +1,7 @@
-"""Markdown within a line: emphasis, code, links. What may still become a part of one is held back."""
+"""Draws Markdown within a line: emphasis, code and links.
+
+While a line streams, text that may still be a part of an open mark is held back.
+"""
 
 import re
 from collections.abc import Callable
@@ -9,17 +12,20 @@ from rich.text import Text
 
 from ouzel.terminal_chat.markdown.flow import whole_words
 
-_MAX_HELD = 200  # characters behind a mark that nothing has closed so far: by then it is a character like others
+_MAX_HELD = 200  # an open mark is plain text if it is not closed within so many characters
 _STYLES = {"strong": "bold", "em": "italic", "s": "strike", "link": "underline"}
 _MARKS = re.compile(r"\\.?|`+|\*+|_+|~~|!?\[")
 _markdown = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
 
 
 def settled(source: str) -> int:
-    """Returns how much of a line that goes on is whole words outside of anything that is still open."""
+    """Returns the length of the beginning of an unfinished line that can be drawn now.
+
+    It has whole words only and ends before the first mark that is still open.
+    """
     at = 0
     while (match := _MARKS.search(source, at)) is not None:
-        end = _end_of(source, match)
+        end = _find_end(source, match)
         if end is None:
             if len(source) - match.start() > _MAX_HELD:
                 at = match.end()
@@ -29,15 +35,15 @@ def settled(source: str) -> int:
     return max(whole_words(source), 0)
 
 
-def _end_of(source: str, match: re.Match[str]) -> int | None:
-    """Returns where what begins with this mark ends; None where it may still come."""
+def _find_end(source: str, match: re.Match[str]) -> int | None:
+    """Returns the end of the element that begins with this mark; None if it may still follow."""
     mark, end = match[0], match.end()
     if mark[0] == "\\":
         return end if len(mark) == 2 else None
     if mark[0] == "`":
         return _closing(source, end, mark, lambda at: True)
     if mark.endswith("["):
-        return _end_of_link(source, end)
+        return _find_link_end(source, end)
     if end == len(source):
         return None
     before = source[match.start() - 1] if match.start() else " "
@@ -47,7 +53,7 @@ def _end_of(source: str, match: re.Match[str]) -> int | None:
 
 
 def _closing(source: str, begin: int, mark: str, may_close: Callable[[int], bool]) -> int | None:
-    """Looks for a run of the same marks, of the same length, behind which something else stands."""
+    """Finds the next run of marks that equals `mark` and may close it; returns its end."""
     for match in re.finditer(f"{re.escape(mark[0])}+", source[begin:]):
         at, end = begin + match.start(), begin + match.end()
         if match[0] == mark and may_close(at) and (end < len(source) or mark[0] == "~"):
@@ -55,7 +61,7 @@ def _closing(source: str, begin: int, mark: str, may_close: Callable[[int], bool
     return None
 
 
-def _end_of_link(source: str, begin: int) -> int | None:
+def _find_link_end(source: str, begin: int) -> int | None:
     close = source.find("]", begin)
     if close < 0 or close + 1 == len(source):
         return None
@@ -66,7 +72,7 @@ def _end_of_link(source: str, begin: int) -> int | None:
 
 
 def inline_text(source: str, style: str = "") -> Text:
-    """Returns what the Markdown of a line, or of a settled part of it, looks like."""
+    """Draws the Markdown of a line, or of a part that `settled` has found."""
     core = source.strip()
     text = Text(style=style)
     text.append(source[: len(source) - len(source.lstrip())])
@@ -94,13 +100,11 @@ def _append(text: Text, tokens: list[Token]) -> None:
             text.append(f"[{token.content}]", " ".join(styles))
             _append_target(text, str(token.attrs.get("src", "")))
         else:
-            text.append(
-                token.content or (" " if token.type in ("softbreak", "hardbreak") else ""),
-                " ".join(styles),
-            )
+            is_break = token.type in ("softbreak", "hardbreak")
+            text.append(token.content or (" " if is_break else ""), " ".join(styles))
 
 
 def _append_target(text: Text, target: str) -> None:
-    """Says where a link leads, unless its text does: what a terminal would hide behind the text may be anything."""
+    """Adds the target of a link unless the text is the target: a hidden target could mislead."""
     if target and not text.plain.endswith(target.removeprefix("mailto:")):
         text.append(f" ({target})", "dim")

@@ -1,11 +1,13 @@
-"""Markdown is shown while it comes, line by line, and words of a line as soon as they are settled.
+"""Draws Markdown while it streams, line by line, and the words of a line as soon as possible.
 
 Rules
-1. What is shown is final. A line is held back until its first characters say what it is, words until what they may be
-   a part of is closed (`inline_markdown.py`), a line of code or of a table until it is whole.
-2. Lines stay lines: models mean the ends that they write, in addresses and verses, more often than they
-   fill paragraphs.
-3. Only behind a blank, a line end or a wide character is something decided, so that nothing depends on how text is cut.
+1. Drawn text is final. A line is held back until its first characters show its kind. Words are held
+   back until open marks before them are closed (`inline_markdown.py`). A line of code or of a table
+   is held back until it is complete.
+2. Line breaks stay: models write line breaks on purpose, as in addresses and verses, more often
+   than they fill paragraphs.
+3. Decisions are made only after a blank, a line end or a wide character. The drawn text therefore
+   does not depend on the pieces in which the text arrives.
 """
 
 import re
@@ -22,9 +24,8 @@ from ouzel.terminal_chat.markdown.table_rows import TableRows, is_delimiter
 _FENCE = re.compile(r"(\s*)(`{3,}|~{3,})\s*([\w+#.-]*)[^`]*")
 _RULE = re.compile(r"\s{0,3}(?:(?:\*\s*){3,}|(?:-\s*){3,}|(?:_\s*){3,})")
 _BEGIN = re.compile(r"(?P<indent>\s*)(?P<mark>#{1,6} +|(?:> ?)+|[-*+] +|\d{1,9}[.)] +)?(?=\S)")
-_UNDECIDED = re.compile(
-    r"\s*(?:#{1,6} *|(?:> ?)+|[-*+_~`\s]*|(?:`{3}|~{3}).*|\d{1,9}[.)]? *)"
-)  # what it is
+# The beginning of a line whose kind is not known yet.
+_UNDECIDED = re.compile(r"\s*(?:#{1,6} *|(?:> ?)+|[-*+_~`\s]*|(?:`{3}|~{3}).*|\d{1,9}[.)]? *)")
 _MAX_INDENT = 16
 
 
@@ -43,47 +44,45 @@ class MarkdownStream:
     def __init__(self, console: Console, flow: Flow) -> None:
         self._console = console
         self._flow = flow
-        self._unit = ""  # may still grow
-        self._rest = ""  # of the line before it, not shown yet
-        self._style: str | None = None  # of the line that is being shown; None between lines
+        self._unit = ""  # a partial word at the end of the text
+        self._rest = ""  # text of the line before `_unit` that is not drawn yet
+        self._style: str | None = None  # style of the line that is being drawn; None between lines
         self._fence: _Fence | None = None
-        self._head = ""  # of what may be a table
+        self._head = ""  # a line that may be the head of a table
         self._table: TableRows | None = None
-        self._is_spaced = True  # an empty line has just been shown, or nothing
+        self._is_spaced = True  # the last drawn line is empty, or nothing is drawn yet
 
     def feed(self, text: str) -> None:
         whole = units(text)
-        if not whole:  # what has come of a long word is not looked at again with each piece
+        if not whole:  # a long partial word is not read again with each piece
             self._unit += text
             return
-        whole[0], self._unit = self._unit + whole[0], text[sum(map(len, whole)) :]
+        length = sum(map(len, whole))
+        whole[0] = self._unit + whole[0]
+        self._unit = text[length:]
         for unit in whole:
             self._rest += unit
             if unit.endswith("\n"):
                 line, self._rest = self._rest[:-1], ""
                 self._whole(line)
             else:
-                self._begun()
+                self._draw_settled()
 
     def finish(self) -> None:
-        """Shows what is held back: nothing more comes."""
+        """Draws the text that is held back; the text is complete."""
         rest, self._rest, self._unit = self._rest + self._unit, "", ""
         if rest or self._style is not None:
             self._whole(rest)
         self._end_table()
         self._fence = None
 
-    def _begun(self) -> None:
-        """Shows what is settled of the line that goes on."""
+    def _draw_settled(self) -> None:
+        """Draws the settled words of the unfinished line."""
         if self._style is None:
             line = self._rest
-            if (
-                self._fence
-                or self._head
-                or self._table
-                or "|" in line[:1]
-                or _UNDECIDED.fullmatch(line)
-            ):
+            if self._fence or self._head or self._table or line.startswith("|"):
+                return
+            if _UNDECIDED.fullmatch(line):
                 return
             self._rest = self._begin(line)
         length = settled(self._rest)
@@ -112,7 +111,7 @@ class MarkdownStream:
             self._whole(self._begin(line))
 
     def _begin(self, line: str) -> str:
-        """Writes the mark of a line, and returns its words."""
+        """Draws the mark of a line, and returns the text after the mark."""
         match = _BEGIN.match(line)
         assert match is not None, "the line is not empty"
         mark = (match["mark"] or "").strip()
@@ -141,7 +140,10 @@ class MarkdownStream:
         self._show(Text(" " * fence.indent) + fence.code.add(code.expandtabs(4)))
 
     def _is_of_table(self, line: str) -> bool:
-        """Takes lines that begin with a bar, if the second of them says that it is a table."""
+        """Handles a line that begins with a bar; returns False for any other line.
+
+        Lines are drawn as a table if the second of them is a delimiter.
+        """
         is_row = line.lstrip().startswith("|")
         if self._table is not None and is_row:
             self._lines(self._table.add(line, self._flow.columns))

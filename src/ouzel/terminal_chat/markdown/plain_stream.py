@@ -1,4 +1,4 @@
-"""Text that is no Markdown flows as it comes: reasoning, JSON, or everything where a user wants it so."""
+"""Draws plain text while it streams: reasoning, JSON, or all text after /markdown off."""
 
 from rich.text import Text
 
@@ -9,12 +9,10 @@ class PlainStream:
     def __init__(self, flow: Flow, style: str = "") -> None:
         self._flow = flow
         self._style = style
-        self._rest = ""  # of a word that may go on
+        self._rest = ""  # a partial word at the end of the text
 
     def feed(self, text: str) -> None:
-        if not whole_words(
-            text
-        ):  # what has come of a long word is not looked at again with each piece
+        if not whole_words(text):  # a long partial word is not read again with each piece
             self._rest += text
             return
         *lines, rest = (self._rest + text).split("\n")
@@ -26,7 +24,7 @@ class PlainStream:
         self._rest = rest[length:]
 
     def finish(self) -> None:
-        """Ends the last line, if there is one."""
+        """Draws the rest and ends the last line, if it has text."""
         self._words(self._rest)
         self._rest = ""
         if not self._flow.is_at_begin:

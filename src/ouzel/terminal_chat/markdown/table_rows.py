@@ -1,4 +1,4 @@
-"""Rows of a table are shown as they come, in columns that are made for the first two of them."""
+"""Draws the rows of a table as they arrive; the head and the first row set the column widths."""
 
 import re
 from collections.abc import Sequence
@@ -11,13 +11,13 @@ from ouzel.terminal_chat.markdown.inline_markdown import inline_text
 
 _DELIMITER = re.compile(r"\s*\|?\s*:?-+:?\s*(\|\s*:?-+:?\s*)*\|?\s*")
 _MIN_WIDTH = 3
-_MAX_ROOM = 8  # cells that a column gets beyond its first texts
+_MAX_ROOM = 8  # a column may be so many cells wider than its first texts
 _CELL_END = re.compile(r"(?<!\\)\|")
 Alignment = Literal["left", "center", "right"]
 
 
 def is_delimiter(line: str) -> bool:
-    """Tells whether it is the line between the head and the rows."""
+    """Tells whether a line is the line of hyphens between the head and the rows of a table."""
     return "-" in line and "|" in line and _DELIMITER.fullmatch(line) is not None
 
 
@@ -26,15 +26,15 @@ class TableRows:
         self._console = console
         self._head = _cells(head)
         self._alignments = [_alignment(cell) for cell in _cells(delimiter)]
-        self._widths: list[int] | None = None  # until the first row has come
+        self._widths: list[int] | None = None  # None until the first row arrives
 
     def add(self, line: str, columns: int) -> list[Text]:
-        """Returns the lines that a row becomes; for the first one those of the head, too."""
+        """Returns the lines of a row; for the first row the lines of the head come before."""
         cells = (_cells(line) + [""] * len(self._head))[: len(self._head)]
         return [*self._begin(cells, columns), *self._row(cells, "")]
 
     def finish(self, columns: int) -> list[Text]:
-        """Returns the head's lines where no row has come."""
+        """Returns the lines of the head if the table has no rows, else nothing."""
         return self._begin([""] * len(self._head), columns)
 
     def _begin(self, first: Sequence[str], columns: int) -> list[Text]:
@@ -63,10 +63,8 @@ class TableRows:
         assert self._widths is not None
         part = text.copy()
         part.rstrip()
-        part.align(
-            self._alignments[column] if column < len(self._alignments) else "left",
-            self._widths[column],
-        )
+        alignment = self._alignments[column] if column < len(self._alignments) else "left"
+        part.align(alignment, self._widths[column])
         return part
 
 
@@ -84,7 +82,7 @@ def _alignment(delimiter: str) -> Alignment:
 
 
 def _widths(rows: Sequence[Sequence[str]], columns: int) -> list[int]:
-    """Shares the terminal's columns out as the first texts need them."""
+    """Divides the columns of the terminal in proportion to the lengths of the texts in `rows`."""
     needs = [
         max(_MIN_WIDTH, *(inline_text(cell).cell_len for cell in cells))
         for cells in zip(*rows, strict=True)

@@ -13,8 +13,14 @@ from ouzel.config.media import MediaConfig
 from ouzel.config.media_hosts import AllowedHosts, read_media_hosts
 from ouzel.prompts.media.fetching.hosts import Resolve, check_host, read_target
 from ouzel.prompts.media.fetching.local_files import LocalFiles
+from ouzel.prompts.media.fetching.sources import (
+    FileSource,
+    InlineSource,
+    RemoteSource,
+    Source,
+    read_inline,
+)
 from ouzel.prompts.media.picture import PictureLimits
-from ouzel.prompts.media.fetching.sources import FileSource, InlineSource, RemoteSource, Source, read_inline
 from ouzel.worker_threads import WorkerThreads
 
 if TYPE_CHECKING:

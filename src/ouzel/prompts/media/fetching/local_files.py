@@ -14,8 +14,8 @@ import stat
 from pathlib import Path
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.media.picture import PictureLimits, check_file_size
 from ouzel.prompts.media.fetching.sources import BARE_FORM
+from ouzel.prompts.media.picture import PictureLimits, check_file_size
 
 _OPTION = "allowed_local_media_path"
 _MAX_SHOWN = 200
