@@ -235,7 +235,7 @@ def test_the_document_lists_the_keywords_and_formats() -> None:
 
     assert names("| honoured |") == HONOURED
     assert names("| refused |") | {"then", "else", "minContains", "maxContains"} == REFUSED
-    assert names("- `format`:") == {*PATTERNS, *INTEGER_FORMATS}
+    assert names("| values of `format` |") == {*PATTERNS, *INTEGER_FORMATS}
 
 
 def _pattern(number: int) -> dict[str, object]:
