@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ouzel.grammar.ebnf.rules import Part, Reference, Row, holding
+from ouzel.grammar.ebnf.rules import Part, Reference, Row, find_holding
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
 from ouzel.grammar.write.nodes import Literal
@@ -168,7 +168,7 @@ def test_a_rule_of_many_rules_is_looked_at_once() -> None:
 
     rules: dict[str, Part] = {f"r{number}": Literal("a") for number in range(100)}
     rules["start"] = Row(tuple(map(Reference, rules)))
-    assert holding(rules, counted) == rules.keys()
+    assert find_holding(rules, counted) == rules.keys()
     assert num_parts == 201
 
 

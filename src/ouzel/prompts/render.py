@@ -35,7 +35,7 @@ class Prompt:
     end_token_ids: tuple[int, ...] = ()  # end the output beside those of the tokenizer
     # says where an answer begins: `text`, with the marks broken that clients merely spell
     text_to_parse: str = ""
-    images: tuple[ImageInput, ...] = ()  # in the order of their tokens
+    images: tuple[ImageInput, ...] = ()  # ordered by their tokens
 
     def __post_init__(self) -> None:
         if not self.text_to_parse:

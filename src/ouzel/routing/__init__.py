@@ -1,4 +1,6 @@
-"""Which of several replicas a request goes to: its keys and a policy, without I/O and without a tokenizer."""
+"""Chooses the replica of a request by its keys and a policy, without I/O and without a
+tokenizer.
+"""
 
 from ouzel.routing.bodies import body_keys, root_of
 from ouzel.routing.keys import RequestKeys, token_keys
