@@ -174,7 +174,7 @@ async def test_a_request_that_cannot_be_sent_leaves_the_others_alone() -> None:
     assert token_ids(good) == [1, 2] * 5
     assert (bad[-1].finish_reason, bad[-1].error) == (
         FinishReason.ERROR,
-        "the engine cannot be given the request",
+        "the request cannot be sent to the engine",
     )
 
 

@@ -32,7 +32,7 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "structured-output.md
             "#/items/format must be one of .*given 'uri-reference'",
         ),
         ({"type": "sting"}, "#/type must be one of .*given 'sting'"),
-        ({"enum": []}, "#/enum must be a list of values, not empty"),
+        ({"enum": []}, "#/enum must be a non-empty list of values"),
         ({"anyOf": {}}, "#/anyOf must be a list of schemas"),
         ({"properties": []}, "#/properties must be an object of schemas"),
         ({"properties": {"a/b": 1}}, "the schema at #/properties/a~1b must be"),

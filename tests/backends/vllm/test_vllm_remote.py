@@ -241,7 +241,7 @@ async def test_a_request_that_fails_there(client: EngineClient) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"choices": [{"token_ids": [2048]}]}, "token 2048 is none of this model's 2048"),
+        ({"choices": [{"token_ids": [2048]}]}, "token 2048 is not in this model's vocabulary 2048"),
         ({"choices": [{"token_ids": [-1]}]}, "token -1 is none"),
         ({"choices": [{"token_ids": [1, 2], "logprobs": None}]}, "has logprobs of 0 of 2 tokens"),
         (
