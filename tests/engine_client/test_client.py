@@ -253,7 +253,7 @@ async def test_admission_is_limited() -> None:
                 client.admit().__enter__()
             assert client.num_unfinished == 2
         with pytest.raises(
-            Overloaded, match="full for 3 more: 0 requests run or wait, the limit is 2"
+            Overloaded, match="full: 0 requests run or wait, the limit is 2, given 3 more"
         ):
             client.admit(3).__enter__()
         with client.admit(2):

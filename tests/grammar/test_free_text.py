@@ -140,7 +140,7 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
         ),
         (r"start: /a\|^b/", r"'\^' within the pattern"),
         ('start: "ab".."c"', "must have single characters"),
-        ('start: "\\ud800"', "is no text"),
+        ('start: "\\ud800"', "is not a string"),
         ('start: "a"~3..2', "ends before it begins"),
         ('start: "a"{99999}', "must be <= 10000, given 99999"),
         ("start: " + "(" * 200 + '"a"' + ")" * 200, "nesting of format.definition must be <= 100"),

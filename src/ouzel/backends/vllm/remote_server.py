@@ -167,7 +167,7 @@ class RemoteServer:
         ours = self._facts.max_model_len
         if ours is not None and ours > theirs:
             raise ApiFailure(
-                f"max_model_len must be <= {theirs}, the limit of {self._facts.url}, given {ours}"
+                f"max_model_len: must be <= {theirs}, the limit of {self._facts.url}, given {ours}"
             )
         return ours or theirs
 
