@@ -54,9 +54,7 @@ def test_what_nobody_waits_for_does_not_begin_and_its_place_is_free_when_a_threa
         tasks = [asyncio.create_task(threads.run(work(number))) for number in range(3)]
         while not begun:
             await asyncio.sleep(0.001)
-        with pytest.raises(
-            Overloaded, match="too much to do with work: 2 requests wait for it already"
-        ):
+        with pytest.raises(Overloaded, match="too much to do with work: 2 requests already wait"):
             await threads.run(work(3))
         tasks[0].cancel()  # its thread is still busy
         tasks[1].cancel()

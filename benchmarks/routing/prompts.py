@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.routing import RequestKeys
-from ouzel.routing.keys import pieces
+from ouzel.routing.keys import cut_pieces
 
 BLOCK_TOKENS = 128
 
@@ -54,9 +54,6 @@ class GrowingText:
 
 
 def add_keys(keys: list[bytes], blocks: Sequence[int], num_tokens: int) -> None:
-    """Adds the keys of a text's pieces.
-
-    The number of a piece's last block stands for all blocks before it.
-    """
-    for _, end in pieces(num_tokens, BLOCK_TOKENS, first=len(keys)):
+    """Adds the keys of a text's pieces: the number of the block with which a piece ends stands for all before."""
+    for _, end in cut_pieces(num_tokens, BLOCK_TOKENS, first=len(keys)):
         keys.append(blocks[end // BLOCK_TOKENS - 1].to_bytes(8, "little"))

@@ -1,4 +1,4 @@
-"""All our exceptions are one tree. Each class knows its HTTP status and its OpenAI `type` and `code`.
+"""Defines the tree of exceptions. Each class has an HTTP status and an OpenAI `type` and `code`.
 
 OuzelError
 ├── InvalidRequest            400  the client must change the request
@@ -10,7 +10,7 @@ OuzelError
 │   │   └── PreviousResponseNotFound 404
 │   ├── ConversationNotFound  404
 │   ├── ItemNotFound          404
-│   ├── HistoryLost           400  a response or conversation that this one continues is gone
+│   ├── HistoryLost           400  an earlier response or conversation was deleted
 │   ├── ConversationLocked    400
 │   ├── InvalidStreamId       400
 │   ├── StreamLimitReached    400
@@ -26,7 +26,7 @@ OuzelError
 │   ├── TooManyConnections    503
 │   ├── EngineUnavailable     503  the engine is starting, restarting or draining
 │   └── StoreUnavailable      503  the database is full, locked or out of reach
-├── EngineFailed              500  this request was lost to a fault of ours
+├── EngineFailed              500  this request was lost to a fault of the server
 ├── ModelLoadError            –    at start-up: the model directory cannot be served
 └── StoreOpenError            –    at start-up: the store cannot be used
 """
@@ -34,20 +34,22 @@ OuzelError
 from asyncio import CancelledError
 from typing import ClassVar, Self
 
-UNEXPECTED = "the server failed on this request; its log says why"  # all that a client is told of a bug of ours
-# They end what runs. Every other BaseException is a fault: native libraries panic with what is no Exception.
+# the only text that a client gets about a bug of ours
+UNEXPECTED = "the server failed on this request; its log says why"
+# These exceptions stop the code that runs. Every other BaseException is a fault: native libraries
+# panic with classes that are not derived from Exception.
 STOPS = (CancelledError, GeneratorExit, KeyboardInterrupt, SystemExit)
 _MAX_SHOWN = 100
 _FIRST_SERVER_STATUS = 500
 
 
 def _shortened(client_id: str) -> str:
-    """Cuts what a client sent as an id, which may be any text."""
+    """Shortens an id that a client sent, which may be any text."""
     return client_id if len(client_id) <= _MAX_SHOWN else f"{client_id[:_MAX_SHOWN]}…"
 
 
 class OuzelError(Exception):
-    """All others derive from this; `str(error)` is the message a user may read."""
+    """Is the base of all other classes; `str(error)` is the message for users."""
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"
@@ -59,12 +61,12 @@ class OuzelError(Exception):
 
     @property
     def is_clients(self) -> bool:
-        """Tells whether the client can mend it: a status of 4xx."""
+        """Tells whether the client can correct it: a status of 4xx."""
         return self.status < _FIRST_SERVER_STATUS
 
 
 class InvalidRequest(OuzelError):
-    """The request cannot be honoured as it stands; names the field, the limit and the value."""
+    """The request cannot be honoured; the message names the field, the limit and the value."""
 
     status = 400
     type = "invalid_request_error"
@@ -72,7 +74,7 @@ class InvalidRequest(OuzelError):
     def __init__(
         self, complaint: str, *, field: str | None = None, param: str | None = None
     ) -> None:
-        """`complaint` goes on from the name of `field`, the one at fault; with `param` it is the whole message."""
+        """`complaint` continues the name of `field`; with `param` it is the whole message."""
         super().__init__(complaint, param=field or param)
         self._field = field
 
@@ -87,7 +89,10 @@ class InvalidRequest(OuzelError):
         )
 
     def at(self, field: str, *, param: str | None = None) -> Self:
-        """Returns the same complaint about another field; `param` where the client knows only a part of its path."""
+        """Returns the same complaint about another field.
+
+        `param` is given if the client knows only a part of the field's path.
+        """
         error = type(self).__new__(type(self), *self.args)
         error.__dict__.update(self.__dict__)
         error.param = param or field
@@ -103,21 +108,21 @@ class ContextLengthExceeded(InvalidRequest):
 
 
 class Unauthenticated(InvalidRequest):
-    """The request has no API key, or none of the server's; the message never holds it."""
+    """The request has no valid API key. The message never contains the key."""
 
     status = 401
     code = "invalid_api_key"
 
 
 class ForeignOrigin(InvalidRequest):
-    """The browser's page is of an origin that may not use this server."""
+    """The browser's page has an origin that may not use this server."""
 
     status = 403
     code = "origin_not_allowed"
 
 
 class ModelNotFound(InvalidRequest):
-    """The `model` value is none of the served model names."""
+    """The `model` value is not a served model name."""
 
     status = 404
     code = "model_not_found"
@@ -135,7 +140,7 @@ class ResponseNotFound(InvalidRequest):
 
 
 class PreviousResponseNotFound(ResponseNotFound):
-    """The response that a new one is to continue is not stored for this API key."""
+    """The previous response of a new one is not stored for this API key."""
 
     code = "previous_response_not_found"
     what = "Previous response"
@@ -154,7 +159,7 @@ class ConversationNotFound(InvalidRequest):
 
 
 class ItemNotFound(InvalidRequest):
-    """The list that is asked for has no such item."""
+    """The requested list has no such item."""
 
     status = 404
 
@@ -164,7 +169,7 @@ class ItemNotFound(InvalidRequest):
 
 
 class HistoryLost(InvalidRequest):
-    """The response is there, but not all of what it continues."""
+    """The response is stored, but a part of its history was deleted."""
 
     code = "previous_response_not_found"
 
@@ -172,7 +177,8 @@ class HistoryLost(InvalidRequest):
         self, response_id: str, lost_id: str, *, param: str | None = "previous_response_id"
     ) -> None:
         super().__init__(
-            f"Response with id '{response_id}' cannot be continued: it continues '{lost_id}', which was deleted.",
+            f"Response with id '{response_id}' cannot be continued: it continues '{lost_id}', "
+            f"which was deleted.",
             param=param,
         )
         self.response_id = response_id
@@ -180,32 +186,33 @@ class HistoryLost(InvalidRequest):
 
 
 class ConversationLocked(InvalidRequest):
-    """A response that goes on holds the conversation."""
+    """Another response in progress holds the conversation."""
 
     code = "conversation_locked"
 
     def __init__(self, conversation_id: str, *, param: str | None = "conversation") -> None:
         super().__init__(
-            f"Another response is being made in the conversation '{conversation_id}'. Please retry in a few seconds.",
+            f"Another response is being made in the conversation '{conversation_id}'. "
+            f"Please retry in a few seconds.",
             param=param,
         )
         self.conversation_id = conversation_id
 
 
 class InvalidStreamId(InvalidRequest):
-    """A WebSocket's lane cannot have this name."""
+    """The name of a WebSocket's stream is not allowed."""
 
     code = "invalid_stream_id"
 
 
 class StreamLimitReached(InvalidRequest):
-    """A WebSocket has had as many lanes as it may."""
+    """A WebSocket has reached its limit of streams."""
 
     code = "websocket_stream_limit_reached"
 
 
 class SocketTooOld(InvalidRequest):
-    """This WebSocket takes no more requests, another one would."""
+    """This WebSocket accepts no more requests; a new one would."""
 
     code = "websocket_connection_limit_reached"
 
@@ -246,14 +253,14 @@ class HeadTooLarge(InvalidRequest):
 
 
 class ForeignHost(InvalidRequest):
-    """The request is for a host that this server does not answer for."""
+    """The request names a host that is not this server."""
 
     status = 403
     code = "host_not_allowed"
 
 
 class TryLater(OuzelError):
-    """Nothing is wrong with the request; it may succeed after `retry_after_s`."""
+    """The request is correct and may succeed after `retry_after_s`."""
 
     def __init__(self, message: str, *, retry_after_s: float) -> None:
         super().__init__(message)
@@ -261,7 +268,7 @@ class TryLater(OuzelError):
 
 
 class Overloaded(TryLater):
-    """The request is refused before any work is done: too much is asked of the server at once."""
+    """The request is refused before any work: the server has too much to do."""
 
     status = 429
     type = "rate_limit_error"
@@ -269,7 +276,7 @@ class Overloaded(TryLater):
 
 
 class TooManyConnections(TryLater):
-    """As many connections as may be have requests that are being answered."""
+    """The maximum number of connections with open requests is reached."""
 
     status = 503
     type = "service_unavailable_error"
@@ -277,7 +284,7 @@ class TooManyConnections(TryLater):
 
 
 class EngineUnavailable(TryLater):
-    """The engine cannot take requests now, but will."""
+    """The engine cannot take requests now."""
 
     status = 503
     type = "service_unavailable_error"
@@ -285,7 +292,7 @@ class EngineUnavailable(TryLater):
 
 
 class StoreUnavailable(TryLater):
-    """The database cannot do now what was asked."""
+    """The database cannot serve the request now."""
 
     status = 503
     type = "service_unavailable_error"
@@ -299,8 +306,8 @@ class EngineFailed(OuzelError):
 
 
 class ModelLoadError(OuzelError):
-    """The model directory cannot be served; the message says what is wrong and what would help."""
+    """The model directory cannot be served; the message says why and names a remedy."""
 
 
 class StoreOpenError(OuzelError):
-    """The store cannot be used as it is configured; the message says why."""
+    """The configured store cannot be used; the message says why."""

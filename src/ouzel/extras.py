@@ -1,4 +1,4 @@
-"""Extras are optional parts of this package that need packages of their own."""
+"""Optional parts of this package, which need packages of their own."""
 
 
 def install_hint(extra: str) -> str:

@@ -1,24 +1,20 @@
-"""What an engine makes of a prompt instead of tokens."""
+"""Defines requests for vectors and scores instead of tokens."""
 
 from typing import Literal
 
 import msgspec
 
-Task = Literal[
-    "generate", "embed", "score"
-]  # what an engine makes of a prompt: tokens, a vector, scores
+Task = Literal["generate", "embed", "score"]  # an engine's results: tokens, vectors or scores
 
 
 class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A vector is made of each of a request's texts, instead of tokens; the choice of that index ends with it.
+    """Asks for a vector of each text instead of tokens; each text is a choice of its own.
 
-    `prompt_token_ids` are the texts one after the other, n of them; more than one where the engine says that it may be.
+    `prompt_token_ids` has the n texts one after the other; n > 1 only up to the engine's
+    `max_texts`.
     """
 
-    text_lens: tuple[int, ...] = ()  # tokens of each; empty: there is one
-    second_begins: tuple[
-        int, ...
-    ] = ()  # where the second text of a pair begins in each; empty: there are no pairs
-    token_ids: tuple[
-        int, ...
-    ] = ()  # the vector is their logits behind the last token; empty: what the model makes
+    text_lens: tuple[int, ...] = ()  # tokens of each text; empty: one text
+    second_begins: tuple[int, ...] = ()  # start of the second text in each pair; empty: no pairs
+    # the vector has the logits of these tokens after the last token; empty: the model's own vector
+    token_ids: tuple[int, ...] = ()

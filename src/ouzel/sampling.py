@@ -1,9 +1,10 @@
-"""Sampling parameters are wire fields with ranges and docs, and then the values that the engine uses.
+"""Defines sampling parameters: the wire fields with ranges and descriptions, and the engine's
+values.
 
 A new parameter is one field in `SamplingFields` and one in `SamplingParams` (and a line in
 `DRAWING_FIELDS` when the parameter changes how a token is drawn), its value in
-`generation/sampling_values.py`, its use in `engine/sampling/sampler.py`, and its reference function in
-`tests/engine/reference_sampling.py`.
+`generation/sampling_values.py`, its use in `engine/sampling/sampler.py`, and its reference function
+in `tests/engine/reference_sampling.py`.
 """
 
 from collections.abc import Mapping
@@ -12,12 +13,15 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
-# below, dividing by it overflows float32, and the draw is greedy anyway
+# A division by a smaller value overflows float32, and the draw is greedy anyway.
 SMALLEST_TEMPERATURE = 1e-5
 
 
 class SamplingFields(msgspec.Struct, kw_only=True):
-    """Every generating endpoint has these sampling fields in its body; `None` stands for one that was left out."""
+    """Defines the sampling fields of all generating endpoints.
+
+    `None` stands for an absent field.
+    """
 
     temperature: (
         Annotated[float, Meta(ge=0.0, le=2.0, description="Divides the logits; 0 is greedy.")]
@@ -29,7 +33,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             Meta(
                 gt=0.0,
                 le=1.0,
-                description="Keeps the smallest set of tokens whose probabilities reach it.",
+                description="Keeps the smallest set of tokens whose probabilities reach this sum.",
             ),
         ]
         | None
@@ -49,7 +53,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             Meta(
                 ge=0.0,
                 lt=1.0,
-                description="Drops tokens less likely than this share of the most likely.",
+                description="Drops tokens less likely than this share of the most likely token.",
             ),
         ]
         | None
@@ -60,8 +64,8 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             Meta(
                 gt=0.0,
                 le=1.0,
-                description="Keeps the smallest set of tokens with this probability whose information is nearest to "
-                "the entropy, of what top_k, min_p and top_p left.",
+                description="Keeps the smallest set of tokens with this probability whose "
+                "information is nearest to the entropy, after top_k, min_p and top_p.",
             ),
         ]
         | None
@@ -99,7 +103,8 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             Meta(
                 ge=-1,
                 lt=2**31,
-                description="The penalties look at so many of the last tokens; -1: at all; 0: there are no penalties.",
+                description="Number of last tokens that the penalties count; "
+                "-1: all; 0: no penalties.",
             ),
         ]
         | None
@@ -110,7 +115,8 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             Meta(
                 ge=-(2**63),
                 le=2**63 - 1,
-                description="Same seed, same request: same tokens (on a busy server with --deterministic).",
+                description="Same seed, same request: same tokens "
+                "(on a busy server with --deterministic).",
             ),
         ]
         | None
@@ -131,9 +137,9 @@ class SamplingFields(msgspec.Struct, kw_only=True):
         ]
         | None
     ) = None
-    ignore_eos: Annotated[bool | None, Meta(description="Goes on after the model's end token.")] = (
-        None
-    )
+    ignore_eos: Annotated[
+        bool | None, Meta(description="Continues after the model's end token.")
+    ] = None
     logit_bias: (
         Annotated[
             dict[str, Annotated[float, Meta(ge=-100.0, le=100.0)]],
@@ -157,7 +163,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             list[Annotated[str, Meta(min_length=1, max_length=256)]],
             Meta(
                 max_length=128,
-                description="Texts whose tokens may not follow each other, with and without a space.",
+                description="Texts that may not be generated, with and without a space before.",
             ),
         ]
         | None
@@ -168,14 +174,15 @@ class SamplingFields(msgspec.Struct, kw_only=True):
             Meta(
                 ge=0,
                 le=64,
-                description="No run of this many tokens of prompt and output comes twice; 0 is off.",
+                description="No sequence of so many tokens in prompt and output repeats; 0: off.",
             ),
         ]
         | None
     ) = None
 
 
-# How a token is drawn. A beam search draws none: each field contradicts it, unless it has one of these values.
+# Fields that change how a token is drawn. A beam search draws no tokens, so it allows each field
+# only with one of these values.
 DRAWING_FIELDS: Mapping[str, tuple[object, ...]] = {
     "do_sample": (False,),
     "temperature": (0,),
@@ -187,11 +194,11 @@ DRAWING_FIELDS: Mapping[str, tuple[object, ...]] = {
 
 
 class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
-    """A beam search obeys these; it takes the most likely tokens and draws none."""
+    """Controls a beam search, which takes the most likely tokens and draws none."""
 
-    width: int  # beams, over all groups
-    num_groups: int = 1  # divides the width
-    # per beam of an earlier group that takes the same token in the same step
+    width: int  # number of beams over all groups
+    num_groups: int = 1  # a divisor of the width
+    # cost for each beam of an earlier group that takes the same token in the same step
     diversity_penalty: float = 0.0
     # a finished beam's score is its log probability / length ** length_penalty
     length_penalty: float = 1.0
@@ -200,9 +207,9 @@ class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
-    """The engine obeys these for one request; every field has a value."""
+    """Holds the sampling values of one request; every field has a value."""
 
-    max_tokens: int  # 0 only computes the prompt
+    max_tokens: int  # 0: only compute the prompt
     temperature: float = 1.0  # 0 is greedy
     top_p: float = 1.0
     top_k: int = 0  # 0 keeps all
@@ -211,23 +218,23 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
     repetition_penalty: float = 1.0
     presence_penalty: float = 0.0
     frequency_penalty: float = 0.0
-    repeat_last_n: int = (
-        -1
-    )  # last tokens that the three penalties look at, at least one; -1: all tokens
-    seed: int = 0  # any int64; generation draws a random one when the client gave none
-    is_seed_random: bool = False  # nobody will ask for the same draws again
+    repeat_last_n: int = -1  # last tokens that the penalties count, at least one; -1: all tokens
+    seed: int = 0  # any int64; random if the client gave none
+    is_seed_random: bool = False  # the client gave no seed, so the draws need not be repeatable
     min_tokens: int = 0
     stop_token_ids: tuple[int, ...] = ()
     ignore_eos: bool = False
     logit_bias: tuple[tuple[int, float], ...] = ()  # (token_id, bias), token_id < vocab_size
     allowed_token_ids: tuple[int, ...] = ()  # empty allows all
-    bad_words: tuple[tuple[int, ...], ...] = ()  # each at least one token id
+    bad_words: tuple[tuple[int, ...], ...] = ()  # each has at least one token id
     no_repeat_ngram_size: int = 0  # 0 is off
-    # None: no logprobs; 0: of the sampled token; N: and the N most likely
+    # None: no logprobs; 0: the sampled token; N: also the N most likely tokens
     num_logprobs: int | None = None
-    logprob_token_ids: tuple[int, ...] = ()  # and these, where there are logprobs
-    num_prompt_logprobs: int | None = None  # the same for every prompt token but the first
-    # instead of temperature, top_k, min_p, top_p, typical_p and seed
+    logprob_token_ids: tuple[int, ...] = ()  # further tokens whose logprobs are shown
+    num_prompt_logprobs: int | None = (
+        None  # like num_logprobs, for every prompt token but the first
+    )
+    # replaces temperature, top_k, min_p, top_p, typical_p and seed
     beam_search: BeamSearchParams | None = None
 
     @property
@@ -236,7 +243,7 @@ class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def adjusts_logits(self) -> bool:
-        """Tells whether a token is chosen from anything but the model's own logits."""
+        """Tells whether bias, penalties, bans or min_tokens change the model's logits."""
         return (
             self.penalises_tokens
             or self.min_tokens > 0

@@ -1,6 +1,6 @@
-"""Work that takes longer than a moment runs beside the event loop, in threads of its own for each kind.
+"""Runs work that takes longer than a moment in threads beside the event loop, a pool for each kind.
 
-So nothing waits behind what takes long but its own kind; asyncio's own threads are for what is short.
+So long work delays only work of its own kind. Short work uses asyncio's own threads.
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from ouzel.errors import Overloaded
 
-LONG_BODY_BYTES = 1024  # what is made of a shorter one takes less than a moment
+LONG_BODY_BYTES = 1024  # shorter bodies take less than a moment
 _VERY_LONG_BODY_BYTES = 256 * 2**10
 _RETRY_AFTER_S = 1.0
 
@@ -22,15 +22,18 @@ Result = TypeVar("Result")
 
 
 class PrerequisiteMissing(Exception):
-    """Work raises it that cannot be done yet, because something must be waited for."""
+    """Tells that the work must wait for something first."""
 
     def provide_prerequisite(self) -> AbstractAsyncContextManager[None]:
-        """Gets what is missing, for the work that runs within."""
+        """Provides the prerequisite while the work runs in this context."""
         raise NotImplementedError
 
 
 async def run_with_prerequisite(work: Callable[[], Awaitable[Result]]) -> Result:
-    """Does work that may need something first, and with that something else."""
+    """Runs `work`.
+
+    When it raises `PrerequisiteMissing`, provides the prerequisite and runs it again.
+    """
     try:
         return await work()
     except PrerequisiteMissing as missing:
@@ -39,10 +42,13 @@ async def run_with_prerequisite(work: Callable[[], Awaitable[Result]]) -> Result
 
 
 class WorkerThreads:
-    """Belongs to one event loop. Work that nobody waits for any more is dropped, unless it has begun."""
+    """Runs one kind of work for one event loop.
+
+    Work is dropped if its caller left before it began.
+    """
 
     def __init__(self, kind: str, max_threads: int, *, max_waiting: int | None = None) -> None:
-        """`kind` is what the work is about; one more than `max_waiting` is refused."""
+        """`kind` names the work in errors; work beyond `max_waiting` is refused."""
         self._kind = kind
         self._max_waiting = max_waiting
         self._num_waiting = 0
@@ -50,7 +56,7 @@ class WorkerThreads:
         self._executor = ThreadPoolExecutor(max_threads, thread_name_prefix=kind.replace(" ", "-"))
 
     async def run(self, work: Callable[[], Result]) -> Result:
-        """Raises Overloaded."""
+        """Runs `work` in a thread. Raises Overloaded."""
         return await run_with_prerequisite(partial(self._run, work))
 
     async def _run(self, work: Callable[[], Result]) -> Result:
@@ -59,20 +65,19 @@ class WorkerThreads:
         running = self._executor.submit(copy_context().run, work)
 
         def leave(_: Future[Result]) -> None:
-            with suppress(RuntimeError):  # the loop has been closed
+            with suppress(RuntimeError):  # the event loop has been closed
                 loop.call_soon_threadsafe(self._free.release)
 
-        running.add_done_callback(leave)  # not when its client leaves: the thread works on
+        running.add_done_callback(leave)  # not when the client leaves: the thread still works
         try:
             return await asyncio.wrap_future(running)
         finally:
-            del (
-                running
-            )  # an error that leaves here would hold itself, and with it all that the work has read
+            # An error that leaves this frame would reference itself, with all data of the work.
+            del running
 
     async def _wait(self) -> None:
         if self._free.locked() and self._num_waiting == self._max_waiting:
-            limit = f"{self._max_waiting} requests wait for it already"
+            limit = f"{self._max_waiting} requests already wait"
             raise Overloaded(
                 f"the server has too much to do with {self._kind}: {limit}",
                 retry_after_s=_RETRY_AFTER_S,
@@ -84,12 +89,12 @@ class WorkerThreads:
             self._num_waiting -= 1
 
     def close(self) -> None:
-        """What runs is not waited for."""
+        """Drops waiting work; does not wait for running work."""
         self._executor.shutdown(wait=False, cancel_futures=True)
 
 
 async def run_here(work: Callable[[], Result]) -> Result:
-    """Does what takes less than a moment, but may need something first."""
+    """Runs short work on the event loop; it may need a prerequisite."""
 
     async def do() -> Result:
         return work()
@@ -98,7 +103,10 @@ async def run_here(work: Callable[[], Result]) -> Result:
 
 
 class PreparationThreads:
-    """Requests are prepared here: short ones at once, and very long ones and programs of clients apart from others."""
+    """Runs the preparation of requests: short ones on the event loop, others in three pools.
+
+    The pools are for long requests, very long ones, and chat templates of clients.
+    """
 
     def __init__(self) -> None:
         self._long = WorkerThreads("prompts", 4)
@@ -108,7 +116,7 @@ class PreparationThreads:
     async def run(
         self, work: Callable[[], Result], num_bytes: int, *, has_own_template: bool = False
     ) -> Result:
-        """`num_bytes` is how long the request is. Raises Overloaded."""
+        """Runs `work` where a request of `num_bytes` belongs. Raises Overloaded."""
         if has_own_template:
             return await self._programs.run(work)
         if num_bytes <= LONG_BODY_BYTES:
@@ -125,9 +133,11 @@ class PreparationThreads:
         *,
         has_own_template: Callable[[Parsed], bool],
     ) -> Result:
-        """Does both in one turn, so that requests wait as bytes: what they are parsed to is many times longer.
+        """Parses and prepares a request in one turn.
 
-        A request's bytes do not tell whether it has a template. One that has is parsed again where those run.
+        So requests wait as bytes: the parsed form is many times larger. The bytes of a request do
+        not show whether it has a template. A request with a template is parsed again in the pool
+        for templates.
         """
 
         def parse_and_prepare(*, runs_templates: bool) -> tuple[Result] | None:

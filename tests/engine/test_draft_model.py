@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
-from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.proposals import Proposals, Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.engine.requests import make_request, run, run_alone
@@ -48,12 +48,12 @@ def engine_with(
 
 
 def draft_runner(engine: EngineCore) -> FakeRunner:
-    assert engine._proposals is not None
+    assert isinstance(engine._proposals, Proposals)
     assert engine._proposals._drafts is not None
-    guesser = engine._proposals._drafts._source
-    assert guesser is not None
-    assert isinstance(guesser.runner, FakeRunner)
-    return guesser.runner
+    source = engine._proposals._drafts._source
+    assert source is not None
+    assert isinstance(source.runner, FakeRunner)
+    return source.runner
 
 
 def asking(request: EngineRequest, **options: Any) -> EngineRequest:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
+from ouzel.engine.scheduling.image_encoder import ImageEncoder
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, ImageInput
@@ -123,7 +124,7 @@ def test_the_same_picture_is_encoded_once_and_its_blocks_are_shared() -> None:
 def test_what_the_prefix_cache_has_is_not_encoded_again() -> None:
     runner = FakeRunner(num_encoder_parts=2)
     engine = EngineCore(runner)
-    assert engine._images is not None
+    assert isinstance(engine._images, ImageEncoder)
     run_alone(engine, request(CAT, DOG))
     engine._images._max_bytes = 0
     run_alone(
@@ -204,7 +205,7 @@ def test_preempted_prompts_with_images_give_the_same_tokens() -> None:
 def test_features_that_do_not_fit_are_made_again() -> None:
     requests = [request(picture(f"{i}", (2, 9)), token_ids=TEXT[: 20 + i], n=2) for i in range(6)]
     engine = EngineCore(FakeRunner(num_encoder_parts=2))
-    assert engine._images is not None
+    assert isinstance(engine._images, ImageEncoder)
     engine._images._max_bytes = 0
 
     results = run(engine, requests)

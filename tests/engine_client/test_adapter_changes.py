@@ -59,12 +59,12 @@ class Process:
             self.work()
 
     async def load(self, name: str, file: str) -> None:
-        await self.after(self.changes.load(name, str(self._files / file)))
+        await self.choose_pause(self.changes.load(name, str(self._files / file)))
 
     async def unload(self, name: str) -> None:
-        await self.after(self.changes.unload(name))
+        await self.choose_pause(self.changes.unload(name))
 
-    async def after(self, change: Awaitable[None]) -> None:
+    async def choose_pause(self, change: Awaitable[None]) -> None:
         task = asyncio.ensure_future(change)
         while not task.done():
             await asyncio.sleep(0)
@@ -130,7 +130,7 @@ async def test_a_name_is_given_again_while_requests_of_its_predecessor_run(
 
     assert not unloading.done()
     process.engine.abort(request.request_id)
-    await process.after(unloading)
+    await process.choose_pause(unloading)
     assert process.tokens("a") != of_a
 
 

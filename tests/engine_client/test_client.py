@@ -174,7 +174,7 @@ async def test_a_request_that_cannot_be_sent_leaves_the_others_alone() -> None:
     assert token_ids(good) == [1, 2] * 5
     assert (bad[-1].finish_reason, bad[-1].error) == (
         FinishReason.ERROR,
-        "the engine cannot be given the request",
+        "the request cannot be sent to the engine",
     )
 
 
@@ -253,7 +253,7 @@ async def test_admission_is_limited() -> None:
                 client.admit().__enter__()
             assert client.num_unfinished == 2
         with pytest.raises(
-            Overloaded, match="full for 3 more: 0 requests run or wait, the limit is 2"
+            Overloaded, match="full: 0 requests run or wait, the limit is 2, given 3 more"
         ):
             client.admit(3).__enter__()
         with client.admit(2):

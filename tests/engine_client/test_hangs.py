@@ -55,7 +55,7 @@ async def test_a_stopped_process_is_killed_and_replaced() -> None:
 
         outputs = await read_all(client, make_request([1]))
         assert outputs[-1].finish_reason is FinishReason.ERROR
-        assert "nothing has come from it for 2 s" in str(outputs[-1].error)
+        assert "no message from it for 2 s" in str(outputs[-1].error)
         await becomes(client, EngineState.READY)
         assert not engine_process.is_running()
         assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]

@@ -7,7 +7,7 @@ from functools import partial
 import msgspec
 import pytest
 
-from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
+from ouzel.generation.demands import OutputForm, ToolUse, make_grammar
 from ouzel.generation.lenient_forms import honour_forms
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.base import Family, ReasoningStage
@@ -55,7 +55,7 @@ def vocabulary(family: Family) -> GrammarVocabulary:
 
 
 def grammar(use: ToolUse, family: Family, *, guards_calls: bool = True) -> Grammar | None:
-    return grammar_for(
+    return make_grammar(
         use,
         None,
         output_format=OutputFormat(calls=family, reasoning=family),
@@ -192,7 +192,7 @@ PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(
 def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: PromptEnd) -> None:
     output_format, marks = OutputFormat(reasoning=end.family), end.family.reasoning
     assert marks is not None
-    demanded = grammar_for(
+    demanded = make_grammar(
         None,
         FORM,
         output_format=output_format,
@@ -253,7 +253,7 @@ def test_an_answer_of_gpt_oss_is_a_message_or_calls(
     use: ToolUse, admitted: list[str], refused: list[str], before: str
 ) -> None:
     output_format = OutputFormat(GPT_OSS, GPT_OSS)
-    demanded = grammar_for(
+    demanded = make_grammar(
         use, None, output_format=output_format, vocabulary=trained_vocabulary(), prompt_text=HARMONY
     )
     assert demanded is not None
@@ -279,7 +279,7 @@ def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(
     hermes = OutputFormat(WITH_CALLS["hermes"], WITH_CALLS["hermes"])
     text = "<think>hm" if not prompt_text else "hm"
     for output_format in (hermes, hermes.ending_at_calls(trained_vocabulary().special_ids)):
-        demanded = grammar_for(
+        demanded = make_grammar(
             use,
             None,
             output_format=output_format,
@@ -312,7 +312,7 @@ def test_many_faulty_tools_are_weakened_each_by_itself(form: OutputForm | None) 
         nums_tools.append(0 if use is None else len(use.tools))
         family = WITH_CALLS["hermes"]
         output_format = OutputFormat(calls=family, reasoning=family)
-        return grammar_for(
+        return make_grammar(
             use, form, output_format=output_format, vocabulary=vocabulary(family), prompt_text=""
         )
 

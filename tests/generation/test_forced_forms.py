@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ouzel.backends.fake_runner import FakeRunner
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
+from ouzel.generation.demands import OutputForm, ToolUse, make_grammar
 from ouzel.generation.reasoning_budget import reasoning_budget
 from ouzel.grammar.vocabulary import GrammarVocabulary, special_token_ids
 from ouzel.parsers.base import CONTROL_SIGN, Family, ReasoningStage
@@ -148,7 +148,7 @@ def test_a_forced_form_ends_whatever_the_model_prefers(
                 has_tools=use is not None,
                 is_required=False,
             )
-            grammar = grammar_for(
+            grammar = make_grammar(
                 use,
                 form,
                 output_format=output_format,

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
-from ouzel.generation.joined_outputs import joined_outputs
+from ouzel.generation.joined_outputs import join_outputs
 from ouzel.generation.records import Output
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.types.step_output import PositionLogprobs, TokenLogprob
@@ -45,12 +45,12 @@ def test_logprobs_go_with_the_same_kind_of_delta_wherever_the_tokens_are_cut() -
     for kinds in map("".join, itertools.product(KINDS, repeat=5)):
         single = outputs_of(kinds)
         for cut in range(len(kinds) + 1):
-            joined = joined_outputs(single[:cut]) + joined_outputs(single[cut:])
+            joined = join_outputs(single[:cut]) + join_outputs(single[cut:])
             assert owners(joined) == owners(single), (kinds, cut)
 
 
 def test_neighbours_of_one_kind_become_one_with_all_their_tokens() -> None:
-    joined = joined_outputs(outputs_of("cc-crr-"))
+    joined = join_outputs(outputs_of("cc-crr-"))
     assert [output.token_ids for output in joined] == [[0, 1, 2, 3], [4, 5], [6]]
     assert [output.deltas for output in joined] == [
         [ContentDelta("ccc")],

@@ -414,7 +414,7 @@ REFUSED: list[tuple[Format, str]] = [
     (sequence(TEXT, OBJECT), "unlimited text must come last"),
     (sequence(TEXT, triggered("<f", ONE)), "unlimited text must come last"),
     ({"type": "star", "content": sequence(OBJECT, TEXT)}, "unlimited text must come last"),
-    ({"type": "sequence", "elements": []}, "format.elements must hold at least 1, given 0"),
+    ({"type": "sequence", "elements": []}, "format.elements must have at least 1, given 0"),
     (
         sequence(const("a"), {"type": "regex", "pattern": "(?=x)"}),
         r"format.elements\[1\].pattern has look-around",
@@ -427,7 +427,7 @@ REFUSED: list[tuple[Format, str]] = [
     ),
     (
         {"type": "triggered_tags", "triggers": ["<f", "<g"], "tags": ONE},
-        "'<g', with which no tag begins",
+        "'<g', but no tag begins with it",
     ),
     (
         {"type": "triggered_tags", "triggers": ["<f", "<f="], "tags": ONE},
@@ -436,7 +436,7 @@ REFUSED: list[tuple[Format, str]] = [
     ({"type": "triggered_tags", "triggers": [""], "tags": ONE}, "empty string"),
     (triggered("<f", ONE * 1025), "format.tags must be <= 1024, given 1025"),
     (triggered("<f", ONE, at_least_one=1), "format.at_least_one must be true or false"),
-    (tag("<f>", TEXT, ["</f>", ""]), "format.end must not hold an empty string beside others"),
+    (tag("<f>", TEXT, ["</f>", ""]), "format.end must not have an empty string beside others"),
     (
         sequence(*[either(tag("x", OBJECT, "y"), sequence(const("q"), TEXT))] * 30),
         "parts of .* must be <= 20000",

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from ouzel.grammar.ebnf.rules import Part, Reference, Row, holding
+from ouzel.grammar.ebnf.rules import Part, Reference, Row, find_holding
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
 from ouzel.grammar.write.nodes import Literal
@@ -124,9 +124,9 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
         ("", "the rule 'start' is missing"),
         ("start: other", "the rule 'other' is missing"),
         ('start: "a" start', "the rule 'start' can never end"),
-        ('start: "a"\nstart: "b"', "the rule 'start' is there twice"),
-        ('start: ("a"', r"'the end' comes where '\)' is expected"),
-        ('start: "a" )', "comes where a rule is expected"),
+        ('start: "a"\nstart: "b"', "the rule 'start' is defined twice"),
+        ('start: ("a"', r"'the end' stands where '\)' is expected"),
+        ('start: "a" )', "stands where a rule is expected"),
         ("start: /a(?=b)/", "look-around"),
         ("start: /[a-z&&[b]]/", "a character class within another"),
         (r"start: /\p{Greek}/", r"\\p{Greek} is not supported in a JSON string"),
@@ -139,8 +139,8 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
             "groups and repetitions of format.definition must be <=",
         ),
         (r"start: /a\|^b/", r"'\^' within the pattern"),
-        ('start: "ab".."c"', "is none of single characters"),
-        ('start: "\\ud800"', "is no text"),
+        ('start: "ab".."c"', "must have single characters"),
+        ('start: "\\ud800"', "is not a string"),
         ('start: "a"~3..2', "ends before it begins"),
         ('start: "a"{99999}', "must be <= 10000, given 99999"),
         ("start: " + "(" * 200 + '"a"' + ")" * 200, "nesting of format.definition must be <= 100"),
@@ -168,7 +168,7 @@ def test_a_rule_of_many_rules_is_looked_at_once() -> None:
 
     rules: dict[str, Part] = {f"r{number}": Literal("a") for number in range(100)}
     rules["start"] = Row(tuple(map(Reference, rules)))
-    assert holding(rules, counted) == rules.keys()
+    assert find_holding(rules, counted) == rules.keys()
     assert num_parts == 201
 
 

@@ -159,7 +159,7 @@ def test_other_marks(style: str, good: str, bad: str) -> None:
     ("schema", "message"),
     [
         ({"allOf": [CITY]}, "the keyword 'allOf' at # of format.json_schema is not supported"),
-        ({"required": ["x"]}, "requires 'x', which its properties do not have"),
+        ({"required": ["x"]}, "requires 'x', which is missing in its properties"),
         ({"properties": {"x": {"type": "string", "pattern": r"\b"}}}, "word boundary"),
         ({"properties": {"x": {"type": "string", "pattern": "a|^b"}}}, r"'\^' within the pattern"),
         ({"properties": {"x": False}}, "admits nothing"),

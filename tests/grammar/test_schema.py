@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.schema.keywords import HONOURED, REFUSED
-from ouzel.grammar.schema.reader import INTEGER_FORMATS, normalised
+from ouzel.grammar.schema.reader import INTEGER_FORMATS, normalise
 from ouzel.grammar.schema.string_formats import PATTERNS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "structured-output.md"
@@ -32,8 +32,8 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "structured-output.md
             "#/items/format must be one of .*given 'uri-reference'",
         ),
         ({"type": "sting"}, "#/type must be one of .*given 'sting'"),
-        ({"enum": []}, "#/enum must be a list of values, not empty"),
-        ({"anyOf": {}}, "#/anyOf must be a list of schemas"),
+        ({"enum": []}, "#/enum must be a non-empty list of values"),
+        ({"anyOf": {}}, "#/anyOf must be a non-empty list of schemas"),
         ({"properties": []}, "#/properties must be an object of schemas"),
         ({"properties": {"a/b": 1}}, "the schema at #/properties/a~1b must be"),
         ({"minLength": -1}, "#/minLength must be an integer >= 0, given -1"),
@@ -78,11 +78,11 @@ DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "structured-output.md
         ({"minimum": 2**63}, "#/minimum must be a number of at most 15 digits"),
         ({"maximum": 1e-300}, "#/maximum must be a number of at most 15 digits"),
         ({"const": [1, {"a": 2**53 + 1}]}, "#/const must be a number of at most 15 digits"),
-        ({"enum": ["a", "\u0001"]}, "#/enum/1 must hold no control characters"),
+        ({"enum": ["a", "\u0001"]}, "#/enum/1 must have no control characters"),
         ({"format": "int32"}, "#/format 'int32' must stand beside the type integer, given None"),
         (
             {"required": ["a", "a"], "minProperties": 3},
-            "#/minProperties must be <= 2, one more than are required",
+            "#/minProperties must be <= 2, the number of required properties plus one",
         ),
         ({"required": "a"}, "#/required must be a list of strings"),
         ({"pattern": r"a\b"}, "#/pattern has the word boundary"),
@@ -106,12 +106,12 @@ def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(
     schema: object, message: str
 ) -> None:
     with pytest.raises(GrammarError, match=message):
-        normalised([schema], is_strict=False)
+        normalise([schema], is_strict=False)
 
 
 def test_multiples_of_what_has_few_digits_are_honoured_however_often() -> None:
     each = [{"multipleOf": value} for value in (0.01, 1000, 5000, 9973, 9.973, 0.5)]
-    normalised([{"items": {"anyOf": each}, "const": {"multipleOf": 99400891}}], is_strict=False)
+    normalise([{"items": {"anyOf": each}, "const": {"multipleOf": 99400891}}], is_strict=False)
 
 
 FIELDS: dict[str, object] = {
@@ -138,7 +138,7 @@ FIELDS: dict[str, object] = {
     ids=["alone in allOf", "beside its type", "with others", "beside properties", "in an array"],
 )
 def test_what_is_demanded_of_different_values_does_not_add_up(schema: dict[str, object]) -> None:
-    normalised(
+    normalise(
         [schema | {"$defs": {"item": {"type": "object", "properties": FIELDS}}}], is_strict=False
     )
 
@@ -154,7 +154,7 @@ def test_a_constant_is_no_schema_that_can_be_referred_to() -> None:
         }
     }
     for schema in (constants | meant, meant | constants):
-        read = normalised(
+        read = normalise(
             [schema | {"prefixItems": [{"$ref": "#a"}, {"$ref": "b"}]}], is_strict=False
         )
         assert read["$defs"] == {"1": {"type": "integer"}, "2": {"type": "null"}}
@@ -182,7 +182,7 @@ def test_a_constant_is_no_schema_that_can_be_referred_to() -> None:
     ],
 )
 def test_what_says_nothing_is_left_out(schema: object, result: object) -> None:
-    assert normalised([schema], is_strict=False) == result
+    assert normalise([schema], is_strict=False) == result
 
 
 @pytest.mark.parametrize(
@@ -200,12 +200,12 @@ def test_what_says_nothing_is_left_out(schema: object, result: object) -> None:
 def test_strict_closes_objects_that_list_properties_and_stand_alone(
     schema: object, result: object
 ) -> None:
-    assert normalised([schema], is_strict=True) == result
+    assert normalise([schema], is_strict=True) == result
 
 
 def test_strict_refuses_a_misspelt_keyword() -> None:
     with pytest.raises(GrammarError, match="'requried' at #/items is not supported in strict mode"):
-        normalised([{"items": {"requried": ["a"]}}], is_strict=True)
+        normalise([{"items": {"requried": ["a"]}}], is_strict=True)
 
 
 def test_a_definition_referred_to_from_a_combination_stays_open_there() -> None:
@@ -213,7 +213,7 @@ def test_a_definition_referred_to_from_a_combination_stays_open_there() -> None:
         "$defs": {"a": {"properties": {"x": {}}}},
         "allOf": [{"$ref": "#/$defs/a"}, {"required": ["y"]}],
     }
-    assert normalised([schema], is_strict=True)["$defs"] == {"1": {"properties": {"x": {}}}}
+    assert normalise([schema], is_strict=True)["$defs"] == {"1": {"properties": {"x": {}}}}
 
 
 def test_references_within_references_have_a_limit() -> None:
@@ -223,7 +223,7 @@ def test_references_within_references_have_a_limit() -> None:
     with pytest.raises(
         GrammarError, match="references within references must be <= 200, given 201"
     ):
-        normalised([{"$defs": chain, "$ref": "#/$defs/0"}], is_strict=False)
+        normalise([{"$defs": chain, "$ref": "#/$defs/0"}], is_strict=False)
 
 
 def test_the_document_lists_the_keywords_and_formats() -> None:
@@ -265,13 +265,13 @@ def test_patterns_that_are_combined_have_a_limit(schema: object) -> None:
         GrammarError,
         match="patterns and formats in combined schemas for one value must be <= 16, given 17",
     ):
-        normalised([schema], is_strict=False)
+        normalise([schema], is_strict=False)
 
 
 def test_patterns_beside_each_other_are_not_combined() -> None:
     properties = {str(number): _pattern(number) for number in range(100)}
-    normalised(
+    normalise(
         [{"type": "object", "properties": properties, "anyOf": [{"required": ["1"]}]}],
         is_strict=False,
     )
-    normalised([{"anyOf": list(properties.values())}], is_strict=False)
+    normalise([{"anyOf": list(properties.values())}], is_strict=False)

@@ -33,7 +33,7 @@ def test_the_set_is_large_and_its_names_differ() -> None:
 
 
 def test_the_set_covers_every_keyword() -> None:
-    spelled = {
+    spell_marks = {
         name: json.dumps([case.schema for case in cases])
         for name, cases in (("good", CASES), ("bad", REFUSED))
     }
@@ -41,12 +41,14 @@ def test_the_set_covers_every_keyword() -> None:
     assert {
         keyword
         for keyword in HONOURED | ANNOTATIONS - {"id"}
-        if f'"{keyword}":' not in spelled["good"]
+        if f'"{keyword}":' not in spell_marks["good"]
     } == set()
     assert {
-        keyword for keyword in REFUSED_KEYWORDS if f'"{keyword}":' not in spelled["bad"]
+        keyword for keyword in REFUSED_KEYWORDS if f'"{keyword}":' not in spell_marks["bad"]
     } == set()
-    assert {name for name in KNOWN_FORMATS if f'"format": "{name}"' not in spelled["good"]} == set()
+    assert {
+        name for name in KNOWN_FORMATS if f'"format": "{name}"' not in spell_marks["good"]
+    } == set()
 
 
 @pytest.mark.parametrize("case", CASES, ids=[case.name for case in CASES])

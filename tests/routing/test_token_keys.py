@@ -5,7 +5,7 @@ import random
 import pytest
 
 from ouzel.routing import RequestKeys, make_token_keys
-from ouzel.routing.keys import PIECES_PER_LENGTH, end_of, length_of, pieces
+from ouzel.routing.keys import PIECES_PER_LENGTH, cut_pieces, find_end, find_length
 
 RNG = random.Random(1)
 TOKEN_IDS = [RNG.randrange(150_000) for _ in range(20_000)]
@@ -24,7 +24,7 @@ def test_the_keys_of_a_beginning_are_the_beginning_of_the_keys() -> None:
     for length in range(0, 20_000, 613):
         part = make_token_keys(TOKEN_IDS[:length], block_size=16)
         assert part.blocks == whole.blocks[: len(part.blocks)]
-        assert length - part.num_tokens_in(len(part.blocks)) < length_of(len(part.blocks), 16)
+        assert length - part.num_tokens_in(len(part.blocks)) < find_length(len(part.blocks), 16)
 
 
 @pytest.mark.parametrize("place", [0, 15, 16, 1023, 1024, 1055, 7_000, 19_000])
@@ -36,7 +36,7 @@ def test_two_prompts_have_the_keys_in_common_that_end_before_they_differ(place: 
     )
 
     common = num_common(ours, theirs)
-    assert end_of(common, 16) <= place < end_of(common + 1, 16)
+    assert find_end(common, 16) <= place < find_end(common + 1, 16)
     assert not set(ours.blocks[common:]) & set(theirs.blocks[common:])
 
 
@@ -96,11 +96,11 @@ def test_ids_that_no_vocabulary_has_get_no_keys(token_id: int) -> None:
 
 
 def test_pieces_follow_each_other_and_double() -> None:
-    found = list(pieces(100_000, 10))
+    found = list(cut_pieces(100_000, 10))
 
     assert [end for _, end in found[:-1]] == [begin for begin, _ in found[1:]]
-    assert [end for _, end in found] == [end_of(number + 1, 10) for number in range(len(found))]
+    assert [end for _, end in found] == [find_end(number + 1, 10) for number in range(len(found))]
     assert found[PIECES_PER_LENGTH - 1] == (630, 640)
     assert found[PIECES_PER_LENGTH] == (640, 660)
-    assert list(pieces(100_000, 10, first=100)) == found[100:]
+    assert list(cut_pieces(100_000, 10, first=100)) == found[100:]
     assert len(found) < 64 * 8

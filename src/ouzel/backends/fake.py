@@ -1,6 +1,6 @@
 """`FakeEngine` has no model: it answers from a script, one token per choice and step.
 
-It is for tests, and for measuring what surrounds an engine.
+It serves tests, and measurements of the code around an engine.
 """
 
 import time
@@ -23,7 +23,7 @@ from ouzel.types.step_output import (
 )
 
 Script = Callable[[EngineRequest, int], int]
-"""The token of a choice at an output position: (request, position) -> token id."""
+"""Computes the token of a choice at an output position: (request, position) -> token id."""
 
 
 def echo(request: EngineRequest, position: int) -> int:
@@ -32,7 +32,7 @@ def echo(request: EngineRequest, position: int) -> int:
 
 
 class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
-    step_s: Annotated[float, Meta(ge=0, description="How long a step takes at least.")] = 0.0
+    step_s: Annotated[float, Meta(ge=0, description="Minimum duration of a step.")] = 0.0
     vocab_size: Annotated[int, Meta(ge=1)] = 1 << 20
     max_model_len: Annotated[int, Meta(ge=1)] = 4096
     max_num_seqs: Annotated[int, Meta(ge=1)] = 128
@@ -45,16 +45,16 @@ class FakeOptions(msgspec.Struct, frozen=True, kw_only=True):
     hanging_token_id: Annotated[
         int, Meta(description="A prompt with this token makes its next step hang.")
     ] = -1
-    hanging_s: Annotated[float, Meta(ge=0, description="How long a step hangs.")] = 1e6
+    hanging_s: Annotated[float, Meta(ge=0, description="Duration of a hanging step.")] = 1e6
 
 
 def create_engine(options: dict[str, object]) -> "FakeEngine":
-    """Is the factory that an `EngineSpec` names."""
+    """Makes the engine; an `EngineSpec` names this factory."""
     return FakeEngine(msgspec.convert(options, FakeOptions))
 
 
 class _Choice:
-    """Has what one choice has been given."""
+    """Holds the tokens of one choice."""
 
     def __init__(self, request: EngineRequest) -> None:
         budget = request.reasoning_budget
@@ -63,7 +63,10 @@ class _Choice:
         self._limit = None if budget is None else ReasoningLimit(budget)
 
     def take(self, request: EngineRequest, script: Script) -> int:
-        """Returns the script's next token, unless the reasoning has to end first: then the script goes on after it."""
+        """Returns the next token: the script's, unless the reasoning must end first.
+
+        The script continues after the end of the reasoning.
+        """
         if self._limit is not None and self._limit.due:
             token_id = self._limit.due[0]
         else:
@@ -76,13 +79,15 @@ class _Choice:
 
 
 class FakeEngine:
-    """Implements `Engine` without a runner: each unfinished choice gets one scripted token a step."""
+    """Implements `Engine` without a runner: each unfinished choice gets one scripted token a
+    step.
+    """
 
     def __init__(self, options: FakeOptions | None = None, script: Script = echo) -> None:
         self._options = options or FakeOptions()
         self._script = script
         self._requests: dict[str, EngineRequest] = {}
-        self._choices: dict[tuple[str, int], _Choice] = {}  # by request id and index
+        self._choices: dict[tuple[str, int], _Choice] = {}  # choices by request id and index
         self._outputs: list[StepOutput] = []
         self.adapters = Adapters(None, 0)
 
@@ -98,7 +103,7 @@ class FakeEngine:
             kv_cache_dtype="none",
             vocab_size=options.vocab_size,
             max_model_len=options.max_model_len,
-            block_size=options.max_model_len,  # one for each choice
+            block_size=options.max_model_len,  # one block for each choice
             num_blocks=options.max_num_seqs,
             max_num_seqs=options.max_num_seqs,
             max_num_batched_tokens=options.max_num_seqs,
@@ -221,7 +226,7 @@ class FakeEngine:
 
 
 def _certain(token_id: int, num_top: int, token_ids: tuple[int, ...] = ()) -> PositionLogprobs:
-    """The scripted token has probability 1; the next ids stand in as further alternatives."""
+    """Gives the scripted token probability 1; the next ids are the further alternatives."""
     shown = dict.fromkeys((*range(token_id, token_id + num_top), *token_ids))
     top = tuple(TokenLogprob(each, 0.0 if each == token_id else -99.0) for each in shown)
     return PositionLogprobs(TokenLogprob(token_id, 0.0), top)

@@ -1,7 +1,8 @@
 """`FakeRunner` is a device that computes nothing but keeps an honest KV cache.
 
-Its logits depend on every token of the context as read back through the block table, on its positions, and on the
-features of images, so that a wrong block table, a wrongly shared block or a forgotten copy changes the output.
+Its logits depend on every token of the context, as read back through the block table, on positions
+and on the features of images. So a wrong block table, a wrongly shared block or a forgotten copy
+changes the output.
 """
 
 import zlib
@@ -19,7 +20,7 @@ from ouzel.types.engine_request import ImageInput
 
 
 class FakeRunner:
-    """Implements `ModelRunner`: it makes pseudo-random logits of the whole context, read through the block tables."""
+    """Implements `ModelRunner` with pseudo-random logits of the whole context."""
 
     def __init__(
         self,
@@ -36,19 +37,20 @@ class FakeRunner:
         cache_identity: str = "fake",
         max_loras: int = 0,
     ) -> None:
-        """With `num_encoder_parts` it takes images, each of which is encoded in so many parts; with `max_loras`
-        adapters, which are files: what they hold changes what each token leaves in the cache."""
-        self._adapters: dict[int, int] = {}  # what the one in a slot adds to token ids
+        """With `num_encoder_parts` it encodes images, each in so many parts.
+
+        With `max_loras` it takes adapters, which are files: their content changes the cache content
+        of each token.
+        """
+        self._adapters: dict[int, int] = {}  # amount that the adapter of a slot adds to token ids
         self._num_encoder_parts = num_encoder_parts
         self.encoded: list[bytes] = []  # digests of the images whose encoding was finished
         num_state_slots = 0 if num_kept_states is None else num_slots(max_num_seqs, num_kept_states)
-        self._states = [
-            np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)
-        ]  # the tokens that each has seen
-        self._slots = np.full(
-            (num_blocks, block_size), -1, dtype=np.int64
-        )  # the "KV cache": the token in each place
-        self.batches: list[ForwardBatch] = []  # everything that was run
+        # tokens that each state has seen
+        self._states = [np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)]
+        # the "KV cache": the token in each place
+        self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)
+        self.batches: list[ForwardBatch] = []  # all batches that were run
         self.info = EngineInfo(
             backend="fake",
             model_type="fake",
@@ -95,19 +97,19 @@ class FakeRunner:
     def _advance_state(
         self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int
     ) -> None:
-        """Raises ValueError where the slots of a batch are not those of its sequences, or one disturbs another."""
+        """Advances a state. Raises ValueError if its slots are wrong or another sequence's."""
         read, written = slots[i].tolist()
         others = np.delete(slots, i, axis=0)
         if not np.array_equal(self._states[read], context[:past_len]):
             raise ValueError(
-                f"slot {read} has seen {len(self._states[read])} tokens, not those {past_len}"
+                f"slot {read} has seen {len(self._states[read])} tokens, expected {past_len}"
             )
         if written == 0 or written in others:
-            raise ValueError(f"slot {written} is written, and somebody else's")
+            raise ValueError(f"slot {written} is written, but belongs to another sequence")
         self._states[written] = context.copy()
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
-        """Gives each row a number of its own, which depends on every byte of the picture."""
+        """Computes one number for each row, which depends on every byte of the image."""
         for _ in range(self._num_encoder_parts - 1):
             yield
         self.encoded.append(image.digest)
@@ -116,7 +118,7 @@ class FakeRunner:
         return generator.integers(1, 2**20, (1, num_rows, 1)).astype(np.float32)
 
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:
-        """Raises ModelLoadError where there is no such file."""
+        """Reads the adapter. Raises ModelLoadError if there is no such file."""
         try:
             content = Path(path).read_bytes()
         except OSError as error:
@@ -132,12 +134,10 @@ class FakeRunner:
 
     @property
     def cache_rows(self) -> Mapping[str, CacheRows]:
-        blocks = {"block": FakeBlocks(self._slots)}
-        return (
-            blocks | {"state": FakeStates(self._states, self.info.max_model_len)}
-            if self._states
-            else blocks
-        )
+        rows: dict[str, CacheRows] = {"block": FakeBlocks(self._slots)}
+        if self._states:
+            rows["state"] = FakeStates(self._states, self.info.max_model_len)
+        return rows
 
     def close(self) -> None:
         pass
@@ -148,7 +148,7 @@ class FakeRunner:
 
 
 class FakeBlocks:
-    """Implements `CacheRows`."""
+    """Implements `CacheRows` for blocks."""
 
     def __init__(self, slots: NDArray[np.int64]) -> None:
         self._rows = slots.view(np.uint8)
@@ -162,7 +162,7 @@ class FakeBlocks:
 
 
 class FakeStates:
-    """Implements `CacheRows`: how many tokens a state has seen, and those."""
+    """Implements `CacheRows` for states: a row has the number of tokens, then the tokens."""
 
     def __init__(self, states: list[NDArray[np.int64]], max_len: int) -> None:
         self._states = states
@@ -180,7 +180,7 @@ class FakeStates:
 
 
 def _contents(batch: ForwardBatch) -> NDArray[np.int64]:
-    """Returns the tokens, with what an image has in place of its own, and what their positions add."""
+    """Returns the tokens, changed by images and by grids of positions."""
     token_ids = batch.token_ids.copy()
     if batch.image_rows is not None and batch.image_features is not None:
         token_ids[batch.image_rows] = -batch.image_features[0, :, 0].astype(np.int64)

@@ -1,6 +1,7 @@
-"""Regular expressions of a checkpoint are matched in a process with limits, because some take for ever on a short name.
+"""Matches regular expressions of a checkpoint in a process with limits.
 
-That process imports this file, and so it imports little.
+Some expressions take for ever on a short name. The process imports this file, so this file imports
+little.
 """
 
 import json
@@ -10,15 +11,17 @@ from collections.abc import Callable, Collection
 from ouzel.errors import ModelLoadError
 from ouzel.limited_process import JobEnded, JobFailed, LimitedProcess, Limits, TimeLimitExceeded
 
-LIMITS = Limits(
-    wall_s=100.0, cpu_s=10.0, memory_bytes=2**30
-)  # a usual pattern and a million names take a second
+# an ordinary pattern and a million names take a second
+LIMITS = Limits(wall_s=100.0, cpu_s=10.0, memory_bytes=2**30)
 
 
 def names_by_pattern(
     patterns: Collection[str], names: Collection[str], place: str
 ) -> dict[str, frozenset[str]]:
-    """Returns for each pattern the names that begin as it says. Raises ModelLoadError that names the `place`."""
+    """Returns the names that match each pattern at their start.
+
+    ModelLoadError names the `place`.
+    """
     if not patterns:
         return {}
     ordered = sorted(names)
@@ -27,7 +30,7 @@ def names_by_pattern(
         found = json.loads(process.run(json.dumps([list(patterns), ordered]).encode()))
     except TimeLimitExceeded as error:
         raise ModelLoadError(
-            f"{place}: its patterns take longer than {LIMITS.cpu_s} s to match"
+            f"{place}: matching its patterns takes longer than {LIMITS.cpu_s} s"
         ) from error
     except JobFailed as error:
         raise ModelLoadError(f"{place}: {error}") from error
@@ -54,5 +57,5 @@ def _matching(pattern: str, names: list[str]) -> list[int]:
     try:
         compiled = re.compile(pattern)
     except (re.error, RecursionError, OverflowError) as error:
-        raise ValueError(f"{pattern[:80]} is no pattern: {error}") from error
+        raise ValueError(f"{pattern[:80]} is not a regular expression: {error}") from error
     return [index for index, name in enumerate(names) if compiled.match(name)]

@@ -37,9 +37,15 @@ from ouzel.engine.sampling.constraints import Constraints, Refusal
 from ouzel.engine.sampling.own_logprobs import score
 from ouzel.engine.scheduling.batch import build_batch, split_logits
 from ouzel.engine.scheduling.chunks import Chunks
-from ouzel.engine.scheduling.image_encoder import EncodingFailed, ImageEncoder
+from ouzel.engine.scheduling.image_encoder import (
+    NO_IMAGES,
+    EncodingFailed,
+    ImageEncoder,
+    NoImages,
+)
 from ouzel.engine.scheduling.scheduler import Scheduled, Scheduler
 from ouzel.engine.searches import advance_searches
+from ouzel.engine.speculation.no_proposals import NoProposals
 from ouzel.engine.speculation.proposals import Proposals, Speculation
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.sequence import Sequence
@@ -79,7 +85,7 @@ class EngineCore:
             states=state_slots(info, store),
             store=store,
         )
-        self._images = None
+        self._images: ImageEncoder | NoImages = NO_IMAGES
         if info.has_vision and isinstance(runner, ImageRunner):
             self._images = ImageEncoder(runner, self._blocks.num_cached_tokens)
         self._scheduler = Scheduler(
@@ -88,9 +94,9 @@ class EngineCore:
             max_num_batched_tokens=info.max_num_batched_tokens,
             chunks=Chunks(self._blocks, self._images, cuts_images=not info.sees_images_whole),
         )
-        self._proposals = (
-            None if speculation is None else Proposals(runner, self._blocks, speculation)
-        )
+        self._proposals: Proposals | NoProposals = NoProposals()
+        if speculation is not None:
+            self._proposals = Proposals(runner, self._blocks, speculation)
         self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
         self._taker = TokenTaker(
@@ -120,8 +126,7 @@ class EngineCore:
         if fault is not None:
             self._requests.refuse_new(choices, fault)
             return
-        if self._images is not None:
-            self._images.count_hits(choices[0])
+        self._images.count_hits(choices[0])
         self._requests.add(choices)
         if request.grammar is None:
             self._start(choices)
@@ -143,13 +148,12 @@ class EngineCore:
         return collect_stats(self._scheduler, self._blocks, self._images, self._proposals)
 
     def use_idle_time(self) -> bool:
-        return self._proposals is not None and self._proposals.measure()
+        return self._proposals.measure()
 
     def close(self) -> None:
         self._constraints.close()
         self.adapters.close()
-        if self._proposals is not None:
-            self._proposals.close()
+        self._proposals.close()
         if self._blocks.store is not None:
             self._blocks.store.close()
         self._runner.close()
@@ -158,13 +162,11 @@ class EngineCore:
         if self._start_constrained():
             # The forward pass may take long: clients get the outputs of started requests first.
             return self._requests.take_outputs()
-        if self._images is not None:
-            self._encode(self._images)
+        self._encode_images()
         scheduled = self._scheduler.schedule()
         if scheduled:
             try:
-                if self._proposals is not None:
-                    self._proposals.add_to(scheduled)
+                self._proposals.add_to(scheduled)
                 self._compute(scheduled)
             except STOPS:
                 raise
@@ -175,18 +177,17 @@ class EngineCore:
                     self._requests.end_with_forks(
                         sequence, FinishReason.ERROR, f"the model step failed: {error}"
                     )
-        if self._proposals is not None:
-            self._proposals.note(scheduled)
+        self._proposals.note(scheduled)
         self._blocks.step_done()
         self.adapters.settle(self._requests.adapters, is_idle=not (scheduled or self._requests))
         return self._requests.take_outputs()
 
-    def _encode(self, images: ImageEncoder) -> None:
+    def _encode_images(self) -> None:
         """Advances the vision encoder; by a short part only, while a sequence decodes."""
         running, waiting = self._scheduler.running, self._scheduler.waiting
         someone_decodes = any(sequence.num_uncomputed_tokens == 1 for sequence in running)
         try:
-            images.advance(
+            self._images.advance(
                 merge(running, waiting, key=attrgetter("order")), someone_decodes=someone_decodes
             )
         except EncodingFailed as error:
@@ -240,8 +241,7 @@ class EngineCore:
         batch = self._batch(scheduled)
         begin = time.perf_counter()
         logits = self._runner.run(batch)
-        if self._proposals is not None:
-            self._proposals.time_step(scheduled, time.perf_counter() - begin)
+        self._proposals.time_step(scheduled, time.perf_counter() - begin)
         sampled, scored = split_logits(scheduled, logits)
         for entry in scheduled:
             if self._blocks.states is None or not entry.sequence.proposal:

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 
 from ouzel.engine.cache.block_manager import BlockManager
-from ouzel.engine.scheduling.image_encoder import ImageEncoder
+from ouzel.engine.scheduling.image_encoder import ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduler
+from ouzel.engine.speculation.no_proposals import NoProposals
 from ouzel.engine.speculation.proposals import Proposals
 from ouzel.engine.state.sequence import Sequence
 from ouzel.types.engine_info import EngineStats
@@ -13,8 +14,8 @@ from ouzel.types.engine_info import EngineStats
 def collect_stats(
     scheduler: Scheduler,
     blocks: BlockManager,
-    images: ImageEncoder | None,
-    proposals: Proposals | None,
+    images: ImageEncoder | NoImages,
+    proposals: Proposals | NoProposals,
 ) -> EngineStats:
     store = blocks.store
     return EngineStats(
@@ -26,12 +27,12 @@ def collect_stats(
         num_prefix_hit_tokens=blocks.num_hit_tokens,
         num_preemptions=scheduler.num_preemptions,
         num_used_state_slots=0 if blocks.states is None else blocks.states.num_used,
-        num_images_encoded=0 if images is None else images.num_encoded,
-        num_image_hits=0 if images is None else images.num_hits,
-        num_drafts=0 if proposals is None else proposals.num_drafts,
-        num_draft_tokens=0 if proposals is None else proposals.num_draft_tokens,
-        num_accepted_tokens=0 if proposals is None else proposals.num_accepted_tokens,
-        encoding_s=0.0 if images is None else images.encoding_s,
+        num_images_encoded=images.num_encoded,
+        num_image_hits=images.num_hits,
+        num_drafts=proposals.num_drafts,
+        num_draft_tokens=proposals.num_draft_tokens,
+        num_accepted_tokens=proposals.num_accepted_tokens,
+        encoding_s=images.encoding_s,
         num_store_bytes=0 if store is None else store.num_bytes,
         num_store_written=0 if store is None else store.num_written,
         num_store_loaded=0 if store is None else store.num_loaded,

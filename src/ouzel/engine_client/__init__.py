@@ -1,4 +1,4 @@
-"""The client is the one way to an engine: it lives in the event loop, the engine in a child process or a thread."""
+"""Connects the event loop with engines, which run in child processes or threads."""
 
 from ouzel.engine.loop import EngineSpec
 from ouzel.engine_client.client import EngineClient

@@ -1,12 +1,12 @@
-"""Adapters are loaded and unloaded in an engine that runs; one that is started again is told again.
+"""Loads and unloads adapters in a running engine, and again in a restarted one.
 
 Rules
-1. A change is over when the engine answers it. When the engine dies first, the change has failed.
-2. Answers name an adapter, and no change. So of one name one load and one unload at most are under way; these two may
-   be so at once: an adapter comes while requests of its predecessor go on to their ends.
-3. An engine that starts has the adapters of its specification. What was changed since is sent to it when it is ready,
-   one after the other, because a name or a place must be free before it is taken again. It takes no requests before it
-   has answered, and no other changes.
+1. A change is over when the engine answers it. If the engine dies first, the change has failed.
+2. Answers name the adapter, not the change. So at most one load and one unload of a name are open
+   at a time; both may be: an adapter loads while requests of its predecessor run to their ends.
+3. A starting engine has the adapters of its specification. Later changes are sent to it when it is
+   ready, one after the other, because a name or a place must be free before it is used again. The
+   engine takes no requests and no other changes before it has answered.
 """
 
 import asyncio
@@ -33,17 +33,18 @@ AdapterCommand = LoadAdapter | UnloadAdapter
 
 
 class AdapterChanges:
+    """Sends changes of adapters to one engine and waits for its answers."""
+
     def __init__(
         self, send: Callable[[EngineCommand], None], *, is_running: Callable[[], bool]
     ) -> None:
         self._send = send
         self._is_running = is_running
-        self._paths: dict[str, str] = {}  # of those that were loaded since the start
-        self._unloaded: set[str] = set()  # names that the specification may have
+        self._paths: dict[str, str] = {}  # paths of adapters loaded since the start
+        self._unloaded: set[str] = set()  # unloaded names, which the specification may have
         self._waiting: dict[tuple[type[AdapterCommand], str], asyncio.Future[None]] = {}
-        self._telling: deque[AdapterCommand] = (
-            deque()
-        )  # to an engine that was started again; the first is under way
+        # commands to a restarted engine; the first one is under way
+        self._telling: deque[AdapterCommand] = deque()
         self._told: asyncio.Future[None] | None = None
 
     @property
@@ -51,17 +52,24 @@ class AdapterChanges:
         return bool(self._telling)
 
     async def load(self, name: str, path: str) -> None:
-        """Raises ModelLoadError for what cannot be loaded, EngineUnavailable where there is no engine, or it dies."""
+        """Loads an adapter.
+
+        Raises ModelLoadError if it cannot be loaded, EngineUnavailable if there is no engine or it
+        dies.
+        """
         await self._changed(LoadAdapter(name, path))
         self._paths[name] = path
 
     async def unload(self, name: str) -> None:
-        """Returns when its memory is free, which requests that use it put off."""
+        """Unloads an adapter.
+
+        Returns when its memory is free, after the last request that uses it.
+        """
         self._paths.pop(name, None)
         self._unloaded.add(name)
         if self._told is not None:
             await asyncio.shield(self._told)
-        with suppress(EngineUnavailable):  # it has died, and its memory is free
+        with suppress(EngineUnavailable):  # the engine died, and the memory is free
             await self._changed(UnloadAdapter(name))
 
     async def _changed(self, command: AdapterCommand) -> None:
@@ -72,14 +80,16 @@ class AdapterChanges:
             raise EngineUnavailable("the engine is not running", retry_after_s=2.0)
         change = self._waiting[key] = asyncio.get_running_loop().create_future()
         self._send(command)
-        await asyncio.shield(change)  # whoever waits may leave; the engine answers all the same
+        await asyncio.shield(change)  # the caller may leave; the engine answers all the same
 
     def answer(self, event: AdapterEvent) -> None:
         if self._telling:
             self._telling.popleft()
             if isinstance(event, AdapterFailed):
                 logger.error(
-                    "adapter %s is not there after the restart: %s", event.name, event.message
+                    "adapter %s could not be loaded after the restart: %s",
+                    event.name,
+                    event.message,
                 )
             self._tell_next()
             return
@@ -94,7 +104,7 @@ class AdapterChanges:
                 assert_never(event)
 
     def lose(self, reason: str) -> None:
-        """Ends the changes that an engine cannot answer any more."""
+        """Fails the changes of an engine that can no longer answer."""
         for change in self._waiting.values():
             _fail(change, EngineUnavailable(reason, retry_after_s=2.0))
         self._waiting.clear()
@@ -102,7 +112,7 @@ class AdapterChanges:
         self._end_telling()
 
     def tell_again(self, present: Iterable[str]) -> None:
-        """Sends what was changed to an engine that has started, and has these."""
+        """Sends all changes to a restarted engine; `present` are the adapters that it has."""
         unwanted = (self._unloaded | self._paths.keys()).intersection(present)
         self._telling.extend(UnloadAdapter(name) for name in sorted(unwanted))
         self._telling.extend(LoadAdapter(name, path) for name, path in self._paths.items())
@@ -123,17 +133,20 @@ class AdapterChanges:
 
 def _fail(change: asyncio.Future[None], error: Exception) -> None:
     change.set_exception(error)
-    change.exception()  # somebody need not be there to hear it
+    change.exception()  # marks the exception as seen, in case nobody waits
 
 
 class PoolAdapters:
-    """Every engine of a pool has the same."""
+    """Loads and unloads adapters in every engine of a pool."""
 
     def __init__(self, members: Sequence[AdapterChanges]) -> None:
         self._members = members
 
     async def load(self, name: str, path: str) -> None:
-        """Loads it into every engine, or none. Raises ModelLoadError and EngineUnavailable."""
+        """Loads an adapter into every engine or into none.
+
+        Raises ModelLoadError and EngineUnavailable.
+        """
         loads = (member.load(name, path) for member in self._members)
         results = await asyncio.gather(*loads, return_exceptions=True)
         faults = [result for result in results if isinstance(result, BaseException)]
@@ -147,5 +160,5 @@ class PoolAdapters:
             raise faults[0]
 
     async def unload(self, name: str) -> None:
-        """Returns when no engine has it any more."""
+        """Unloads an adapter; returns when no engine has it any more."""
         await asyncio.gather(*(member.unload(name) for member in self._members))

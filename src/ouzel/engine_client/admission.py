@@ -1,4 +1,4 @@
-"""A request has a place from the door to its end, so that those that wait are bounded."""
+"""Limits the number of requests that run or wait: each holds a place until its end."""
 
 import asyncio
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ouzel.errors import EngineUnavailable, Overloaded
 
 
 class Admitting(Protocol):
-    """One engine or several admit requests by their state, and up to a limit."""
+    """Describes the state and the limit of one engine or of a pool."""
 
     @property
     def state(self) -> EngineState: ...
@@ -23,6 +23,8 @@ class Admitting(Protocol):
 
 
 class Admission:
+    """Counts the places that requests hold."""
+
     def __init__(self, engines: Admitting) -> None:
         self._engines = engines
         self.num_admitted = 0
@@ -30,7 +32,7 @@ class Admission:
         self._is_empty.set()
 
     async def empty(self) -> None:
-        """Returns when nobody has a place."""
+        """Waits until no request holds a place."""
         await self._is_empty.wait()
 
     @property
@@ -40,16 +42,15 @@ class Admission:
 
     @contextmanager
     def places(self, num_requests: int) -> Iterator[None]:
-        """Holds so many while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
+        """Holds `num_requests` places in a block. Raises Overloaded or EngineUnavailable."""
         engines = self._engines
         if engines.state not in (EngineState.READY, EngineState.LEAVING):
             raise EngineUnavailable(engines.reason, retry_after_s=2.0)
         if self.num_admitted + num_requests > engines.max_admitted:
-            there_are = (
-                f"{self.num_admitted} requests run or wait, the limit is {engines.max_admitted}"
-            )
             raise Overloaded(
-                f"the server is full for {num_requests} more: {there_are}", retry_after_s=1.0
+                f"the server is full: {self.num_admitted} requests run or wait, the limit is "
+                f"{engines.max_admitted}, given {num_requests} more",
+                retry_after_s=1.0,
             )
         self.num_admitted += num_requests
         self._is_empty.clear()

@@ -1,8 +1,9 @@
-"""The engine's child process: one thread reads commands, one writes events, and the main thread drives the engine.
+"""Runs an engine in a child process, with threads that read commands and write events.
 
-The child lives no longer than its parent: its end of the socket reports the parent's death, and it exits.
-Signals are the parent's business; the child ignores SIGINT and SIGTERM. A fault in native code (SIGSEGV, SIGFPE and
-their like) ends the child: as its last act it writes its Python stacks into a pipe of the parent.
+The main thread drives the engine. The child ends with its parent: its end of the socket reports the
+parent's death. The child ignores SIGINT and SIGTERM, which are for the parent. A fault in native
+code (SIGSEGV, SIGFPE and the like) ends the child, which first writes its Python stacks into a pipe
+of the parent.
 """
 
 import faulthandler
@@ -25,15 +26,14 @@ logger = logging.getLogger(__name__)
 
 
 def run_child(fd: int, stacks_fd: int) -> None:
-    """Runs the child process; `stacks_fd` is where its stacks go."""
+    """Runs the child process; a fatal signal writes the stacks to `stacks_fd`."""
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.SIG_IGN)
     os.set_inheritable(stacks_fd, False)
     faulthandler.enable(stacks_fd)
     connection = socket.socket(fileno=fd)
-    connection.set_inheritable(
-        False
-    )  # the parent sees this process end, whatever processes it has started
+    # Otherwise processes started here would hide the end of this one from the parent.
+    connection.set_inheritable(False)
     reader = connection.makefile("rb")
     spec = msgspec.msgpack.decode(_read_frame(reader), type=EngineSpec)
     configure_logging(spec.log_level, spec.log_format)
@@ -47,11 +47,11 @@ def run_child(fd: int, stacks_fd: int) -> None:
 
 
 def _read_frame(reader: BinaryIO) -> bytes:
-    """Returns one frame, or exits: without its parent this process has no purpose."""
+    """Reads one frame; exits the process if the parent is gone."""
     try:
         header = reader.read(4)
         payload = reader.read(int.from_bytes(header, "big"))
-    except ConnectionError:  # the parent was killed before it had read everything
+    except ConnectionError:  # the parent was killed before it had read all
         os._exit(0)
     if len(header) < 4 or not payload:
         os._exit(0)
@@ -65,10 +65,10 @@ def _read_commands(reader: BinaryIO, inbox: Inbox) -> None:
 
 
 class Outbox:
-    """Sends events from a thread of its own. The thread encodes and sends beside the next forward pass, which does not
-    hold the GIL.
+    """Sends events from a thread, which encodes and sends beside the next forward pass.
 
-    A stage of the start is sent before `put` returns, since the stage may end the process.
+    The forward pass does not hold the GIL. `put` sends a stage of the start before it returns,
+    because the stage may end the process.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -85,7 +85,7 @@ class Outbox:
             self._waiting.put(event)
 
     def close(self) -> None:
-        """Returns when everything is sent."""
+        """Returns when all events are sent."""
         self._waiting.put(None)
         self._thread.join()
 
@@ -99,6 +99,6 @@ class Outbox:
                 self._connection.sendall(frame(event))
         except BrokenPipeError:
             os._exit(0)  # the parent is gone
-        except Exception:  # an engine that nobody hears must not go on
-            logger.exception("the engine cannot report")
+        except Exception:  # an engine without a listener must not continue
+            logger.exception("the engine cannot send its events")
             os._exit(1)

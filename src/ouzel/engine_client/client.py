@@ -1,12 +1,15 @@
-"""The client submits requests to an engine elsewhere, and reads its outputs as async streams.
+"""Submits requests to an engine and reads its outputs as async streams.
 
 Rules
-1. Every submitted request's stream ends, with exactly one final output per choice: when the engine dies, the client
-   makes the missing ones itself, with finish_reason `error`.
+1. The stream of every submitted request ends, with exactly one final output per choice: when the
+   engine dies, the client makes the missing ones, with finish_reason `error`.
 2. Leaving a stream early aborts the request. There is no other handling of disconnects.
-3. Commands made in one turn of the event loop travel as one message; outputs arrive as one message per step.
-4. An engine that dies is started again (`restart_pauses`); one that was never ready (a broken model directory) is not.
-5. One that hangs (`hang_watch`) has died: its process is killed. A thread cannot be, so that its end is waited for.
+3. The commands of one turn of the event loop are one message; the outputs of a step arrive as one
+   message.
+4. An engine that dies is restarted (`restart_pauses`), unless it was never ready (for example, a
+   broken model directory).
+5. An engine that hangs (`hang_watch`) counts as dead: its process is killed. A thread cannot be
+   killed; its end is awaited.
 """
 
 import asyncio
@@ -45,13 +48,13 @@ from ouzel.types.step_output import StepOutput
 
 logger = logging.getLogger(__name__)
 
-_STOP_TIMEOUT_S = 10.0  # for an engine to close after Shutdown, before it is killed
-_ABORT_TIMEOUT_S = 1.0  # for the final outputs of what was aborted
-_EXIT_TIMEOUT_S = 1.0  # for a process to exit that has closed its connection
+_STOP_TIMEOUT_S = 10.0  # time for an engine to close after Shutdown before it is killed
+_ABORT_TIMEOUT_S = 1.0  # time for the final outputs of aborted requests
+_EXIT_TIMEOUT_S = 1.0  # time for a process to exit after it closed its connection
 
 
 class EngineClient:
-    """It implements `Engines`, and keeps one engine alive."""
+    """Implements `Engines` with one engine, and keeps it alive."""
 
     def __init__(
         self,
@@ -92,7 +95,7 @@ class EngineClient:
     # Life
 
     async def start(self) -> EngineInfo:
-        """Starts the engine and waits until it is ready. Raises ModelLoadError when it cannot be."""
+        """Starts the engine and waits until it is ready. Raises ModelLoadError if it fails."""
         self._supervisor = asyncio.create_task(self._supervise(), name="engine supervisor")
         while self.state is EngineState.STARTING:
             await self._status.change()
@@ -105,7 +108,10 @@ class EngineClient:
         self._status.leave()
 
     async def drain(self, timeout_s: float, *, reason: str = SHUTTING_DOWN) -> None:
-        """Admits nothing more and waits for what was admitted; aborts what is left after the timeout."""
+        """Admits no more requests and waits for the admitted ones.
+
+        Aborts the rest after the timeout.
+        """
         self._status.enter(EngineState.DRAINING, reason)
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
@@ -118,10 +124,9 @@ class EngineClient:
                 await self._requests.empty()
 
     async def close(self, *, reason: str = STOPPED) -> None:
-        """Stops the engine; streams that are still open end with `error`."""
-        can_end = (
-            self.takes_requests or self._in_thread
-        )  # a process that still loads does not read its messages
+        """Stops the engine; open streams end with `error`."""
+        # A process that still loads does not read its messages.
+        can_end = self.takes_requests or self._in_thread
         timeout_s = _STOP_TIMEOUT_S if can_end else 0.0
         self._status.enter(EngineState.CLOSED, reason)
         if self._link is not None:
@@ -148,7 +153,7 @@ class EngineClient:
 
     @property
     def members(self) -> Sequence["EngineClient"]:
-        """Returns itself: of one engine there is no other."""
+        """Returns this client only."""
         return (self,)
 
     def stats(self) -> EngineStats | None:
@@ -156,7 +161,7 @@ class EngineClient:
 
     @property
     def step_age_s(self) -> float:
-        """Says for how long the engine has been at its present step, 0 between steps."""
+        """Returns the duration of the engine's present step; 0 between steps."""
         return self._hang_watch.step_age_s
 
     @property
@@ -199,7 +204,7 @@ class EngineClient:
 
     @property
     def takes_requests(self) -> bool:
-        """Tells whether `submit` finds an engine; one that dies while it drains is not started again."""
+        """Tells whether `submit` finds an engine. A draining engine that dies is not restarted."""
         return self._link is not None and self.state in (
             EngineState.READY,
             EngineState.LEAVING,
@@ -218,7 +223,7 @@ class EngineClient:
         for command in self._link.send(commands) if commands and self._link is not None else []:
             if isinstance(command, AddRequest) and command.request.request_id in self._requests:
                 self._requests.lose(
-                    command.request.request_id, "the engine cannot be given the request"
+                    command.request.request_id, "the request cannot be sent to the engine"
                 )
 
     async def _supervise(self) -> None:
@@ -226,25 +231,25 @@ class EngineClient:
             await self._keep_running()
         except STOPS:
             raise
-        except BaseException as error:  # nobody awaits this task: it must not end unseen
+        except BaseException as error:  # nobody awaits this task: an error must not pass unseen
             logger.exception("the engine's supervisor failed")
             self._give_up(f"the engine cannot be kept running: {error}")
 
     async def _keep_running(self) -> None:
-        """Runs engines one after the other until told to stop, or until the first one cannot start."""
+        """Runs engines one after the other, until `close` or until the first one cannot start."""
         pauses = RestartPauses()
         while True:
             started_at = time.monotonic()
             if not await self._run_one():
                 return
-            await asyncio.sleep(pauses.after(time.monotonic() - started_at))
+            await asyncio.sleep(pauses.choose_pause(time.monotonic() - started_at))
             self.num_restarts += 1
 
     async def _run_one(self) -> bool:
-        """Runs an engine until it is gone; tells whether there should be another."""
+        """Runs one engine to its end; returns whether to start another."""
         try:
             link = self._link = await self._start_link(self._spec)
-        except OSError as error:  # no more processes, files or memory: may pass
+        except OSError as error:  # no more processes, files or memory: this may pass
             return self._lose_engine(f"the engine cannot be started: {error}")
         try:
             return self._lose_engine(await self._hang_watch.guard(self._read(link), link.remedy))
@@ -253,10 +258,10 @@ class EngineClient:
             await link.stop(None if self._in_thread else _EXIT_TIMEOUT_S)
 
     def _lose_engine(self, reason: str) -> bool:
-        """Tells everybody why the engine is gone; returns whether there should be another."""
+        """Ends the requests of a dead engine; returns whether to start another."""
         if self.state is EngineState.CLOSED:
             return False
-        if self._info is None:  # it has never been ready: starting it again would not help
+        if self._info is None:  # the engine was never ready: a restart would not help
             self._give_up(reason)
             return False
         if self.state is EngineState.DRAINING:
@@ -267,10 +272,10 @@ class EngineClient:
         return True
 
     async def _read(self, link: EngineLink) -> str:
-        """Takes an engine's events until it is gone; returns why it went."""
+        """Reads an engine's events until it is gone; returns the reason."""
         self._activity.begin()
         while (event := await link.receive()) is not None:
-            self._hang_watch.hear()
+            self._hang_watch.note_event()
             if not isinstance(event, StepResult):
                 self._activity.note(event)
             match event:
@@ -278,13 +283,11 @@ class EngineClient:
                     self._stats = stats
                     self._requests.distribute(outputs)
                 case Heartbeat():
-                    self._hang_watch.feel(event)
+                    self._hang_watch.read_heartbeat(event)
                 case EngineReady(info):
                     self._hang_watch.begin()
                     if self._info is not None and info.max_model_len < self._info.max_model_len:
-                        return (
-                            f"the engine came back with room for {info.max_model_len} tokens only"
-                        )
+                        return f"the restarted engine has room for {info.max_model_len} tokens only"
                     if self._info is not None:
                         self.adapters.tell_again(info.adapters)
                     self._info = info
@@ -293,12 +296,13 @@ class EngineClient:
                     self.adapters.answer(event)
                     self._become_ready(self.info)
                 case EngineDown(message):
-                    return message  # what it still does, it does for nobody
+                    return message  # later events have no reader
         doing = self._activity.name(has_requests=bool(self._requests.ids()))
-        return f"the {self._status.name} stopped unexpectedly ({await link.exit_status()}) while {doing}"
+        status = await link.exit_status()
+        return f"the {self._status.name} stopped unexpectedly ({status}) while {doing}"
 
     def _become_ready(self, info: EngineInfo) -> None:
-        """An engine that was started again must first have its adapters."""
+        """Enters READY once a new or restarted engine has all its adapters."""
         if (
             self.state in (EngineState.STARTING, EngineState.RESTARTING)
             and not self.adapters.is_telling
@@ -310,7 +314,7 @@ class EngineClient:
         self._status.enter(EngineState.FAILED, reason)
 
     def _lose_requests(self, reason: str) -> None:
-        """Gives every open choice its final output, which the engine cannot give any more."""
+        """Makes the final outputs of all open choices in place of the engine."""
         self._stats = None
         self._outgoing.clear()
         self.adapters.lose(reason)

@@ -1,4 +1,4 @@
-"""A collector holds outputs of one request on their way from the engine to its reader."""
+"""Holds the outputs of one request on the way from the engine to its reader."""
 
 import asyncio
 
@@ -11,14 +11,14 @@ _ACCEPTED = (None, FinishReason.STOP, FinishReason.LENGTH)
 
 
 class Collector:
-    """Merges what its reader has not fetched yet: a slow reader gets fewer, larger outputs."""
+    """Merges outputs that the reader has not fetched: a slow reader gets fewer, larger outputs."""
 
     def __init__(self, request: EngineRequest, accepted: asyncio.Event | None = None) -> None:
-        """Sets `accepted` with the first output that is no refusal and no failure."""
+        """Sets `accepted` at the first output that is neither a refusal nor a failure."""
         self._accepted = accepted
         self._request_id = request.request_id
         self._open = set(range(request.n))  # choices whose final output has not arrived
-        self._pending: dict[int, list[StepOutput]] = {}  # by choice
+        self._pending: dict[int, list[StepOutput]] = {}  # outputs by choice
         self._arrived = asyncio.Event()
 
     @property
@@ -62,7 +62,7 @@ class Collector:
 
 
 def merge(outputs: list[StepOutput]) -> StepOutput:
-    """Makes one output of consecutive ones of one choice."""
+    """Merges consecutive outputs of one choice."""
     if len(outputs) == 1:
         return outputs[0]
     return msgspec.structs.replace(

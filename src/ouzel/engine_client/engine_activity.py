@@ -1,4 +1,6 @@
-"""Follows the events of an engine, so that the message about its sudden end can name its last work."""
+"""Follows the events of an engine, so that the message about its sudden end can name its last
+work.
+"""
 
 from ouzel.observability.progress import tell_progress
 from ouzel.types.engine_messages import EngineEvent, EngineLoading, EngineReady
@@ -8,11 +10,11 @@ class EngineActivity:
     """Remembers the last known work of one engine."""
 
     def __init__(self) -> None:
-        self._stage = ""  # of the start; empty until the engine tells the first one
+        self._stage = ""  # stage of the start; empty until the engine reports the first one
         self._is_ready = False
 
     def begin(self) -> None:
-        """Notes that another engine starts."""
+        """Resets the record for a new engine."""
         self._stage, self._is_ready = "", False
 
     def note(self, event: EngineEvent) -> None:

@@ -1,4 +1,4 @@
-"""An engine is in one of these states, as all who ask it see it."""
+"""Defines the states of an engine, and waits for their changes."""
 
 import asyncio
 import logging
@@ -6,27 +6,26 @@ from enum import StrEnum
 
 logger = logging.getLogger(__name__)
 
-SHUTTING_DOWN, STOPPED = (
-    "the server is shutting down",
-    "the server is stopped",
-)  # why engines go, mostly
+# reasons why engines end
+SHUTTING_DOWN = "the server is shutting down"
+STOPPED = "the server is stopped"
 
 
 class EngineState(StrEnum):
     STARTING = "starting"
     READY = "ready"
     RESTARTING = "restarting"
-    LEAVING = "leaving"  # as ready, but nobody should send more: the server is about to stop
+    LEAVING = "leaving"  # ready, but the server is about to stop and asks for no more requests
     DRAINING = "draining"
     FAILED = "failed"
     CLOSED = "closed"
 
 
 class EngineStatus:
-    """Knows the state, the reason for it, and wakes those that wait for a change of it."""
+    """Holds the state of an engine and its reason; wakes tasks that wait for a change."""
 
     def __init__(self, label: str = "") -> None:
-        """People know the engine by its `label`."""
+        """`label` names the engine in logs and messages."""
         self.name = f"engine {label}" if label else "engine"
         self.state = EngineState.STARTING
         self.reason = "the engine is loading the model"
@@ -39,16 +38,15 @@ class EngineStatus:
             self._has_been_ready = True
             if self._is_leaving:
                 state, reason = EngineState.LEAVING, "the server is about to stop"
-        if (
-            state is not EngineState.FAILED or self._has_been_ready
-        ):  # of one never ready `start` raises the reason
+        # `start` raises the reason of an engine that was never ready.
+        if state is not EngineState.FAILED or self._has_been_ready:
             logger.info("%s %s: %s", self.name, state, reason)
         self.state, self.reason = state, reason
         self._changed.set()
         self._changed = asyncio.Event()
 
     def leave(self) -> None:
-        """Makes LEAVING of READY from now on."""
+        """Enters LEAVING, now or when the engine becomes ready."""
         self._is_leaving = True
         if self.state is EngineState.READY:
             self.enter(EngineState.READY, self.reason)

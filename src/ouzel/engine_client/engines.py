@@ -1,4 +1,4 @@
-"""What requests are given to looks the same to those who have some, be it one engine or a pool of several."""
+"""Declares the interface of one engine and of a pool of engines."""
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Sequence
@@ -18,34 +18,42 @@ GivenTo = Callable[[int], None] | None
 
 
 class Adapters(Protocol):
+    """Loads and unloads adapters in all engines."""
+
     async def load(self, name: str, path: str) -> None:
-        """Lets requests use an adapter by this name. Raises ModelLoadError and EngineUnavailable."""
+        """Loads an adapter, so that requests may use the name.
+
+        Raises ModelLoadError, EngineUnavailable.
+        """
         ...
 
     async def unload(self, name: str) -> None:
-        """Returns when it is gone; requests that use it come to their ends first."""
+        """Unloads an adapter; returns when it is gone, after the last request that uses it."""
         ...
 
 
 class Engines(Protocol):
-    """Everything about it happens in the event loop that it was started in."""
+    """Takes requests for one or several engines. All calls are made in one event loop."""
 
     @property
     def state(self) -> EngineState: ...
 
     @property
     def reason(self) -> str:
-        """Says of the state to people why it is."""
+        """Explains the state, for people."""
         ...
 
     @property
     def info(self) -> EngineInfo:
-        """Says what every engine takes. Raises EngineUnavailable before the first one is ready."""
+        """Returns the facts common to all engines.
+
+        Raises EngineUnavailable before the first is ready.
+        """
         ...
 
     @property
     def members(self) -> Sequence["EngineClient"]:
-        """Returns the engines, each by itself; they keep their places."""
+        """Returns the engines, each with a fixed place."""
         ...
 
     @property
@@ -53,37 +61,43 @@ class Engines(Protocol):
 
     @property
     def num_unfinished(self) -> int:
-        """Counts the requests between `admit` and the end of their block."""
+        """Counts the admitted requests."""
         ...
 
     @property
     def max_admitted(self) -> int:
-        """Returns how many requests may run or wait at a time."""
+        """Returns the limit of admitted requests."""
         ...
 
     @property
     def num_free(self) -> int:
-        """Returns how many requests `admit` would take now."""
+        """Returns how many requests `admit` would accept now."""
         ...
 
     async def start(self) -> EngineInfo:
-        """Waits until all are ready. Raises ModelLoadError when one cannot be."""
+        """Waits until all engines are ready. Raises ModelLoadError if one fails."""
         ...
 
     def leave(self) -> None:
-        """Asks to be sent no more; what comes is taken, until `drain`."""
+        """Enters LEAVING, which asks for no more requests.
+
+        They are still accepted until `drain`.
+        """
         ...
 
     async def drain(self, timeout_s: float, *, reason: str = SHUTTING_DOWN) -> None:
-        """Admits nothing more and waits for what was admitted; aborts what is left after the timeout."""
+        """Admits no more requests and waits for the admitted ones.
+
+        Aborts the rest after the timeout.
+        """
         ...
 
     async def close(self, *, reason: str = STOPPED) -> None:
-        """Stops the engines; streams that are still open end with `error`."""
+        """Stops the engines; open streams end with `error`."""
         ...
 
     def admit(self, num_requests: int = 1) -> AbstractContextManager[None]:
-        """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
+        """Holds places for requests in a block. Raises Overloaded or EngineUnavailable."""
         ...
 
     def submit(
@@ -92,10 +106,12 @@ class Engines(Protocol):
         given_to: GivenTo = None,
         accepted: asyncio.Event | None = None,
     ) -> AsyncGenerator[list[StepOutput], None]:
-        """Gives all that is new since the last read, one merged output per choice; ends after the last final output.
+        """Yields all new outputs since the last read, one merged output per choice, up to the final
+        outputs.
 
-        Before that `given_to` hears which of several `members` has it, and `accepted` is set once the engine has the
-        request and cannot refuse it any more. Raises EngineUnavailable. Leaving the stream early aborts the request.
+        Before the first output, `given_to` is called with the number of the chosen member.
+        `accepted` is set when the engine can no longer refuse the request. Raises
+        EngineUnavailable. Leaving the stream early aborts the request.
         """
         ...
 

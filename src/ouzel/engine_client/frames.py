@@ -1,6 +1,6 @@
-"""A frame on the socket is 4 bytes of length, big-endian, then MessagePack.
+"""Encodes messages as frames: 4 bytes of length, big-endian, then MessagePack.
 
-The first frame to the child is its `EngineSpec`.
+The first frame to the child process is its `EngineSpec`.
 """
 
 import msgspec

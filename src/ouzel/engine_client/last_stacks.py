@@ -1,16 +1,16 @@
-"""A pipe for the Python stacks that a process writes when a fault such as SIGSEGV ends it."""
+"""Passes the Python stacks of a process that a fault such as SIGSEGV ends, through a pipe."""
 
 import os
 from io import FileIO
 
-_MAX_BYTES = 1 << 16  # as much as a pipe holds
+_MAX_BYTES = 1 << 16  # the size of a pipe
 
 
 class LastStacks:
-    """Holds both ends of the pipe; the writing end only until the process has been started with it."""
+    """Holds both ends of the pipe; the writing end only until the process has started."""
 
     def __init__(self) -> None:
-        self._reader, self._writer = map(_opened, os.pipe(), ("rb", "wb"))
+        self._reader, self._writer = map(_open_end, os.pipe(), ("rb", "wb"))
 
     @property
     def writer_fd(self) -> int:
@@ -20,14 +20,16 @@ class LastStacks:
         self._writer.close()
 
     def read(self) -> str:
-        """Returns the empty string where the process wrote nothing."""
+        """Returns the stacks; the empty string if the process wrote nothing."""
         return (self._reader.read(_MAX_BYTES) or b"").decode(errors="replace")
 
     def close(self) -> None:
         self._reader.close()
 
 
-def _opened(fd: int, mode: str) -> FileIO:
-    """Returns one end of the pipe as a file that does not block: a full pipe must not keep the process from ending."""
+def _open_end(fd: int, mode: str) -> FileIO:
+    """Opens one end of the pipe without blocking: a full pipe must not delay the end of the
+    process.
+    """
     os.set_blocking(fd, False)
     return FileIO(fd, mode)

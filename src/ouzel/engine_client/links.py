@@ -1,6 +1,6 @@
-"""A link leads to one running engine, in a child process or in a thread: the only process boundary.
+"""Connects to one running engine in a child process or a thread: the only process boundary.
 
-`child.py` has the child's side, `frames.py` the form of the messages.
+`child.py` has the child's side, `frames.py` the format of the messages.
 """
 
 import asyncio
@@ -28,32 +28,41 @@ logger = logging.getLogger(__name__)
 
 
 class EngineLink(Protocol):
-    remedy: ClassVar[str]  # for an engine that hangs, said to people
+    """Sends commands to one engine and receives its events."""
+
+    remedy: ClassVar[str]  # the treatment of a hanging engine, for people
 
     def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
-        """Never blocks; commands to an engine that is gone are dropped. Returns those that cannot be sent."""
+        """Sends commands without blocking; returns the commands that cannot be encoded.
+
+        Commands to an engine that is gone are dropped.
+        """
         ...
 
     async def receive(self) -> EngineEvent | None:
-        """Returns the next event, None when the engine is gone."""
+        """Returns the next event; None when the engine is gone."""
         ...
 
     async def stop(self, timeout_s: float | None) -> None:
-        """Waits for the engine to end by itself, without a limit where that is None; then ends it if that can be."""
+        """Waits for the engine to end, up to `timeout_s` (None: no limit).
+
+        Then kills it if possible.
+        """
         ...
 
     async def exit_status(self) -> str:
-        """Says to people how an engine that is gone ended."""
+        """Describes how an engine that is gone ended, for people."""
         ...
 
 
 StartLink = Callable[[EngineSpec], Awaitable[EngineLink]]
-"""Makes the way to an engine, which may still load. Raises OSError where that may be possible later."""
+"""Connects to a new engine, which may still load. Raises OSError if that may succeed later."""
 
 _PACKAGE = Path(__file__).parents[1]
 _IMPORT_PACKAGE = (
     "import importlib.util as i, sys; "
-    "i.find_spec('msgspec') or sys.exit(f'ouzel: {sys.executable} has no msgspec: is it the Python of the engine?'); "
+    "i.find_spec('msgspec') or sys.exit("
+    "f'ouzel: {sys.executable} has no msgspec: is it the Python of the engine?'); "
     f"s = i.spec_from_file_location('ouzel', {str(_PACKAGE / '__init__.py')!r}, "
     f"submodule_search_locations=[{str(_PACKAGE)!r}]); "
     "m = sys.modules['ouzel'] = i.module_from_spec(s); s.loader.exec_module(m); "
@@ -65,12 +74,12 @@ async def start_thread(spec: EngineSpec) -> EngineLink:
 
 
 class ThreadLink:
-    """Its engine runs in a thread of this process: for tests and embedding.
+    """Runs its engine in a thread of this process: for tests and embedding.
 
-    One that hangs keeps its memory until it goes on, or this process ends.
+    A hanging engine keeps its memory until it continues or this process ends.
     """
 
-    remedy: ClassVar[str] = "its thread cannot be ended from outside and is waited for"
+    remedy: ClassVar[str] = "its thread cannot be ended from outside; waiting for it"
 
     def __init__(self, spec: EngineSpec) -> None:
         self._loop = asyncio.get_running_loop()
@@ -88,7 +97,7 @@ class ThreadLink:
         self._tell(partial(self._events.put_nowait, event))
 
     def _tell(self, callback: Callable[[], None]) -> None:
-        with suppress(RuntimeError):  # the loop is closed: nobody listens any more
+        with suppress(RuntimeError):  # the event loop is closed: nobody listens
             self._loop.call_soon_threadsafe(callback)
 
     def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
@@ -105,7 +114,7 @@ class ThreadLink:
                 await self._has_ended.wait()
         except TimeoutError:
             logger.warning(
-                "the engine's thread is left behind: it did not end within %g s", timeout_s
+                "the engine's thread did not end within %g s; it is left behind", timeout_s
             )
 
     async def exit_status(self) -> str:
@@ -113,7 +122,11 @@ class ThreadLink:
 
 
 async def start_process(spec: EngineSpec) -> EngineLink:
-    """Another interpreter than ours finds this very package, and nothing else of what is installed beside it."""
+    """Starts the child process of an engine.
+
+    Another interpreter than the server's imports this package only, without the packages installed
+    beside it.
+    """
     payload = frame(spec)
     last_stacks = LastStacks()
     ours, theirs = socket.socketpair()
@@ -123,12 +136,8 @@ async def start_process(spec: EngineSpec) -> EngineLink:
         if spec.python:
             program = _IMPORT_PACKAGE + program
         python = spec.python or sys.executable
-        command = (
-            python,
-            "-P",
-            "-c",
-            program,
-        )  # -P: nothing is imported from the working directory
+        # -P: no import from the working directory
+        command = (python, "-P", "-c", program)
         try:
             process = await create_subprocess_exec(
                 *command, pass_fds=fds, stdin=asyncio.subprocess.DEVNULL
@@ -145,7 +154,7 @@ async def start_process(spec: EngineSpec) -> EngineLink:
 
 
 class ProcessLink:
-    """Its engine runs in a child process, at the other end of a socket pair."""
+    """Runs its engine in a child process, at the other end of a socket pair."""
 
     remedy: ClassVar[str] = "its process is killed"
 
@@ -167,7 +176,8 @@ class ProcessLink:
             return []
         try:
             self._writer.write(frame(commands))
-        except (OverflowError, TypeError, ValueError):  # of one of them: the others go without it
+        # one command cannot be encoded: the others are sent without it
+        except (OverflowError, TypeError, ValueError):
             if len(commands) == 1:
                 logger.exception("a command cannot be sent to the engine")
                 return commands
@@ -187,7 +197,7 @@ class ProcessLink:
             async with asyncio.timeout(timeout_s):
                 await self._process.wait()
         except TimeoutError:
-            with suppress(ProcessLookupError):  # it ended in this very moment
+            with suppress(ProcessLookupError):  # it has just ended
                 self._process.kill()
             await self._process.wait()
         self._writer.close()
@@ -201,10 +211,14 @@ class ProcessLink:
         return "it closed its connection"
 
     def _signal(self, number: int) -> str:
-        """Returns the name of the signal that ended the process, and logs where in our code that was."""
+        """Returns the name of the signal that ended the process, and logs the process's last
+        stacks.
+        """
         name = signal.Signals(number).name if number in set(signal.Signals) else f"signal {number}"
         if stacks := self._last_stacks.read():
             logger.error(
-                "%s ended the engine's process. Its threads were here:\n%s", name, stacks.rstrip()
+                "%s ended the engine's process. The stacks of its threads:\n%s",
+                name,
+                stacks.rstrip(),
             )
         return name

@@ -1,4 +1,4 @@
-"""The requests that an engine has not ended yet, and what came of them and is not read."""
+"""Holds the unfinished requests of one engine and their unread outputs."""
 
 import asyncio
 from collections.abc import Iterable
@@ -11,13 +11,15 @@ from ouzel.types.step_output import StepOutput
 
 
 class OpenRequests:
+    """The collectors of unfinished requests, by request id."""
+
     def __init__(self) -> None:
         self._collectors: dict[str, Collector] = {}
         self._is_empty = asyncio.Event()
         self._is_empty.set()
 
     async def empty(self) -> None:
-        """Returns when there is none."""
+        """Waits until there are no requests."""
         await self._is_empty.wait()
 
     def __contains__(self, request_id: str) -> bool:
@@ -29,9 +31,10 @@ class OpenRequests:
     def open(
         self, request: EngineRequest, info: EngineInfo, accepted: asyncio.Event | None = None
     ) -> Collector:
-        """Opens a request, which the engine of `info` is given now. Raises EngineFailed where its id is in use.
+        """Opens a request for the engine of `info`. Raises EngineFailed if its id is in use.
 
-        Sets `accepted` once that engine cannot refuse the request any more: at once, or with its first output.
+        Sets `accepted` when the engine can no longer refuse the request: at once, or at its first
+        output.
         """
         if request.request_id in self._collectors:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
@@ -42,7 +45,7 @@ class OpenRequests:
         return collector
 
     def leave(self, request_id: str, collector: Collector) -> bool:
-        """Forgets a request whose reader has left; returns whether it had not ended."""
+        """Removes a request whose reader has left; returns whether it was unfinished."""
         is_open = self._collectors.get(request_id) is collector
         if is_open:
             self._forget(request_id)
@@ -50,15 +53,14 @@ class OpenRequests:
 
     def distribute(self, outputs: Iterable[StepOutput]) -> None:
         for output in outputs:
-            if (
-                collector := self._collectors.get(output.request_id)
-            ) is not None:  # else its reader has left
+            # There is no collector if the reader has left.
+            if (collector := self._collectors.get(output.request_id)) is not None:
                 collector.put(output)
                 if collector.is_complete:
                     self._forget(output.request_id)
 
     def lose(self, request_id: str, reason: str) -> None:
-        """Gives each of its open choices the final output, which the engine cannot give any more."""
+        """Makes the final outputs of the request's open choices in place of the engine."""
         self._collectors[request_id].lose(reason)
         self._forget(request_id)
 

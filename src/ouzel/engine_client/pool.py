@@ -1,11 +1,14 @@
-"""A pool has several engines of one model, and gives each request to the one with the least work for it.
+"""Divides requests among several engines of one model, by the least expected work.
 
 Rules
-1. Each engine is started again, watched and drained by itself (`client.py`). The pool takes requests while one does.
-2. Where a request goes is said by the routing policy, from exact keys of its tokens: blocks that an engine has computed
-   are found there again. An engine that died has forgotten everything.
-3. A request stays where it was given to. One whose engine dies ends with `error`: it may be what killed it.
-4. The first engine is started before the others: what it makes of the weights is kept, and the others read that.
+1. Each engine is restarted, watched and drained by itself (`client.py`). The pool takes requests
+   while one engine does.
+2. The routing policy chooses the engine by exact keys of the tokens, so that requests find the
+   blocks that the engine has computed. An engine that died has lost its blocks.
+3. A request stays with its engine. If the engine dies, the request ends with `error`: it may be the
+   cause.
+4. The first engine starts before the others: it stores the compressed weights, and the others read
+   them.
 """
 
 import asyncio
@@ -25,7 +28,7 @@ from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import StepOutput
 
-_IN_ORDER = (  # a pool's state is the first of these that one of its engines is in
+_IN_ORDER = (  # the state of a pool is the first one in this order that a member has
     EngineState.READY,
     EngineState.LEAVING,
     EngineState.DRAINING,
@@ -35,24 +38,26 @@ _IN_ORDER = (  # a pool's state is the first of these that one of its engines is
     EngineState.CLOSED,
 )
 
-# about: fewer would find more of short prompts, and each key takes time (benchmarks.pool)
+# An approximate number: fewer tokens would find more of short prompts, but each key takes time
+# (benchmarks.pool).
 _TOKENS_OF_A_KEY = 64
 
 
 class EnginePool:
-    """It implements `Engines`."""
+    """Implements `Engines` with several engines."""
 
     def __init__(self, members: Sequence[EngineClient], *, max_queued_requests: int = 256) -> None:
         self.members = members
         self._max_queued_requests = max_queued_requests
         self._admission = Admission(self)
         self._by_name = {str(number): member for number, member in enumerate(members)}
-        self._num_restarts = dict.fromkeys(self._by_name, 0)  # that the policy knows of
+        # restarts that the policy knows of, by member
+        self._num_restarts = dict.fromkeys(self._by_name, 0)
         self._policy: RoutingPolicy = PrefixPolicy()
         self._info: EngineInfo | None = None
         self._key_tokens = _TOKENS_OF_A_KEY
         self.adapters = PoolAdapters([member.adapters for member in members])
-        self._owners: dict[str, EngineClient] = {}  # of open requests
+        self._owners: dict[str, EngineClient] = {}  # members by open request
 
     # Life
 
@@ -62,9 +67,8 @@ class EnginePool:
         infos = [first.info, *await asyncio.gather(*(member.start() for member in others))]
         max_model_len = min(info.max_model_len for info in infos)
         num_blocks = min(info.num_blocks for info in infos)
-        self._key_tokens = (
-            max(1, _TOKENS_OF_A_KEY // first.info.block_size) * first.info.block_size
-        )  # whole blocks
+        # whole blocks
+        self._key_tokens = max(1, _TOKENS_OF_A_KEY // first.info.block_size) * first.info.block_size
         self._policy = PrefixPolicy(
             max_blocks=num_blocks * len(infos), cache_tokens=num_blocks * first.info.block_size
         )
@@ -79,11 +83,11 @@ class EnginePool:
         async with asyncio.TaskGroup() as group:
             for member in self.members:
                 group.create_task(member.drain(timeout_s, reason=reason))
-            group.create_task(self._admitted_are_over(timeout_s))
-        for request_id in tuple(self._owners):  # given to an engine that had already drained
+            group.create_task(self._wait_for_admitted(timeout_s))
+        for request_id in tuple(self._owners):  # requests of members that had already drained
             self.abort(request_id)
 
-    async def _admitted_are_over(self, timeout_s: float) -> None:
+    async def _wait_for_admitted(self, timeout_s: float) -> None:
         with suppress(TimeoutError):
             async with asyncio.timeout(timeout_s):
                 await self._admission.empty()
@@ -100,7 +104,7 @@ class EnginePool:
 
     @property
     def reason(self) -> str:
-        """Tells why the pool is in its state, by what an engine says that is in it."""
+        """Returns the reason of a member that is in the pool's state."""
         state = self.state
         reasons = [member.reason for member in self.members if member.state is state]
         return reasons[0] if reasons else "the engines are loading the model"
@@ -127,7 +131,6 @@ class EnginePool:
 
     @contextmanager
     def admit(self, num_requests: int = 1) -> Iterator[None]:
-        """Holds their places while the block runs. Raises Overloaded or EngineUnavailable when there are too few."""
         with self._admission.places(num_requests):
             yield
 
@@ -140,12 +143,12 @@ class EnginePool:
         if request.request_id in self._owners:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
         keys = self._keys(request)
-        name = self._policy.choose(keys, self._taking())[0]
+        name = self._policy.choose(keys, self._list_taking())[0]
         owner = self._owners[request.request_id] = self._by_name[name]
         ticket = self._policy.routed(keys, name)
         if given_to is not None:
             given_to(int(name))
-        output_ids: list[int] = []  # of the first choice
+        output_ids: list[int] = []  # tokens of the first choice
         has_begun = False
         try:
             async with aclosing(owner.submit(request, accepted=accepted)) as steps:
@@ -169,8 +172,8 @@ class EnginePool:
         if (owner := self._owners.get(request_id)) is not None:
             owner.abort(request_id, index)
 
-    def _taking(self) -> list[str]:
-        """Returns the engines that take requests. Raises EngineUnavailable."""
+    def _list_taking(self) -> list[str]:
+        """Returns the names of the members that take requests. Raises EngineUnavailable."""
         for name, member in self._by_name.items():
             if member.num_restarts != self._num_restarts[name]:
                 self._num_restarts[name] = member.num_restarts

@@ -1,10 +1,12 @@
-"""This package is the one path from a validated request to a stream of events.
+"""Turns a validated request into a stream of events.
 
-    EngineRequest ─submit─> StepOutput ─detokenizer─> text ─stop strings─> text ─parser─> deltas ─> Output, Finished
+ EngineRequest ─submit─> StepOutput ─detokenizer─> text ─stop strings─> text ─parser─> deltas
+     ─> Output, Finished
 
-A request that scores its prompt begins with `PromptScored`.
-Stop strings are text, so they are found here and not in the engine: the choice ends with `stop`, the engine is told,
-and the tokens it made beyond the match are not counted. Closing `Generation.events()` aborts what is unfinished.
+The events of a request that scores its prompt begin with `PromptScored`. Stop strings are text, so
+they are found here and not in the engine: the choice ends with `stop`, the engine is told, and
+tokens that it made after the match are not counted. Closing `Generation.events()` aborts unfinished
+choices.
 """
 
 from ouzel.engine_client import EngineClient, EngineState
@@ -35,7 +37,7 @@ from ouzel.prompts.prompt_too_long import PromptTooLong
 from ouzel.prompts.render import Prompt
 from ouzel.prompts.truncation import Truncation
 
-__all__ = [  # with what the HTTP layer needs of the layers below
+__all__ = [  # includes names from the rooms below that the HTTP layer needs
     "MAX_ASSISTANT_TOKENS",
     "ChatRendering",
     "Choosing",

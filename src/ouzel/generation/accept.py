@@ -1,4 +1,4 @@
-"""Options and a prompt become a request that the engine can be given, or are refused."""
+"""Turns options and a prompt into a request for the engine, or refuses them."""
 
 import logging
 
@@ -12,15 +12,16 @@ from ouzel.generation.reasoning_budget import PARAM, reasoning_budget
 from ouzel.generation.records import GenerationRequest
 from ouzel.generation.sampling_values import fit_beams, fit_max_tokens, resolve_sampling
 from ouzel.generation.served_model import ServedModel
-from ouzel.generation.speculation import speculation_params
+from ouzel.generation.speculation import make_speculation_params
 from ouzel.parsers.bare_calls import BareCalls
 from ouzel.prompts.render import Prompt
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import Grammar, ReasoningBudget
 
-_MAX_ALTERNATIVES = 2**20  # of an answer to a request, where a token has more than
+# logprobs in an answer to one request; a token always has _ALWAYS_ALTERNATIVES
+_MAX_ALTERNATIVES = 2**20
 _ALWAYS_ALTERNATIVES = 1024
-_MAX_REASONS_LEN = 2000  # of a line of the log
+_MAX_REASONS_LEN = 2000  # characters of the reasons in one log line
 
 logger = logging.getLogger(__name__)
 
@@ -33,9 +34,10 @@ def accept(
     request_id: str,
     arrival_s: float,
 ) -> GenerationRequest:
-    """Fills in what only the model and the prompt can say.
+    """Fills in the values that depend on the model and the prompt.
 
-    Raises InvalidRequest for what this model cannot honour, ContextLengthExceeded for tokens that do not fit.
+    Raises InvalidRequest for options that this model cannot honour, and ContextLengthExceeded for
+    tokens that exceed the context.
     """
     info = model.engine.info
     _check_beams(options.choosing, info)
@@ -43,7 +45,7 @@ def accept(
         raise InvalidRequest("must be >= 1, given 0", field=options.max_tokens_param)
     num_tokens = _num_tokens(options, len(prompt.token_ids), model, info)
     _check_num_alternatives(options, num_prompt_tokens=len(prompt.token_ids), num_tokens=num_tokens)
-    forms = _honoured_forms(options, prompt, model)
+    forms = _honour_forms(options, prompt, model)
     options = replace(options, form=forms.form)
     if forms.dropped:
         reasons = "; ".join(forms.dropped)[:_MAX_REASONS_LEN]
@@ -78,7 +80,7 @@ def accept(
         dropped_formats=forms.dropped,
         may_drop_grammar=model.has_lenient_formats,
         reasoning_budget=_reasoning_budget(options, prompt, model, num_tokens=num_tokens),
-        speculation=speculation_params(
+        speculation=make_speculation_params(
             options.speculation, model.sampling_defaults, model.renderer
         ),
         priority=options.priority,
@@ -88,13 +90,14 @@ def accept(
     )
 
 
-def _honoured_forms(
-    options: GenerationOptions, prompt: Prompt, model: ServedModel
-) -> HonouredForms:
-    """Makes the grammar that the request demands. Raises InvalidRequest for a part that may not be dropped."""
+def _honour_forms(options: GenerationOptions, prompt: Prompt, model: ServedModel) -> HonouredForms:
+    """Makes the grammar that the request demands.
+
+    Raises InvalidRequest for a part that may not be dropped.
+    """
 
     def make(use: ToolUse | None, form: OutputForm | None) -> Grammar | None:
-        return model.grammar_for(
+        return model.make_grammar(
             use,
             form,
             prompt_text=prompt.text_to_parse if options.parses_output else None,
@@ -111,7 +114,7 @@ def _honoured_forms(
 
 
 def _check_beams(choosing: Choosing, info: EngineInfo) -> None:
-    """Raises InvalidRequest for a beam search that the engine cannot do."""
+    """Raises InvalidRequest for a beam search that the engine cannot run."""
     width, name = choosing.width, choosing.width_param
     if choosing.beam_search is not None and not info.has_beam_search:
         raise InvalidRequest(
@@ -126,7 +129,7 @@ def _check_beams(choosing: Choosing, info: EngineInfo) -> None:
 def _check_num_alternatives(
     options: GenerationOptions, *, num_prompt_tokens: int, num_tokens: int
 ) -> None:
-    """Raises InvalidRequest for an answer whose alternatives are too much for the memory."""
+    """Raises InvalidRequest for an answer whose logprobs would need too much memory."""
     num_choices = options.choosing.best_of * options.num_prompts
     for num_logprobs, field, num_positions in (
         (options.num_logprobs, options.logprobs_param, num_tokens * num_choices),
@@ -140,7 +143,10 @@ def _check_num_alternatives(
 
 
 def _bare_calls(options: GenerationOptions) -> BareCalls | None:
-    """Returns the calls that a whole answer in JSON may be; None where it is content or calls must have marks."""
+    """Returns the calls that a whole answer in JSON can be read as.
+
+    Returns None if such an answer is content, or if calls must have marks.
+    """
     use = options.tool_use
     if use is None or not use.tools or use.must_call or options.form is not None:
         return None
@@ -152,10 +158,11 @@ def _bare_calls(options: GenerationOptions) -> BareCalls | None:
 def _reasoning_budget(
     options: GenerationOptions, prompt: Prompt, model: ServedModel, *, num_tokens: int
 ) -> ReasoningBudget | None:
-    """Returns None where nothing limits the reasoning, or where there is none: a form may be the whole output.
+    """Returns the limit of the reasoning; None if there is no limit or no reasoning.
 
-    A forced form has a budget where the request names none: the server's, and half of the `num_tokens` that the choice
-    may have at most, so that some are left for the form.
+    There is no reasoning if a form is the whole output. A forced form without a budget from the
+    request gets the server's budget, at most half of the choice's `num_tokens`, so that tokens are
+    left for the form.
     """
     given = options.thinking_token_budget
     if given == NO_LIMIT or (options.form is not None and not options.parses_output):
@@ -168,7 +175,7 @@ def _reasoning_budget(
         return None
     max_tokens = min(model.forced_thinking_budget, num_tokens // 2) if given is None else given
     return reasoning_budget(
-        min(max_tokens, model.engine.info.max_model_len),  # the engine takes numbers of 64 bits
+        min(max_tokens, model.engine.info.max_model_len),  # the engine takes 64-bit numbers
         output_format=model.output_format,
         tokenizer=model.tokenizer,
         prompt_text=prompt.text_to_parse,
@@ -179,7 +186,10 @@ def _reasoning_budget(
 
 
 def _stop_strings(options: GenerationOptions, model: ServedModel) -> tuple[str, ...]:
-    """Returns the request's, which replace those of the model's makers."""
+    """Returns the request's stop strings.
+
+    Without them, the stop strings of generation_config.json.
+    """
     if options.stop_strings is not None:
         return options.stop_strings
     makers = model.sampling_defaults.stop_strings
@@ -187,7 +197,10 @@ def _stop_strings(options: GenerationOptions, model: ServedModel) -> tuple[str, 
 
 
 def _max_hidden_tokens(options: GenerationOptions, model: ServedModel) -> int | None:
-    """Returns a limit for requests that have no limit of tokens; beams, which come when all are known, have none."""
+    """Returns a limit for requests without a limit of tokens, except beam searches.
+
+    The tokens of beams come only after the search.
+    """
     is_limited = options.most_tokens is not None or options.choosing.beam_search is not None
     return None if is_limited else model.max_hidden_tokens or None
 
@@ -195,7 +208,10 @@ def _max_hidden_tokens(options: GenerationOptions, model: ServedModel) -> int | 
 def _num_tokens(
     options: GenerationOptions, num_prompt_tokens: int, model: ServedModel, info: EngineInfo
 ) -> int:
-    """Returns how many tokens each choice may have: what the server, the context and, of beams, the KV cache allow."""
+    """Returns the token limit of each choice, within the limits of server, context and KV cache.
+
+    Only a beam search has a limit by the KV cache.
+    """
     limit, wanted, param = model.max_tokens_limit, options.max_tokens, options.max_tokens_param
     is_strict = options.is_strict and wanted is not None
     if limit is not None and (wanted or 0) > limit:
@@ -203,11 +219,9 @@ def _num_tokens(
             f"must be <= {limit}, this server's max_tokens_limit, given {wanted}", field=param
         )
     if wanted is None:
-        default = (
-            None
-            if options.takes_all_left
-            else options.most_tokens or model.sampling_defaults.max_new_tokens
-        )
+        default = None
+        if not options.takes_all_left:
+            default = options.most_tokens or model.sampling_defaults.max_new_tokens
         wanted = min((number for number in (default, limit) if number is not None), default=None)
     num_tokens = fit_max_tokens(
         wanted,

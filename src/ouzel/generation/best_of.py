@@ -1,7 +1,8 @@
-"""Of more samples than the request shows the best are chosen.
+"""Chooses the best of more samples than the request shows.
 
-All choices run to their end with their events held back. Then the `n` whose tokens have the highest mean log
-probability, under the model's own distribution, become the choices 0 to n-1, the best first; the others are dropped.
+All choices run to their end, and their events are held back. Then the `n` choices whose tokens have
+the highest mean log probability under the model's own distribution become the choices 0 to n-1, the
+best first; the others are dropped.
 """
 
 from collections.abc import Sequence
@@ -13,7 +14,7 @@ from ouzel.types.step_output import PositionLogprobs
 
 
 class BestOf:
-    """Holds the events of one request's choices back until the best are known."""
+    """Holds back the events of one request's choices until the best are known."""
 
     def __init__(self, request: GenerationRequest) -> None:
         self._n = request.n
@@ -24,12 +25,14 @@ class BestOf:
         self._num_unfinished = request.best_of
 
     def note(self, index: int, positions: Sequence[PositionLogprobs]) -> None:
-        """Adds the tokens that count, the one that ends the choice among them, to the choice's score."""
+        """Adds tokens to the choice's score, with the token that ends it."""
         self._logprob_sums[index] += sum(position.sampled.logprob for position in positions)
         self._nums_tokens[index] += len(positions)
 
     def hold(self, events: Sequence[Event]) -> list[Event]:
-        """Returns what may go out: the prompt's logprobs, and with the last choice's end all events of the winners."""
+        """Returns the events to send now: the prompt's logprobs, and all events of the winners at
+        the end.
+        """
         due: list[Event] = []
         for event in events:
             match event:

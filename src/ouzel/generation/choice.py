@@ -1,7 +1,7 @@
-"""A choice makes deltas of token ids.
+"""Turns the token ids of one choice into deltas.
 
-It works token by token, so that nothing depends on how many came at once: a slow reader gets the same text, the same
-usage and the same end.
+It works token by token, so the result does not depend on how many tokens come at once: a slow
+reader gets the same text, the same usage and the same end.
 """
 
 import logging
@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ouzel.generation.hidden_tokens import HiddenTokens
-from ouzel.generation.joined_outputs import joined_deltas, joined_outputs
+from ouzel.generation.joined_outputs import join_deltas, join_outputs
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import CONTROL_SIGN, Delta, ReasoningDelta
@@ -23,13 +23,16 @@ logger = logging.getLogger(__name__)
 
 
 class Choice:
+    """Detokenizes, stops and parses the output of one choice."""
+
     def __init__(self, index: int, request: GenerationRequest, model: ServedModel) -> None:
         self.num_tokens = 0
         self.num_reasoning_tokens = 0
-        # as the engine counts, which may run on
-        self._num_proposed_tokens = self._num_right_tokens = 0
+        # Both as the engine counts, which may continue after the end of the choice.
+        self._num_proposed_tokens = 0
+        self._num_right_tokens = 0
         self.is_finished = False
-        self.first_token_s = self.last_token_s = 0.0  # 0 before the first
+        self.first_token_s = self.last_token_s = 0.0  # 0 before the first token
         self._index = index
         self._request_id = request.request_id
         limit = request.max_hidden_tokens
@@ -39,7 +42,8 @@ class Choice:
             request.include_stop_str_in_output or not request.skip_special_tokens
         )
         output_format = model.output_format if request.parses_output else PLAIN
-        # Evaluation harnesses count on one entry per generated token of a completion; chats show none for their end.
+        # Evaluation tools expect an entry for each generated token of a completion, also for the
+        # end token. Chats show none for it.
         self._scores_end_token = request.continues_prompt
         self._detokenizer = model.tokenizer.detokenizer(
             skip_special_tokens=request.skip_special_tokens,
@@ -50,11 +54,10 @@ class Choice:
         self._stop_token_ids = request.params.stop_token_ids
         self._has_stop_strings = bool(request.stop_strings)
         self._stop = StopStringMatcher(request.stop_strings, request.include_stop_str_in_output)
-        self._num_chars_fed = 0  # to the matcher
-        self._num_chars_given = 0  # by the matcher
-        self._held_logprobs: deque[tuple[int, PositionLogprobs]] = (
-            deque()
-        )  # with where the token's text starts
+        self._num_chars_fed = 0  # characters passed to the matcher
+        self._num_chars_given = 0  # characters returned by the matcher
+        # (start of the token's text, logprobs)
+        self._held_logprobs: deque[tuple[int, PositionLogprobs]] = deque()
         self._parser = output_format.make_parser(
             request.tools,
             request.prompt.text_to_parse,
@@ -63,29 +66,31 @@ class Choice:
         )
         self._call_mark = output_format.call_mark if request.tools else ""
         self._call_token_id = model.tokenizer.token_id(self._call_mark) if self._call_mark else None
-        self._call_marks: deque[int] = (
-            deque()
-        )  # where the marks begin that are not parsed yet, in characters fed
+        # begins, in fed characters, of the marks that are not parsed yet
+        self._call_marks: deque[int] = deque()
         self._is_reasoning = False
-        # of which no delta has come: if reasoning follows reasoning, they are of it
+        # tokens without a delta so far: they count as reasoning if reasoning comes before and after
         self._num_held_tokens = 0
-        # Logprobs belong to the deltas beside them, so what gives deltas of different kinds is told apart.
+        # Logprobs belong to the deltas beside them, so tokens with deltas of different kinds get
+        # outputs of their own.
         self._tells_apart = request.params.num_logprobs is not None and output_format is not PLAIN
 
     @property
     def num_accepted_tokens(self) -> int:
-        """How many of the choice's tokens were proposed before they came."""
-        return min(
-            self._num_right_tokens, self.num_tokens
-        )  # what a stop string cut off is not the choice's
+        """Counts the tokens of the choice that were accepted proposals."""
+        # Tokens after a stop string do not belong to the choice.
+        return min(self._num_right_tokens, self.num_tokens)
 
     @property
     def num_rejected_tokens(self) -> int:
-        """How many tokens were proposed and are not the choice's."""
+        """Counts the proposed tokens that are not in the choice."""
         return self._num_proposed_tokens - self.num_accepted_tokens
 
     def advance(self, output: StepOutput) -> list[Event]:
-        """Returns the events of one output, `Finished` the last if the engine or the text ended the choice."""
+        """Returns the events of one output.
+
+        The last is `Finished` if the engine or the text ended it.
+        """
         if output.num_proposed_tokens:
             self._num_proposed_tokens = max(self._num_proposed_tokens, output.num_proposed_tokens)
             self._num_right_tokens = max(self._num_right_tokens, output.num_accepted_tokens)
@@ -122,10 +127,10 @@ class Choice:
         last_ids = token_ids[group_start:]
         if matched is not None or output.finish_reason is not None:
             return self._finish(output, matched, deltas, last_ids, outputs)
-        return list(joined_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
+        return list(join_outputs([*outputs, self._output(deltas, last_ids)])) if last_ids else []
 
     def _note_call_mark(self, text: str) -> None:
-        """Notes where the mark that opens a call begins in `text`, which the token of the mark has given."""
+        """Notes where in `text`, the text of the call's opening token, the mark begins."""
         if text.endswith(self._call_mark):
             self._call_marks.append(self._num_chars_fed + len(text) - len(self._call_mark))
 
@@ -137,12 +142,15 @@ class Choice:
     def _cut_off(
         self, output: StepOutput, text_ids: list[int], num_used: int, num_hidden: int
     ) -> StepOutput:
-        """Returns the output as if a limit of tokens had ended the choice, unless the engine has ended it there."""
+        """Returns the output as if a token limit had ended the choice at `num_used` tokens.
+
+        If the engine has ended it there, the output stays as it is.
+        """
         if num_used == len(text_ids) and output.finish_reason is not None:
             return output
         logger.warning(
-            "request %s: choice %d ended at %d tokens: the last %d gave no text but blanks, and the request limits no "
-            "tokens (--max-hidden-tokens)",
+            "request %s: choice %d ended at %d tokens: the last %d tokens gave no text except "
+            "blanks, and the request has no token limit (--max-hidden-tokens)",
             self._request_id,
             self._index,
             self.num_tokens + num_used,
@@ -156,16 +164,18 @@ class Choice:
         )
 
     def _output(self, deltas: Sequence[Delta], token_ids: list[int]) -> Output:
-        return Output(self._index, joined_deltas(deltas), token_ids, self._due_logprobs())
+        return Output(self._index, join_deltas(deltas), token_ids, self._due_logprobs())
 
     def _shows(self, stop_token_id: int) -> bool:
-        is_of_request = (
-            stop_token_id in self._stop_token_ids
-        )  # rather than the model's own end token
+        # either a stop token of the request or the model's own end token
+        is_of_request = stop_token_id in self._stop_token_ids
         return self._includes_stop if is_of_request else self._shows_end_token
 
     def _feed(self, text: str, deltas: list[Delta], *, may_stop: bool) -> str | None:
-        """Adds what `text` gives to `deltas` and returns the stop string that ends the choice."""
+        """Appends the deltas of `text` to `deltas`.
+
+        Returns the stop string that ends the choice.
+        """
         if not text:
             return None
         self._num_chars_fed += len(text)
@@ -178,7 +188,7 @@ class Choice:
         return result.matched
 
     def _parse(self, text: str, deltas: list[Delta]) -> None:
-        """Adds the deltas of the next text of the choice to `deltas`."""
+        """Appends the deltas of the choice's next text to `deltas`."""
         signed = self._with_signs(text) if self._call_marks else text
         self._num_chars_given += len(text)
         if new := self._parser.feed(signed):
@@ -186,7 +196,7 @@ class Choice:
             deltas += new
 
     def _with_signs(self, text: str) -> str:
-        """Returns the next text of the choice with a sign before each mark that opens a call."""
+        """Returns the next text with a sign before each mark that opens a call."""
         shown, done = "", 0
         while self._call_marks and self._call_marks[0] < self._num_chars_given + len(text):
             at = self._call_marks.popleft() - self._num_chars_given
@@ -194,14 +204,19 @@ class Choice:
         return shown + text[done:]
 
     def _count(self, new: Sequence[Delta]) -> None:
-        """Counts tokens of reasoning as their text comes out: neither its marks nor the space inside them are of it."""
+        """Counts reasoning tokens when their text comes out, without the marks and the space inside
+        them.
+        """
         was_reasoning, self._is_reasoning = self._is_reasoning, isinstance(new[-1], ReasoningDelta)
         if self._is_reasoning:
             self.num_reasoning_tokens += self._num_held_tokens if was_reasoning else 1
         self._num_held_tokens = 0
 
     def _due_logprobs(self) -> list[PositionLogprobs]:
-        """Takes those of the tokens whose first character is out; those of a hidden stop string never are."""
+        """Removes and returns the logprobs of tokens whose first character is out.
+
+        Tokens of a hidden stop string stay.
+        """
         due: list[PositionLogprobs] = []
         while self._held_logprobs and self._held_logprobs[0][0] < self._num_chars_given:
             due.append(self._held_logprobs.popleft()[1])
@@ -215,7 +230,7 @@ class Choice:
         token_ids: list[int],
         before: list[Output],
     ) -> list[Event]:
-        """Returns the last events. `before` holds the outputs of the same step that come before the last one."""
+        """Returns the last events. `before` has the earlier outputs of the same step."""
         self.is_finished = True
         if matched is None:
             matched = self._feed(
@@ -233,13 +248,10 @@ class Choice:
                 self._held_logprobs += [
                     (self._num_chars_fed, position) for position in output.logprobs[-1:]
                 ]
-            self._num_chars_given = (
-                self._num_chars_fed + 1
-            )  # nothing more comes: what gave no text is due as well
+            # No more text comes: logprobs of tokens without text are due as well.
+            self._num_chars_given = self._num_chars_fed + 1
             assert output.finish_reason is not None
-            ends_by_request = (
-                output.stop_token_id in self._stop_token_ids
-            )  # rather than the model's own end token
+            ends_by_request = output.stop_token_id in self._stop_token_ids
             finished = Finished(
                 self._index, output.finish_reason, output.stop_token_id if ends_by_request else None
             )
@@ -254,4 +266,4 @@ class Choice:
             self._count(new)
             deltas += new
         last = self._output(deltas, token_ids)
-        return [*joined_outputs([*before, last] if deltas or token_ids else before), finished]
+        return [*join_outputs([*before, last] if deltas or token_ids else before), finished]

@@ -1,6 +1,6 @@
-"""A request demands a form of the output: tools that may or must be called, a format, or both.
+"""Turns the demands of a request on its output into one grammar: tool calls, a format, or both.
 
-They become one grammar. A model that reasons does so first and freely; then come the calls or the form.
+A model that reasons does so first and freely; then come the calls or the form.
 """
 
 import re
@@ -19,45 +19,48 @@ from ouzel.types.tools import FunctionTool
 
 _PLACE_OF_GRAMMAR = re.compile(r"format\S*\.definition")
 _ANY_ARGUMENTS: Format = {"type": "object"}
-# in an answer that must call: a model that has never learnt to stop would call for ever
+# An answer that must call has at most so many calls: a model that never learnt to stop would call
+# for ever.
 _MAX_FORCED_CALLS = 32
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """The whole output has to be of this format."""
+    """Demands that the whole output has this format."""
 
     format: Mapping[str, object]  # a structural-tag format
-    param: str  # the request field that asks for it
-    strict: bool = False  # a JSON schema in OpenAI's strict reading
+    param: str  # the request field that asks for the format
+    strict: bool = False  # whether a JSON schema is read as in OpenAI's strict mode
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    tools: tuple[FunctionTool, ...]  # that may be called; without any, none may be
-    are_all: bool  # that the model sees
+    """Says which tools may or must be called."""
+
+    tools: tuple[FunctionTool, ...]  # tools that may be called; empty: no tool may be called
+    are_all: bool  # the model sees no other tools
     must_call: bool
-    is_parallel: bool  # several calls in one answer
-    guides_all: bool  # arguments obey their schemas even where nothing must be called
+    is_parallel: bool  # several calls may be in one answer
+    guides_all: bool  # arguments obey their schemas even if no call is required
 
 
 class _Demand(msgspec.Struct, frozen=True):
-    """The output, or what follows its reasoning, has to be of this format."""
+    """Demands that the output, or the output after its reasoning, has this format."""
 
     format: Format
-    param: str  # the request field that asks for it
+    param: str  # the request field that asks for the format
     strict: bool = False
     calls: Format | None = None  # the part of the format that begins with a call, if there is one
-    call_formats: "_CallFormats | None" = None  # that are part of it
+    call_formats: "_CallFormats | None" = None  # formats of the calls in the format
 
 
 class FormRefused(InvalidRequest):
-    """No grammar can be made of a tool's calls, or else of the form that the output has to have."""
+    """No grammar can be made of the form, or of the calls of the tool `tool_name`."""
 
     def __init__(self, message: str, *, param: str, tool_name: str | None = None) -> None:
         super().__init__(message, param=param)
         self.tool_name = tool_name
 
 
-def grammar_for(
+def make_grammar(
     use: ToolUse | None,
     form: OutputForm | None,
     *,
@@ -67,14 +70,16 @@ def grammar_for(
     continues_prompt: bool = False,
     guards_calls: bool = False,
 ) -> Grammar | None:
-    """Returns None where nothing is demanded.
+    """Makes the grammar of the output; None if nothing is demanded.
 
-    Raises FormRefused for a form or a tool of which no grammar can be made, InvalidRequest where it is not known how
-    the model writes calls.
+    Raises FormRefused for a form or a tool without a grammar, and InvalidRequest if the model's
+    form of calls is unknown.
 
-    `continues_prompt`: the prompt ends with a text of the assistant's own, that may have begun to reason.
-    `guards_calls`: calls are of the tools given and well-formed even where nothing demands it, if they have marks that
-    are nothing else. A model that begins something else with such a mark would leave it in the content.
+    * `continues_prompt`: the prompt ends with a text of the assistant, which may have begun to
+    reason.
+    - `guards_calls`: calls must be well-formed calls of the given tools even if no call is
+      demanded, provided that their marks mean nothing else. If the model begins other text with
+      such a mark, the text is content.
     """
     marks = output_format.reasoning.reasoning if output_format.reasoning else None
     stage = ReasoningStage.OVER
@@ -86,7 +91,7 @@ def grammar_for(
         stage is not ReasoningStage.OVER and output_format.call_mark in vocabulary.special_ids
     )
     has_guard = guards_calls and formats is not None and formats.can_be_guarded(marks, vocabulary)
-    demand = _demand_of(formats, form, answer_start=answer_start, has_guard=has_guard)
+    demand = _find_demand(formats, form, answer_start=answer_start, has_guard=has_guard)
     if demand is None:
         return None
     calls = demand.calls if can_end_reasoning else None
@@ -101,14 +106,14 @@ def grammar_for(
         if tool is None:
             raise FormRefused(f"{demand.param}: {error}", param=demand.param) from error
         raise FormRefused(
-            f"tools: {_of_tool(tool, str(error))}", param="tools", tool_name=tool.name
+            f"tools: {_describe_fault(tool, str(error))}", param="tools", tool_name=tool.name
         ) from error
 
 
-def _demand_of(
+def _find_demand(
     formats: "_CallFormats | None", form: OutputForm | None, *, answer_start: str, has_guard: bool
 ) -> _Demand | None:
-    """Returns what the first rule that applies demands."""
+    """Returns the demand of the first rule that applies."""
     if formats is not None and formats.use.must_call:
         calls = formats.calls_alone()
         return _Demand(calls, "tools", calls=calls, call_formats=formats)
@@ -127,25 +132,28 @@ def _demand_of(
 
 
 def _call_formats(use: ToolUse | None, output_format: OutputFormat) -> "_CallFormats | None":
-    """Returns None where no call can come. Raises InvalidRequest where calls may come and have no known form."""
+    """Returns the formats of the calls; None if no call can come.
+
+    Raises InvalidRequest if calls may come and their form is unknown.
+    """
     if use is None or (not use.tools and output_format.calls is None):
         return None
     if output_format.calls is None or output_format.calls.calls is None:
         raise InvalidRequest(
-            ": it is not known how this model writes calls (see --tool-parser)", field="tools"
+            ": the form of this model's tool calls is unknown (see --tool-parser)", field="tools"
         )
     return _CallFormats(use, output_format.calls.calls)
 
 
 class _CallFormats(msgspec.Struct, frozen=True):
-    """Gives the formats of a request's calls, as one family writes them."""
+    """Makes the formats of a request's calls in the syntax of one model family."""
 
     use: ToolUse
     calls: Calls
 
     @property
     def are_guided(self) -> bool:
-        """Says whether calls that need not come must still be right when they do."""
+        """Tells whether optional calls must be well-formed too."""
         use = self.use
         demands = use.guides_all or not use.is_parallel or not use.are_all
         return bool(use.tools) and (
@@ -153,13 +161,17 @@ class _CallFormats(msgspec.Struct, frozen=True):
         )
 
     def can_be_guarded(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
-        """Says whether a grammar for calls that need not come takes nothing else for one and changes no call's form."""
+        """Tells whether a grammar for optional calls mistakes no text for a call and changes no
+        call's form.
+        """
         return self._has_own_marks(marks, vocabulary) and (
             not self.use.tools or self._leaves_arguments_free()
         )
 
     def _has_own_marks(self, marks: Reasoning | None, vocabulary: GrammarVocabulary) -> bool:
-        """Says whether what begins calls and surrounds the reasoning is a token of its own: no text is taken for it."""
+        """Tells whether the marks of calls and reasoning are tokens of their own, which text cannot
+        spell.
+        """
         if marks is not None and (
             marks.ended_by or not {marks.start, marks.end} <= vocabulary.special_ids.keys()
         ):
@@ -167,7 +179,10 @@ class _CallFormats(msgspec.Struct, frozen=True):
         return any(self.calls.trigger.startswith(mark) for mark in vocabulary.special_ids)
 
     def _leaves_arguments_free(self) -> bool:
-        """Says whether free arguments are written as those of a schema are; else a guard would change their form."""
+        """Tells whether free arguments have the format of a schema's.
+
+        Otherwise a guard would change it.
+        """
         content = self.calls.call_format(FunctionTool("any", parameters=_ANY_ARGUMENTS))["content"]
         parts = content.get("elements", [content]) if isinstance(content, dict) else []
         return {"type": "json_schema", "json_schema": _ANY_ARGUMENTS} in parts
@@ -177,10 +192,11 @@ class _CallFormats(msgspec.Struct, frozen=True):
         return _CallFormats(msgspec.structs.replace(self.use, guides_all=True), self.calls)
 
     def calls_alone(self) -> Format:
-        """Returns the format of at least one call and nothing else, of a bounded number of calls.
+        """Returns the format of at least one call and nothing else, with a bounded number of calls.
 
-        Whitespace that separates calls may follow the last one too: so the model chooses between another call and the
-        end where it writes the call's mark, not by a line break that it writes in any case.
+        Whitespace that separates calls may also follow the last one. So the model chooses between
+        another call and the end when it writes the call's mark, not by a line break that it writes
+        in any case.
         """
         inside = _sequence(*self._calls_inside(most=_MAX_FORCED_CALLS))
         may_trail = self.use.is_parallel and not self.calls.after and self.calls.separator.isspace()
@@ -190,9 +206,10 @@ class _CallFormats(msgspec.Struct, frozen=True):
         return _sequence(_text(self.calls.before), inside, _text(self.calls.after), *trail)
 
     def text_with_calls(self, answer_start: str) -> Format:
-        """Returns the format of text with calls in it where the model begins them.
+        """Returns the format of text with calls where the model begins them.
 
-        Text that has to begin with `answer_start` is a message of its own, so that either text or calls come.
+        Text that must begin with `answer_start` is a message of its own, so the output is either
+        text or calls.
         """
         use, calls = self.use, self.calls
         text = _answer(answer_start, {"type": "any_text"})
@@ -206,7 +223,7 @@ class _CallFormats(msgspec.Struct, frozen=True):
                 {"type": "tag", "begin": calls.before, "content": content, "end": calls.after}
             ]
         else:
-            tags = [self._call_of(tool) for tool in use.tools]
+            tags = [self._make_call_format(tool) for tool in use.tools]
         return {
             "type": "triggered_tags",
             "triggers": [calls.trigger],
@@ -215,24 +232,22 @@ class _CallFormats(msgspec.Struct, frozen=True):
         }
 
     def faulty_tool(self, vocabulary: GrammarVocabulary) -> FunctionTool | None:
-        """Returns the first tool whose calls are no grammar by themselves."""
+        """Returns the first tool whose calls have no grammar."""
         for tool in self.use.tools:
             try:
                 compile_format(
-                    self._call_of(tool), vocabulary, strict=False, styles=PARAMETER_STYLES
+                    self._make_call_format(tool), vocabulary, strict=False, styles=PARAMETER_STYLES
                 )
             except GrammarError:
                 return tool
         return None
 
     def _calls_inside(self, most: int | None = None) -> list[Format]:
-        """Returns the formats between `before` and `after`, of `most` calls or of any number."""
-        tags = [self._call_of(tool) for tool in self.use.tools]
+        """Returns the formats between `before` and `after`: at most `most` calls, or any number."""
+        tags = [self._make_call_format(tool) for tool in self.use.tools]
         one: Format = {"type": "triggered_tags", "triggers": [self.calls.trigger], "tags": tags}
-        one |= {
-            "at_least_one": True,
-            "stop_after_first": True,
-        }  # so that all calls share one rule of the grammar
+        # All calls share one rule of the grammar.
+        one |= {"at_least_one": True, "stop_after_first": True}
         if self.calls.before:
             one = {"type": "or", "elements": tags}
         if not self.use.is_parallel:
@@ -240,7 +255,7 @@ class _CallFormats(msgspec.Struct, frozen=True):
         more: Format = {"type": "repeat", "content": _sequence(_text(self.calls.separator), one)}
         return [one, more | {"min": 0, "max": -1 if most is None else most - 1}]
 
-    def _call_of(self, tool: FunctionTool) -> Format:
+    def _make_call_format(self, tool: FunctionTool) -> Format:
         is_held = tool.strict or tool.is_custom or tool.parameters is None
         obeys = is_held or self.use.must_call or self.use.guides_all
         return self.calls.call_format(
@@ -248,8 +263,11 @@ class _CallFormats(msgspec.Struct, frozen=True):
         )
 
 
-def _of_tool(tool: FunctionTool, complaint: str) -> str:
-    """Says what is wrong with a tool; a client has written its grammar in the field `format`."""
+def _describe_fault(tool: FunctionTool, complaint: str) -> str:
+    """Describes a fault of a tool.
+
+    The client wrote a custom tool's grammar in the field `format`.
+    """
     if tool.is_custom:
         return f"custom tool {tool.name!r}: {_PLACE_OF_GRAMMAR.sub('format.definition', complaint)}"
     return f"function {tool.name!r}: {complaint}"
@@ -273,7 +291,7 @@ def _text(value: str) -> Format:
 def _after_reasoning(
     format: Format, marks: Reasoning, stage: ReasoningStage, calls: Format | None
 ) -> Format:
-    """Returns the format with the reasoning before it, within which `calls` may come if there are any."""
+    """Returns the format after the reasoning, within which `calls` may come if they are given."""
     match stage:
         case ReasoningStage.OVER:
             return format

@@ -1,4 +1,4 @@
-"""One request on its way through the engine, for every endpoint, unary or streamed."""
+"""Runs one request through the engine, for every endpoint, unary or streamed."""
 
 import asyncio
 import logging
@@ -29,7 +29,7 @@ from ouzel.sampling import SamplingParams
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTiming, StepOutput
 
-# what keeps the engine busy has been given up by then: the default of --grammar-timeout-s
+# By then the engine has given up the work that keeps it busy: the default of --grammar-timeout-s.
 _RETRY_AFTER_S = 5.0
 
 _numbers = count()
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 class Generation:
-    """One request on its way. `events()` is iterated once; usage and times grow meanwhile."""
+    """Runs one request. `events()` is iterated once; usage and times grow meanwhile."""
 
     def __init__(
         self,
@@ -48,35 +48,34 @@ class Generation:
         *,
         key_id: str | None,
     ) -> None:
-        """`key_id` is of the API key whose request it is, None where none is asked for."""
+        """`key_id` identifies the API key of the request; None if no keys are required."""
         self.request = request
         self.model_name = model.names[0]
-        self.accepted = asyncio.Event()  # the engine has the request and cannot refuse it any more
+        # set when the engine has the request and can no longer refuse it
+        self.accepted = asyncio.Event()
         self.ttft_s: float | None = None
-        self.finish_reasons: list[str] = []  # in the order in which choices ended
+        self.finish_reasons: list[str] = []  # ordered by the ends of the choices
         self._engine = model.engine
         self._engine_id = _new_engine_id(request)
         self._grammar = request.grammar
-        self.dropped_formats = (
-            request.dropped_formats
-        )  # a reason for each format that does not count
-        # whether the head of the answer, which tells of it, is still to come
+        # a reason for each format that is not honoured
+        self.dropped_formats = request.dropped_formats
+        # tells whether the response's head, which reports dropped formats, is still to be sent
         self.can_tell_of_dropped = _cannot_tell
         self._eos_token_ids = (*model.tokenizer.eos_token_ids, *request.prompt.end_token_ids)
         self._metrics = metrics
-        self._counts = metrics.of_engine(0)  # or of the engine that has the request
+        self._counts = metrics.of_engine(0)  # counters of engine 0, later of the request's engine
         self._cache_salt = model.cache_salt(key_id, request.cache_salt)
         self._adapter = model.adapter if request.adapter is None else request.adapter
         self._choices = [Choice(index, request, model) for index in range(request.best_of)]
         self._best_of = BestOf(request) if request.best_of > request.n else None
         self._num_cached_tokens = 0
         scores_prompt = request.params.num_prompt_logprobs is not None
-        self._prompt_logprobs: list[PositionLogprobs] | None = (
-            [] if scores_prompt else None
-        )  # None: nothing to tell
-        self.timing: RequestTiming | None = None  # of the first result
+        # None: there are no logprobs to send, or they have been sent
+        self._prompt_logprobs: list[PositionLogprobs] | None = [] if scores_prompt else None
+        self.timing: RequestTiming | None = None  # times of the first result
         self._submitted_s = 0.0
-        self._last_token_s = 0.0  # of all choices; 0 before the first
+        self._last_token_s = 0.0  # time of the last token of any choice; 0 before the first
 
     def usage(self) -> Usage:
         return Usage(
@@ -95,7 +94,7 @@ class Generation:
         return Durations(timing.prefill_s, max(output_s, 0.0))
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        """Each item is everything that is new; ends after the last choice's `Finished`."""
+        """Yields lists of all new events; ends after the last choice's `Finished`."""
         reason_of_unfinished = FinishReason.ERROR
         self._submitted_s = time.perf_counter()
         try:
@@ -106,7 +105,7 @@ class Generation:
                         yield events
                     if self._is_complete:
                         break
-                    for output in step:  # after what came with it, however much that was
+                    for output in step:  # after the events that came with it
                         if not self._choices[output.index].is_finished:
                             raise_if_lost(output, self._engine)
         except (GeneratorExit, asyncio.CancelledError):
@@ -126,7 +125,7 @@ class Generation:
                     self._observe_request(self.timing)
 
     async def _steps(self) -> AsyncGenerator[list[StepOutput], None]:
-        """Yields the results of the engine, or of a second attempt without a grammar that it refused."""
+        """Yields the engine's results; tries again without the grammar if the engine refuses it."""
         is_refused = True
         while is_refused:
             is_refused = False
@@ -141,7 +140,7 @@ class Generation:
                     yield step
 
     def _drops_grammar(self, step: list[StepOutput]) -> bool:
-        """Drops the grammar if the engine has refused it and the client can be told so; returns whether it did."""
+        """Drops a refused grammar if the client can still be told; returns whether it did."""
         grammar = self._grammar
         if grammar is None or not self.request.may_drop_grammar:
             return False
@@ -167,7 +166,7 @@ class Generation:
 
     @property
     def _is_complete(self) -> bool:
-        """Every choice came to an end of its own."""
+        """Tells whether every choice has come to an end of its own."""
         return all(choice.is_finished for choice in self._choices)
 
     def _engine_request(self) -> EngineRequest:
@@ -191,12 +190,14 @@ class Generation:
         params = self.request.params
         if self._best_of is None or params.num_logprobs is not None:
             return params
-        return msgspec.structs.replace(params, num_logprobs=0)  # to compare the samples
+        return msgspec.structs.replace(
+            params, num_logprobs=0
+        )  # the comparison of samples needs them
 
     def _advance(self, output: StepOutput) -> list[Event]:
         choice = self._choices[output.index]
         if choice.is_finished:
-            return []  # the engine ran on until it read the abort
+            return []  # the engine continued until it read the abort
         if output.finish_reason not in (FinishReason.STOP, FinishReason.LENGTH, None):
             output = msgspec.structs.replace(output, finish_reason=None)
         self._note_prompt(output)
@@ -211,9 +212,8 @@ class Generation:
             )
         if events and isinstance(events[-1], Finished):
             self._finish(output, events[-1])
-        if (
-            events and self._prompt_logprobs is not None
-        ):  # the engine sends all of them before the first token
+        # The engine sends all logprobs of the prompt before the first token.
+        if events and self._prompt_logprobs is not None:
             events.insert(0, PromptScored(0, self._prompt_logprobs))
             self._prompt_logprobs = None
         return events if self._best_of is None else self._best_of.hold(events)
@@ -283,12 +283,12 @@ def _cannot_tell() -> bool:
 
 
 def _new_engine_id(request: GenerationRequest) -> str:
-    """Returns another id each time: a request may be made again while the engine still ends the first one."""
+    """Returns a new id each time: the engine may still be ending the request's former attempt."""
     return f"{request.request_id}.{next(_numbers)}"
 
 
 def raise_if_lost(output: StepOutput, engine: Engines) -> None:
-    """Raises what a final output of the engine says that came instead of an answer."""
+    """Raises the error in a final output of the engine, if it has one."""
     match output.finish_reason:
         case FinishReason.REFUSED:
             raise InvalidRequest(
@@ -299,7 +299,7 @@ def raise_if_lost(output: StepOutput, engine: Engines) -> None:
                 output.error or "the engine is overloaded", retry_after_s=_RETRY_AFTER_S
             )
         case FinishReason.ERROR:
-            raise EngineFailed(output.error or "the engine failed while it worked on this request")
+            raise EngineFailed(output.error or "the engine failed on this request")
         case FinishReason.ABORT:
             raise EngineUnavailable(f"the request was aborted: {engine.reason}", retry_after_s=1.0)
         case FinishReason.STOP | FinishReason.LENGTH | None:

@@ -1,7 +1,7 @@
-"""Tokens that give a client nothing are counted, so that a choice which gives nothing for long can be ended.
+"""Counts tokens that give a client nothing, to end a choice that gives nothing for long.
 
-A model can write blanks for ever, repeat a control token, or write a text that its parser holds back. A request without
-a limit of tokens would run on to the end of the context.
+A model can write blanks for ever, repeat a control token, or write a text that its parser holds
+back. A request without a token limit would run to the end of the context.
 """
 
 from collections.abc import Sequence
@@ -10,9 +10,9 @@ from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelt
 
 
 class HiddenTokens:
-    """Counts the tokens in a row that have given no text but blanks.
+    """Counts successive tokens that gave no text except blanks.
 
-    Reasoning counts as text also where the request leaves it out of the answer: an agent may reason for long.
+    Reasoning counts as text even if the request hides it: an agent may reason for long.
     """
 
     def __init__(self, limit: int) -> None:
@@ -20,7 +20,7 @@ class HiddenTokens:
         self._limit = limit
 
     def note(self, deltas: Sequence[Delta], start: int) -> bool:
-        """Takes note of one token, which has given the deltas from `start` on; returns whether the limit is reached."""
+        """Adds a token with the deltas from `start` on; returns whether the limit is reached."""
         for position in range(start, len(deltas)):
             if _shows_text(deltas[position]):
                 self.count = 0

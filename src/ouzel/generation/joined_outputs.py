@@ -1,4 +1,4 @@
-"""Outputs that came together go out together: neighbours of one kind become one."""
+"""Joins outputs that are sent together: neighbours of one kind become one."""
 
 from collections.abc import Sequence
 
@@ -6,8 +6,8 @@ from ouzel.generation.records import Output
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta
 
 
-def joined_outputs(outputs: Sequence[Output]) -> list[Output]:
-    """Joins outputs of one choice. Tokens without deltas are held back: they go with those that follow."""
+def join_outputs(outputs: Sequence[Output]) -> list[Output]:
+    """Joins outputs of one choice. Tokens without deltas are joined with the next outputs."""
     if len(outputs) < 2:
         return list(outputs)
     groups: list[list[Output]] = []
@@ -20,24 +20,24 @@ def joined_outputs(outputs: Sequence[Output]) -> list[Output]:
         elif kind:
             groups.append(pending)
         pending = [] if kind else pending
-    return [_joined(group) for group in (*groups, pending) if group]
+    return [_join(group) for group in (*groups, pending) if group]
 
 
 def _kind(output: Output) -> set[type[Delta]]:
     return {type(delta) for delta in output.deltas}
 
 
-def _joined(outputs: Sequence[Output]) -> Output:
+def _join(outputs: Sequence[Output]) -> Output:
     return Output(
         outputs[0].index,
-        joined_deltas([delta for output in outputs for delta in output.deltas]),
+        join_deltas([delta for output in outputs for delta in output.deltas]),
         [token_id for output in outputs for token_id in output.token_ids],
         [position for output in outputs for position in output.logprobs],
     )
 
 
-def joined_deltas(deltas: Sequence[Delta]) -> list[Delta]:
-    """Makes one delta of neighbours of one kind."""
+def join_deltas(deltas: Sequence[Delta]) -> list[Delta]:
+    """Joins neighbouring deltas of one kind."""
     if len(deltas) < 2:
         return list(deltas)
     joined: list[Delta] = []

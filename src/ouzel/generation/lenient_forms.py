@@ -1,6 +1,6 @@
-"""A part of a form that cannot become a grammar is weakened or dropped, so that the request is answered without it.
+"""Weakens or drops parts of a form that have no grammar, so that the request is still answered.
 
-A schema loses the keywords that cannot be honoured, then its strictness. If that is not enough, it does not count.
+A schema loses its unsupported keywords, then its strictness. If that is not enough, it is dropped.
 """
 
 from collections.abc import Callable, Iterator
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from msgspec.structs import replace
 
 from ouzel.generation.demands import FormRefused, OutputForm, ToolUse
-from ouzel.grammar.formats import widened_format
+from ouzel.grammar.formats import widen_format
 from ouzel.types.engine_request import Grammar
 from ouzel.types.tools import FunctionTool
 
@@ -20,18 +20,18 @@ MakeGrammar = Callable[[ToolUse | None, OutputForm | None], Grammar | None]
 
 @dataclass(frozen=True, slots=True)
 class HonouredForms:
-    """Holds the parts of a request's forms that count."""
+    """Holds the parts of a request's forms that are honoured."""
 
     grammar: Grammar | None
-    form: OutputForm | None  # of the answer
-    dropped: tuple[str, ...] = ()  # a reason for each part that does not count
+    form: OutputForm | None  # form of the answer
+    dropped: tuple[str, ...] = ()  # a reason for each dropped part
 
 
 def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar) -> HonouredForms:
-    """Drops each part of which `make` cannot make a grammar, and returns the rest.
+    """Drops each part without a grammar, as `make` tells, and returns the rest.
 
-    First it weakens the schemas of the tools, each once; then the form of the answer. At last it drops every demand on
-    calls.
+    First it weakens the schemas of the tools, each once; then the form of the answer. Finally it
+    drops every demand on calls.
     """
     reasons: list[str] = []
     weaker_forms = iter(()) if form is None else _weaker_forms(form)
@@ -44,7 +44,7 @@ def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
                 has_weakened_tools = True
                 held = replace(use, guides_all=use.guides_all or form is not None)
                 use = replace(
-                    use, tools=tuple(_honourable(tool, held, make, reasons) for tool in use.tools)
+                    use, tools=tuple(_weaken(tool, held, make, reasons) for tool in use.tools)
                 )
                 continue
             reasons.append(str(error))
@@ -54,10 +54,13 @@ def honour_forms(use: ToolUse | None, form: OutputForm | None, make: MakeGrammar
                 use = None
 
 
-def _honourable(
+def _weaken(
     tool: FunctionTool, use: ToolUse, make: MakeGrammar, reasons: list[str]
 ) -> FunctionTool:
-    """Returns the tool, or the first weaker one that can be honoured; adds the reasons to `reasons`."""
+    """Returns the tool or its first weaker form with a grammar.
+
+    Appends the reasons to `reasons`.
+    """
     weakest = tool
     for weakest in (tool, *_weaker_tools(tool)):
         try:
@@ -69,7 +72,7 @@ def _honourable(
 
 
 def _weaker_forms(form: OutputForm) -> Iterator[OutputForm]:
-    widened = replace(form, format=widened_format(form.format))
+    widened = replace(form, format=widen_format(form.format))
     if widened != form:
         yield widened
     if form.strict:
@@ -77,11 +80,14 @@ def _weaker_forms(form: OutputForm) -> Iterator[OutputForm]:
 
 
 def _weaker_tools(tool: FunctionTool) -> Iterator[FunctionTool]:
-    """Yields weaker and weaker tools; the last one takes any arguments, or any text where it is a custom tool."""
+    """Yields weaker and weaker tools.
+
+    The last one takes any arguments (a custom tool: any text).
+    """
     if tool.is_custom:
         yield replace(tool, text_grammar=None)
         return
-    widened = replace(tool, parameters=_widened_schema(tool.parameters))
+    widened = replace(tool, parameters=_widen_schema(tool.parameters))
     if widened != tool:
         yield widened
     if tool.strict:
@@ -89,9 +95,9 @@ def _weaker_tools(tool: FunctionTool) -> Iterator[FunctionTool]:
     yield replace(tool, parameters=_ANY_ARGUMENTS, strict=False)
 
 
-def _widened_schema(schema: dict[str, object] | None) -> dict[str, object] | None:
+def _widen_schema(schema: dict[str, object] | None) -> dict[str, object] | None:
     if schema is None:
         return None
-    widened = widened_format({"json_schema": schema})["json_schema"]
+    widened = widen_format({"json_schema": schema})["json_schema"]
     assert isinstance(widened, dict)
     return widened

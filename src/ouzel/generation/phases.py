@@ -1,4 +1,4 @@
-"""The spans of a generation: it waits in the engine's queue, its prompt is computed, its tokens are generated."""
+"""Records the phases of a generation as spans: queue, prefill and decode."""
 
 from ouzel.observability import Attributes, Span
 from ouzel.types.step_output import RequestTiming
@@ -12,7 +12,7 @@ def add_phases(
     last_token_s: float,
     attributes: Attributes,
 ) -> None:
-    """Adds them below the request's; `last_token_s` is 0 where none was generated."""
+    """Adds the phases below the request's span. `last_token_s` is 0 if there was no token."""
     prefill_s = submitted_s + timing.queue_s
     decode_s = prefill_s + timing.prefill_s
     phases = [("queue", submitted_s, prefill_s), ("prefill", prefill_s, decode_s)]

@@ -1,4 +1,4 @@
-"""A request may limit the reasoning. The engine is told by which tokens it sees where that begins and ends."""
+"""Tells the engine how to limit the reasoning of a request, and to find its begin and end."""
 
 from collections.abc import Callable
 from functools import lru_cache
@@ -23,17 +23,19 @@ def reasoning_budget(
     has_tools: bool = False,
     is_required: bool = True,
 ) -> ReasoningBudget | None:
-    """Returns None for a model that does not reason: it keeps to any budget.
+    """Makes the budget of a request; None for a model that does not reason.
 
-    With `has_tools` a call's mark may end the reasoning. A budget that `is_required` is the request's own; the other
-    goes with a grammar, which spells the marks of the reasoning exactly. Raises InvalidRequest.
+    With `has_tools`, the mark of a call may end the reasoning. A budget that `is_required` comes
+    from the request; any other comes with a grammar, which spells the marks of the reasoning
+    exactly. Raises InvalidRequest.
     """
     marks = output_format.reasoning.reasoning if output_format.reasoning else None
     if marks is None:
         return None
     if is_required and not marks.are_exact:
         raise InvalidRequest(
-            f": the marks of this model's reasoning are patterns, so that it cannot be ended, given {max_tokens}",
+            ": cannot limit this model's reasoning, because its marks are patterns, "
+            f"given {max_tokens}",
             field=PARAM,
         )
     starts, ends = _marks_as_bytes(marks)
@@ -54,7 +56,7 @@ def reasoning_budget(
 
 
 def prepare_reasoning_budgets(output_format: OutputFormat, tokenizer: Tokenizer) -> None:
-    """Looks through the vocabulary for the pieces of marks, which would keep the first request waiting."""
+    """Finds the pieces of marks in the vocabulary, before the first request must wait for it."""
     marks = output_format.reasoning.reasoning if output_format.reasoning else None
     if marks is not None:
         starts, ends = _marks_as_bytes(marks)
@@ -69,7 +71,9 @@ def _marks_as_bytes(marks: Reasoning) -> tuple[tuple[bytes, ...], tuple[bytes, .
 
 @lru_cache(maxsize=8)
 def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
-    """Returns the bytes of every token that can be part of a mark, or is whitespace: some hundreds of a vocabulary."""
+    """Returns the bytes of every token that is whitespace or can be part of a mark: some
+    hundreds.
+    """
     can_be_part = _part_of_a_mark(marks)
     pieces = (
         (token_id, tokenizer.token_bytes(token_id)) for token_id in range(tokenizer.vocab_size)
@@ -78,7 +82,7 @@ def _pieces(tokenizer: Tokenizer, marks: tuple[bytes, ...]) -> dict[int, bytes]:
 
 
 def _part_of_a_mark(marks: tuple[bytes, ...]) -> Callable[[bytes], bool]:
-    """Returns a check of one token, its cheapest tests first: a request may wait for the whole vocabulary."""
+    """Makes the check of one token, cheapest tests first: a request may wait for all tokens."""
     beginnings = tuple({mark[:num] for mark in marks for num in range(1, len(mark) + 1)})
     endings = tuple({mark[num:] for mark in marks for num in range(len(mark))})
     inner = {

@@ -1,4 +1,4 @@
-"""What goes into a generation, and what comes out of it."""
+"""Defines the input and the events of a generation."""
 
 from collections.abc import Sequence
 
@@ -14,87 +14,86 @@ from ouzel.types.tools import FunctionTool
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A request with every default filled in and every combination checked."""
+    """Holds a request with every default filled in and every combination checked."""
 
     request_id: str
     prompt: Prompt
     params: SamplingParams
     n: int
-    best_of: int  # samples to choose the n from; n itself when there is no choice
+    best_of: int  # samples to choose the n from; n if there is no choice
     stop_strings: tuple[str, ...]
     include_stop_str_in_output: bool
     skip_special_tokens: bool
-    continues_prompt: bool  # the text goes on where the prompt ends (completions), rather than starting anew (chat)
-    parses_output: bool  # into reasoning, calls and content; else all is content
-    # that may come in a row without giving text; None: any number
+    # the text continues the prompt (completions), and is no new message (chat)
+    continues_prompt: bool
+    # the output is parsed into reasoning, calls and content; otherwise all is content
+    parses_output: bool
+    # maximum of successive tokens without text; None: no limit
     max_hidden_tokens: int | None = None
-    tools: tuple[FunctionTool, ...] = ()  # that may be called
-    # that the whole answer may be, without the marks of the family
+    tools: tuple[FunctionTool, ...] = ()  # tools that may be called
+    # calls that the whole answer may be, without the marks of the family
     bare_calls: BareCalls | None = None
     grammar: Grammar | None = None
-    dropped_formats: tuple[
-        str, ...
-    ] = ()  # a reason for each demand on the form of the output that does not count
-    may_drop_grammar: bool = False  # if the engine refuses it, before the first token
+    # a reason for each format that is not honoured
+    dropped_formats: tuple[str, ...] = ()
+    # the grammar may be dropped if the engine refuses it before the first token
+    may_drop_grammar: bool = False
     reasoning_budget: ReasoningBudget | None = None
     speculation: SpeculationParams = SpeculationParams()
     priority: int
     cache_salt: str
-    adapter: str | None = None  # empty: the model as it is; None: the adapter of the served model
-    arrival_s: float  # time.perf_counter() when the request came in
-    warnings: tuple[
-        str, ...
-    ] = ()  # for the client: parts of the request that the answer does not take into account
+    adapter: str | None = None  # empty: the base model; None: the adapter of the served model
+    arrival_s: float  # time.perf_counter() at the arrival
+    # for the client: parts of the request that the answer ignores
+    warnings: tuple[str, ...] = ()
 
 
 class PromptScored(msgspec.Struct, frozen=True):
-    """The first event of a request with `num_prompt_logprobs`, once for all of its choices."""
+    """Is the first event of a request with `num_prompt_logprobs`, once for all its choices."""
 
-    index: int  # the first of them
-    logprobs: list[PositionLogprobs]  # of every prompt token but the first
+    index: int  # index of the first choice
+    logprobs: list[PositionLogprobs]  # logprobs of every prompt token but the first
 
 
 class Output(msgspec.Struct, frozen=True):
-    """New tokens of one choice; without deltas and logprobs where their text is held back."""
+    """Holds new tokens of one choice; without deltas and logprobs if their text is held back."""
 
     index: int
     deltas: list[Delta]
     token_ids: list[int]
-    logprobs: list[
-        PositionLogprobs
-    ]  # when asked for, of the tokens whose text has begun to come out
+    # if requested, of the tokens whose text has begun to come out
+    logprobs: list[PositionLogprobs]
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """The last event of one choice."""
+    """Is the last event of one choice."""
 
     index: int
     reason: FinishReason
-    stop_reason: int | str | None  # the request's stop token or stop string that ended it
-    hidden_logprobs: Sequence[
-        PositionLogprobs
-    ] = ()  # when asked for, of a hidden stop string's tokens
+    stop_reason: int | str | None  # the stop token or stop string of the request that ended it
+    # if requested, of the tokens of a hidden stop string
+    hidden_logprobs: Sequence[PositionLogprobs] = ()
 
 
 Event = PromptScored | Output | Finished
 
 
 class Durations(msgspec.Struct, frozen=True):
-    """Where a generation's time has gone up to now, in seconds, without that in the engine's queue."""
+    """Holds the seconds of a generation so far, without the time in the engine's queue."""
 
-    prompt_s: float  # until its first token
-    output_s: float  # from there to its newest token
+    prompt_s: float  # time to the first token
+    output_s: float  # time from the first to the newest token
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """What a request used up to now, over all its choices."""
+    """Counts the tokens of a request so far, over all its choices."""
 
     prompt_tokens: int
     cached_tokens: int
     completion_tokens: int
     reasoning_tokens: int
-    # tokens of the output that were proposed, whoever guessed them,
+    # output tokens that any source had proposed
     accepted_prediction_tokens: int = 0
-    rejected_prediction_tokens: int = 0  # and tokens that were proposed and did not come
-    image_tokens: int = 0  # of the prompt's
-    durations: Durations | None = None  # of one prompt; None before its first token
+    rejected_prediction_tokens: int = 0  # proposed tokens that are not in the output
+    image_tokens: int = 0  # tokens of the prompt's images
+    durations: Durations | None = None  # times of one prompt; None before its first token

@@ -1,4 +1,4 @@
-"""Sampling fields to sampling parameters: which value counts, and what only the model can say is out of range."""
+"""Turns sampling fields into sampling parameters, and checks their ranges for the model."""
 
 import re
 import secrets
@@ -15,24 +15,26 @@ from ouzel.types.engine_info import EngineInfo
 Number = TypeVar("Number", int, float, bool)
 
 DEFAULT_TEMPERATURE = 1.0
-_ALL_TOKENS = -1  # as the number of tokens that penalties look at
-# while sampling, where neither the request nor generation_config.json says anything
+_ALL_TOKENS = -1  # number of tokens that penalties look at: all
+# default for sampling, if neither the request nor generation_config.json has a value
 DEFAULT_TOP_K = 40
 
 
 def fit_max_tokens(
     wanted: int | None, *, is_strict: bool, num_prompt_tokens: int, max_model_len: int, param: str
 ) -> int:
-    """Returns what is wanted, or what the prompt leaves of `max_model_len` where that is less.
+    """Returns the wanted number of tokens, or the rest of `max_model_len` if that is less.
 
-    Raises ContextLengthExceeded instead where it `is_strict`, in OpenAI's words: clients look for them.
+    With `is_strict`, raises ContextLengthExceeded instead, in OpenAI's words: clients look for
+    them.
     """
-    left = max_model_len - num_prompt_tokens  # at least 1: the renderer saw to it
+    left = max_model_len - num_prompt_tokens  # 1 or more: the renderer has checked the prompt
     if is_strict and wanted is not None and wanted > left:
         raise ContextLengthExceeded(
-            f"must be <= {left}, given {wanted}. This model's maximum context length is {max_model_len} tokens. "
-            f"However, you requested {num_prompt_tokens + wanted} tokens ({num_prompt_tokens} in the prompt, {wanted} "
-            "in the completion). Please reduce the length of the messages or completion (context_length_exceeded).",
+            f"must be <= {left}, given {wanted}. This model's maximum context length is "
+            f"{max_model_len} tokens. However, you requested {num_prompt_tokens + wanted} tokens "
+            f"({num_prompt_tokens} in the prompt, {wanted} in the completion). "
+            "Please reduce the length of the messages or completion (context_length_exceeded).",
             field=param,
         )
     return left if wanted is None else min(wanted, left)
@@ -48,21 +50,24 @@ def fit_beams(
     param: str,
     width_param: str,
 ) -> int:
-    """The same for beams, which share the full blocks of their prompt and must all fit into the KV cache."""
+    """Returns the token limit of each beam: all beams must fit into the KV cache.
+
+    Beams share the full blocks of their prompt.
+    """
     num_shared_blocks = num_prompt_tokens // info.block_size
-    num_blocks = (
-        num_shared_blocks + max(info.num_blocks - num_shared_blocks, 0) // width
-    )  # of one beam
+    # blocks of one beam
+    num_blocks = num_shared_blocks + max(info.num_blocks - num_shared_blocks, 0) // width
     left = num_blocks * info.block_size - num_prompt_tokens
     if left < 1:
         cache = f"the KV cache has {info.num_blocks} blocks of {info.block_size} tokens"
         raise InvalidRequest(
-            f"must be smaller for a prompt of {num_prompt_tokens} tokens, given {width} beams: {cache}",
+            f"must be smaller for a prompt of {num_prompt_tokens} tokens, given {width} beams: "
+            f"{cache}",
             field=width_param,
         )
     if is_strict and max_tokens > left:
         raise InvalidRequest(
-            f"must be <= {left} with {width} beams, given {max_tokens}: so many tokens fit into the KV cache",
+            f"must be <= {left} with {width} beams, the room of the KV cache, given {max_tokens}",
             field=param,
         )
     return min(max_tokens, left)
@@ -80,7 +85,7 @@ def resolve_sampling(
     vocab_size: int,
     tokenizer: Tokenizer,
 ) -> SamplingParams:
-    """Each value from the request, else from generation_config.json, else our default."""
+    """Takes each value from the request, from generation_config.json, or from Ouzel's defaults."""
     if (fields.min_tokens or 0) > max_tokens:
         raise InvalidRequest(
             f"must be <= {max_tokens}, given {fields.min_tokens}", field="min_tokens"
@@ -121,20 +126,21 @@ def resolve_sampling(
 
 
 def _without_idle_window(params: SamplingParams) -> SamplingParams:
-    """Turns the penalties off where they look at no token, and drops a window that no penalty looks at."""
+    """Resets penalties that look at no token, and a window that no penalty looks at."""
     if params.repeat_last_n == 0:
         params = msgspec.structs.replace(
             params, repetition_penalty=1.0, presence_penalty=0.0, frequency_penalty=0.0
         )
-    return (
-        params
-        if params.penalises_tokens
-        else msgspec.structs.replace(params, repeat_last_n=_ALL_TOKENS)
-    )
+    if params.penalises_tokens:
+        return params
+    return msgspec.structs.replace(params, repeat_last_n=_ALL_TOKENS)
 
 
 def _temperature(fields: SamplingFields, defaults: SamplingDefaults) -> float:
-    """0 where `do_sample` is false: the request's, else that of generation_config.json if no temperature is given."""
+    """Returns the temperature; 0 if `do_sample` is false.
+
+    `do_sample` of generation_config.json counts only if the request has no temperature.
+    """
     asked = fields.temperature
     if asked is not None:
         if fields.do_sample is (asked == 0):
@@ -164,7 +170,9 @@ def _token_ids(field: str, token_ids: list[int], vocab_size: int) -> tuple[int, 
 def _bad_words(
     words: list[str], tokenizer: Tokenizer, vocab_size: int
 ) -> tuple[tuple[int, ...], ...]:
-    """The tokens of each word at the start of a text and after a space, which are often others."""
+    """Returns the tokens of each word at the start of a text and after a space, which often
+    differ.
+    """
     bad_words: dict[tuple[int, ...], None] = {}
     for position, word in enumerate(words):
         bare = word.lstrip(" ") or word
@@ -175,9 +183,8 @@ def _bad_words(
             path = f"bad_words[{position}]"
             raise InvalidRequest(f"must be a text with tokens, given {word!r}", field=path)
         bad_words |= dict.fromkeys(variants)
-    return tuple(
-        token_ids for token_ids in bad_words if max(token_ids) < vocab_size
-    )  # others cannot be generated
+    # Tokens beyond the vocabulary cannot be generated.
+    return tuple(token_ids for token_ids in bad_words if max(token_ids) < vocab_size)
 
 
 def _logit_bias(biases: dict[str, float], vocab_size: int) -> tuple[tuple[int, float], ...]:

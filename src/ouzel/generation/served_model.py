@@ -1,4 +1,4 @@
-"""What a server has for one model: everything that turns requests into text."""
+"""Holds everything that a server needs to turn requests for one model into text."""
 
 import hashlib
 from dataclasses import dataclass, replace
@@ -7,7 +7,7 @@ from ouzel.checkpoint.model_facts import NO_FACTS, ModelFacts
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.engine_client import Engines
-from ouzel.generation.demands import OutputForm, ToolUse, grammar_for
+from ouzel.generation.demands import OutputForm, ToolUse, make_grammar
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN, OutputFormat
 from ouzel.prompts.render import PromptRenderer
@@ -18,54 +18,58 @@ from ouzel.types.engine_request import Grammar
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedModel:
-    names: tuple[
-        str, ...
-    ]  # the `model` values that clients may send; the first is the one in answers
+    """One model as clients know it: names, tokenizer, engine, defaults and limits."""
+
+    # the `model` values that clients may send; the first one is in answers
+    names: tuple[str, ...]
     tokenizer: Tokenizer
     renderer: PromptRenderer
     sampling_defaults: SamplingDefaults
     engine: Engines
     output_format: OutputFormat
     vocabulary: GrammarVocabulary
-    # most tokens that a request may ask for, and what it gets without asking
+    # maximum of max_tokens, and its default
     max_tokens_limit: int | None = None
-    max_hidden_tokens: int = 0  # in a row, where a request has no limit of tokens; 0: any number
-    # the arguments of all calls obey their schemas unless a request says otherwise
+    # maximum of successive tokens without text, if a request has no token limit; 0: no limit
+    max_hidden_tokens: int = 0
+    # arguments of all calls obey their schemas unless a request says otherwise
     guides_tools: bool = False
-    # a format that cannot be honoured is dropped rather than refused
+    # a format that cannot be honoured is dropped, not refused
     has_lenient_formats: bool = False
-    # a whole answer that is calls in JSON, without marks, is these calls
+    # a whole answer of JSON calls without marks counts as these calls
     reads_bare_calls: bool = True
-    refuses_unknown_tools: bool = False  # rather than leaving them out
-    # most tokens of reasoning before a forced form; -1: no limit
+    refuses_unknown_tools: bool = False  # refuses unknown tools; otherwise it ignores them
+    # maximum of reasoning tokens before a forced form; -1: no limit
     forced_thinking_budget: int = 4096
-    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")  # of a chat's answers
-    shares_prefix_cache: bool = False  # all API keys have one
+    # fields of reasoning in the answers of chats
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
+    shares_prefix_cache: bool = False  # all API keys share one prefix cache
     facts: ModelFacts = NO_FACTS
-    # that are made vectors or scores, where a request does not say; else it refuses them
+    # cuts texts of embedding and scoring requests by default; otherwise it refuses long ones
     cuts_long_texts: bool = False
-    # of the documents of a request to rerank; 0: no document is divided
+    # pieces of all documents of a rerank request; 0: documents are not divided
     max_document_pieces: int = 10_000
-    # of a model that makes vectors or scores; None: it generates
+    # settings of a model for vectors or scores; None: the model generates
     sentences: SentenceFiles | None = None
-    # that its requests use; it shares engine and all else with the model that it adapts
+    # adapter of its requests; engine and all else are shared with the base model
     adapter: str = ""
-    parent_names: tuple[str, ...] = ()  # of that model
+    parent_names: tuple[str, ...] = ()  # names of the base model
     created: int  # unix seconds
     system_fingerprint: str
 
     def with_adapter(self, name: str) -> "ServedModel":
-        """Returns the model as this adapter makes it, which clients know by the adapter's name."""
+        """Returns the model with this adapter; clients use the adapter's name."""
         return replace(self, names=(name,), adapter=name, parent_names=self.names)
 
     def cache_salt(self, key_id: str | None, own_salt: str) -> str:
-        """Returns under which salt a request's prompt is cached: no key finds what another has asked.
+        """Returns the salt under which a request's prompt is cached, so that API keys do not share.
 
-        `own_salt` is what the request gives. Ids of keys are all of the same length, so no two pairs are the same salt.
+        `own_salt` comes from the request. All key ids have one length, so no two pairs make the
+        same salt.
         """
         return own_salt if key_id is None or self.shares_prefix_cache else f"{key_id}:{own_salt}"
 
-    def grammar_for(
+    def make_grammar(
         self,
         use: ToolUse | None,
         form: OutputForm | None,
@@ -74,15 +78,16 @@ class ServedModel:
         continues_prompt: bool,
         guards_calls: bool,
     ) -> Grammar | None:
-        """None: the output is free. Raises InvalidRequest for what cannot be honoured.
+        """Makes the grammar of the output; None if the output is free.
 
-        `prompt_text`: of an output that is parsed; without it the whole output is the form. `guards_calls`: a grammar
-        for calls that need not come is welcome.
+        Raises InvalidRequest for demands that cannot be honoured. `prompt_text` is None for an
+        output that is not parsed: then the whole output has the form. With `guards_calls`, a
+        grammar may also check optional calls.
         """
         if use is None and form is None:
             return None
         output_format = PLAIN if prompt_text is None else self.output_format
-        return grammar_for(
+        return make_grammar(
             use,
             form,
             output_format=output_format,
@@ -94,7 +99,9 @@ class ServedModel:
 
 
 def system_fingerprint(model_name: str, info: EngineInfo, version: str) -> str:
-    """Returns another text for an engine from which the same request might get another answer."""
+    """Returns a text that differs for engines from which the same request may get another
+    answer.
+    """
     parts = [
         model_name,
         info.model_type,

@@ -1,7 +1,7 @@
-"""The prompts of one HTTP request are several generations, which are read as one.
+"""Runs the prompts of one HTTP request as several generations and merges their events.
 
-Every generation is read by a task of its own. Their events meet in a batch; a reader that is slow keeps the tasks
-waiting, so that what comes meanwhile is merged where it is cheap, at the engine client.
+A task reads each generation. Their events meet in a batch; a slow reader keeps the tasks waiting,
+so later events are merged at the engine client, where this is cheap.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from ouzel.types.step_output import RequestTiming
 
 
 class SeveralGenerations:
-    """Has the surface of `Generation`. Choice c of prompt p has the index p * n + c."""
+    """Has the interface of `Generation`. Choice c of prompt p has the index p * n + c."""
 
     def __init__(
         self,
@@ -28,7 +28,6 @@ class SeveralGenerations:
         *,
         key_id: str | None,
     ) -> None:
-        """`requests` must have the same n."""
         self.model_name = model.names[0]
         self._n = requests[0].n
         self._generations = [
@@ -43,22 +42,24 @@ class SeveralGenerations:
 
     @property
     def request(self) -> GenerationRequest:
-        """Returns the first one: they differ in their prompts and adapters only."""
+        """Returns the first request; the others differ only in prompts and adapters."""
         return self._generations[0].request
 
     @property
     def dropped_formats(self) -> tuple[str, ...]:
-        """Returns why formats do not count, once for all prompts, which have the same formats."""
+        """Returns the reasons for dropped formats, once for all prompts, which have the same
+        formats.
+        """
         return max((each.dropped_formats for each in self._generations), key=len)
 
     @property
     def timing(self) -> RequestTiming | None:
-        """Is that of the first prompt."""
+        """Returns the times of the first prompt."""
         return self._generations[0].timing
 
     @property
     def ttft_s(self) -> float | None:
-        """Is that of the first prompt that has a token."""
+        """Returns the time to the first token of any prompt."""
         return min(
             (each.ttft_s for each in self._generations if each.ttft_s is not None), default=None
         )
@@ -79,9 +80,10 @@ class SeveralGenerations:
         )
 
     async def events(self) -> AsyncGenerator[list[Event], None]:
-        """Yields everything that is new, each time; the first prompt that fails, or leaving early, ends all.
+        """Yields lists of new events. The first prompt that fails, or closing the iterator, ends
+        all.
 
-        What has come by then is given out before the failure is raised.
+        Events that came before a failure are yielded before it is raised.
         """
         readers = [
             asyncio.create_task(self._read(generation, position * self._n))
@@ -94,12 +96,12 @@ class SeveralGenerations:
             while running:
                 await self._batch.changed.wait()
                 batch, self._batch = self._batch, _Batch()
-                # What comes meanwhile is for the next round.
+                # Events that come from here on belong to the next round.
                 ended_readers = {reader for reader in running if reader.done()}
                 if batch.events:
                     yield batch.events
                 for reader in ended_readers:
-                    reader.result()  # raises what ended it
+                    reader.result()  # raises the failure of the generation
                 running -= ended_readers
                 batch.taken.set()
         finally:
@@ -111,19 +113,20 @@ class SeveralGenerations:
         async with aclosing(generation.events()) as items:
             async for events in items:
                 batch = self._batch
-                batch.events += [_shifted(event, first_index) for event in events]
+                batch.events += [_shift(event, first_index) for event in events]
                 batch.changed.set()
                 await batch.taken.wait()
 
 
 class _Batch:
-    """Collects what comes until the reader takes it."""
+    """Collects events until the reader takes them."""
 
     def __init__(self) -> None:
         self.events: list[Event] = []
-        self.changed = asyncio.Event()  # there are events, or a generation has ended
-        self.taken = asyncio.Event()  # the events have been read: their generations may go on
+        self.changed = asyncio.Event()  # set when there are events, or a generation has ended
+        # set when the events have been read, so that their generations continue
+        self.taken = asyncio.Event()
 
 
-def _shifted(event: Event, first_index: int) -> Event:
+def _shift(event: Event, first_index: int) -> Event:
     return msgspec.structs.replace(event, index=first_index + event.index)

@@ -1,6 +1,6 @@
-"""What a trace tells of a generation: its figures, and where its time went.
+"""Collects the attributes of a generation's span: figures and times.
 
-The names are those of OpenTelemetry's conventions for generative AI, and vLLM's where these have none.
+Names follow OpenTelemetry's conventions for generative AI, and vLLM where there are none.
 """
 
 import time
@@ -11,7 +11,7 @@ from ouzel.observability import Attributes
 
 
 def collect_span_attributes(generation: Generation | SeveralGenerations) -> Attributes:
-    """Returns what is known of it by now."""
+    """Returns the attributes that are known so far."""
     request, timing, usage = generation.request, generation.timing, generation.usage()
     params, ttft_s = request.params, generation.ttft_s
     attributes: dict[str, str | int | float | list[str]] = {

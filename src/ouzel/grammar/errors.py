@@ -1,5 +1,8 @@
-"""Reading a demand raises these errors; the compiler, in the engine's process, has its own."""
+"""The error of an unsupported demand; the compiler in the engine's process has its own errors."""
 
 
 class GrammarError(ValueError):
-    """A demand cannot be honoured; the message is for the client and names the place, the keyword and any limit."""
+    """A demand cannot be honoured.
+
+    The client's message names the place, the keyword and any limit.
+    """

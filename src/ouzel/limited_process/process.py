@@ -1,4 +1,4 @@
-"""The parent's side: jobs go to a template, and errors say how they ended."""
+"""The parent's side: sends jobs to a template and reports their results."""
 
 import logging
 import os
@@ -17,23 +17,24 @@ from ouzel.limited_process.protocol import (
     Job,
     Limits,
     Order,
-    outcome_of,
+    prefix_length,
     receive,
+    run_function,
     start_thread,
-    with_length,
 )
 from ouzel.observability import log_settings
 
 logger = logging.getLogger(__name__)
 
-# until the first job begins: the template is starting, on a machine that is busy
+# Time until the first job begins: the template starts, perhaps on a busy machine.
 _START_TIMEOUT_S = 120.0
 _GRACE_S = 5.0
-_BEGIN_GRACES = 4  # until a later job begins
+_BEGIN_GRACES = 4  # grace periods until a later job begins
 _END_TIMEOUT_S = 2.0
 _TOO_LATE = frozenset(("SIGALRM", "SIGPROF", "SIGXCPU"))
-_TOO_LARGE = frozenset(("SIGABRT",))  # native code that gets no memory aborts
-# Nothing that a job does within its limits ends in these: the machine has no memory, no thread, or an operator killed.
+_TOO_LARGE = frozenset(("SIGABRT",))  # native code without memory aborts
+# A job within its limits never ends in these ways: the machine lacked memory or threads, or an
+# operator killed the process.
 _FROM_OUTSIDE = frozenset(("SIGKILL", "SIGTERM", "SIGINT", "SIGHUP", "SIGQUIT", "exit status 0"))
 _ENVIRONMENT = {
     "MALLOC_ARENA_MAX": "1",  # an arena takes 64 MiB of address space
@@ -44,35 +45,35 @@ _ENVIRONMENT = {
 
 
 class JobEnded(Exception):
-    """A job ended without a result."""
+    """Tells that a job ended without a result."""
 
 
 class TimeLimitExceeded(JobEnded):
-    """The job took longer than it may."""
+    """Tells that the job exceeded its time."""
 
     def __init__(self, message: str, *, is_cpu_time: bool) -> None:
         super().__init__(message)
-        self.is_cpu_time = is_cpu_time  # else it may have waited for a processor
+        self.is_cpu_time = is_cpu_time  # otherwise the job may have waited for a processor
 
 
 class MemoryLimitExceeded(JobEnded):
-    """The job asked for more memory than it may have."""
+    """Tells that the job exceeded its memory."""
 
 
 class JobFailed(JobEnded):
-    """The function raised an exception, whose message this is."""
+    """Tells that the function raised an exception; the message is the exception's."""
 
 
 class ChildDied(JobEnded):
-    """The job's process ended by a fault, as an overflow of the stack."""
+    """Tells that a fault ended the job's process, for example a stack overflow."""
 
 
 class JobLost(ChildDied):
-    """The job is not at fault: its process was killed or could not begin, or the template ended or was closed."""
+    """The job is not at fault: its process was killed or could not begin, or the template ended."""
 
 
 class LimitedProcess:
-    """Runs jobs, any number at a time, from any thread."""
+    """Runs any number of jobs at a time, from any thread."""
 
     def __init__(
         self,
@@ -83,29 +84,30 @@ class LimitedProcess:
         max_idle: int = 2,
         grace_s: float = _GRACE_S,
     ) -> None:
-        """`factory` is "package.module:function"; called with `options` as keywords, it returns the function.
+        """`factory` is "package.module:function"; called with `options` as keywords, it returns the
+        function.
 
-        Up to `max_idle` processes wait for their next jobs. A job is waited for `grace_s` beyond its time: by then the
-        kernel has ended it, unless somebody has stopped its process.
+        Up to `max_idle` processes wait for further jobs. The parent waits for a job `grace_s`
+        beyond its time: by then the kernel has ended it, unless its process was stopped.
         """
         self._grace_s = grace_s
         self._order = Order(factory, options, max_idle)
         self._limits = limits
-        self._lock = threading.Lock()  # of what follows
+        self._lock = threading.Lock()  # guards the attributes below
         self._template: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None  # to the template
+        self._control: socket.socket | None = None  # socket to the template
         self._is_closed = False
-        self._has_begun = False  # a job of this template
-        self._here: Job | None = None  # where processes cannot fork
+        self._has_begun = False  # a job of this template has begun
+        self._here: Job | None = None  # the function itself, on systems that cannot fork
 
     def start(self) -> None:
-        """Starts the template and does not wait for it, so that the first job need not."""
+        """Starts the template without waiting, so that the first job is faster."""
         if hasattr(os, "fork"):
             with self._lock, suppress(JobLost):
                 self._running()
 
     def run(self, job: bytes, limits: Limits | None = None) -> bytes:
-        """Blocks until the result is there; `limits` are for this job alone. Raises JobEnded."""
+        """Runs a job and returns its result; `limits` are for this job only. Raises JobEnded."""
         limits = limits or self._limits
         if not hasattr(os, "fork"):
             return self._run_here(job, limits)
@@ -113,11 +115,11 @@ class LimitedProcess:
             return self._run_there(job, limits)
         except ConnectionError:
             raise JobLost("the process that starts jobs ended") from None
-        except OSError as error:  # no file or process more may be opened
+        except OSError as error:  # no further file or process can be opened
             raise JobLost(f"the process that starts jobs cannot be reached: {error}") from None
 
     def close(self) -> None:
-        """Ends the template and its jobs, with JobLost."""
+        """Ends the template and its jobs, which raise JobLost."""
         with self._lock:
             self._is_closed = True
             self._end_template()
@@ -136,11 +138,10 @@ class LimitedProcess:
                 raise JobLost("the process that starts jobs does not answer") from None
 
     def _answer(self, connection: socket.socket, job: bytes, limits: Limits) -> tuple[int, bytes]:
-        """Raises TimeoutError where the job does not begin."""
-        with suppress(
-            BrokenPipeError, ConnectionResetError
-        ):  # it died already, and the template says how
-            connection.sendall(with_length(limits.to_json()) + with_length(job))
+        """Returns kind and payload of the answer. Raises TimeoutError if the job does not begin."""
+        # The job may have died already; the template then reports how.
+        with suppress(BrokenPipeError, ConnectionResetError):
+            connection.sendall(prefix_length(limits.to_json()) + prefix_length(job))
         kind, payload = receive(connection)
         if kind != BEGUN:
             return kind, payload
@@ -155,7 +156,7 @@ class LimitedProcess:
             raise JobLost("the process of the job does not answer") from None
 
     def _submit(self, job_socket: socket.socket) -> None:
-        """Hands a job's socket to the template, or to a new one where that has ended."""
+        """Sends a job's socket to the template, or to a new one if the template has ended."""
         with self._lock:
             for _ in range(2):
                 control = self._running()
@@ -174,20 +175,19 @@ class LimitedProcess:
             with theirs:
                 logs = log_settings()
                 arguments = f"{theirs.fileno()}, {logs.level!r}, {logs.log_format!r}"
-                program = f"from ouzel.limited_process.template import run_template; run_template({arguments})"
+                program = (
+                    "from ouzel.limited_process.template import run_template; "
+                    f"run_template({arguments})"
+                )
                 self._template = subprocess.Popen(
-                    (
-                        sys.executable,
-                        "-P",
-                        "-c",
-                        program,
-                    ),  # -P: nothing is imported from the working directory
+                    # -P: no import from the working directory
+                    (sys.executable, "-P", "-c", program),
                     pass_fds=[theirs.fileno()],
                     stdin=subprocess.DEVNULL,
                     env={**os.environ, **_ENVIRONMENT},
                 )
-            with suppress(ConnectionError):  # it has ended already, which the job will find
-                self._control.sendall(with_length(self._order.to_json()))
+            with suppress(ConnectionError):  # it has already ended; the job will notice
+                self._control.sendall(prefix_length(self._order.to_json()))
         return self._control
 
     def _end_template(self) -> None:
@@ -197,7 +197,7 @@ class LimitedProcess:
             try:
                 self._template.wait(_END_TIMEOUT_S)
             except subprocess.TimeoutExpired:
-                self._template.kill()  # jobs of its own end by their limits, at the latest
+                self._template.kill()  # its jobs end by their limits at the latest
                 self._template.wait()
         self._control = self._template = None
         self._has_begun = False
@@ -206,13 +206,15 @@ class LimitedProcess:
         with self._lock:
             if self._here is None:
                 logger.warning(
-                    "processes cannot fork on this system: %s runs without limits",
+                    "this system cannot fork processes: %s runs without limits",
                     self._order.factory,
                 )
                 self._here = self._order.function()
             function = self._here
         outcomes: list[tuple[int, bytes]] = []
-        start_thread(lambda: outcomes.append(outcome_of(function, job)), limits.stack_bytes).join()
+        start_thread(
+            lambda: outcomes.append(run_function(function, job)), limits.stack_bytes
+        ).join()
         return _result(*outcomes[0])
 
 
@@ -222,11 +224,11 @@ def _result(kind: int, payload: bytes) -> bytes:
     if kind == NO_MEMORY:
         raise MemoryLimitExceeded("the job takes too much memory")
     if kind == DIED:
-        raise _why(int(payload))
+        raise _explain_death(int(payload))
     raise JobFailed(payload.decode(errors="replace"))
 
 
-def _why(exit_code: int) -> JobEnded:
+def _explain_death(exit_code: int) -> JobEnded:
     names = {number.value: number.name for number in signal.Signals}
     name = names.get(-exit_code, f"exit status {exit_code}")
     if name in _TOO_LATE:

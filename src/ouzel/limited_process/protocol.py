@@ -1,10 +1,11 @@
-"""The frames between a template and its parent, and how either of them runs a function.
+"""Defines the frames between a template and its parent, and runs functions for both.
 
-The first frame on the control socket is an `Order`'s JSON, by 4 bytes length, big-endian. After it each byte is a job,
-and comes with the job's socket. On that go frames of one byte for the kind, 4 bytes length, and the payload: the job
-sends BEGUN, takes its limits and its input, both without a kind, and sends how it ended; where it could not, the
-template sends DIED and the exit code. A job's process may be in the hands of a hostile file: the parent takes nothing
-from it as the name of a process.
+The first frame on the control socket is the JSON of an `Order`, after 4 bytes of length,
+big-endian. After that, each byte is a job and comes with the job's socket. The frames on a job's
+socket have one byte for the kind, 4 bytes of length, and the payload. The job sends BEGUN, reads
+its limits and its input (both without a kind), and sends its result. If the job dies, the template
+sends DIED and the exit code. A hostile file may control the process of a job, so the parent reads
+no process id from it.
 """
 
 import json
@@ -23,13 +24,14 @@ _MAX_MESSAGE_CHARS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """The limits of one job; memory is address space beyond the template's own."""
+    """Sets the limits of one job; memory is address space beyond the template's own."""
 
     wall_s: float
     memory_bytes: int
-    cpu_s: float | None = None  # of all threads; None: `wall_s` is limit enough
+    cpu_s: float | None = None  # CPU time of all threads; None: only `wall_s` limits
     stack_bytes: int = 16 * 2**20
-    full_priority_s: float = 0.1  # of CPU time; then the job leaves most of the processor to others
+    # CPU time after which the job leaves most of the processor to others
+    full_priority_s: float = 0.1
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -41,11 +43,11 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Names the function that jobs run."""
+    """Names the function that the jobs run."""
 
     factory: str  # "package.module:function"
-    options: dict[str, object]  # its keywords, plain data
-    max_idle: int  # processes that wait for jobs
+    options: dict[str, object]  # keyword arguments, plain data
+    max_idle: int  # maximum of processes that wait for jobs
 
     def to_json(self) -> bytes:
         return json.dumps(asdict(self)).encode()
@@ -62,7 +64,10 @@ class Order:
 
 
 def receive(connection: socket.socket) -> tuple[int, bytes]:
-    """Returns the kind and the payload of a frame. Raises ConnectionError at the end, and TimeoutError."""
+    """Reads a frame.
+
+    Returns its kind and payload. Raises ConnectionError at the end, and TimeoutError.
+    """
     header = _receive_exactly(connection, 1)
     return header[0], receive_payload(connection)
 
@@ -82,20 +87,20 @@ def _receive_exactly(connection: socket.socket, num_bytes: int) -> bytes:
 
 
 def send(connection: socket.socket, kind: int, payload: bytes = b"") -> None:
-    connection.sendall(bytes((kind,)) + with_length(payload))
+    connection.sendall(bytes((kind,)) + prefix_length(payload))
 
 
-def with_length(payload: bytes) -> bytes:
+def prefix_length(payload: bytes) -> bytes:
     return len(payload).to_bytes(4, "big") + payload
 
 
-def outcome_of(function: Job, job: bytes) -> tuple[int, bytes]:
-    """Returns the kind and the payload of the frame that says how the job ended."""
+def run_function(function: Job, job: bytes) -> tuple[int, bytes]:
+    """Runs the job; returns kind and payload of the frame with its result."""
     try:
         return DONE, function(job)
     except MemoryError:
         return NO_MEMORY, b""
-    except BaseException as error:  # panics of native code are no Exceptions
+    except BaseException as error:  # panics of native code are not subclasses of Exception
         return FAILED, str(error)[:_MAX_MESSAGE_CHARS].encode(errors="replace")
 
 

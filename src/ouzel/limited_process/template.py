@@ -1,4 +1,4 @@
-"""The template's side, and that of the jobs it forks. Nothing of this runs where processes cannot fork."""
+"""Implements the template and its forked jobs; unused on systems that cannot fork."""
 
 import ctypes
 import gc
@@ -21,8 +21,8 @@ from ouzel.limited_process.protocol import (
     Job,
     Limits,
     Order,
-    outcome_of,
     receive_payload,
+    run_function,
     send,
     start_thread,
 )
@@ -31,9 +31,9 @@ from ouzel.observability import LogFormat, configure_logging
 logger = logging.getLogger(__name__)
 
 _WATCH_S = 0.02
-_LOW_PRIORITY = 10  # a tenth of what others get
-_MAX_JOBS = 200  # of one process
-_SLACK_BYTES = 16 * 2**20  # of address space, for a thread and for what Python needs to report
+_LOW_PRIORITY = 10  # a tenth of the share of other processes
+_MAX_JOBS = 200  # maximum of jobs in one process
+_SLACK_BYTES = 16 * 2**20  # address space for a thread and for Python's report of the result
 
 
 def run_template(fd: int, log_level: str, log_format: LogFormat) -> None:
@@ -48,7 +48,7 @@ def run_template(fd: int, log_level: str, log_format: LogFormat) -> None:
         os._exit(0)
     function = order.function()
     gc.collect()
-    gc.freeze()  # else its next run would touch, and so copy, the pages that jobs share
+    gc.freeze()  # otherwise its next run would write to, and so copy, the pages that jobs share
     _give_back_memory()
     writings = _divert_standard_error()
     configure_logging(log_level, log_format)
@@ -56,9 +56,10 @@ def run_template(fd: int, log_level: str, log_format: LogFormat) -> None:
 
 
 def _divert_standard_error() -> int:
-    """Returns the end of a pipe where all comes out that native code writes; what Python writes goes where it did.
+    """Diverts the standard error of native code into a pipe; returns its reading end.
 
-    Panics and failed allocations are raw lines there, as often as clients like, in a log that may promise JSON.
+    Panics and failed allocations write raw lines there, as often as clients like, while the log may
+    promise JSON. Python's own standard error stays.
     """
     sys.stderr = os.fdopen(os.dup(2), "w", buffering=1)
     reading, writing = os.pipe()
@@ -69,30 +70,34 @@ def _divert_standard_error() -> int:
 
 
 def _give_back_memory() -> None:
-    """Gives back what was needed for building only: jobs would take it without its being seen."""
-    with suppress(OSError, AttributeError):  # not the C library of GNU
+    """Frees the memory that only the build needed.
+
+    Otherwise jobs could use it beyond their limits.
+    """
+    with suppress(OSError, AttributeError):  # not glibc
         ctypes.CDLL(None).malloc_trim(0)
 
 
 class _Template:
+    """Starts and watches the processes of jobs."""
+
     def __init__(self, control: socket.socket, function: Job, writings: int, max_idle: int) -> None:
-        """`writings` is a file from which comes what jobs write."""
-        import resource  # noqa: PLC0415  no system has it that cannot fork
+        """`writings` is the file with the standard error of jobs."""
+        import resource  # noqa: PLC0415  # exists on every system that can fork
 
         self._control = control
         self._writings = writings
         self._function = function
         self._max_idle = max_idle
-        self._jobs: dict[int, socket.socket] = {}  # by process id
+        self._jobs: dict[int, socket.socket] = {}  # sockets of running jobs by process id
         self._idle: list[int] = []
-        self._channels: dict[
-            int, socket.socket
-        ] = {}  # by process id: a job's socket goes there, a byte comes back
+        # by process id: takes a job's socket, returns a byte at the job's end
+        self._channels: dict[int, socket.socket] = {}
         self._selector = selectors.DefaultSelector()
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
         if _address_space_bytes() is None:
             logger.warning(
-                "this system does not say how much memory a process has: jobs have no limit of memory"
+                "this system does not report the memory of a process: jobs have no memory limit"
             )
 
     def serve(self) -> NoReturn:
@@ -100,7 +105,7 @@ class _Template:
         awake.setblocking(False)
         waker.setblocking(False)
         signal.set_wakeup_fd(waker.fileno(), warn_on_full_buffer=False)
-        signal.signal(signal.SIGCHLD, lambda *_: None)  # without a handler nothing wakes
+        signal.signal(signal.SIGCHLD, lambda *_: None)  # a handler is needed for the wakeup
         self._selector.register(self._control, selectors.EVENT_READ)
         self._selector.register(self._writings, selectors.EVENT_READ)
         self._selector.register(awake, selectors.EVENT_READ)
@@ -118,11 +123,10 @@ class _Template:
                 self._begin_job()
 
     def _log_writings(self) -> None:
-        """Logs the writings at `debug` only, since they may quote requests."""
+        """Logs the jobs' standard error at DEBUG only, because it may quote requests."""
         with suppress(BlockingIOError):
-            logger.debug(
-                "a job writes: %s", os.read(self._writings, 65536).decode(errors="replace").rstrip()
-            )
+            text = os.read(self._writings, 65536).decode(errors="replace")
+            logger.debug("standard error of a job: %s", text.rstrip())
 
     def _begin_job(self) -> None:
         message, fds, _, _ = socket.recv_fds(self._control, 1, 1)
@@ -136,7 +140,7 @@ class _Template:
             self._jobs[pid] = connection
             socket.send_fds(self._channels[pid], [b"j"], [connection.fileno()])
         except ConnectionError:
-            pass  # it has just died, which is told when it is buried
+            pass  # it has just died, which `_bury` will report
         except OSError as error:  # the job's owner sees the socket close
             logger.warning("a job cannot be started: %s", error)
             connection.close()
@@ -153,10 +157,10 @@ class _Template:
         return pid
 
     def _hear(self, pid: int) -> None:
-        """A process has done its job, or has ended: then it is buried."""
+        """Reads the message of a process: its job is done, or it has ended."""
         try:
             said = self._channels[pid].recv(1)
-        except ConnectionError:  # it was killed before it had taken the job that was sent
+        except ConnectionError:  # killed before it took the job that was sent
             said = b""
         if not said:
             self._drop(pid)
@@ -165,7 +169,7 @@ class _Template:
         if len(self._idle) < self._max_idle:
             self._idle.append(pid)
         else:
-            self._drop(pid)  # and so it ends
+            self._drop(pid)  # closing its channel ends it
 
     def _drop(self, pid: int) -> None:
         if pid in self._channels:
@@ -175,7 +179,10 @@ class _Template:
             self._idle.remove(pid)
 
     def _bury(self) -> None:
-        """Reports the jobs whose processes ended; a parent that has the result already has closed its socket."""
+        """Reports jobs whose processes ended.
+
+        A parent that has the result has closed the socket.
+        """
         with suppress(ChildProcessError):
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended
@@ -188,7 +195,7 @@ class _Template:
     # The side of the processes that run jobs
 
     def _work(self, channel: socket.socket) -> NoReturn:
-        """Runs one job after the other, until one does not end well or has taken long."""
+        """Runs job after job, until one fails or takes long."""
         try:
             signal.set_wakeup_fd(-1)
             self._selector.close()
@@ -203,14 +210,14 @@ class _Template:
                         break
                 channel.send(b"i")
         except ConnectionError:
-            pass  # nobody waits for it any more
+            pass  # nobody waits for the result
         except (OSError, RuntimeError, MemoryError) as error:
             logger.warning("a job could not run: %s", error)
         finally:
             os._exit(0)
 
     def _run_job(self, connection: socket.socket) -> bool:
-        """Runs one job and returns whether the process may run another."""
+        """Runs one job; returns whether the process may run another."""
         send(connection, BEGUN)
         limits, job = Limits.from_json(receive_payload(connection)), receive_payload(connection)
         _keep(limits)
@@ -228,9 +235,9 @@ class _Template:
         return kinds == [DONE]
 
     def _answer(self, connection: socket.socket, job: bytes) -> int:
-        kind, payload = outcome_of(self._function, job)
+        kind, payload = run_function(self._function, job)
         signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.setitimer(signal.ITIMER_REAL, 0)  # no answer is cut
+        signal.setitimer(signal.ITIMER_REAL, 0)  # no timer may interrupt the answer
         send(connection, kind, payload)
         return kind
 
@@ -240,7 +247,7 @@ def _keep(limits: Limits) -> None:
     import resource  # noqa: PLC0415
 
     for number in (signal.SIGALRM, signal.SIGPROF):
-        signal.signal(number, signal.SIG_DFL)  # it ends the process
+        signal.signal(number, signal.SIG_DFL)  # the default action ends the process
     signal.setitimer(signal.ITIMER_REAL, limits.wall_s)
     signal.setitimer(signal.ITIMER_PROF, limits.cpu_s or 0)
     if (size := _address_space_bytes()) is not None:
@@ -249,7 +256,7 @@ def _keep(limits: Limits) -> None:
 
 
 def _yield_processor(thread_id: int | None) -> None:
-    """Leaves most of the processor to others. Threads have no priority of their own everywhere."""
+    """Leaves most of the processor to others; not every system has priorities of threads."""
     try:
         os.setpriority(os.PRIO_PROCESS, thread_id or 0, _LOW_PRIORITY)
     except OSError:

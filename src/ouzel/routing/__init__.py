@@ -1,4 +1,6 @@
-"""Which of several replicas a request goes to: its keys and a policy, without I/O and without a tokenizer."""
+"""Chooses the replica of a request by its keys and a policy, without I/O and without a
+tokenizer.
+"""
 
 from ouzel.routing.bodies import find_chain_root, make_body_keys
 from ouzel.routing.keys import RequestKeys, make_token_keys

@@ -1,43 +1,48 @@
-"""The index mirrors what the replicas' caches have, as far as it follows from what they were given.
+"""Mirrors the contents of the replicas' caches, as far as they follow from the routed requests.
 
 Rules
-1. A replica is a bit, and a block's holders are a number: what all replicas have of a prompt is found in one pass.
-2. Each replica's blocks are in the order of use, and the one that was used longest ago goes first; of one prompt the
-   end goes before the beginning. Engines evict alike, so that with the size of a cache the mirror is close.
-3. All replicas together have `max_blocks` at most, each an equal share.
+1. A replica is a bit, and the holders of a block are a number: one pass finds the blocks of a
+   prompt in all replicas.
+2. Each replica's blocks are ordered by their last use; the least recently used is dropped first,
+   and the end of a prompt before its beginning. Engines evict in the same way, so a mirror with the
+   size of the cache is close to it.
+3. All replicas together have at most `max_blocks`, in equal shares.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from itertools import takewhile
 
-from ouzel.routing.keys import RequestKeys, length_of
+from ouzel.routing.keys import RequestKeys, find_length
 
 
 class _Mirror:
+    """Holds the blocks of one replica."""
+
     def __init__(self, bit: int) -> None:
         self.bit = bit
-        self.blocks: OrderedDict[bytes, int] = (
-            OrderedDict()
-        )  # used longest ago first; tokens of each
+        # block -> tokens; least recently used first
+        self.blocks: OrderedDict[bytes, int] = OrderedDict()
         self.num_tokens = 0
 
 
 class BlockIndex:
+    """Finds the replicas that hold the beginning of a prompt."""
+
     def __init__(self, max_blocks: int, cache_tokens: int | None = None) -> None:
-        """A replica caches so many tokens; without a number it seems to keep all that there is memory for here."""
+        """`cache_tokens` is the size of a replica's cache; None: limited by `max_blocks` only."""
         self._max_blocks = max_blocks
         self._cache_tokens = cache_tokens
         self._mirrors: dict[str, _Mirror] = {}
-        self._names: dict[int, str] = {}  # by bit
-        self._holders: dict[bytes, int] = {}  # by block: bits
+        self._names: dict[int, str] = {}  # replica by bit
+        self._holders: dict[bytes, int] = {}  # bits of the holders by block
 
     def __len__(self) -> int:
-        """Counts blocks as often as there are replicas that have them."""
+        """Counts the blocks of all replicas; a block counts once for each holder."""
         return sum(len(mirror.blocks) for mirror in self._mirrors.values())
 
     def num_held(self, blocks: Sequence[bytes]) -> dict[str, int]:
-        """Returns how many of the blocks, from the first on, each replica has that has any."""
+        """Returns, for each replica with any of them, how many of the first blocks it holds."""
         held: dict[str, int] = {}
         holding = self._holders.get(blocks[0], 0) if blocks else 0
         for count, block in enumerate(blocks):
@@ -56,14 +61,14 @@ class BlockIndex:
         )
 
     def add(self, keys: RequestKeys, replica: str) -> None:
-        """Notes that a replica has the blocks of a prompt."""
+        """Adds the blocks of a prompt to a replica."""
         mirror = self._mirror(replica)
         for number in range(len(keys.blocks) - 1, -1, -1):
             block = keys.blocks[number]
             if block in mirror.blocks:
                 mirror.blocks.move_to_end(block)
             else:
-                mirror.blocks[block] = length = length_of(number, keys.unit)
+                mirror.blocks[block] = length = find_length(number, keys.unit)
                 mirror.num_tokens += length
                 self._holders[block] = self._holders.get(block, 0) | mirror.bit
         self._evict(mirror)
@@ -85,7 +90,7 @@ class BlockIndex:
             mirror = self._mirrors[replica] = _Mirror(bit)
             self._names[bit] = replica
             for other in self._mirrors.values():
-                self._evict(other)  # its share is smaller now
+                self._evict(other)  # the shares are smaller now
         return mirror
 
     def _evict(self, mirror: _Mirror) -> None:
@@ -104,7 +109,7 @@ class BlockIndex:
             del self._holders[block]
 
     def _replicas(self, bits: int) -> Iterator[str]:
-        """Gives the replicas that have these bits."""
+        """Yields the replicas with these bits."""
         while bits:
             bit = bits & -bits
             yield self._names[bit]

@@ -1,14 +1,17 @@
-"""Bodies of chats, prompts, responses, Anthropic's messages, LMI's and Ollama's requests have keys without a tokenizer.
+"""Computes the keys of request bodies without a tokenizer.
+
+It reads the bodies of chats, prompts, responses, and of Anthropic's, LMI's and Ollama's requests.
 
 Rules
-1. Prompt fields are taken as the JSON that the client wrote, which clients write alike in every turn; four bytes count
-   as a token.
-2. A picture counts as `PICTURE_BYTES` of its base64, about as many tokens as models make of one.
-3. Work is bounded whatever the body: nothing is made of its values, its first `MAX_TEXT_BYTES` of text have keys, and
-   of a piece longer than `UNIT_BYTES` the last `MAX_READ_BYTES` are read. Above `MAX_BODY_BYTES` there are no keys.
-4. A body that cannot be read has no keys either: any replica may refuse it.
-5. The history of a response's chain and of a conversation is the server's. Their ids begin with the digits of the
-   chain's first one, which make the session.
+1. Prompt fields are taken as the JSON text of the client, which is alike in every turn; four bytes
+   count as a token.
+2. A picture counts as `PICTURE_BYTES` of its base64, about as many tokens as models make of it.
+3. The work is bounded for any body: values are not decoded, only the first `MAX_TEXT_BYTES` of text
+   have keys, and only the last `MAX_READ_BYTES` of a piece longer than `UNIT_BYTES` are read. Above
+   `MAX_BODY_BYTES` there are no keys.
+4. An unreadable body has no keys either: any replica may refuse it.
+5. The server knows the history of a response's chain and of a conversation. Their ids begin with
+   the digits of the chain's first id, which make the session.
 """
 
 import hashlib
@@ -18,7 +21,7 @@ from itertools import islice
 
 import msgspec
 
-from ouzel.routing.keys import RequestKeys, chained, pieces
+from ouzel.routing.keys import RequestKeys, chain_key, cut_pieces
 
 UNIT_BYTES = 1024
 BYTES_PER_TOKEN = 4
@@ -26,27 +29,25 @@ MAX_READ_BYTES = 512
 MAX_TEXT_BYTES = 2**20
 PICTURE_BYTES = 4096
 MAX_BODY_BYTES = 8 * 2**20
-_MAX_FIRST_TURN_BYTES = 32 * 2**10  # in which the first message of a user is looked for,
-_MAX_FIRST_TURN_SIGNS = 2000  # and strings and brackets
+_MAX_FIRST_TURN_BYTES = 32 * 2**10  # the first message of a user is searched within so many bytes
+_MAX_FIRST_TURN_SIGNS = 2000  # and so many strings and brackets
 
 _ROOT_DIGITS = 8
 _CHAINED_ID = re.compile(rf"(?:resp|conv)_([0-9a-f]{{{_ROOT_DIGITS}}})[0-9a-f]{{40}}")
 _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MARK = rb'"cache_control"\s*:\s*\{[^{}]*\}'
-_CACHE_MARK = re.compile(
-    rb",\s{0,8}" + _MARK + rb"|" + _MARK + rb",?\s{0,8}"
-)  # clients move it to what is newest
+# clients move this mark to the newest message
+_CACHE_MARK = re.compile(rb",\s{0,8}" + _MARK + rb"|" + _MARK + rb",?\s{0,8}")
 _SIGN = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"|[{}\[\]]', re.DOTALL)  # a string or a bracket
-_ENCODED = re.compile(
-    rb"[A-Za-z0-9+/=_-]{64}"
-)  # no text has that at every place where it is looked for
+# ordinary text does not match this at every examined place
+_ENCODED = re.compile(rb"[A-Za-z0-9+/=_-]{64}")
 _NOTHING = msgspec.Raw(b"")
 
 
 class _Body(msgspec.Struct):
-    """Routing reads these fields; the decoder skips the others without making objects of them."""
+    """Holds the fields that routing reads; the decoder skips all other fields."""
 
-    # What every turn repeats.
+    # Fields that every turn repeats.
     model: msgspec.Raw = _NOTHING
     cache_salt: msgspec.Raw = _NOTHING
     adapters: msgspec.Raw = _NOTHING
@@ -54,13 +55,13 @@ class _Body(msgspec.Struct):
     functions: msgspec.Raw = _NOTHING
     instructions: msgspec.Raw = _NOTHING
     system: msgspec.Raw = _NOTHING
-    # What grows.
+    # Fields that grow.
     context: msgspec.Raw = _NOTHING
     messages: msgspec.Raw = _NOTHING
     input: msgspec.Raw = _NOTHING
     inputs: msgspec.Raw = _NOTHING
     prompt: msgspec.Raw = _NOTHING
-    # What names the conversation.
+    # Fields that name the conversation.
     previous_response_id: str | None = None
     conversation: msgspec.Raw = _NOTHING
     prompt_cache_key: str | None = None
@@ -80,7 +81,10 @@ _conversation = msgspec.json.Decoder(str | _Named | None)
 
 
 def make_body_keys(body: bytes, *, salt: str = "") -> RequestKeys | None:
-    """Returns the keys of a request, or None; bodies with different salts, as of API keys, have none in common."""
+    """Returns the keys of a request; None if it has none.
+
+    Bodies with different salts, for example of different API keys, share no keys.
+    """
     if len(body) > MAX_BODY_BYTES:
         return None
     try:
@@ -90,9 +94,9 @@ def make_body_keys(body: bytes, *, salt: str = "") -> RequestKeys | None:
 
 
 def find_chain_root(chained_id: str) -> str:
-    """Returns the digits that all ids of a chain of responses, or of a conversation, have in common.
+    """Returns the common digits of all ids in a chain of responses or in a conversation.
 
-    An id that was made elsewhere has none; what stands for them is the beginning of its SHA-256, as `responses` has it.
+    A foreign id has no such digits; the beginning of its SHA-256 replaces them, as in `responses`.
     """
     match = _CHAINED_ID.fullmatch(chained_id)
     if match is not None:
@@ -133,7 +137,9 @@ def _keys(body: _Body, salt: str) -> RequestKeys | None:
 
 
 def _beginning(field: memoryview) -> bytes:
-    """Returns a JSON text or list without its end, as a longer one begins; nothing of other values."""
+    """Returns a JSON text or list without its end, so that a longer one begins with it; else
+    b"".
+    """
     return bytes(field[:-1]).rstrip() if bytes(field[:1]) in (b'"', b"[") else b""
 
 
@@ -143,7 +149,7 @@ def _conversation_id(body: _Body) -> str | None:
 
 
 def _without_pictures(text: bytes) -> bytes:
-    """Shortens the long strings that are base64. It looks at few places, which depend on what is before them only."""
+    """Shortens long base64 strings. The examined places depend only on the text before them."""
     kept: list[bytes] = []
     done, place = 0, PICTURE_BYTES
     while place < len(text):
@@ -162,7 +168,10 @@ def _without_pictures(text: bytes) -> bytes:
 
 
 def _first_turn(text: bytes) -> bytes:
-    """Returns a list of messages up to the first of a user; of what has none, as a bare prompt, the beginning."""
+    """Returns the messages up to the first one of a user.
+
+    Without one, the beginning of the text.
+    """
     depth = begin = 0
     for sign in islice(_SIGN.finditer(text, 0, _MAX_FIRST_TURN_BYTES), _MAX_FIRST_TURN_SIGNS):
         match sign[0]:
@@ -171,12 +180,12 @@ def _first_turn(text: bytes) -> bytes:
                 begin = sign.start() if depth == 2 else begin
             case b"}" | b"]":
                 depth -= 1
-                if depth == 1 and _role_of(text[begin : sign.end()]) == "user":
+                if depth == 1 and _read_role(text[begin : sign.end()]) == "user":
                     return text[: sign.end()]
     return text[:UNIT_BYTES]
 
 
-def _role_of(message: bytes) -> str | None:
+def _read_role(message: bytes) -> str | None:
     try:
         return _role.decode(message).role
     except msgspec.MsgspecError:
@@ -191,8 +200,8 @@ def _blocks(text: bytes) -> tuple[bytes, ...]:
     text = _without_marks(text)
     blocks: list[bytes] = []
     parent = b""
-    for begin, end in pieces(len(text), UNIT_BYTES):
-        parent = chained(
+    for begin, end in cut_pieces(len(text), UNIT_BYTES):
+        parent = chain_key(
             parent,
             text[begin:end] if end - begin == UNIT_BYTES else text[end - MAX_READ_BYTES : end],
         )

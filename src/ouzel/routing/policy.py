@@ -1,4 +1,4 @@
-"""A routing policy says which replica a request goes to, and is told what becomes of it."""
+"""Declares the interface of routing policies, and implements the simplest policy."""
 
 import itertools
 from collections.abc import Sequence
@@ -10,45 +10,54 @@ from ouzel.routing.keys import RequestKeys
 
 
 class Ticket(msgspec.Struct, frozen=True):
-    """A policy knows a request by it that was given to a replica."""
+    """Identifies a request that a policy has routed."""
 
     number: int
     replica: str
-    num_tokens: int = 0  # of the prompt, that the replica is expected to compute
+    num_tokens: int = 0  # prompt tokens that the replica is expected to compute
     keys: RequestKeys | None = None
 
 
 class RoutingPolicy(Protocol):
-    """Replicas are names. `ended` comes once for each `routed`, `first_token` before it or not at all."""
+    """Orders replicas, which are names, for a request.
+
+    Each `routed` is followed by one `ended`, with at most one `first_token` before it.
+    """
 
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
-        """Returns all candidates, the best first. Nothing is noted: that is for `routed`."""
+        """Returns all candidates, the best first. Records nothing: `routed` does."""
         ...
 
     def routed(self, keys: RequestKeys | None, replica: str) -> Ticket:
-        """Notes that a request was given to a replica."""
+        """Records that a request was sent to a replica."""
         ...
 
     def first_token(self, ticket: Ticket) -> None:
-        """Notes that the request's prompt is computed."""
+        """Records that the request's prompt has been computed."""
         ...
 
     def ended(self, ticket: Ticket, final_keys: RequestKeys | None = None) -> None:
-        """Notes that the replica is done with it; the keys are those of prompt and output, where they are known."""
+        """Records the end of a request; `final_keys`, if known, cover prompt and output."""
         ...
 
     def forget(self, replica: str) -> None:
-        """Notes that a replica is gone with its cache and its requests, whose tickets mean nothing any more."""
+        """Records that a replica is gone, with its cache and requests.
+
+        Their tickets become invalid.
+        """
         ...
 
 
 class LeastConnections:
-    """It implements `RoutingPolicy`: the fewest unfinished requests come first, and equal replicas take turns."""
+    """Implements `RoutingPolicy` by the number of unfinished requests.
+
+    Equal replicas take turns.
+    """
 
     def __init__(self) -> None:
-        self._unfinished: dict[str, set[int]] = {}  # by replica: numbers of tickets
+        self._unfinished: dict[str, set[int]] = {}  # ticket numbers by replica
         self._numbers = itertools.count()
-        self._last: dict[str, int] = {}  # ticket that a replica got last
+        self._last: dict[str, int] = {}  # last ticket number by replica
 
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
         return sorted(

@@ -1,14 +1,16 @@
-"""A request goes where the least work is expected before its first token.
+"""Sends each request to the replica with the least expected work before its first token.
 
 Rules
-1. The work that is expected of a replica is in tokens: what it has still to compute of the prompts that it was given,
-   what it would have to compute of this one, and a little for each unfinished request, whose decoding slows it down.
-2. A share of the work that it was given lately counts too. Without it a prefix that many sessions have in common
-   gathers them on the replicas that have it, and their load comes later.
-3. Equal replicas are told apart by rendezvous hashing of the session: so routers that know nothing of each other agree.
-4. A chain whose history the server has is taken to be where it was last; an unknown one to be where rendezvous puts it.
-5. What a replica has is what it was given, less what it must have evicted where it is known how much it can cache
-   (`cache_tokens`). Nothing here does I/O, and all memory is bounded.
+1. The expected work of a replica is a number of tokens: the uncomputed tokens of its prompts, the
+   tokens that it would have to compute for this prompt, and a small amount for each unfinished
+   request, whose decoding slows it down.
+2. A share of its recent work is added. Without it a prefix that many sessions have in common would
+   gather them on the replicas that hold it, whose load comes later.
+3. Rendezvous hashing of the session decides between equal replicas, so independent routers agree.
+4. A chain whose history the server has is expected at its last replica; an unknown chain is
+   expected at its rendezvous replica.
+5. A replica is expected to hold the prompts that were sent to it, without those evicted from a
+   cache of known size (`cache_tokens`). Nothing here does I/O, and all memory is bounded.
 """
 
 import heapq
@@ -26,33 +28,32 @@ from ouzel.routing.block_index import BlockIndex
 from ouzel.routing.keys import RequestKeys
 from ouzel.routing.policy import Ticket
 
-_QUANTUM_TOKENS = 64  # less work than that makes no difference
-_UNKNOWN_HISTORY_TOKENS = 2000  # of a chain that nobody here knows
+_QUANTUM_TOKENS = 64  # differences below this do not count
+_UNKNOWN_HISTORY_TOKENS = 2000  # assumed history of an unknown chain
 _MAX_CHAINS = 1 << 16
-_MAX_HALF_LIVES = 50.0  # then recent work is counted anew: numbers stay small
-_MAX_COMPARED = 128  # candidates; of more of them likely ones are picked first
+_MAX_HALF_LIVES = 50.0  # then recent work is rescaled: numbers stay small
+_MAX_COMPARED = 128  # candidates; with more, likely ones are picked first
 _MASK = (1 << 64) - 1
 
 
 class Weights(msgspec.Struct, frozen=True):
-    """They were tuned by `benchmarks/routing`."""
+    """Weights of the expected work, tuned by `benchmarks/routing`."""
 
-    unfinished_tokens: float = 50.0  # that an unfinished request counts for
+    unfinished_tokens: float = 50.0  # work of an unfinished request
     recent: float = 0.1  # share of the recent work that counts
-    half_life_s: float = 80.0  # after which work counts as half as recent
+    half_life_s: float = 80.0  # time after which recent work counts half
 
 
 class _Replica:
-    """What was given to a replica, from when it was first heard of until it is forgotten."""
+    """Counts the work of a replica, from its first request until it is forgotten."""
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.seed = _number(name.encode())
-        self.unfinished: dict[
-            int, int
-        ] = {}  # ticket -> tokens of its prompt that are still to be computed
+        # ticket -> tokens of its prompt that are not computed yet
+        self.unfinished: dict[int, int] = {}
         self.num_uncomputed_tokens = 0
-        self.recent = 0.0  # as if it had all been given when the policy began to count
+        self.recent = 0.0  # scaled to the time when the policy began to count
 
     def compute(self, number: int) -> None:
         self.num_uncomputed_tokens -= self.unfinished[number]
@@ -60,7 +61,7 @@ class _Replica:
 
 
 class PrefixPolicy:
-    """It implements `RoutingPolicy`."""
+    """Implements `RoutingPolicy` by expected work."""
 
     def __init__(
         self,
@@ -70,20 +71,22 @@ class PrefixPolicy:
         weights: Weights = Weights(),  # noqa: B008  # frozen
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        """`max_blocks` of all replicas together are remembered; `cache_tokens` is what each can cache, where known."""
+        """`max_blocks` limits the index of all replicas.
+
+        `cache_tokens` is a replica's cache size, if known.
+        """
         self._index = BlockIndex(max_blocks, cache_tokens)
         self._weights = weights
         self._clock = clock
         self._replicas: dict[str, _Replica] = {}
-        self._chains: OrderedDict[bytes, tuple[_Replica, int]] = (
-            OrderedDict()
-        )  # session -> where, tokens of history
+        # session -> replica, tokens of history
+        self._chains: OrderedDict[bytes, tuple[_Replica, int]] = OrderedDict()
         self._numbers = itertools.count()
         self._begun_s = clock()
 
     @property
     def num_blocks(self) -> int:
-        """Counts the blocks that are remembered."""
+        """Counts the blocks in the index."""
         return len(self._index)
 
     def choose(self, keys: RequestKeys | None, candidates: Sequence[str]) -> list[str]:
@@ -133,14 +136,19 @@ class PrefixPolicy:
         return state
 
     def _holder(self, ticket: Ticket) -> _Replica | None:
-        """Returns the replica that has the request, unless it was forgotten or the request has ended."""
+        """Returns the replica of an open request.
+
+        None if it was forgotten or the request has ended.
+        """
         state = self._replicas.get(ticket.replica)
         return state if state is not None and ticket.number in state.unfinished else None
 
     def _by_cost(
         self, replicas: list[_Replica], held: dict[str, int]
     ) -> list[tuple[float, _Replica]]:
-        """Returns the replicas with the work that is expected of them beside the whole prompt, the least first."""
+        """Returns the replicas with their expected work without the whole prompt, the least
+        first.
+        """
         of_recent = self._weights.recent * self._recent_scale()
         of_unfinished = self._weights.unfinished_tokens
         costs = [
@@ -156,7 +164,7 @@ class PrefixPolicy:
         return sorted(zip(costs, replicas, strict=True), key=itemgetter(0))
 
     def _held(self, keys: RequestKeys, candidates: Sequence[str]) -> dict[str, int]:
-        """Returns how many tokens of the prompt those are expected to have that have any."""
+        """Returns the expected number of cached prompt tokens of each replica that has any."""
         if not keys.is_continued or not candidates:
             return {
                 name: keys.num_tokens_in(count)
@@ -169,7 +177,7 @@ class PrefixPolicy:
         return {best.name: _UNKNOWN_HISTORY_TOKENS}
 
     def _uncomputed_tokens(self, keys: RequestKeys, state: _Replica) -> int:
-        """Returns how much of the prompt the replica is expected to compute."""
+        """Returns the number of prompt tokens that the replica is expected to compute."""
         if not keys.is_continued:
             return keys.num_tokens - keys.num_tokens_in(
                 self._index.num_held_by(state.name, keys.blocks)
@@ -178,14 +186,14 @@ class PrefixPolicy:
         return keys.num_tokens if known is None or known[0] is state else keys.num_tokens + known[1]
 
     def _chain(self, keys: RequestKeys) -> tuple[_Replica, int] | None:
-        """Returns where a chain was last and how long it had become, if that replica is still there."""
+        """Returns the last replica of a chain and its length there; None if the replica is gone."""
         known = self._chains.get(keys.session)
         return (
             known if known is not None and self._replicas.get(known[0].name) is known[0] else None
         )
 
     def _add(self, keys: RequestKeys, state: _Replica) -> None:
-        """Notes that the replica has the prompt."""
+        """Records that the replica has the prompt."""
         if not keys.is_continued:
             self._index.add(keys, state.name)
             return
@@ -197,7 +205,7 @@ class PrefixPolicy:
             self._chains.popitem(last=False)
 
     def _recent_scale(self) -> float:
-        """Returns what is left by now of work that was given when the policy began to count."""
+        """Returns the present weight of work from the time when the policy began to count."""
         half_lives = (self._clock() - self._begun_s) / self._weights.half_life_s
         if half_lives < _MAX_HALF_LIVES:
             return math.exp2(-half_lives)
@@ -208,7 +216,9 @@ class PrefixPolicy:
 
 
 def _likely(candidates: Sequence[str], held: dict[str, int], session: int) -> list[str]:
-    """Returns those that have most of the prompt, and as many from a place on that the session chooses."""
+    """Returns the best holders, and as many other candidates from a place that the session
+    chooses.
+    """
     half = _MAX_COMPARED // 2
     holders = heapq.nlargest(
         half, (name for name in candidates if name in held), key=held.__getitem__
@@ -219,7 +229,7 @@ def _likely(candidates: Sequence[str], held: dict[str, int], session: int) -> li
 
 
 def _rank(replica: _Replica, session: int) -> int:
-    """Returns a number that depends on the replica and the session only: the highest is the session's own replica."""
+    """Returns a pseudo-random number of replica and session; the highest one wins (rendezvous)."""
     mixed = ((replica.seed ^ session) * 0x9E3779B97F4A7C15) & _MASK
     return ((mixed ^ mixed >> 29) * 0xBF58476D1CE4E5B9) & _MASK
 

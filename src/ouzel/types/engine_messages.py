@@ -1,6 +1,7 @@
-"""Messages between the server and an engine in a process of its own.
+"""Defines the messages between the server and an engine in a process of its own.
 
-Each step sends at most one list of commands to the engine, and one StepResult from it. Heartbeats come besides.
+Each step sends at most one list of commands to the engine and one StepResult back. Heartbeats are
+sent independently.
 """
 
 import msgspec
@@ -16,38 +17,37 @@ class AddRequest(msgspec.Struct, frozen=True, tag="add", array_like=True):
 
 
 class AbortRequest(msgspec.Struct, frozen=True, tag="abort", array_like=True):
-    """Ends one choice, or with index None all of them; unknown or finished ids are no error."""
+    """Ends one choice, or all if index is None; unknown or finished ids are no error."""
 
     request_id: str
     index: int | None = None
 
 
 class LoadAdapter(msgspec.Struct, frozen=True, tag="load_adapter", array_like=True):
-    """Is answered by one AdapterLoaded or AdapterFailed, once its files are read; requests go on meanwhile."""
+    """Loads an adapter beside the requests; answered by one AdapterLoaded or AdapterFailed."""
 
-    name: str  # that requests will use
-    path: str  # of the directory, which PEFT has written
+    name: str  # name for requests
+    path: str  # path of the directory, written by PEFT
 
 
 class UnloadAdapter(msgspec.Struct, frozen=True, tag="unload_adapter", array_like=True):
-    """No new request may use the name.
+    """Refuses the name for new requests; answered by one AdapterUnloaded, also for an unknown name.
 
-    One AdapterUnloaded is the answer, also for an unknown name. Requests that use the name already go on to their ends;
-    then the engine gives the memory back.
+    Requests that use the name already run to their ends; then the engine frees the memory.
     """
 
     name: str
 
 
 class Shutdown(msgspec.Struct, frozen=True, tag="shutdown", array_like=True):
-    """Closes the engine and ends it; unfinished requests are aborted."""
+    """Closes the engine and ends its process; unfinished requests are aborted."""
 
 
 EngineCommand = AddRequest | AbortRequest | LoadAdapter | UnloadAdapter | Shutdown
 
 
 class EngineLoading(msgspec.Struct, frozen=True, tag="loading", array_like=True):
-    """An engine that is not ready yet sends it every so often."""
+    """Reports progress from time to time while the engine loads."""
 
     progress: Progress
 
@@ -62,20 +62,20 @@ class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
 
 
 class AdapterLoaded(msgspec.Struct, frozen=True, tag="adapter_loaded", array_like=True):
-    """Requests may use the name now."""
+    """Tells that requests may use the name now."""
 
     name: str
 
 
 class AdapterFailed(msgspec.Struct, frozen=True, tag="adapter_failed", array_like=True):
-    """It was not loaded; what was loaded under this name before, still is."""
+    """Tells that an adapter was not loaded; an adapter that had the name before stays."""
 
     name: str
     message: str
 
 
 class AdapterUnloaded(msgspec.Struct, frozen=True, tag="adapter_unloaded", array_like=True):
-    """Its memory is given back, and its place is free."""
+    """Tells that the memory of an adapter is freed."""
 
     name: str
 
@@ -84,13 +84,13 @@ AdapterEvent = AdapterLoaded | AdapterFailed | AdapterUnloaded
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", array_like=True):
-    """A ready engine sends it every so often, whatever it does otherwise."""
+    """Tells from time to time that a ready engine is alive."""
 
-    step_age_s: float  # how long the present step has run at least; 0 while there is none
+    step_age_s: float  # a lower bound of the present step's duration; 0 without a step
 
 
 class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
-    """An engine that could not start or go on sends this and nothing more."""
+    """Tells that an engine could not start or continue; it sends nothing after this."""
 
     message: str
 

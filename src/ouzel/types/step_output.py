@@ -1,4 +1,4 @@
-"""The tokens that one engine step gives to one choice of a request."""
+"""Defines the result of one engine step for one choice."""
 
 from enum import StrEnum
 
@@ -8,10 +8,10 @@ import msgspec
 class FinishReason(StrEnum):
     STOP = "stop"  # the model's end token, a stop token or a stop string
     LENGTH = "length"  # max_tokens or max_model_len
-    ABORT = "abort"  # asked for by the client, or the client went away
-    ERROR = "error"  # this request failed through no fault of its own; StepOutput.error says why
-    REFUSED = "refused"  # what this request asks for cannot be; StepOutput.error says why
-    # it may be taken later; StepOutput.error says what there is too much of
+    ABORT = "abort"  # the client asked for it or disconnected
+    ERROR = "error"  # failed through no fault of the request; StepOutput.error has the reason
+    REFUSED = "refused"  # the request cannot be honoured; StepOutput.error has the reason
+    # the request may be accepted later; StepOutput.error names the overload
     OVERLOADED = "overloaded"
 
 
@@ -21,42 +21,44 @@ class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
-    """They are those of the model's own distribution at one position: before bias, penalties and temperature."""
+    """Holds logprobs of the model's own distribution, before bias, penalties and temperature."""
 
-    sampled: TokenLogprob  # in a prompt: the token that stands there
-    top: tuple[
-        TokenLogprob, ...
-    ]  # num_logprobs, or all that are possible, most likely first; then asked-for others
-    rank: int | None = None  # of a prompt's token: 1 for the most likely
+    sampled: TokenLogprob  # the sampled token; in a prompt, the prompt's own token
+    # the num_logprobs most likely tokens (or all), most likely first; then requested tokens
+    top: tuple[TokenLogprob, ...]
+    rank: int | None = None  # rank of a prompt's token: 1 is the most likely
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """It says where the time before one choice's first token went, in seconds."""
+    """Holds the times before one choice's first token, in seconds."""
 
-    queue_s: float  # added to first scheduled
-    prefill_s: (
-        float  # first scheduled to first token, or to the prompt's end when no token is asked for
-    )
+    queue_s: float  # time from the arrival to the first scheduling
+    # from the first scheduling to the first token, or to the prompt's end if there is no token
+    prefill_s: float
 
 
 class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """A step gave this to one choice. Each index gets exactly one with a finish_reason, and nothing after it."""
+    """Holds one choice's result of a step.
+
+    Each index gets exactly one output with a finish_reason, and none after it.
+    """
 
     request_id: str
     index: int
-    token_ids: list[int]  # new ones; the end or stop token is among them
-    logprobs: list[PositionLogprobs]  # one per token id when asked for, else empty
+    token_ids: list[int]  # new tokens, with the end or stop token
+    logprobs: list[PositionLogprobs]  # one per token id if requested, else empty
     num_cached_tokens: int  # prompt tokens taken from the prefix cache
-    prompt_logprobs: list[
-        PositionLogprobs
-    ] = []  # the next ones, all before the first token; with index 0
+    # the next ones, all before the first token; only for index 0
+    prompt_logprobs: list[PositionLogprobs] = []
     finish_reason: FinishReason | None = None
-    stop_token_id: int | None = None  # the end or stop token that ended it: the last of token_ids
+    # the end or stop token that ended the choice: the last of token_ids
+    stop_token_id: int | None = None
     error: str | None = None
     error_param: str | None = None  # the request field at fault: the client must change the request
-    timing: RequestTiming | None = None  # with the first token, or the end of a prompt without one
-    num_proposed_tokens: int = 0  # of the whole choice so far: that were computed on a guess,
-    num_accepted_tokens: int = 0  # and of them those that came
-    score: float | None = None  # of a beam search's winner; index 0 has the highest
-    # float32, little-endian: what pooling comes to, with the finish reason
+    # comes with the first token, or with the end of a prompt without tokens
+    timing: RequestTiming | None = None
+    num_proposed_tokens: int = 0  # proposed tokens of the whole choice so far
+    num_accepted_tokens: int = 0  # accepted tokens of the whole choice so far
+    score: float | None = None  # score of a beam search's winner; index 0 has the highest
+    # float32, little-endian: the result of a pooling request, with the finish reason
     vector: bytes | None = None

@@ -1,38 +1,38 @@
-"""Tools, and the shape of the text by which a model calls one."""
+"""Defines tools, and the marks of the text in which a model calls them."""
 
 from typing import Literal
 
 import msgspec
 
-# models write a custom tool's text as the one argument of a function, under this name
+# Models write the text of a custom tool as the one argument of a function, under this name.
 CUSTOM_ARGUMENT = "input"
 
 
 class TextGrammar(msgspec.Struct, frozen=True):
-    """A client's own grammar says what a text may be."""
+    """Holds a client's grammar for a text."""
 
     syntax: Literal["lark", "regex"]
     definition: str
 
 
 class FunctionTool(msgspec.Struct, frozen=True):
-    """The model may call this function."""
+    """Describes a function that the model may call."""
 
     name: str
     description: str | None = None
-    parameters: dict[str, object] | None = None  # JSON schema of the arguments; None: it takes none
+    parameters: dict[str, object] | None = None  # JSON schema of the arguments; None: no arguments
     strict: bool = False  # the arguments must obey the schema
-    # the client sees a text instead of arguments: the one that they consist of
+    # the client sees a text instead of arguments: the value of the one argument
     is_custom: bool = False
-    text_grammar: TextGrammar | None = None  # of that text
+    text_grammar: TextGrammar | None = None  # grammar of that text
 
 
 class ParameterMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model writes around the parameters of a call, where these stand one after another as bare text."""
+    """Holds the marks around the parameters of a call, for models that write them as bare text."""
 
-    style: str  # the name of these marks in a format
+    style: str  # name of these marks in a format
     begin: str
     name_end: str
-    value_begin: str = ""  # there may be space before it
+    value_begin: str = ""  # may follow after space
     end: str
-    has_newlines: bool = False  # one at either end of a value belongs to the marks
+    has_newlines: bool = False  # a line break at either end of a value belongs to the marks

@@ -83,20 +83,20 @@ def test_each_choice_ends_once() -> None:
 
 
 def test_a_request_that_is_taken_is_confirmed_before_vllm_computes_anything() -> None:
-    taken, refused = make_request([1], n=2), make_request([1], typical_p=0.5)
+    make_confirmation, refused = make_request([1], n=2), make_request([1], typical_p=0.5)
     engine = make_engine()
-    engine.add(taken)
+    engine.add(make_confirmation)
     engine.add(refused)
 
     outputs = engine.step()
 
     assert [(output.request_id, output.index, tells_more(output)) for output in outputs] == [
-        (taken.request_id, 0, False),
-        (taken.request_id, 1, False),
+        (make_confirmation.request_id, 0, False),
+        (make_confirmation.request_id, 1, False),
         (refused.request_id, 0, True),
     ]
     assert engine.info.confirms_requests
-    assert tokens(run(engine), taken)
+    assert tokens(run(engine), make_confirmation)
 
 
 def test_an_end_token_and_a_stop_token() -> None:

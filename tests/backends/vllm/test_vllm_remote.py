@@ -241,15 +241,18 @@ async def test_a_request_that_fails_there(client: EngineClient) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        ({"choices": [{"token_ids": [2048]}]}, "token 2048 is none of this model's 2048"),
-        ({"choices": [{"token_ids": [-1]}]}, "token -1 is none"),
-        ({"choices": [{"token_ids": [1, 2], "logprobs": None}]}, "has logprobs of 0 of 2 tokens"),
+        (
+            {"choices": [{"token_ids": [2048]}]},
+            "token 2048 is not in this model's vocabulary of 2048",
+        ),
+        ({"choices": [{"token_ids": [-1]}]}, "token -1 is not"),
+        ({"choices": [{"token_ids": [1, 2], "logprobs": None}]}, "has logprobs for 0 of 2 tokens"),
         (
             {"choices": [{"token_ids": [1], "finish_reason": "weary"}]},
-            "has logprobs of 0 of 1 tokens",
+            "has logprobs for 0 of 1 tokens",
         ),
         ({"choices": "nonsense"}, "Expected `array`"),
-        ({}, "ended before its time"),
+        ({}, "ended too early"),
     ],
 )
 def test_an_answer_that_cannot_be_is_a_fault(answer: object, message: str) -> None:

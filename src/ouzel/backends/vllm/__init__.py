@@ -1,4 +1,5 @@
-"""vLLM as an engine: in a child process of its own interpreter (`child_engine`), or a server elsewhere (`remote_link`).
+"""Runs vLLM as an engine: in a child process (`child_engine`), or as a server elsewhere
+(`remote_link`).
 
-Written for vLLM 0.33; `sampling_fields` holds the map of fields that both have in common.
+Written for vLLM 0.33. `sampling_fields` maps the fields of requests for both.
 """

@@ -1,7 +1,8 @@
-"""vLLM behind our `Engine`, in the child process: its synchronous `LLMEngine`, whose core lives in this process.
+"""Implements `Engine` with vLLM's synchronous `LLMEngine` in the child process.
 
-So this process is vLLM's engine core, and only its tensor-parallel workers are further ones. Nothing but msgspec and
-vLLM is imported here: the interpreter has nothing else that we need.
+This process is vLLM's engine core; only its tensor-parallel workers are further processes. It
+imports nothing but msgspec and vLLM, because vLLM's interpreter has no other package that Ouzel
+needs.
 """
 
 import logging
@@ -14,14 +15,14 @@ import msgspec
 from ouzel.backends.vllm.sampling_fields import (
     VERSION,
     Abilities,
-    cache_salt_of,
-    ended,
-    finish_reason_of,
+    drop_optional_budget,
+    find_refusal,
     grammar_text,
-    refusal_of,
+    make_cache_salt,
+    make_confirmation,
+    make_final_output,
+    read_finish_reason,
     sampling_fields,
-    taken,
-    without_optional_budget,
 )
 from ouzel.backends.vllm.stats import StepStats
 from ouzel.engine.state.adapters import Adapters
@@ -41,20 +42,22 @@ logger = logging.getLogger(__name__)
 
 _ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
-    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would hold the socket to the server
-    "VLLM_CONFIGURE_LOGGING": "0",  # it logs as we do, and not on standard output
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",  # a fork would keep the socket to the server open
+    "VLLM_CONFIGURE_LOGGING": "0",  # it uses our log, and not standard output
 }
 _UNLESS_SET = {"VLLM_NO_USAGE_STATS": "1"}
 
 
 class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
-    arguments: dict[str, Any]  # of vLLM's EngineArgs
-    # start and end, where a budget may limit what is between them
+    """Holds the options of a vLLM engine in a child process."""
+
+    arguments: dict[str, Any]  # arguments of vLLM's EngineArgs
+    # start and end mark of a reasoning that may have a budget
     reasoning_marks: tuple[str, str] | None = None
 
 
 def create_engine(options: dict[str, object]) -> "VllmEngine":
-    """Is the factory that an `EngineSpec` names. Raises ModelLoadError."""
+    """Makes the engine; an `EngineSpec` names this factory. Raises ModelLoadError."""
     chosen = msgspec.convert(options, ChildOptions)
     os.environ |= _ENVIRONMENT | {
         name: value for name, value in _UNLESS_SET.items() if name not in os.environ
@@ -76,38 +79,36 @@ def create_engine(options: dict[str, object]) -> "VllmEngine":
 
 def _load(options: ChildOptions, stat_logger: Any) -> Any:
     try:
-        from vllm import EngineArgs, LLMEngine, __version__  # noqa: PLC0415  it reads the environment
+        # vLLM reads the environment on import.
+        from vllm import EngineArgs, LLMEngine, __version__  # noqa: PLC0415
         from vllm.config import ReasoningConfig, StructuredOutputsConfig  # noqa: PLC0415
         from vllm.usage.usage_lib import UsageContext  # noqa: PLC0415
     except ImportError as error:
         raise ModelLoadError(f"vLLM 0.33 cannot be imported by --engine-python: {error}") from error
     if not __version__.startswith(VERSION):
-        logger.warning(
-            "--engine-python has vLLM %s; this was written for %sx", __version__, VERSION
-        )
+        logger.warning("--engine-python has vLLM %s; Ouzel supports %sx", __version__, VERSION)
     marks = options.reasoning_marks
     try:
         arguments = EngineArgs(
             **options.arguments,
             scheduling_policy="priority",  # otherwise a priority that is not 0 is an error
-            structured_outputs_config=StructuredOutputsConfig(
-                backend="guidance"
-            ),  # it takes our grammars as they are
-            logprobs_mode="raw_logprobs",  # of the model's own distribution, as ours are
-            generation_config="vllm",  # what the model's makers recommend comes with each request
-            disable_log_stats=False,  # of which times and counters come
+            # guidance takes our grammars as they are
+            structured_outputs_config=StructuredOutputsConfig(backend="guidance"),
+            logprobs_mode="raw_logprobs",  # the model's own distribution, as in Ouzel
+            generation_config="vllm",  # each request brings the values of generation_config.json
+            disable_log_stats=False,  # times and counters are read from them
             reasoning_config=marks
             and ReasoningConfig(reasoning_start_str=marks[0], reasoning_end_str=marks[1]),
         )
-    except TypeError as error:  # of a name
+    except TypeError as error:  # an unknown name
         raise ModelLoadError(f"--engine-args: {error}") from error
-    return LLMEngine.from_engine_args(  # with the sizes that vLLM's own server takes
+    return LLMEngine.from_engine_args(  # uses the sizes of vLLM's own server
         arguments, usage_context=UsageContext.OPENAI_API_SERVER, stat_loggers=[stat_logger]
     )
 
 
 class _Choice:
-    """Knows of one choice, which is a request of its own there."""
+    """Describes one choice, which is a request of its own in vLLM."""
 
     def __init__(self, request: EngineRequest, index: int) -> None:
         self.request = request
@@ -116,7 +117,7 @@ class _Choice:
 
 
 class VllmEngine:
-    """Implements `Engine`."""
+    """Implements `Engine` with vLLM in this process."""
 
     def __init__(self, engine: Any, stats: StepStats, abilities: Abilities, load_s: float) -> None:
         self.adapters = Adapters(None, 0)
@@ -124,10 +125,9 @@ class VllmEngine:
         self._stats = stats
         self._abilities = abilities
         self._load_s = load_s
-        self._open: dict[str, _Choice] = {}  # by the name of the request there
-        self._ready: list[
-            StepOutput
-        ] = []  # for the next step: vLLM has taken a choice, or it ended without one
+        self._open: dict[str, _Choice] = {}  # choices by the name of vLLM's request
+        # for the next step: confirmations, and choices that ended without vLLM's output
+        self._ready: list[StepOutput] = []
 
     @property
     def info(self) -> EngineInfo:
@@ -157,12 +157,12 @@ class VllmEngine:
     def add(self, request: EngineRequest) -> None:
         if any(choice.request.request_id == request.request_id for choice in self._open.values()):
             raise ValueError(f"request_id {request.request_id!r} is in use")
-        refusal = refusal_of(request, self._abilities)
-        request = without_optional_budget(request, self._abilities)
+        refusal = find_refusal(request, self._abilities)
+        request = drop_optional_budget(request, self._abilities)
         for index in range(request.n):
             if refusal is not None:
                 self._ready.append(
-                    ended(
+                    make_final_output(
                         request.request_id,
                         index,
                         FinishReason.REFUSED,
@@ -179,7 +179,7 @@ class VllmEngine:
 
         name = f"{request.request_id}#{index}"
         prompt = TokensPrompt(prompt_token_ids=request.prompt_token_ids)
-        if (salt := cache_salt_of(request)) is not None:
+        if (salt := make_cache_salt(request)) is not None:
             prompt["cache_salt"] = salt
         self._open[name] = _Choice(request, index)
         try:
@@ -189,8 +189,8 @@ class VllmEngine:
             )
         except VLLMServerError:
             raise
-        except Exception as error:  # one request's fault, of whatever kind, must not end the others
-            logger.info("vLLM refuses a request: %s", error)
+        except Exception as error:  # any fault of one request must not end the others
+            logger.info("vLLM refused a request: %s", error)
             self._engine.abort_request([name])
             self._end(
                 name,
@@ -199,7 +199,7 @@ class VllmEngine:
                 param=getattr(error, "parameter", None),
             )
         else:
-            self._ready.append(taken(request.request_id, index))
+            self._ready.append(make_confirmation(request.request_id, index))
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         names = [
@@ -212,7 +212,7 @@ class VllmEngine:
             self._end(name, FinishReason.ABORT)
 
     def step(self) -> list[StepOutput]:
-        if self._ready:  # a step of vLLM may take long, and clients wait for these
+        if self._ready:  # a step of vLLM may take long, and clients wait for these outputs
             return self._take_ready()
         made: list[StepOutput] = []
         if self._engine.has_unfinished_requests():
@@ -221,9 +221,8 @@ class VllmEngine:
                 for output in self._engine.step()
                 if output.request_id in self._open
             ]
-        if (
-            self._open and not self._engine.has_unfinished_requests()
-        ):  # a bug there: whoever waits must hear of it
+        # A bug of vLLM: waiting clients must get an end.
+        if self._open and not self._engine.has_unfinished_requests():
             for name in list(self._open):
                 self._end(name, FinishReason.ERROR, error="vLLM has lost this request")
         return made + self._take_ready()
@@ -250,22 +249,26 @@ class VllmEngine:
     ) -> None:
         choice = self._open.pop(name)
         self._ready.append(
-            ended(choice.request.request_id, choice.index, reason, error=error, param=param)
+            make_final_output(
+                choice.request.request_id, choice.index, reason, error=error, param=param
+            )
         )
 
     def _output(self, made: Any) -> StepOutput:
-        """Reads what is new of a choice: one `CompletionOutput`, since it is a request with n = 1 and DELTA outputs."""
+        """Converts the new output of a choice.
+
+        It has one `CompletionOutput`, because each choice is a request with n = 1 and DELTA
+        outputs.
+        """
         choice = self._open[made.request_id]
         request, params = choice.request, choice.request.params
         [new] = made.outputs
-        reason = finish_reason_of(new.finish_reason)
+        reason = read_finish_reason(new.finish_reason)
         is_first, choice.has_begun = not choice.has_begun, True
         if reason is not None:
             del self._open[made.request_id]
-        token_ids, stop_token_id = (
-            list(new.token_ids),
-            new.stop_reason if isinstance(new.stop_reason, int) else None,
-        )
+        token_ids = list(new.token_ids)
+        stop_token_id = new.stop_reason if isinstance(new.stop_reason, int) else None
         if params.max_tokens == 0 and reason in (FinishReason.STOP, FinishReason.LENGTH):
             token_ids, stop_token_id, reason = [], None, FinishReason.LENGTH
         return StepOutput(
@@ -287,7 +290,7 @@ class VllmEngine:
 
 
 def sampling_params(request: EngineRequest, index: int) -> Any:
-    """Returns vLLM's SamplingParams for one choice."""
+    """Makes vLLM's SamplingParams for one choice."""
     from vllm.sampling_params import (  # noqa: PLC0415  see above
         RequestOutputKind,
         SamplingParams,
@@ -302,7 +305,7 @@ def sampling_params(request: EngineRequest, index: int) -> Any:
         if grammar is None
         else StructuredOutputsParams(grammar=grammar_text(grammar)),
     )
-    if request.params.bad_words:  # the public field takes texts, and there are tokens already
+    if request.params.bad_words:  # the public field takes texts; these are already tokens
         params._bad_words_token_ids = [list(word) for word in request.params.bad_words]
     return params
 
@@ -310,15 +313,13 @@ def sampling_params(request: EngineRequest, index: int) -> Any:
 def _timing(metrics: Any) -> RequestTiming | None:
     if metrics is None or not metrics.scheduled_ts:
         return None
-    queue_s, prefill_s = (
-        metrics.scheduled_ts - metrics.queued_ts,
-        metrics.first_token_ts - metrics.scheduled_ts,
-    )
+    queue_s = metrics.scheduled_ts - metrics.queued_ts
+    prefill_s = metrics.first_token_ts - metrics.scheduled_ts
     return RequestTiming(queue_s=max(queue_s, 0.0), prefill_s=max(prefill_s, 0.0))
 
 
 def _prompt_positions(positions: Any, request: EngineRequest) -> list[PositionLogprobs]:
-    """vLLM's first position has none, as ours are those behind it."""
+    """Converts the logprobs of the prompt; the first token has none."""
     num_top = request.params.num_prompt_logprobs
     if not positions or num_top is None:
         return []
@@ -329,7 +330,7 @@ def _prompt_positions(positions: Any, request: EngineRequest) -> list[PositionLo
 def _position(
     at: Any, token_id: int, num_top: int, shown_ids: tuple[int, ...] = ()
 ) -> PositionLogprobs:
-    """Reads {token id: Logprob}, which begins with the token that stands there, whose rank is the true one."""
+    """Converts {token id: Logprob}; the entry of `token_id` has its true rank."""
     ranked = sorted(at.items(), key=lambda item: item[1].rank)[:num_top]
     shown = [(each, at[each]) for each in dict.fromkeys(shown_ids) if each in at]
     return PositionLogprobs(

@@ -1,7 +1,8 @@
-"""One choice at a vLLM elsewhere: the body that asks for it, and the outputs that its answer comes to.
+"""Writes the request body of one choice for a remote vLLM, and reads the outputs from its answer.
 
-vLLM 0.33 takes `GenerateRequest` at /inference/v1/generate and answers with `GenerateTokensStreamResponse`s, or, since
-streams have no prompt logprobs, with one `GenerateTokensResponse`.
+vLLM 0.33 takes a `GenerateRequest` at /inference/v1/generate. It answers with a stream of
+`GenerateTokensStreamResponse`, or with one `GenerateTokensResponse`, because streams have no prompt
+logprobs.
 """
 
 import time
@@ -9,9 +10,9 @@ import time
 import msgspec
 
 from ouzel.backends.vllm.sampling_fields import (
-    cache_salt_of,
-    finish_reason_of,
     grammar_text,
+    make_cache_salt,
+    read_finish_reason,
     sampling_fields,
 )
 from ouzel.types.engine_request import EngineRequest
@@ -23,7 +24,7 @@ from ouzel.types.step_output import (
     TokenLogprob,
 )
 
-ID_PREFIX = "generate-tokens-"  # vLLM writes it before the id that a request brings
+ID_PREFIX = "generate-tokens-"  # vLLM puts it before the request's id
 
 
 class _Logprob(msgspec.Struct):
@@ -65,7 +66,7 @@ class _Error(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """It is a piece of a stream, or the whole answer."""
+    """Describes a piece of a stream, or the whole answer."""
 
     choices: list[_Choice] = []
     usage: _Usage | None = None
@@ -77,10 +78,12 @@ _decoder = msgspec.json.Decoder(_Answer)
 
 
 class AnswerError(Exception):
-    """The answer says of itself that it failed; the message is vLLM's."""
+    """The answer reports a failure; the message is vLLM's."""
 
 
 class RemoteChoice:
+    """Sends one choice as a request of its own to a remote vLLM."""
+
     def __init__(self, request: EngineRequest, index: int, vocab_size: int) -> None:
         self.request = request
         self.index = index
@@ -88,11 +91,11 @@ class RemoteChoice:
         self._vocab_size = vocab_size
         self._asked_at = time.monotonic()
         self.has_begun = False
-        self._last: StepOutput | None = None  # held until the usage has come, with which vLLM ends
+        self._last: StepOutput | None = None  # kept until the usage arrives, which vLLM sends last
 
     @property
     def is_whole(self) -> bool:
-        """Tells whether the answer comes in one piece."""
+        """Tells whether the answer is one piece, not a stream."""
         return self.index == 0 and self.request.params.num_prompt_logprobs is not None
 
     def body(self) -> bytes:
@@ -108,16 +111,19 @@ class RemoteChoice:
         }
         if not self.is_whole:
             body["stream_options"] = {"include_usage": True}
-        if (salt := cache_salt_of(request)) is not None:
+        if (salt := make_cache_salt(request)) is not None:
             body["cache_salt"] = salt
         if request.priority:
             body["priority"] = request.priority
-        if request.grammar is not None:  # what comes before the form is a part of our grammar
+        if request.grammar is not None:  # text before the form is a part of our grammar
             body["reasoning_ended"] = True
         return msgspec.json.encode(body)
 
     def read(self, data: bytes) -> list[StepOutput]:
-        """Returns what a piece gives at once; the end is for `finish`. Raises AnswerError and msgspec.DecodeError."""
+        """Reads a piece; returns its outputs except the final one, which `finish` returns.
+
+        Raises AnswerError and msgspec.DecodeError.
+        """
         answer = _decoder.decode(data)
         if answer.error is not None:
             raise AnswerError(answer.error.message)
@@ -132,18 +138,19 @@ class RemoteChoice:
         return [output for output in outputs if output.finish_reason is None]
 
     def finish(self) -> StepOutput:
-        """Returns the final output. Raises AnswerError where none has come."""
+        """Returns the final output. Raises AnswerError if there is none."""
         if self._last is None:
-            raise AnswerError("the answer ended before its time")
+            raise AnswerError("the answer ended too early")
         return self._last
 
     def _output(self, choice: _Choice, answer: _Answer) -> StepOutput:
         params = self.request.params
-        reason, token_ids = finish_reason_of(choice.finish_reason), choice.token_ids or []
+        reason, token_ids = read_finish_reason(choice.finish_reason), choice.token_ids or []
         foreign = next((each for each in token_ids if not 0 <= each < self._vocab_size), None)
         if foreign is not None:
             raise AnswerError(
-                f"token {foreign} is none of this model's {self._vocab_size}: is it the same model?"
+                f"token {foreign} is not in this model's vocabulary of {self._vocab_size} tokens: "
+                f"does the server have the same model?"
             )
         stop_token_id = choice.stop_reason if isinstance(choice.stop_reason, int) else None
         if params.max_tokens == 0 and reason in (None, FinishReason.STOP, FinishReason.LENGTH):
@@ -152,7 +159,7 @@ class RemoteChoice:
         positions = (choice.logprobs.content if choice.logprobs is not None else None) or []
         if params.num_logprobs is not None and len(positions) < len(token_ids):
             raise AnswerError(
-                f"the answer has logprobs of {len(positions)} of {len(token_ids)} tokens"
+                f"the answer has logprobs for {len(positions)} of {len(token_ids)} tokens"
             )
         return StepOutput(
             request_id=self.request.request_id,
@@ -172,7 +179,10 @@ class RemoteChoice:
         )
 
     def _timing(self) -> RequestTiming | None:
-        """Returns, with the first piece, all the time before it: how long a request waited there is not told."""
+        """Returns, with the first piece, the time before it.
+
+        The time in vLLM's queue is unknown.
+        """
         if self.has_begun:
             return None
         self.has_begun = True
@@ -196,7 +206,7 @@ class RemoteChoice:
 
 
 def _position(position: _Position, num_top: int, shown_ids: tuple[int, ...]) -> PositionLogprobs:
-    """Reads the token that came, and the likely ones, which begin with it again."""
+    """Converts the sampled token and the likely tokens, which include it."""
     entries = {entry.token_id: entry for entry in position.top_logprobs}
     ranked = sorted(entries.values(), key=lambda entry: entry.rank or 0)[:num_top]
     shown = [entries[token_id] for token_id in dict.fromkeys(shown_ids) if token_id in entries]

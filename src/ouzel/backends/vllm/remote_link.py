@@ -1,11 +1,13 @@
-"""A link to a vLLM elsewhere, over HTTP: `vllm serve` with the endpoints of tokens in and tokens out.
+"""Connects to a remote vLLM over HTTP: `vllm serve` with its endpoints for token ids.
 
 Rules
-1. Each choice is a request there, and a task here. Leaving it closes its connection, which aborts it there; that is
-   asked for by its name as well, since a proxy may hold the connection.
-2. Each choice gets exactly one final output: from its task, or from the abort that ends the task.
-3. The server is looked at every so often. When it has not answered several times, the link ends, and the client makes
-   another one, which waits for it.
+1. Each choice is a request to the server and a task here. Cancelling the task closes its
+   connection, which aborts the request; an abort by name is also sent, because a proxy may keep the
+   connection.
+2. Each choice gets exactly one final output: from its task, or from the abort that cancels the
+   task.
+3. The server is checked regularly. After several failed checks the link ends; the client then makes
+   a new link, which waits for the server.
 """
 
 import asyncio
@@ -19,10 +21,10 @@ from ouzel.backends.vllm.remote_choice import ID_PREFIX, AnswerError, RemoteChoi
 from ouzel.backends.vllm.remote_server import ABORT, GENERATE, RemoteServer, ServerFacts
 from ouzel.backends.vllm.sampling_fields import (
     Abilities,
-    ended,
-    refusal_of,
-    taken,
-    without_optional_budget,
+    drop_optional_budget,
+    find_refusal,
+    make_confirmation,
+    make_final_output,
 )
 from ouzel.client.base import ApiClient, ApiFailure, read_failure
 from ouzel.observability.progress import Progress
@@ -48,8 +50,8 @@ from ouzel.types.step_output import FinishReason, StepOutput
 
 logger = logging.getLogger(__name__)
 
-_NUM_LOOKS = 3  # in a row without an answer, until the server counts as gone
-_LOOKS_PER_READING = 5  # of its metrics
+_NUM_LOOKS = 3  # failed checks in a row after which the server counts as gone
+_LOOKS_PER_READING = 5  # checks per reading of the metrics
 _OK = 200
 _REFUSED = (400, 422)
 _OVERLOADED = (429, 503)
@@ -65,7 +67,7 @@ _NO_STATS = EngineStats(
 
 
 class RemoteLink:
-    """Implements `EngineLink`."""
+    """Implements `EngineLink` with a remote server."""
 
     remedy: ClassVar[str] = "its connections are closed"
 
@@ -77,14 +79,14 @@ class RemoteLink:
         self._abilities = Abilities()
         self._stats = _NO_STATS
         self._choices: dict[tuple[str, int], asyncio.Task[None]] = {}
-        self._outputs: list[StepOutput] = []  # of this turn of the event loop
-        self._aborted: list[str] = []  # in this turn
+        self._outputs: list[StepOutput] = []  # outputs of this turn of the event loop
+        self._aborted: list[str] = []  # names to abort in this turn
         self._others: set[asyncio.Task[None]] = set()
         self._events: asyncio.Queue[EngineEvent | None] = asyncio.Queue()
-        self._doubt = asyncio.Event()  # a connection has failed
+        self._doubt = asyncio.Event()  # set when a connection has failed
         self._life = asyncio.create_task(self._live(), name="remote engine")
 
-    # What the client asks
+    # Commands of the client
 
     def send(self, commands: list[EngineCommand]) -> list[EngineCommand]:
         for command in commands:
@@ -94,7 +96,7 @@ class RemoteLink:
                 case AbortRequest(request_id, index):
                     self._abort(request_id, index)
                 case LoadAdapter(name):
-                    self._events.put_nowait(AdapterFailed(name, "this engine takes no adapters"))
+                    self._events.put_nowait(AdapterFailed(name, "this engine loads no adapters"))
                 case UnloadAdapter(name):
                     self._events.put_nowait(AdapterUnloaded(name))
                 case Shutdown():
@@ -115,7 +117,7 @@ class RemoteLink:
     async def exit_status(self) -> str:
         return "the connection to it was closed"
 
-    # Its life
+    # The life of the link
 
     async def _live(self) -> None:
         try:
@@ -125,7 +127,7 @@ class RemoteLink:
             await self._watch(info)
         except ApiFailure as failure:
             self._events.put_nowait(EngineDown(str(failure)))
-        except Exception as error:  # nobody awaits this task: it must not end unseen
+        except Exception as error:  # nobody awaits this task: an error must not pass unseen
             logger.exception("the link to the engine failed")
             self._events.put_nowait(EngineDown(f"the link to the engine failed: {error}"))
         finally:
@@ -135,14 +137,13 @@ class RemoteLink:
         self._events.put_nowait(EngineLoading(Progress(stage)))
 
     async def _watch(self, info: EngineInfo) -> None:
-        """Returns never. Raises ApiFailure when the server is gone."""
+        """Checks the server for ever. Raises ApiFailure when the server is gone."""
         num_looks = num_failures = 0
         while True:
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._doubt.wait(), self._look_every_s)
-                await asyncio.sleep(
-                    min(self._look_every_s, 0.1)
-                )  # a moment, so that doubt does not look all the time
+                # A short pause limits the rate of checks after failures.
+                await asyncio.sleep(min(self._look_every_s, 0.1))
             self._doubt.clear()
             try:
                 await self._server.check()
@@ -153,7 +154,7 @@ class RemoteLink:
                 num_failures += 1
                 if num_failures >= _NUM_LOOKS:
                     raise
-                self._doubt.set()  # the next look is soon
+                self._doubt.set()  # the next check is soon
             else:
                 num_failures = 0
                 num_looks += 1
@@ -162,13 +163,13 @@ class RemoteLink:
     # Choices
 
     def _add(self, request: EngineRequest) -> None:
-        refusal = refusal_of(request, self._abilities)
-        request = without_optional_budget(request, self._abilities)
+        refusal = find_refusal(request, self._abilities)
+        request = drop_optional_budget(request, self._abilities)
         for index in range(request.n):
             if refusal is not None:
                 reason = FinishReason.REFUSED
                 self._give(
-                    ended(
+                    make_final_output(
                         request.request_id,
                         index,
                         reason,
@@ -188,7 +189,7 @@ class RemoteLink:
             key for key in self._choices if key[0] == request_id and index in (None, key[1])
         ]:
             self._choices.pop(key).cancel()
-            self._give(ended(*key, FinishReason.ABORT))
+            self._give(make_final_output(*key, FinishReason.ABORT))
             if not self._aborted:
                 asyncio.get_running_loop().call_soon(self._send_aborts)
             self._aborted.append(f"{ID_PREFIX}{key[0]}-{key[1]}")
@@ -206,23 +207,25 @@ class RemoteLink:
     async def _run(self, choice: RemoteChoice) -> None:
         key = choice.request.request_id, choice.index
         try:
-            final = await self._answered(choice)
+            final = await self._answer(choice)
         except ApiFailure as failure:
-            final = self._failed(choice, failure)
+            final = self._make_failed_output(choice, failure)
         except (AnswerError, msgspec.DecodeError) as error:
-            final = ended(*key, FinishReason.ERROR, error=f"vLLM failed: {error}")
-        except (
-            Exception
-        ) as error:  # one request's fault, of whatever kind, must not leave its reader waiting
+            final = make_final_output(*key, FinishReason.ERROR, error=f"vLLM failed: {error}")
+        # Any fault of one request must not leave its reader waiting.
+        except Exception as error:
             logger.exception("a choice at the remote engine failed")
-            final = ended(*key, FinishReason.ERROR, error=f"the answer failed: {error}")
+            final = make_final_output(*key, FinishReason.ERROR, error=f"the answer failed: {error}")
         if self._choices.pop(key, None) is not None:
             self._give(final)
 
-    async def _answered(self, choice: RemoteChoice) -> StepOutput:
-        """Asks again where the answer broke off before it began: servers close connections that nobody has used for a
-        few seconds, which may be just when one is used again."""
-        answer = self._asked if choice.is_whole else self._streamed
+    async def _answer(self, choice: RemoteChoice) -> StepOutput:
+        """Returns the final output; tries again if the connection broke before the answer began.
+
+        Servers close connections that were idle for a few seconds, perhaps just when one is used
+        again.
+        """
+        answer = self._ask if choice.is_whole else self._stream
         try:
             return await answer(choice)
         except ApiFailure as failure:
@@ -230,22 +233,22 @@ class RemoteLink:
                 raise
         return await answer(choice)
 
-    async def _streamed(self, choice: RemoteChoice) -> StepOutput:
+    async def _stream(self, choice: RemoteChoice) -> StepOutput:
         async with self._client.events(GENERATE, choice.body()) as events:
-            self._give(taken(choice.request.request_id, choice.index))
+            self._give(make_confirmation(choice.request.request_id, choice.index))
             async for data in events:
                 for output in choice.read(data):
                     self._give(output)
         return choice.finish()
 
-    async def _asked(self, choice: RemoteChoice) -> StepOutput:
+    async def _ask(self, choice: RemoteChoice) -> StepOutput:
         answer = await self._client.ask("POST", GENERATE, choice.body())
         if answer.status != _OK:
             raise read_failure(answer)
         choice.read(answer.body)
         return choice.finish()
 
-    def _failed(self, choice: RemoteChoice, failure: ApiFailure) -> StepOutput:
+    def _make_failed_output(self, choice: RemoteChoice, failure: ApiFailure) -> StepOutput:
         if failure.http_status in _REFUSED:
             reason = FinishReason.REFUSED
         elif failure.http_status in _OVERLOADED:
@@ -253,7 +256,9 @@ class RemoteLink:
         else:
             reason = FinishReason.ERROR
             self._doubt.set()
-        return ended(choice.request.request_id, choice.index, reason, error=f"vLLM says {failure}")
+        return make_final_output(
+            choice.request.request_id, choice.index, reason, error=f"vLLM says {failure}"
+        )
 
     # Events
 
@@ -266,6 +271,6 @@ class RemoteLink:
         asyncio.get_running_loop().call_soon(self._flush)
 
     def _flush(self) -> None:
-        """Makes one event of what has come in one turn of the event loop."""
+        """Emits one event for all outputs of a turn of the event loop."""
         outputs, self._outputs = self._outputs, []
         self._events.put_nowait(StepResult(outputs, self._stats))

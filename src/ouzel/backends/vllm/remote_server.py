@@ -1,6 +1,6 @@
-"""What is to be known of a vLLM elsewhere: that it is there, what it can do, how it fares.
+"""Checks a remote vLLM server and reads its abilities and statistics.
 
-What it was not started for is found by asking: a request for one token, for each thing that it might refuse.
+Abilities that depend on the server's options are found by requests for one token each.
 """
 
 import asyncio
@@ -21,27 +21,28 @@ logger = logging.getLogger(__name__)
 
 Content = TypeVar("Content")
 
-GENERATE, ABORT = "/inference/v1/generate", "/inference/v1/abort_requests"
+GENERATE = "/inference/v1/generate"
+ABORT = "/inference/v1/abort_requests"
 _OK, _BAD_REQUEST, _UNPROCESSABLE = 200, 400, 422
 _OVERLOADED = (429, 503)
 _LOOK_EVERY_S = 1.0
-_LOOK_TIMEOUT_S = 10.0  # for what takes no time there
-_GRAMMAR = "start: <[0]>\n"  # the token 0: only guidance reads this
+_LOOK_TIMEOUT_S = 10.0  # limit for answers that need no computation
+_GRAMMAR = "start: <[0]>\n"  # the token 0: only guidance reads this form
 _SAMPLE = re.compile(r"^(vllm:\w+)(?:\{[^}]*\})? ([-+.\deE]+)$", re.MULTILINE)
 _CACHE_CONFIG = re.compile(r"^vllm:cache_config_info\{([^}]*)\}", re.MULTILINE)
 _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """The start of ours knows this of the other server."""
+    """Holds the facts about the remote server that Ouzel knows at its start."""
 
-    url: str  # for people
+    url: str  # address for people
     model_type: str
     vocab_size: int
-    weights: str  # how they are quantised, else their type
+    weights: str  # the quantisation, or else the data type
     dtype: str
     max_num_seqs: int  # requests that count as running; others wait here
-    max_model_len: int | None = None  # less than the server's, where it is to be less
+    max_model_len: int | None = None  # a limit below the server's; None: the server's
     has_priorities: bool = False
     wait_s: float = 600.0
 
@@ -59,12 +60,14 @@ class _Version(msgspec.Struct):
 
 
 class RemoteServer:
+    """Asks a remote vLLM server for its health, abilities and metrics."""
+
     def __init__(self, facts: ServerFacts, client: ApiClient) -> None:
         self._facts = facts
         self._client = client
 
     async def wait(self, tell: Callable[[str], None]) -> None:
-        """Returns when it answers that it is well. Raises ApiFailure where that takes too long."""
+        """Waits until the server is healthy. Raises ApiFailure if that takes too long."""
         started = time.monotonic()
         while True:
             tell(f"waiting for {self._facts.url}")
@@ -81,15 +84,16 @@ class RemoteServer:
             await asyncio.sleep(_LOOK_EVERY_S)
 
     async def check(self) -> None:
-        """Raises ApiFailure where it is not there, or not well."""
+        """Raises ApiFailure if the server does not answer or is not healthy."""
         answer = await self._get("/health")
         if answer.status != _OK:
             raise ApiFailure(
-                f"{self._facts.url} is not well: {read_failure(answer)}", http_status=answer.status
+                f"{self._facts.url} is not healthy: {read_failure(answer)}",
+                http_status=answer.status,
             )
 
     async def look(self) -> tuple[EngineInfo, Abilities]:
-        """Finds out what it is. Raises ApiFailure where it cannot be an engine of ours."""
+        """Reads the server's properties. Raises ApiFailure if it cannot be an engine."""
         started = time.monotonic()
         version = await self._version()
         context = await self._max_model_len()
@@ -117,7 +121,7 @@ class RemoteServer:
         return info, abilities
 
     async def stats(self, info: EngineInfo) -> EngineStats:
-        """Reads its metrics, which are of everybody who asks it. Raises ApiFailure."""
+        """Reads the metrics, which count the requests of all its clients. Raises ApiFailure."""
         answer = await self._get("/metrics")
         sums: dict[str, float] = {}
         if answer.status == _OK:
@@ -136,7 +140,7 @@ class RemoteServer:
         )
 
     async def _get(self, path: str) -> Answer:
-        """Raises ApiFailure also where it takes the request and does not answer."""
+        """Asks for a path. Raises ApiFailure also if the answer does not come in time."""
         try:
             async with asyncio.timeout(_LOOK_TIMEOUT_S):
                 return await self._client.ask("GET", path)
@@ -149,9 +153,7 @@ class RemoteServer:
         answer = await self._get("/version")
         version = _read(answer, _Version).version if answer.status == _OK else "unknown"
         if not version.startswith(VERSION):
-            logger.warning(
-                "%s is vLLM %s; this was written for %sx", self._facts.url, version, VERSION
-            )
+            logger.warning("%s is vLLM %s; Ouzel supports %sx", self._facts.url, version, VERSION)
         return version
 
     async def _max_model_len(self) -> int:
@@ -161,11 +163,11 @@ class RemoteServer:
         models = _read(answer, _Models).data
         theirs = models[0].max_model_len if models else None
         if theirs is None:
-            raise ApiFailure(f"{self._facts.url}/v1/models does not say how long a context may be")
+            raise ApiFailure(f"{self._facts.url}/v1/models does not report max_model_len")
         ours = self._facts.max_model_len
         if ours is not None and ours > theirs:
             raise ApiFailure(
-                f"max_model_len: must be <= {theirs}, that of {self._facts.url}, given {ours}"
+                f"max_model_len: must be <= {theirs}, the limit of {self._facts.url}, given {ours}"
             )
         return ours or theirs
 
@@ -175,11 +177,12 @@ class RemoteServer:
             raise self._refused(GENERATE, answer)
         if (await self._try(self._facts.vocab_size)).status == _OK:
             logger.warning(
-                "%s knows tokens that this model does not have: is it the same model?",
+                "%s accepts tokens that this model does not have: is it the same model?",
                 self._facts.url,
             )
         return Abilities(
-            priorities=self._facts.has_priorities,  # vLLM 0.33 takes priorities also where it does not heed them
+            # vLLM 0.33 accepts priorities even when it ignores them.
+            priorities=self._facts.has_priorities,
             grammars=await self._takes(structured_outputs={"grammar": _GRAMMAR}),
             reasoning_budgets=await self._takes(thinking_token_budget=1),
             token_bans=False,  # over HTTP only as texts
@@ -192,7 +195,7 @@ class RemoteServer:
         raise self._refused(GENERATE, answer)
 
     async def _try(self, token_id: int, **fields: object) -> Answer:
-        """Asks for one token behind this one, again where the server has too much to do."""
+        """Asks for one token after `token_id`; tries again while the server is overloaded."""
         always = {"max_tokens": 1, "temperature": 0.0, "detokenize": False}
         body = msgspec.json.encode(
             {"token_ids": [token_id], "sampling_params": always | fields, "stream": False}
@@ -226,7 +229,7 @@ class RemoteServer:
 
 
 def _amount(text: str) -> float:
-    """Returns 0 for what is no number, or none that counts anything."""
+    """Returns a finite number from a metric; 0 for anything else."""
     try:
         amount = float(text)
     except ValueError:

@@ -1,9 +1,12 @@
-"""A request of ours in vLLM's words: the fields of its `SamplingParams`, and what it cannot do.
+"""Translates a request to the fields of vLLM's `SamplingParams`, and finds its unsupported fields.
 
 Rules
-1. What vLLM cannot do, or was not started for, is refused by the name of the request's field. Nothing is left out.
-2. Each choice is a request there, so that it can be aborted and ends by itself. They share the prompt's blocks anyway.
-3. Which tokens end is ours to say: vLLM's own end token is ignored, and ours are stop tokens.
+1. A field that vLLM cannot honour, or was not started for, is refused by its name. No field is
+   dropped.
+2. Each choice is a request to vLLM, so it can be aborted and ends by itself. Choices share the
+   prompt's blocks anyway.
+3. Ouzel decides which tokens end an output: vLLM's own end token is ignored, and ours are stop
+   tokens.
 """
 
 import hashlib
@@ -15,8 +18,8 @@ import msgspec
 from ouzel.types.engine_request import EngineRequest, Grammar
 from ouzel.types.step_output import FinishReason, StepOutput
 
-VERSION = "0.33."  # of which this is written
-MAX_LOGPROB_TOKEN_IDS = 128  # vLLM's
+VERSION = "0.33."  # the supported versions of vLLM
+MAX_LOGPROB_TOKEN_IDS = 128  # vLLM's limit
 _FINISH_REASONS = {
     "stop": FinishReason.STOP,
     "length": FinishReason.LENGTH,
@@ -24,11 +27,11 @@ _FINISH_REASONS = {
     "error": FinishReason.ERROR,
     "repetition": FinishReason.STOP,
 }
-_HERE = "with this engine, which is vLLM"
+_HERE = "with this engine (vLLM)"
 
 
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
-    """They depend on how vLLM was started. Those that are not named here it always has."""
+    """Tells which optional abilities this vLLM has; they depend on its options."""
 
     priorities: bool = True
     grammars: bool = True
@@ -41,20 +44,20 @@ class Refusal(msgspec.Struct, frozen=True):
     message: str
 
 
-def refusal_of(request: EngineRequest, abilities: Abilities) -> Refusal | None:
-    """Returns the first thing of the request that vLLM cannot do; None: it can do everything."""
-    return next(chain(_of_no_vllm(request), _of_this_vllm(request, abilities)), None)
+def find_refusal(request: EngineRequest, abilities: Abilities) -> Refusal | None:
+    """Returns the first field of the request that vLLM cannot honour; None if there is none."""
+    return next(chain(_find_unsupported(request), _find_unavailable(request, abilities)), None)
 
 
-def without_optional_budget(request: EngineRequest, abilities: Abilities) -> EngineRequest:
-    """Drops a budget of reasoning that vLLM cannot keep and that the client has not asked for."""
+def drop_optional_budget(request: EngineRequest, abilities: Abilities) -> EngineRequest:
+    """Drops a reasoning budget that vLLM cannot honour and that the client did not request."""
     budget = request.reasoning_budget
     if budget is None or budget.is_required or abilities.reasoning_budgets:
         return request
     return msgspec.structs.replace(request, reasoning_budget=None)
 
 
-def _of_no_vllm(request: EngineRequest) -> Iterator[Refusal]:
+def _find_unsupported(request: EngineRequest) -> Iterator[Refusal]:
     params, grammar = request.params, request.grammar
     if params.beam_search is not None:
         yield _refused("use_beam_search", "must be false", "true")
@@ -78,11 +81,11 @@ def _of_no_vllm(request: EngineRequest) -> Iterator[Refusal]:
     if grammar is not None and grammar_text(grammar) is None:
         yield Refusal(
             grammar.param,
-            f"{grammar.param}: a grammar of the client's own cannot be a part of a form {_HERE}",
+            f"{grammar.param}: a client's own grammar cannot be a part of a form {_HERE}",
         )
 
 
-def _of_this_vllm(request: EngineRequest, abilities: Abilities) -> Iterator[Refusal]:
+def _find_unavailable(request: EngineRequest, abilities: Abilities) -> Iterator[Refusal]:
     grammar, budget = request.grammar, request.reasoning_budget
     if request.params.bad_words and not abilities.token_bans:
         yield _refused(
@@ -90,15 +93,15 @@ def _of_this_vllm(request: EngineRequest, abilities: Abilities) -> Iterator[Refu
         )
     if request.priority and not abilities.priorities:
         yield _refused(
-            "priority", "must be 0", f"{request.priority}: it was not started with priorities"
+            "priority", "must be 0", f"{request.priority}: vLLM was started without priorities"
         )
     if budget is not None and budget.is_required and not abilities.reasoning_budgets:
-        why = f"{budget.max_tokens}: it does not know this model's marks of reasoning"
+        why = f"{budget.max_tokens}: vLLM does not know the reasoning marks of this model"
         yield _refused("thinking_token_budget", "must not be given", why)
     if grammar is not None and not abilities.grammars:
         yield Refusal(
             grammar.param,
-            f"{grammar.param}: nothing holds the output to a form {_HERE}: it has no guidance",
+            f"{grammar.param}: the output cannot follow a form {_HERE}: vLLM has no guidance",
         )
 
 
@@ -115,9 +118,10 @@ class _Grammars(msgspec.Struct):
 
 
 def grammar_text(grammar: Grammar) -> str | None:
-    """Returns it as one Lark grammar, the form that vLLM takes; None where it is of several.
+    """Returns the grammar as one Lark text, the form that vLLM takes; None if it has several.
 
-    A client's own grammar is one by itself beside ours, which names it; where ours says nothing else, it is the whole.
+    A client's own grammar is a second grammar beside ours, which refers to it; if ours does nothing
+    else, the client's grammar is the whole.
     """
     if not grammar.text.startswith("{"):
         return grammar.text
@@ -127,19 +131,20 @@ def grammar_text(grammar: Grammar) -> str | None:
     )
 
 
-def cache_salt_of(request: EngineRequest) -> str | None:
-    """Returns a salt of those characters that vLLM takes; None: everybody shares the prompt's blocks."""
+def make_cache_salt(request: EngineRequest) -> str | None:
+    """Returns a salt of characters that vLLM accepts; None: all share the prompt's blocks."""
     return hashlib.sha256(request.cache_salt.encode()).hexdigest() if request.cache_salt else None
 
 
 def sampling_fields(request: EngineRequest, index: int) -> dict[str, object]:
-    """Returns the fields of vLLM's SamplingParams for one choice, without the grammar and the banned runs of tokens.
+    """Returns the fields of vLLM's SamplingParams for one choice, without grammar and bad words.
 
-    What has vLLM's default is left out: the rest is what somebody meant, and what its log shows.
+    Fields with vLLM's default are omitted: vLLM's log then shows only deliberate values.
     """
     params = request.params
     fields: dict[str, object] = {
-        "max_tokens": max(params.max_tokens, 1),  # it takes no 0: one token is made, and dropped
+        # 0 is not allowed: one token is generated and dropped
+        "max_tokens": max(params.max_tokens, 1),
         "temperature": params.temperature,
         "ignore_eos": True,
         "stop_token_ids": [
@@ -160,9 +165,8 @@ def sampling_fields(request: EngineRequest, index: int) -> dict[str, object]:
         "logit_bias": (dict(params.logit_bias), {}),
     }
     fields |= {name: value for name, (value, default) in optional.items() if value != default}
-    if (
-        not params.is_seed_random
-    ):  # with a seed of its own a row is drawn by itself, which takes time
+    # With a seed vLLM samples each row by itself, which takes time.
+    if not params.is_seed_random:
         fields["seed"] = (params.seed + index) % 2**63
     if params.num_logprobs is not None:
         fields["logprobs"] = params.num_logprobs
@@ -178,19 +182,19 @@ def sampling_fields(request: EngineRequest, index: int) -> dict[str, object]:
     return fields
 
 
-def finish_reason_of(name: str | None) -> FinishReason | None:
-    """Reads vLLM's name of it; None: the choice goes on."""
+def read_finish_reason(name: str | None) -> FinishReason | None:
+    """Converts vLLM's finish reason; None: the choice continues."""
     return None if name is None else _FINISH_REASONS.get(name, FinishReason.ERROR)
 
 
-def taken(request_id: str, index: int) -> StepOutput:
-    """Returns the output which confirms that vLLM has taken a choice."""
+def make_confirmation(request_id: str, index: int) -> StepOutput:
+    """Makes the output that confirms a choice."""
     return StepOutput(
         request_id=request_id, index=index, token_ids=[], logprobs=[], num_cached_tokens=0
     )
 
 
-def ended(
+def make_final_output(
     request_id: str,
     index: int,
     reason: FinishReason,
@@ -198,7 +202,7 @@ def ended(
     error: str | None = None,
     param: str | None = None,
 ) -> StepOutput:
-    """Returns the final output of a choice that ends otherwise than by its tokens."""
+    """Makes the final output of a choice that is refused, aborted or failed."""
     return StepOutput(
         request_id=request_id,
         index=index,

@@ -1,4 +1,4 @@
-"""What vLLM's scheduler tells after each step becomes our statistics."""
+"""Converts the statistics of vLLM's scheduler after each step."""
 
 from typing import Any  # vLLM is not installed where types are checked
 
@@ -6,7 +6,7 @@ from ouzel.types.engine_info import EngineStats
 
 
 class StepStats:
-    """It is one of vLLM's `StatLogger`s, whose interface its makers call unstable."""
+    """Implements vLLM's `StatLogger`, an interface that vLLM calls unstable."""
 
     def __init__(self, vllm_config: Any, engine_index: int = 0) -> None:
         self._num_running = self._num_waiting = self._num_preemptions = 0
@@ -43,7 +43,7 @@ class StepStats:
     def record_sleep_state(self, is_awake: int, level: int) -> None: ...
 
     def read(self, *, num_blocks: int, num_open: int) -> EngineStats:
-        """Returns what the last step told, of which no more can be true than what is still open."""
+        """Returns the statistics of the last step, limited by the open choices."""
         num_running = min(self._num_running, num_open)
         return EngineStats(
             num_running=num_running,

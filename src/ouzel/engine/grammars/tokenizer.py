@@ -14,7 +14,7 @@ import msgspec
 from llguidance import LLTokenizer
 
 from ouzel.errors import ModelLoadError
-from ouzel.grammar.vocabulary import JsonObject, marks_of
+from ouzel.grammar.vocabulary import JsonObject, list_marks
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,8 +74,8 @@ def build_tokenizer(
 
 
 def _sanitise(content: JsonObject) -> JsonObject:
-    new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in marks_of(content)}
-    for token in marks_of(content):
+    new_names = {token["content"]: f"<\ue0f0{token['id']}\ue0f0>" for token in list_marks(content)}
+    for token in list_marks(content):
         plain = {
             "special": True,
             "normalized": False,

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.flat_batch import build_flat_batch, prefix_sums
-from ouzel.engine.scheduling.image_encoder import ImageEncoder
+from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.state.row_kinds import goes_apart
 from ouzel.engine.state.sequence import Sequence
@@ -31,7 +31,7 @@ class _Piece(msgspec.Struct, frozen=True):
 def build_batch(
     scheduled: list[Scheduled],
     block_size: int,
-    images: ImageEncoder | None = None,
+    images: ImageEncoder | NoImages = NO_IMAGES,
     *,
     has_states: bool = False,
 ) -> ForwardBatch:
@@ -140,13 +140,13 @@ def _scored_rows(
 
 
 def _image_rows(
-    scheduled: list[Scheduled], begins: NDArray[np.int32], images: ImageEncoder | None
+    scheduled: list[Scheduled], begins: NDArray[np.int32], images: ImageEncoder | NoImages
 ) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
     """Returns the rows that stand for images, and their features."""
     rows, features = list[NDArray[np.int64]](), list[NDArray[np.float32]]()
     for entry, begin in zip(scheduled, begins.tolist(), strict=False):
         own = entry.sequence.images
-        if own is None or images is None:
+        if own is None:
             continue
         past = entry.sequence.num_computed_tokens
         for number, tokens, rows_of_image in own.rows_between(past, past + entry.num_new_tokens):

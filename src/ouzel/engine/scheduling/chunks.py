@@ -12,7 +12,7 @@ Rules
 """
 
 from ouzel.engine.cache.block_manager import BlockManager
-from ouzel.engine.scheduling.image_encoder import ImageEncoder
+from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.row_kinds import num_of_one_kind, shorten
 from ouzel.engine.state.sequence import Sequence
@@ -22,7 +22,11 @@ class Chunks:
     """Applies the limits on the chunks of prompts."""
 
     def __init__(
-        self, blocks: BlockManager, images: ImageEncoder | None = None, *, cuts_images: bool = True
+        self,
+        blocks: BlockManager,
+        images: ImageEncoder | NoImages = NO_IMAGES,
+        *,
+        cuts_images: bool = True,
     ) -> None:
         """Without `cuts_images`, all tokens of an image are computed in one step: they see each
         other.
@@ -38,8 +42,7 @@ class Chunks:
         limit = min(
             num_tokens, sequence.scoring_limit(num_rows), self._blocks.chunk_limit(sequence)
         )
-        if self._images is not None:
-            limit = min(limit, self._images.limit(sequence))
+        limit = min(limit, self._images.limit(sequence))
         num_wanted = num_of_one_kind(sequence)
         if num_wanted <= limit:
             return num_wanted

@@ -155,3 +155,26 @@ class ImageEncoder:
 
 def _key(sequence: Sequence, image: ImageInput) -> Key:
     return sequence.request.cache_salt, image.digest
+
+
+class NoImages:
+    """Has the interface of `ImageEncoder` for a model without vision, whose prompts have no images."""
+
+    num_encoded = 0
+    num_hits = 0
+    encoding_s = 0.0
+
+    def count_hits(self, sequence: Sequence) -> None:
+        pass
+
+    def features(self, sequence: Sequence, image: ImageInput) -> Features:
+        raise AssertionError("a model without vision has no images")
+
+    def limit(self, sequence: Sequence) -> int:
+        return sequence.num_uncomputed_tokens
+
+    def advance(self, sequences: Iterable[Sequence], *, someone_decodes: bool) -> bool:
+        return False
+
+
+NO_IMAGES = NoImages()

@@ -23,11 +23,12 @@ from ouzel.engine.base import ModelRunner
 from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.sampling.draft_draws import DraftRequest
 from ouzel.engine.scheduling.scheduler import Scheduled
+from ouzel.engine.speculation.candidates import Candidate, OpenProposal, open_proposal
 from ouzel.engine.speculation.drafts import Drafts, make_draft_source
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import DEFAULT_NUM_DRAFTED
 from ouzel.engine.speculation.rules.past_texts import PastTexts
-from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, LookupProposal, PromptLookup
+from ouzel.engine.speculation.rules.prompt_lookup import FIRST_CHANCES, PromptLookup
 from ouzel.engine.speculation.rules.row_plan import MAX_ROWS, RowCandidate, Step, plan_rows
 from ouzel.engine.speculation.rules.step_costs import AttentionCosts, StepCosts
 from ouzel.engine.speculation.step_measurement import MeasuredCosts
@@ -54,30 +55,6 @@ class Speculation:
         return self.predicts or self.draft is not None
 
 
-class _Candidate(msgspec.Struct, frozen=True):
-    """Describes tokens that may be proposed for a sequence in the present step."""
-
-    sequence: Sequence
-    token_ids: tuple[int, ...]  # empty for a draft, which is made later
-    chances: tuple[float, ...]  # chance of each token that it and all before it are accepted
-    lookup: LookupProposal | None = None
-    is_drafted: bool = False
-
-
-class _OpenProposal(msgspec.Struct, frozen=True):
-    """Holds a candidate of the present step, to be compared with the sequence's next tokens."""
-
-    candidate: _Candidate
-    num_proposed: int  # 0: only watched
-    num_tokens: int  # tokens of the sequence before the step
-    num_accepted: int  # accepted tokens of the sequence before the step
-
-    @property
-    def would_be_accepted(self) -> bool:
-        """Tells whether the first token of a candidate that was only watched came next."""
-        return self.candidate.sequence.token_ids[self.num_tokens] == self.candidate.token_ids[0]
-
-
 class Proposals:
     """Chooses and counts the proposals of an engine's sequences."""
 
@@ -87,7 +64,7 @@ class Proposals:
         self._looks_up = speculation.prompt_lookup
         self._rates = AcceptanceRates(FIRST_CHANCES)
         self._past = PastTexts()
-        self._open: list[_OpenProposal] = []
+        self._open: list[OpenProposal] = []
         self._costs = MeasuredCosts(runner, blocks, speculation.costs)
         source = make_draft_source(runner, speculation.draft, predicts=speculation.predicts)
         self._drafts = None
@@ -140,8 +117,8 @@ class Proposals:
         )
 
     def _fit_candidates(
-        self, plan: list[tuple[_Candidate, int]], num_sequences: int
-    ) -> Iterable[tuple[_Candidate, int]]:
+        self, plan: list[tuple[Candidate, int]], num_sequences: int
+    ) -> Iterable[tuple[Candidate, int]]:
         """Yields the candidates that get blocks and slots, with the number of tokens that fit."""
         num_spare = (
             num_sequences
@@ -209,7 +186,7 @@ class Proposals:
         if self._drafts is not None:
             self._drafts.close()
 
-    def _find_candidate(self, sequence: Sequence, longest: int) -> _Candidate | None:
+    def _find_candidate(self, sequence: Sequence, longest: int) -> Candidate | None:
         num_left = min(
             sequence.params.max_tokens - sequence.num_output_tokens,
             self._info.max_model_len - sequence.num_tokens,
@@ -219,14 +196,14 @@ class Proposals:
         if longest < 1 or max_proposed == 0:
             return None
         if forced := _find_forced(sequence)[:longest]:
-            return _Candidate(sequence, forced, (1.0,) * len(forced))
+            return Candidate(sequence, forced, (1.0,) * len(forced))
         looked_up = self._look_up(sequence, longest) if self._looks_up else None
         drafted = self._plan_draft(sequence, longest)
         if looked_up is None or drafted is None:
             return looked_up or drafted
         return looked_up if looked_up.chances[0] >= drafted.chances[0] else drafted
 
-    def _look_up(self, sequence: Sequence, max_tokens: int) -> _Candidate | None:
+    def _look_up(self, sequence: Sequence, max_tokens: int) -> Candidate | None:
         settings = sequence.request.speculation
         max_proposed = settings.max_proposed_tokens
         if sequence.lookup is None:
@@ -244,35 +221,28 @@ class Proposals:
         token_ids = _allowed_prefix(sequence, proposal.token_ids)
         chances = sequence.lookup.chances(proposal)[: len(token_ids)]
         return (
-            _Candidate(sequence, token_ids[: len(chances)], tuple(chances), lookup=proposal)
+            Candidate(sequence, token_ids[: len(chances)], tuple(chances), lookup=proposal)
             if token_ids
             else None
         )
 
-    def _plan_draft(self, sequence: Sequence, max_tokens: int) -> _Candidate | None:
+    def _plan_draft(self, sequence: Sequence, max_tokens: int) -> Candidate | None:
         max_proposed = sequence.request.speculation.max_proposed_tokens
         number = min(max_tokens, DEFAULT_NUM_DRAFTED if max_proposed is None else max_proposed)
         if self._drafts is None or (drafting := self._drafts.begin(sequence)) is None:
             return None
-        return _Candidate(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
+        return Candidate(sequence, (), tuple(drafting.chances(number)), is_drafted=True)
 
-    def _watch(self, candidates: list[_Candidate]) -> None:
+    def _watch(self, candidates: list[Candidate]) -> None:
         """Notes the look-ups that are not proposed, to compare them with the next token."""
         for candidate in candidates:
             if candidate.lookup is not None and not candidate.sequence.proposal:
-                self._open.append(
-                    _OpenProposal(
-                        candidate,
-                        0,
-                        candidate.sequence.num_tokens,
-                        candidate.sequence.num_accepted_tokens,
-                    )
-                )
+                self._open.append(open_proposal(candidate, 0))
 
     def _draft(
         self,
-        proposing: list[tuple[_Candidate, int]],
-        others: list[_Candidate],
+        proposing: list[tuple[Candidate, int]],
+        others: list[Candidate],
         attention: AttentionCosts,
     ) -> None:
         """Drafts: proposes the tokens of some candidates, and only watches a trial token of
@@ -300,34 +270,23 @@ class Proposals:
                 candidate.sequence, tuple(drafted.get(candidate.sequence, ()))
             )
             watched = msgspec.structs.replace(candidate, token_ids=token_ids)
-            self._open.append(
-                _OpenProposal(
-                    watched,
-                    0,
-                    candidate.sequence.num_tokens,
-                    candidate.sequence.num_accepted_tokens,
-                )
-            )
+            self._open.append(open_proposal(watched, 0))
 
     def _propose(
-        self, candidate: _Candidate, token_ids: tuple[int, ...], attention: AttentionCosts
+        self, candidate: Candidate, token_ids: tuple[int, ...], attention: AttentionCosts
     ) -> None:
         """Sets a proposal, with its rows apart or together, at the lower cost.
 
         With recurrent layers the rows stay together, because each depends on the row before.
         """
         sequence = candidate.sequence
-        self._open.append(
-            _OpenProposal(
-                candidate, len(token_ids), sequence.num_tokens, sequence.num_accepted_tokens
-            )
-        )
+        self._open.append(open_proposal(candidate, len(token_ids)))
         num_rows = sequence.num_uncomputed_tokens + len(token_ids)
         sequence.propose(
             token_ids, is_apart=self._blocks.states is None and attention.is_apart(num_rows)
         )
 
-    def _describe_rows(self, candidate: _Candidate) -> RowCandidate:
+    def _describe_rows(self, candidate: Candidate) -> RowCandidate:
         sequence = candidate.sequence
         catch_up_s = (
             self._drafts.catch_up_s(sequence)

@@ -1,1 +1,1 @@
-"""This package reads grammars that clients write themselves, in EBNF or in Lark."""
+"""Reads grammars that clients write themselves, in EBNF or in Lark."""

@@ -1,4 +1,4 @@
-"""Of a client's grammar that is Lark already only the marks are rewritten, as numbers."""
+"""Rewrites the marks in a client's Lark grammar as numbers; the rest stays."""
 
 import re
 
@@ -17,7 +17,7 @@ def is_lark(text: str) -> bool:
     return bool(_START.search(text)) and "::=" not in text
 
 
-def spelled(text: str, spelling: Spelling, path: str) -> str:
+def spell_marks(text: str, spelling: Spelling, path: str) -> str:
     """Returns the text with its marks as numbers. Raises GrammarError."""
     check_at_most(f"the number of lines of {path}", text.count("\n"), MAX_RULES)
     check_at_most(
@@ -27,7 +27,10 @@ def spelled(text: str, spelling: Spelling, path: str) -> str:
 
 
 def _with_numbers(piece: re.Match[str], spelling: Spelling, path: str) -> str:
-    """Writes a mark by its number: names are others in the engine's own tokenizer. Open ranges would admit padding."""
+    """Writes a mark by its number, because the engine's tokenizer has other names for marks.
+
+    An open range is refused: it would match padding.
+    """
     mark = piece["mark"]
     if mark is None:
         return piece[0]

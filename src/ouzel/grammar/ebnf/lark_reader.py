@@ -1,4 +1,4 @@
-"""This reader takes a Lark grammar apart into rules, for places where its text must be written in another form."""
+"""Parses a Lark grammar to rules, for places where its text must be written in another form."""
 
 import json
 import re
@@ -9,7 +9,7 @@ from ouzel.grammar.caps import MAX_LEVELS, MAX_REPEATS, MAX_RULES, check_at_most
 from ouzel.grammar.ebnf.rule_reader import RuleReader
 from ouzel.grammar.ebnf.rules import Part, Reference, Row, Times
 from ouzel.grammar.write.nodes import Literal, Regular
-from ouzel.grammar.write.regex import escaped, line_pattern
+from ouzel.grammar.write.regex import escape, line_pattern
 
 START = "start"
 _TOKEN = re.compile(
@@ -31,7 +31,7 @@ _COUNTS = re.compile(r"(\d*)\s*(,|\.\.)?\s*(\d*)")
 _TIMES: dict[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+": (1, None)}
 _EXPONENT, _DECIMAL = "[eE][+-]?[0-9]+", r"(?:[0-9]+\.[0-9]*|\.[0-9]+)"
 _FLOAT = f"(?:[0-9]+{_EXPONENT}|{_DECIMAL}(?:{_EXPONENT})?)"
-_COMMON = {  # Lark's own
+_COMMON = {  # the terminals of Lark's own library
     "DIGIT": "[0-9]",
     "HEXDIGIT": "[a-fA-F0-9]",
     "INT": "[0-9]+",
@@ -60,20 +60,24 @@ _COMMON = {  # Lark's own
 
 @dataclass(frozen=True, slots=True)
 class LarkRules:
+    """Holds the rules of a Lark grammar, and its ignored parts."""
+
     rules: dict[str, Part]
-    ignored: tuple[Part, ...]  # may stand between any two terminals
+    ignored: tuple[Part, ...]  # may come between any two terminals
 
 
 class LarkReader(RuleReader):
+    """Parses a Lark grammar."""
+
     def __init__(
         self, text: str, path: str, *, spell: Callable[[str], str], spell_text: Callable[[str], str]
     ) -> None:
-        """`spell` writes the expression of one character in another form, `spell_text` a whole text."""
+        """`spell` rewrites the expression of one character, `spell_text` a whole text."""
         self._spell = spell
         self._spell_text = spell_text
         self._found: dict[str, Part] = {}
         self._ignored: list[Part] = []
-        super().__init__(text, path)  # whose tokens name what is imported
+        super().__init__(text, path)  # reads the tokens, and so the imports
 
     def read(self) -> LarkRules:
         while (kind := self._peek()[0]) != "end":
@@ -84,12 +88,12 @@ class LarkReader(RuleReader):
                 case "ignore":
                     self._ignored.append(self._options())
                 case _:
-                    raise self._fault(f"{text!r} comes where a rule is expected")
+                    raise self._fault(f"{text!r} stands where a rule is expected")
         return LarkRules(self._found, tuple(self._ignored))
 
     def _add(self, name: str, part: Part) -> None:
         if name in self._found:
-            raise self._fault(f"the rule {name!r} is there twice")
+            raise self._fault(f"the rule {name!r} is defined twice")
         self._found[name] = part
         check_at_most(f"the number of rules of {self._path}", len(self._found), MAX_RULES)
 
@@ -166,32 +170,32 @@ class LarkReader(RuleReader):
         closing = ")" if opening == "(" else "]"
         if self._peek() != ("sign", closing):
             raise self._fault(
-                f"{self._peek()[1] or 'the end'!r} comes where {closing!r} is expected"
+                f"{self._peek()[1] or 'the end'!r} stands where {closing!r} is expected"
             )
         self._at += 1
         self._depth -= 1
         return inner if opening == "(" else Times(inner, 0, 1)
 
     def _text(self, token: str) -> Part:
-        text = self._unescaped(token.removesuffix("i"))
+        text = self._unescape(token.removesuffix("i"))
         if self._peek() == ("sign", ".."):
             self._at += 1
-            end = self._unescaped(self._next("text"))
+            end = self._unescape(self._next("text"))
             if len(text) != 1 or len(end) != 1 or text > end:
-                raise self._fault(f"the range {text!r}..{end!r} is none of single characters")
-            return self._regular(f"[{escaped(text)}-{escaped(end)}]")
+                raise self._fault(f"the range {text!r}..{end!r} must have single characters")
+            return self._regular(f"[{escape(text)}-{escape(end)}]")
         if token.endswith("i"):
-            return (
-                self._regular("".join(_either_case(char) for char in text)) if text else Literal("")
-            )
+            if not text:
+                return Literal("")
+            return self._regular("".join(_either_case(char) for char in text))
         return Literal(self._spell_text(text))
 
-    def _unescaped(self, token: str) -> str:
+    def _unescape(self, token: str) -> str:
         try:
             text = str(json.loads(_ESCAPE.sub(_in_json, token)))
             text.encode()
         except ValueError:
-            raise self._fault(f"{token[:40]} is no text") from None
+            raise self._fault(f"{token[:40]} is not a string") from None
         return text
 
     def _regex(self, token: str) -> Part:
@@ -222,4 +226,4 @@ def _name_in(head: str) -> str:
 
 def _either_case(char: str) -> str:
     cases = {char, char.lower(), char.upper()}
-    return f"[{''.join(escaped(case) for case in sorted(cases) if len(case) == 1)}]"
+    return f"[{''.join(escape(case) for case in sorted(cases) if len(case) == 1)}]"

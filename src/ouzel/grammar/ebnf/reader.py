@@ -1,4 +1,4 @@
-"""This reader takes the text of an EBNF grammar, as XGrammar and GBNF write it, apart into rules."""
+"""Parses an EBNF grammar, as XGrammar and GBNF write it, to rules."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -30,6 +30,8 @@ _TIMES: Mapping[str, tuple[int, int | None]] = {"?": (0, 1), "*": (0, None), "+"
 
 
 class EbnfReader(RuleReader):
+    """Parses an EBNF grammar."""
+
     def __init__(self, text: str, spelling: Spelling, path: str) -> None:
         super().__init__(text, path)
         self._spelling = spelling
@@ -39,9 +41,9 @@ class EbnfReader(RuleReader):
         while self._at < len(self._tokens):
             name = self._next("name")
             if self._next("sign") != "::=":
-                raise self._fault(f"the rule {name!r} must go on with '::='")
+                raise self._fault(f"the rule {name!r} must continue with '::='")
             if name in found:
-                raise self._fault(f"the rule {name!r} is there twice")
+                raise self._fault(f"the rule {name!r} is defined twice")
             found[name] = self._options()
             check_at_most(f"the number of rules of {self._path}", len(found), MAX_RULES)
         return found
@@ -51,9 +53,8 @@ class EbnfReader(RuleReader):
         while at < len(text):
             match = _TOKEN.match(text, at)
             if not match:
-                raise self._fault(
-                    f"{text[at : at + 10]!r} in line {text.count(chr(10), 0, at) + 1} is not understood"
-                )
+                line = text.count("\n", 0, at) + 1
+                raise self._fault(f"{text[at : at + 10]!r} in line {line} is not supported")
             if match["look"]:
                 raise self._fault("look-ahead is not supported")
             if match["macro"]:
@@ -104,21 +105,16 @@ class EbnfReader(RuleReader):
             case "name":
                 return Reference(text)
             case "text":
-                return self._spelling.literal(self._unescaped(text[1:-1]))
+                return self._spelling.literal(self._unescape(text[1:-1]))
             case "chars":
                 return Regular(read_pattern(text, self._path).lark)
             case "mark":
-                return Tokens(
-                    str(
-                        self._spelling.token_id(
-                            int(text[2:-2]) if text[1] == "[" else text, self._path
-                        )
-                    )
-                )
+                token = int(text[2:-2]) if text[1] == "[" else text
+                return Tokens(str(self._spelling.token_id(token, self._path)))
         if text == ".":
             return Regular("/(?s:.)/")
         if text != "(":
-            raise self._fault(f"{text!r} comes where something to match is expected")
+            raise self._fault(f"{text!r} stands where a text, a class or a group is expected")
         return self._group()
 
     def _group(self) -> Part:
@@ -130,7 +126,7 @@ class EbnfReader(RuleReader):
         self._depth -= 1
         return inner
 
-    def _unescaped(self, text: str) -> str:
+    def _unescape(self, text: str) -> str:
         return _ESCAPE.sub(self._character, text)
 
     def _character(self, match: re.Match[str]) -> str:

@@ -1,4 +1,4 @@
-"""What the readers of grammars have in common: they go through tokens, and rules are options of rows."""
+"""Implements the common base of the grammar parsers: tokens, and rules as options of rows."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
@@ -10,8 +10,10 @@ Token = tuple[str, str]  # kind and text
 
 
 class RuleReader(ABC):
+    """Walks through the tokens of a grammar."""
+
     def __init__(self, text: str, path: str) -> None:
-        """`path` is the grammar's place in the request. Raises GrammarError for what is no token."""
+        """`path` is the grammar's place in the request. Raises GrammarError for unknown tokens."""
         self._path = path
         self._at = 0
         self._depth = 0
@@ -30,7 +32,7 @@ class RuleReader(ABC):
     def _next(self, kind: str) -> str:
         found, text = self._peek()
         if found != kind:
-            raise self._fault(f"{text or 'the end'!r} comes where a {kind} is expected")
+            raise self._fault(f"{text or 'the end'!r} stands where a {kind} is expected")
         self._at += 1
         return text
 

@@ -1,4 +1,4 @@
-"""An EBNF grammar consists of these rules once it is read; what follows from them is computed here."""
+"""Defines the rules of a parsed grammar, and computes their properties."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import TypeAlias
 
 from ouzel.grammar.caps import MAX_LEVELS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.write.nodes import Node, Sequence, Tokens, flattened
+from ouzel.grammar.write.nodes import Node, Sequence, Tokens, flatten
 
 ROOT = "root"
 
@@ -36,8 +36,8 @@ class Times:
     maximum: int | None
 
 
-def reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> list[str]:
-    """Returns the rules that the root uses. Raises GrammarError at one that is used but not there, or too deep."""
+def find_reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> list[str]:
+    """Returns the rules that the root uses. Raises GrammarError for missing or too deep rules."""
     for part in rules.values():
         _check_levels(part, path)
     found, pending = dict.fromkeys([root]), [root]
@@ -52,7 +52,10 @@ def reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> list[st
 
 
 def _check_levels(part: Part, path: str) -> None:
-    """Nothing that recurses may see a part before. A group has up to three levels: options, rows, repetitions."""
+    """Checks the nesting, before any recursive function sees a part.
+
+    A group has up to three levels: options, rows, repetitions.
+    """
     levels, row = 0, [part]
     while row := [inner for outer in row for inner in _inner(outer)]:
         levels += 1
@@ -62,23 +65,24 @@ def _check_levels(part: Part, path: str) -> None:
 
 
 def check_can_end(rules: Mapping[str, Part], path: str, root: str = ROOT) -> None:
-    if root not in holding(rules, _needs_to_end):
+    if root not in find_holding(rules, _needs_to_end):
         raise GrammarError(f"{path}: the rule {root!r} can never end")
 
 
 def is_regular(rules: Mapping[str, Part], root: str = ROOT) -> bool:
-    """Whether the root does without recursion and marks."""
-    return root in holding(rules, _needs_to_be_regular)
+    """Tells whether the root has no recursion and no marks."""
+    return root in find_holding(rules, _needs_to_be_regular)
 
 
-def holding(rules: Mapping[str, Part], num_needed: Callable[[Part], int | None]) -> set[str]:
-    """Returns the rules that hold: as many of the parts in a part do as `num_needed` says, or None for never.
+def find_holding(rules: Mapping[str, Part], num_needed: Callable[[Part], int | None]) -> set[str]:
+    """Returns the rules that have a property, computed from their parts.
 
-    Every part is looked at once, however the rules use each other.
+    A part has it if `num_needed(part)` of its inner parts have it; None: never. Every part is
+    visited once, however the rules use each other.
     """
-    missing: list[int | None] = []  # by part
-    users: list[int | str] = []  # the part that it is in, or the rule that it is
-    references: dict[str, list[int]] = {}  # by rule: parts that name it
+    missing: list[int | None] = []  # number of inner parts still missing, by part
+    users: list[int | str] = []  # the part or rule that contains it
+    references: dict[str, list[int]] = {}  # parts that name a rule, by rule
     pending: list[tuple[Part, int | str]] = [(part, name) for name, part in rules.items()]
     while pending:
         part, user = pending.pop()
@@ -87,18 +91,18 @@ def holding(rules: Mapping[str, Part], num_needed: Callable[[Part], int | None])
         pending += [(inner, len(missing)) for inner in _inner(part)]
         missing.append(num_needed(part))
         users.append(user)
-    holding: set[str] = set()
+    find_holding: set[str] = set()
     new = [user for user, count in zip(users, missing, strict=True) if count == 0]
     while new:
         user = new.pop()
         if isinstance(user, str):
-            holding.add(user)
+            find_holding.add(user)
         for place in references.get(user, []) if isinstance(user, str) else [user]:
             count = missing[place]
             if count is not None:
                 missing[place] = count - 1
                 new += [users[place]] if count == 1 else []
-    return holding
+    return find_holding
 
 
 def _needs_to_end(part: Part) -> int | None:
@@ -117,7 +121,7 @@ def _needs_to_be_regular(part: Part) -> int | None:
             return 1
         case Tokens():
             return None
-        case Sequence() if any(isinstance(inner, Tokens) for inner in flattened(part)):
+        case Sequence() if any(isinstance(inner, Tokens) for inner in flatten(part)):
             return None
         case _:
             return len(_inner(part))

@@ -1,12 +1,14 @@
-"""A client's own grammar becomes Lark; it may be EBNF as XGrammar and GBNF write it (`root ::= "a" rest*`).
+"""Writes a client's own grammar as Lark; it may be EBNF as XGrammar and GBNF write it (`root ::=
+"a" rest*`).
 
-EBNF is about characters, llguidance about lexemes that it cuts greedily. So a grammar without recursion becomes one
-lexeme, and in one with recursion every character is a lexeme: both then match exactly what they say.
+EBNF describes characters, llguidance lexemes that it cuts greedily. So a grammar without recursion
+becomes one lexeme, and in a grammar with recursion every character is a lexeme: both then match
+exactly the same texts.
 """
 
 from collections.abc import Collection, Iterable, Mapping
 
-from ouzel.grammar.ebnf.lark import is_lark, spelled
+from ouzel.grammar.ebnf.lark import is_lark, spell_marks
 from ouzel.grammar.ebnf.reader import EbnfReader
 from ouzel.grammar.ebnf.rules import (
     ROOT,
@@ -16,20 +18,20 @@ from ouzel.grammar.ebnf.rules import (
     Row,
     Times,
     check_can_end,
+    find_reachable,
     is_regular,
-    reachable,
 )
-from ouzel.grammar.write.nodes import Literal, Node, Regular, Tokens, flattened
+from ouzel.grammar.write.nodes import Literal, Node, Regular, Tokens, flatten
 from ouzel.grammar.write.spelling import Spelling
-from ouzel.grammar.write.writer import quoted, times
+from ouzel.grammar.write.writer import quote, times
 
 
 def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
-    """Returns the Lark text. Raises GrammarError."""
+    """Returns the Lark text of a grammar. Raises GrammarError."""
     if is_lark(text):
-        return spelled(text, spelling, path)
+        return spell_marks(text, spelling, path)
     rules = EbnfReader(text, spelling, path).rules()
-    names = reachable(rules, path)
+    names = find_reachable(rules, path)
     check_can_end(rules, path)
     is_lexeme = is_regular(rules)
     writer = RuleWriter(
@@ -39,7 +41,7 @@ def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
 
 
 class RuleWriter:
-    """Writes the rules of these names as Lark's, under names of its own."""
+    """Writes the rules with these names as Lark, under new names."""
 
     def __init__(
         self,
@@ -56,30 +58,28 @@ class RuleWriter:
         }
 
     def lines(self) -> list[str]:
-        return [
-            f"{short}: {self._written(self._rules[name])}" for name, short in self.names.items()
-        ]
+        return [f"{short}: {self._write(self._rules[name])}" for name, short in self.names.items()]
 
-    def _written(self, part: Part) -> str:
+    def _write(self, part: Part) -> str:
         match part:
             case Row(parts):
-                return " ".join(map(self._written, parts)) or '""'
+                return " ".join(map(self._write, parts)) or '""'
             case Options(options):
-                return f"({' | '.join(map(self._written, options))})"
+                return f"({' | '.join(map(self._write, options))})"
             case Times(content, minimum, maximum):
-                return f"({self._written(content)}){times(minimum, maximum)}"
+                return f"({self._write(content)}){times(minimum, maximum)}"
             case Reference(name):
                 return self.names[name]
             case _:
-                return " ".join(map(self._leaf, flattened(part))) or '""'
+                return " ".join(map(self._leaf, flatten(part))) or '""'
 
     def _leaf(self, node: Node) -> str:
         match node:
             case Literal(text):
-                return " ".join(map(quoted, text)) if self._splits_texts else quoted(text)
+                return " ".join(map(quote, text)) if self._splits_texts else quote(text)
             case Tokens(ids):
                 return f"<[{ids}]>"
             case Regular(expression):
                 return expression
             case _:
-                raise AssertionError(node)  # the reader makes no others
+                raise AssertionError(node)  # the parser makes no other nodes

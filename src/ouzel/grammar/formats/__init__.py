@@ -1,6 +1,6 @@
-"""This package reads structural-tag formats, of which response formats and tools are made, into one grammar text."""
+"""Compiles structural-tag formats, the form of response formats and tools, to one grammar text."""
 
 from ouzel.grammar.formats.reader import Format, add_reasoning, compile_format
-from ouzel.grammar.formats.widened import widened_format
+from ouzel.grammar.formats.widened import widen_format
 
-__all__ = ["Format", "add_reasoning", "compile_format", "widened_format"]
+__all__ = ["Format", "add_reasoning", "compile_format", "widen_format"]

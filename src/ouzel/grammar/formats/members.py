@@ -1,4 +1,4 @@
-"""The members of a format object are taken one by one; every refusal names the place."""
+"""Reads the members of a format object one by one; every refusal names the place."""
 
 from collections.abc import Mapping
 
@@ -6,7 +6,7 @@ from ouzel.grammar.errors import GrammarError
 
 
 class Members:
-    """Gives members out one by one; `finish` refuses those that nobody took."""
+    """Takes members out one by one; `finish` refuses unread members."""
 
     def __init__(self, value: object, path: str) -> None:
         if not isinstance(value, Mapping):
@@ -32,11 +32,11 @@ class Members:
         return value
 
     def texts(self, name: str, *, at_least: int = 1) -> list[str]:
-        """Takes a list of strings, at least so many; an absent list is as an empty one."""
+        """Takes a list of at least `at_least` strings; an absent list counts as empty."""
         values = self.items(name, at_least=at_least)
         texts = [value for value in values if isinstance(value, str)]
         if len(texts) != len(values):
-            raise GrammarError(f"{self.place(name)} must hold strings only")
+            raise GrammarError(f"{self.place(name)} must have strings only")
         return texts
 
     def items(self, name: str, *, at_least: int = 1) -> list[object]:
@@ -46,7 +46,7 @@ class Members:
             raise GrammarError(f"{self.place(name)} must be a list")
         if len(values) < at_least:
             raise GrammarError(
-                f"{self.place(name)} must hold at least {at_least}, given {len(values)}"
+                f"{self.place(name)} must have at least {at_least}, given {len(values)}"
             )
         return list(values)
 

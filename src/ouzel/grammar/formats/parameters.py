@@ -1,9 +1,10 @@
-"""Qwen3-Coder, GLM 4.5 and MiniCPM5 write arguments as parameters between marks, one after another.
+"""Writes the grammar of arguments between marks, as Qwen3-Coder, GLM 4.5 and MiniCPM5 write them.
 
-1. Parameters come in the order of the schema. Ones that the schema does not list may come only where it lists none, or
-   says what they hold.
-2. Strings stand bare, up to the first end mark; all else is JSON. What reads Qwen's takes one newline off each end of
-   a bare string, so where its content is constrained both are there.
+1. Parameters come in the order of the schema. Unlisted parameters may come only if the schema lists
+   none, or describes them.
+2. Strings are bare, up to the first end mark; other values are JSON. The reader of Qwen's calls
+   removes one newline from each end of a bare string, so a string with constraints has both
+   newlines.
 3. Space between the parts belongs to the literal after it: the lexer never goes back.
 """
 
@@ -13,7 +14,7 @@ from itertools import islice
 
 from ouzel.grammar.caps import MAX_KINDS, check_at_most
 from ouzel.grammar.errors import GrammarError
-from ouzel.grammar.schema.reader import Schema, as_lark, normalised
+from ouzel.grammar.schema.reader import Schema, as_lark, normalise
 from ouzel.grammar.schema.string_formats import PATTERNS
 from ouzel.grammar.write.nodes import (
     Choice,
@@ -26,10 +27,11 @@ from ouzel.grammar.write.nodes import (
     Sequence,
     optional,
 )
-from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escaped, read_pattern
+from ouzel.grammar.write.regex import ANY_TEXT, Anchors, escape, read_pattern
 from ouzel.types.tools import ParameterMarks
 
-_SPACE = r"[ \n\r\t]{0,34}"  # bounded, as between the parts of JSON: a model may write nothing else for ever
+# bounded, as between the parts of JSON: otherwise a model may write nothing else for ever
+_SPACE = r"[ \n\r\t]{0,34}"
 _NAME = "[a-zA-Z_][a-zA-Z0-9_]*"
 _ANY_SPACE = Regular(f"/{_SPACE}/")
 _SCALARS = {
@@ -43,14 +45,8 @@ _OF_STRINGS = {"type", "pattern", "format", "minLength", "maxLength", "$defs"}
 _OF_OTHERS = {
     *("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"),
     *("items", "prefixItems", "minItems", "maxItems"),
-    *(
-        "properties",
-        "patternProperties",
-        "additionalProperties",
-        "required",
-        "minProperties",
-        "maxProperties",
-    ),
+    *("properties", "patternProperties", "additionalProperties", "required"),
+    *("minProperties", "maxProperties"),
 }
 
 
@@ -60,15 +56,17 @@ Spell = Callable[[str], Node]
 def parameters(
     schema: object, path: str, spell: Spell, marks: ParameterMarks, *, is_strict: bool
 ) -> Node:
-    """Returns all parameters of one call and the space after them. Raises GrammarError."""
-    root = normalised([schema], is_strict=is_strict)
+    """Writes all parameters of one call and the space after them. Raises GrammarError."""
+    root = normalise([schema], is_strict=is_strict)
     definitions = root.get("$defs")
     reader = _Reader(definitions if isinstance(definitions, dict) else {}, path, marks, spell)
     return Sequence((*reader.parameters(root), _ANY_SPACE))
 
 
 def parameter_around(name: str, content: Node, spell: Spell, marks: ParameterMarks) -> Node:
-    """Returns one parameter of this name, with a bare text that has its end mark in it already, and space after it."""
+    """Writes a parameter around `content`, a bare text with its end mark, and the space after
+    it.
+    """
     newline = Literal("\n" if marks.has_newlines else "")
     return Sequence((_opening(spell(name), spell, marks), newline, content, _ANY_SPACE))
 
@@ -91,15 +89,16 @@ class _Reader:
         self._spell = spell
 
     def parameters(self, root: Schema) -> Iterator[Node]:
-        root = self._resolved(root)
+        root = self._resolve(root)
         if other := root.keys() - _OF_OBJECTS:
             raise GrammarError(
-                f"the keyword {min(other)!r} at # of {self._path} is not supported for {self._marks.style} parameters"
+                f"the keyword {min(other)!r} at # of {self._path} is not supported for "
+                f"{self._marks.style} parameters"
             )
         properties, required = _object(root.get("properties", {})), _names(root.get("required", []))
         if missing := [name for name in required if name not in properties]:
             raise GrammarError(
-                f"{self._path} requires {missing[0]!r}, which its properties do not have"
+                f"{self._path} requires {missing[0]!r}, which is missing in its properties"
             )
         for name, schema in properties.items():
             one = self._parameter(self._opening(self._spell(name)), schema)
@@ -114,7 +113,10 @@ class _Reader:
         return _opening(name, self._spell, self._marks)
 
     def _parameter(self, opening: Node, schema: object) -> Node:
-        """Writes options where the value may be of several kinds; a bare string without bounds covers all of them."""
+        """Writes a parameter with options for the kinds of its value.
+
+        A bare string without bounds covers all other kinds.
+        """
         kinds = list(islice(self._kinds(schema), MAX_KINDS + 1))
         check_at_most(
             f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS
@@ -133,8 +135,8 @@ class _Reader:
         return Choice(tuple(options)) if len(options) > 1 else options[0]
 
     def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
-        """Yields the schema's alternatives, each of which is written in one way."""
-        schema = self._resolved(
+        """Yields the alternatives of the schema; each alternative is written in one way."""
+        schema = self._resolve(
             schema if isinstance(schema, dict) else {} if schema else {"enum": []}
         )
         alternatives = schema.get("anyOf", schema.get("oneOf"))
@@ -154,9 +156,9 @@ class _Reader:
             yield schema
 
     def _value(self, schema: Schema) -> tuple[Node, ...]:
-        """Returns the value and its end mark. Space belongs to the string where strings are listed."""
+        """Returns the value and its end mark. In a list of strings, space belongs to the string."""
         if _is_listed(schema):
-            return (Literal(self._newline), _one_of(schema), self._string_end())
+            return (Literal(self._newline), _list_values(schema), self._string_end())
         value = Foreign(as_lark(schema | {"$defs": self._definitions}))
         return (_ANY_SPACE, value, _ANY_SPACE, self._spell(self._marks.end))
 
@@ -164,9 +166,9 @@ class _Reader:
         return text_end(self._spell, self._marks)
 
     def _bare(self, schema: Schema) -> Node:
-        """Writes a bounded string, or what may stand in its place: one lexeme has to hold all of them."""
+        """Writes a bounded string, or a value in its place: one lexeme must match all of them."""
         if _is_listed(schema):
-            return _one_of(schema)
+            return _list_values(schema)
         types = schema.get("type")
         names = types if isinstance(types, list) else [types]
         if names == ["string"]:
@@ -174,14 +176,16 @@ class _Reader:
         scalars = [_SCALARS[name] for name in names if isinstance(name, str) and name in _SCALARS]
         if schema.keys() - {"type", "$defs"} or len(scalars) < len(names):
             raise GrammarError(
-                f"{self._path} has a string with bounds beside other values, which {self._marks.style} cannot tell"
+                f"{self._path} has a string with bounds beside other values, which "
+                f"{self._marks.style} cannot distinguish"
             )
         return Choice(tuple(map(Regular, scalars)))
 
     def _string(self, schema: Schema) -> Node:
         if other := schema.keys() - _OF_STRINGS:
             raise GrammarError(
-                f"the keyword {min(other)!r} of a string in {self._path} is not supported for {self._marks.style}"
+                f"the keyword {min(other)!r} of a string in {self._path} is not supported for "
+                f"{self._marks.style}"
             )
         conditions = [f"/(?s:.{{{schema.get('minLength', 0)},{schema.get('maxLength', '')}}})/"]
         if isinstance(pattern := schema.get("pattern"), str):
@@ -190,7 +194,7 @@ class _Reader:
             conditions.append(read_pattern(PATTERNS[name], name).lark)
         return Regular(f"({' & '.join(conditions)})", is_open=True)
 
-    def _resolved(self, schema: Schema) -> Schema:
+    def _resolve(self, schema: Schema) -> Schema:
         while isinstance(reference := schema.get("$ref"), str) and schema.keys() <= {
             "$ref",
             "$defs",
@@ -201,11 +205,11 @@ class _Reader:
 
 def _other_names(names: list[str]) -> Node:
     name = f"/{_NAME}/"
-    return Regular(f"({name} & ~/(?:{'|'.join(map(escaped, names))})/)" if names else name)
+    return Regular(f"({name} & ~/(?:{'|'.join(map(escape, names))})/)" if names else name)
 
 
 def _search(pattern: str, path: str) -> str:
-    """Returns a pattern that matches a whole text in which the given one matches somewhere."""
+    """Returns a pattern for a whole text in which the given pattern matches somewhere."""
     begins, ends = pattern.startswith("^"), pattern.endswith("$") and not pattern.endswith("\\$")
     body = read_pattern(
         pattern.removeprefix("^")[: -1 if ends else None], path, anchors=Anchors.REFUSED
@@ -217,8 +221,8 @@ def _is_listed(schema: Schema) -> bool:
     return "enum" in schema or "const" in schema
 
 
-def _one_of(schema: Schema) -> Node:
-    """Lists strings bare, and all else as JSON."""
+def _list_values(schema: Schema) -> Node:
+    """Writes a choice of the listed values: strings bare, other values as JSON."""
     values = schema["enum"] if "enum" in schema else [schema["const"]]
     if not isinstance(values, list) or not values:
         raise GrammarError("a parameter's schema admits nothing")

@@ -1,8 +1,9 @@
-"""What a client or an endpoint demands of the output's form becomes one grammar text here.
+"""Compiles a format, from a client or an endpoint, to one grammar text.
 
-The formats are XGrammar's structural tags, as OVMS accepts them, and ours: `json_object`, `choice`, `free_text`, and
-`allow_text_before` of `triggered_tags`. Departures from XGrammar, all towards the stricter: free text in a tag ends at
-the first end marker; unlimited text must be followed by a literal or nothing; objects keep the order of their schema.
+The formats are XGrammar's structural tags, as OVMS accepts them, and our own: `json_object`,
+`choice`, `free_text`, and `allow_text_before` of `triggered_tags`. All differences from XGrammar
+are stricter: free text in a tag ends at the first end marker; unlimited text must be followed by a
+literal or nothing; objects keep the order of their schema.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +21,7 @@ from ouzel.grammar.formats.free_text import bare_text, json_string
 from ouzel.grammar.formats.members import Members
 from ouzel.grammar.formats.parameters import parameters
 from ouzel.grammar.formats.tags import TagReader
-from ouzel.grammar.schema.reader import as_lark, normalised
+from ouzel.grammar.schema.reader import as_lark, normalise
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.grammar.write import nodes
 from ouzel.grammar.write.nodes import Choice, Foreign, Node, Regular, Repeat, Tokens
@@ -41,7 +42,8 @@ def compile_format(
 ) -> str:
     """Returns the grammar text for `engine.grammars`. Raises GrammarError.
 
-    `strict` closes schemas and holds them to what is supported; `styles` has what the `style` of a schema may name.
+    `strict` closes schemas and allows only supported keywords. `styles` maps the `style` of a
+    schema to its marks.
     """
     check_size(format)
     reader = _FormatReader(vocabulary, styles, is_strict=strict)
@@ -60,11 +62,13 @@ def add_reasoning(
     may_break: bool = True,
     calls: Format | None = None,
 ) -> dict[str, object]:
-    """Returns `format` for the answer after the reasoning, which runs up to the first of the ends, without `excludes`.
+    """Returns the format of an output with reasoning, then `format` for the answer.
 
-    `is_open`: the prompt has begun the reasoning already, as it must have when there is no `start`; else reasoning may
-    come, and begins with `start`. `may_break`: up to two newlines may stand after the reasoning. `calls` may come
-    within the reasoning instead of its end and `format`: their first mark and the ends must be tokens of their own.
+    The reasoning runs to the first of `ends` and has no text of `excludes`. With `is_open`, the
+    prompt has already begun the reasoning; so it must if there is no `start`. Otherwise reasoning
+    is optional and begins with `start`. With `may_break`, up to two newlines may follow the
+    reasoning. `calls` may come within the reasoning, in place of its end and `format`; their first
+    mark and the ends must be tokens of their own.
     """
     begin = "" if is_open or start is None else start
     text = {"type": "any_text", "excludes": [*excludes]}
@@ -72,7 +76,8 @@ def add_reasoning(
     ended = _sequence({"type": "tag", "begin": begin, "content": text, "end": list(ends)}, *breaks)
     if calls is None:
         return _sequence(_optional(ended) if begin else ended, format)
-    # Both ways share the lexemes of the start and of the text: the lexer knows one way from the other by a token only.
+    # Both ways share the lexemes of the start and of the text: the lexer distinguishes the ways
+    # only by a token.
     opening: Format = {"type": "const_string", "value": begin}
     if calls == format:
         ended_inside = _sequence(
@@ -145,7 +150,7 @@ class _FormatReader:
         return node
 
     def _json_schema(self, members: Members) -> Node:
-        schema, is_strict = _unwrapped(members.take("json_schema"))
+        schema, is_strict = _unwrap(members.take("json_schema"))
         is_strict = members.flag("strict") or is_strict or self._is_strict
         members.skip("name", "description")
         style = members.text("style") if "style" in members else "json"
@@ -154,14 +159,14 @@ class _FormatReader:
         return self._parameters(schema, style, members, is_strict=is_strict)
 
     def _qwen_xml_parameter(self, members: Members) -> Node:
-        schema, is_strict = _unwrapped(members.take("json_schema"))
+        schema, is_strict = _unwrap(members.take("json_schema"))
         return self._parameters(schema, "qwen_xml", members, is_strict=is_strict or self._is_strict)
 
     def _parameters(self, schema: object, style: str, members: Members, *, is_strict: bool) -> Node:
-        place, marks = members.place("json_schema"), self._marks_of(style, members)
+        place, marks = members.place("json_schema"), self._find_marks(style, members)
         return parameters(schema, place, self._spelling.literal, marks, is_strict=is_strict)
 
-    def _marks_of(self, style: str, members: Members) -> ParameterMarks:
+    def _find_marks(self, style: str, members: Members) -> ParameterMarks:
         if style not in self._styles:
             names = ", ".join(["json", *self._styles])
             raise GrammarError(f"{members.place('style')} must be one of {names}, given {style!r}")
@@ -171,7 +176,7 @@ class _FormatReader:
         return self._schema([{"type": "object"}], is_strict=False)
 
     def _schema(self, schemas: list[object], *, is_strict: bool) -> Node:
-        return Foreign(as_lark(normalised(schemas, is_strict=is_strict)))
+        return Foreign(as_lark(normalise(schemas, is_strict=is_strict)))
 
     def _const_string(self, members: Members) -> Node:
         return self._spelling.literal(members.text("value"))
@@ -190,14 +195,16 @@ class _FormatReader:
         return self.writer.grammar(grammar_to_lark(text, self._spelling, members.place("grammar")))
 
     def _free_text(self, members: Members) -> Node:
-        """Reads a text of a client's grammar: a JSON string, or with a `style` the parameter of this `name`."""
+        """Reads a text with a client's grammar: a JSON string, or with a `style` the parameter
+        `name`.
+        """
         if "style" not in members:
             return json_string(members, self.writer)
         return bare_text(
             members,
             self.writer,
             self._spelling.literal,
-            self._marks_of(members.text("style"), members),
+            self._find_marks(members.text("style"), members),
         )
 
     def _choice(self, members: Members) -> Node:
@@ -209,7 +216,7 @@ class _FormatReader:
         return nodes.Sequence(tuple(self._elements(members, members.items("elements"))))
 
     def _or(self, members: Members) -> Node:
-        """Makes one schema of plain ones, so that they need not begin differently."""
+        """Joins plain schemas to one schema, so that they need not begin differently."""
         items = members.items("elements")
         schemas = [
             item["json_schema"]
@@ -230,7 +237,7 @@ class _FormatReader:
         )
 
     def _repeat(self, members: Members) -> Node:
-        """Takes `max` -1, as XGrammar has it, and no `max` as no limit."""
+        """Reads a repetition; no `max`, or -1 as in XGrammar, means no limit."""
         minimum, maximum = members.count("min") or 0, members.integer("max")
         if maximum is not None and maximum < 0:
             maximum = None
@@ -260,7 +267,7 @@ class _FormatReader:
         )
 
     def _structural_tag(self, members: Members) -> Node:
-        """Reads what is wrapped, or the older form, in which schemas stand between begin and end."""
+        """Reads a wrapped format, or the older form with schemas between begin and end."""
         if "format" in members:
             return self.read(members.take("format"), members.place("format"))
         place, structures = members.place("structures"), members.items("structures")
@@ -284,8 +291,10 @@ def _is_plain_schema(item: Format) -> bool:
     return item.keys() == {"type", "json_schema"} and item["type"] == "json_schema"
 
 
-def _unwrapped(schema: object) -> tuple[object, bool]:
-    """Returns the schema, also out of OpenAI's form `{"name", "strict", "schema"}`, and that form's `strict`."""
+def _unwrap(schema: object) -> tuple[object, bool]:
+    """Returns a schema and its `strict` flag, also from OpenAI's form `{"name", "strict",
+    "schema"}`.
+    """
     if (
         isinstance(schema, dict)
         and "schema" in schema

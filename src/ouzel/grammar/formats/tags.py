@@ -1,4 +1,4 @@
-"""Tags come alone, after text that may lead to them, or in a row; each is a format."""
+"""Reads tags: single tags, tags after trigger texts, and rows of tags; the content is a format."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,23 +16,27 @@ from ouzel.grammar.write.nodes import (
     Regular,
     Repeat,
     Sequence,
-    flattened,
+    flatten,
     optional,
 )
 from ouzel.grammar.write.spelling import Spelling
-from ouzel.grammar.write.writer import GrammarWriter, quoted
+from ouzel.grammar.write.writer import GrammarWriter, quote
 
 ReadFormat = Callable[[object, str], Node]
 
 
 @dataclass(frozen=True, slots=True)
 class Tag:
+    """Holds a tag to write."""
+
     begin: str
     inside: Node  # content and end
 
 
 @dataclass(frozen=True, slots=True)
 class TagReader:
+    """Reads the three formats with tags."""
+
     writer: GrammarWriter
     spelling: Spelling
     read_format: ReadFormat
@@ -44,8 +48,8 @@ class TagReader:
     def triggered(self, members: Members) -> Node:
         """Reads text in which a trigger begins a tag.
 
-        With `at_least_one` a tag comes first, or, with `allow_text_before` (ours), somewhere; with `stop_after_first`
-        nothing follows it.
+        With `at_least_one` a tag comes first, or, with `allow_text_before` (ours), somewhere. With
+        `stop_after_first` nothing follows it.
         """
         tags_of = self._by_trigger(members)
         text = self.spelling.any_text(members.texts("excludes", at_least=0))
@@ -113,7 +117,7 @@ class TagReader:
             raise GrammarError(f"{members.place('end')} must be a string or a list of strings")
         if "" in texts and len(texts) > 1:
             raise GrammarError(
-                f"{members.place('end')} must not hold an empty string beside others"
+                f"{members.place('end')} must not have an empty string beside others"
             )
         return texts
 
@@ -132,12 +136,12 @@ class TagReader:
         for trigger, found in tags_of.items():
             if not found:
                 raise GrammarError(
-                    f"{members.place('triggers')} has {trigger!r}, with which no tag begins"
+                    f"{members.place('triggers')} has {trigger!r}, but no tag begins with it"
                 )
         return tags_of
 
     def _rest(self, trigger: str, tags: list[Tag]) -> Node:
-        """Writes what follows the trigger as one rule, however often it is used."""
+        """Writes the text after the trigger as one rule, however often it is used."""
         after = [
             Sequence((self.spelling.literal(tag.begin.removeprefix(trigger)), tag.inside))
             for tag in tags
@@ -146,19 +150,22 @@ class TagReader:
         return Foreign(self.writer.rule(self.writer.expression(node, is_last=False)))
 
     def _text_to(self, trigger: str, text: Regular) -> Node:
-        """Writes the text up to the first trigger. A mark is no text; other triggers need a lexeme that stops there."""
+        """Writes the text up to the first trigger.
+
+        A mark is no text; any other trigger needs a lexeme that stops at it.
+        """
         literal = self.spelling.literal(trigger)
-        parts = flattened(literal)
+        parts = flatten(literal)
         if not isinstance(parts[0], Literal):
             return Sequence((text, literal))
-        scan = self.writer.lazy(f"{text.expression} {quoted(parts[0].text)}")
+        scan = self.writer.lazy(f"{text.expression} {quote(parts[0].text)}")
         return Sequence((Foreign(scan), *parts[1:]))
 
 
 def _check_triggers(triggers: list[str], place: str) -> None:
     for trigger in triggers:
         if not trigger:
-            raise GrammarError(f"{place} must not hold an empty string")
+            raise GrammarError(f"{place} must not have an empty string")
         for other in triggers:
             if other is not trigger and trigger in other:
-                raise GrammarError(f"{place} holds {other!r}, which contains {trigger!r}")
+                raise GrammarError(f"{place} has {other!r}, which contains {trigger!r}")

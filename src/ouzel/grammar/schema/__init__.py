@@ -1,1 +1,1 @@
-"""This package brings a client's JSON schema into what the grammar engine honours in full, or refuses it."""
+"""Turns a client's JSON schema so that the grammar engine honours it in full, or refuses it."""

@@ -1,9 +1,11 @@
-"""Several schemas may have a say on one value, and in native code what they demand of it multiplies.
+"""Counts the demands of combined schemas on one value, which multiply in native code.
 
-1. They do where one combines others: `allOf` of several, or anything beside `allOf`, `anyOf`, `oneOf` or `$ref`. What
-   stands alone in one of these is no combination, nor are the alternatives of one that stands alone.
-2. What is within combined schemas is combined where it is for the same value: the same name of a property, or the same
-   place in an array. These are held to be the same wherever they are, which is more than there are.
+1. Demands multiply if a schema combines others: `allOf` of several, or any keyword beside `allOf`,
+   `anyOf`, `oneOf` or `$ref`. A single member of one of these keywords is no combination, nor are
+   the alternatives of a keyword that stands alone.
+2. Parts of combined schemas are combined if they describe the same value: the same property name,
+   or the same place in an array. They count as the same at every place, which overestimates the
+   demands.
 """
 
 import math
@@ -21,15 +23,15 @@ _FOR_ANY = {
     "additionalProperties": "properties",
     "items": "prefixItems",
 }
-"""What these say may be about the same value as what stands under a name or at a place."""
+"""The schemas of these keywords may describe the same value as a schema with a name or a place."""
 
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """What multiplies. Once there is too much of it, it grows no further."""
+    """Holds the demands that multiply. Beyond a limit, it stops growing."""
 
     patterns: frozenset[int] = frozenset()  # identities of schemas with a pattern or a format
-    divisors: frozenset[int] = frozenset()  # different ones: equal ones share their states
+    divisors: frozenset[int] = frozenset()  # different divisors: equal ones share their states
 
     @property
     def product(self) -> int:
@@ -48,7 +50,10 @@ _NOTHING = Demands()
 
 
 def own_demands(schemas: Iterable[Schema]) -> dict[int, Demands]:
-    """Returns by identity what schemas demand, without their parts; most demand nothing, and are left out."""
+    """Returns the demands of schemas by identity, without their parts.
+
+    Omits schemas without demands.
+    """
     return {
         id(each): _own(each)
         for each in schemas
@@ -68,7 +73,9 @@ def _own(schema: Schema) -> Demands:
 def combined_demands(
     schemas: list[Schema], own: dict[int, Demands], definitions: Schema
 ) -> Iterator[Demands]:
-    """Yields what is demanded of each value on which several of `schemas` have a say; these are all that there are."""
+    """Yields the demands on each value that several of `schemas`, all schemas of a document,
+    describe.
+    """
     parts = {
         id(each): [*_parts(each, definitions)]
         for each in schemas
@@ -100,7 +107,7 @@ def _combines(schema: Schema) -> bool:
 
 
 def _parts(schema: Schema, definitions: Schema) -> Iterator[Schema]:
-    """Yields the schemas that are about the same value."""
+    """Yields the schemas that describe the same value."""
     yield from (inner for keyword, _, inner in subschemas(schema) if keyword in COMBINING)
     name = definition_name(schema)
     target = definitions.get(name) if name is not None else None
@@ -109,7 +116,7 @@ def _parts(schema: Schema, definitions: Schema) -> Iterator[Schema]:
 
 
 def _with_parts(own: dict[int, Demands], parts: dict[int, list[Schema]]) -> dict[int, Demands]:
-    """Returns by identity what a schema demands with all its parts, and theirs."""
+    """Returns the demands of each schema by identity, with all its parts and their parts."""
     demands = dict(own)
     wholes: defaultdict[int, list[int]] = defaultdict(list)
     for whole, each in parts.items():
@@ -127,7 +134,7 @@ def _with_parts(own: dict[int, Demands], parts: dict[int, list[Schema]]) -> dict
 
 
 def _combined(schemas: Iterable[Schema], parts: dict[int, list[Schema]]) -> Iterator[Schema]:
-    """Yields once each the schemas that combine others, and all that are within these."""
+    """Yields each schema that combines others, and all schemas within these, once."""
     pending = [schema for schema in schemas if _combines(schema)]
     seen = set(map(id, pending))
     while pending:

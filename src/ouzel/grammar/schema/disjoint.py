@@ -1,17 +1,19 @@
-"""Where two JSON schemas have no instance in common, a `oneOf` of them is an `anyOf`."""
+"""Finds JSON schemas without common instances: a `oneOf` of them is an `anyOf`."""
 
 from collections.abc import Callable, Hashable, Iterator, Mapping
 
 Schema = Mapping[str, object]
-Resolve = Callable[[object], object]  # what a `$ref` refers to; None where there is no telling
+Resolve = Callable[[object], object]  # returns the target of a `$ref`; None if it is unknown
 
-MAX_OPTIONS = 100  # each is compared with each
+MAX_OPTIONS = 100  # each option is compared with each other
 _MAX_DEPTH = 6
 _ALL_KINDS = frozenset(["string", "number", "boolean", "null", "array", "object"])
 
 
 def are_disjoint(options: list[object], resolve: Resolve) -> bool:
-    """Whether types, constants, or a property that all of them require prove that no two hold at once."""
+    """Tells whether types, constants, or a property that all require prove that no two hold at
+    once.
+    """
     if len(options) > MAX_OPTIONS:
         return False
     pairs = ((one, other) for place, one in enumerate(options) for other in options[:place])
@@ -31,10 +33,9 @@ def _exclude(one: object, other: object, resolve: Resolve, depth: int) -> bool:
 
 
 def _conditions(schema: object, resolve: Resolve, depth: int) -> Iterator[Schema]:
-    """Yields the schemas that hold all at once: this one, what it refers to, and those of `allOf`."""
-    if (
-        not isinstance(schema, Mapping) or depth > _MAX_DEPTH or "$id" in schema
-    ):  # which changes what `$ref` means
+    """Yields the schemas that hold together: this one, its `$ref`'s target, and its `allOf`."""
+    # `$id` changes the meaning of `$ref`.
+    if not isinstance(schema, Mapping) or depth > _MAX_DEPTH or "$id" in schema:
         return
     yield schema
     if "$ref" in schema:
@@ -53,7 +54,7 @@ def _exclude_alone(one: Schema, other: Schema, resolve: Resolve, depth: int) -> 
         return True
     if common != {"object"}:
         return False
-    if _forbids_one_of(one, _required(other)) or _forbids_one_of(other, _required(one)):
+    if _forbids_any(one, _required(other)) or _forbids_any(other, _required(one)):
         return True
     properties, others = _properties(one), _properties(other)
     names = _required(one) & _required(other) & properties.keys() & others.keys()
@@ -61,16 +62,14 @@ def _exclude_alone(one: Schema, other: Schema, resolve: Resolve, depth: int) -> 
 
 
 def _kinds(schema: Schema) -> frozenset[str]:
-    """Returns the types of its instances, with integers among the numbers."""
+    """Returns the types of the schema's instances, with integers counted as numbers."""
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     kinds = frozenset(map(_kind, values)) if isinstance(values, list) else _ALL_KINDS
     types = schema.get("type")
     names = types if isinstance(types, list) else [types] if isinstance(types, str) else None
-    return (
-        kinds
-        if names is None
-        else kinds & {"number" if name == "integer" else str(name) for name in names}
-    )
+    if names is None:
+        return kinds
+    return kinds & {"number" if name == "integer" else str(name) for name in names}
 
 
 def _kind(value: object) -> str:
@@ -87,9 +86,9 @@ def _kind(value: object) -> str:
 
 
 def _values(schema: Schema) -> frozenset[Hashable] | None:
-    """Returns the listed values, or None where there are none, or lists among them.
+    """Returns the listed values; None if there are none, or lists or objects among them.
 
-    That Python's 1, 1.0 and True are one proves less, but nothing false.
+    Python's 1, 1.0 and True are equal: this proves less, but nothing false.
     """
     values = [schema["const"]] if "const" in schema else schema.get("enum")
     if not isinstance(values, list) or any(isinstance(value, list | dict) for value in values):
@@ -99,11 +98,9 @@ def _values(schema: Schema) -> frozenset[Hashable] | None:
 
 def _required(schema: Schema) -> frozenset[str]:
     names = schema.get("required")
-    return (
-        frozenset(name for name in names if isinstance(name, str))
-        if isinstance(names, list)
-        else frozenset()
-    )
+    if not isinstance(names, list):
+        return frozenset()
+    return frozenset(name for name in names if isinstance(name, str))
 
 
 def _properties(schema: Schema) -> Schema:
@@ -111,6 +108,6 @@ def _properties(schema: Schema) -> Schema:
     return properties if isinstance(properties, Mapping) else {}
 
 
-def _forbids_one_of(schema: Schema, names: frozenset[str]) -> bool:
+def _forbids_any(schema: Schema, names: frozenset[str]) -> bool:
     is_closed = schema.get("additionalProperties") is False and "patternProperties" not in schema
     return is_closed and bool(names - _properties(schema).keys())

@@ -1,12 +1,15 @@
-"""Some definitions no value can satisfy in the end: one would be written until no room is left."""
+"""Finds definitions that no finite value can satisfy."""
 
 from collections.abc import Mapping
 
 Schema = Mapping[str, object]
 
 
-def endless(definitions: Schema) -> set[str]:
-    """Returns the names of those that demand themselves, directly or through others. `$ref`s are `#/$defs/NAME`."""
+def find_endless(definitions: Schema) -> set[str]:
+    """Returns the names of definitions that require themselves, directly or through others.
+
+    `$ref`s have the form `#/$defs/NAME`.
+    """
     ending: set[str] = set()
     while found := {
         name for name in definitions.keys() - ending if _ends(definitions[name], ending)
@@ -35,7 +38,9 @@ def _parts(schema: Schema, keyword: str) -> list[object]:
 
 
 def _demanded(schema: Schema) -> list[object]:
-    """Returns the schemas of what every value must hold, where it can be nothing but an object, or an array."""
+    """Returns the schemas of parts that every value must have, if it must be an object or an
+    array.
+    """
     if schema.get("type") == "object" and "patternProperties" not in schema:
         properties, others = schema.get("properties"), schema.get("additionalProperties")
         listed = properties if isinstance(properties, Mapping) else {}

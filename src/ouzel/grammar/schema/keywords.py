@@ -1,4 +1,4 @@
-"""Each keyword of JSON Schema is read, means nothing, or is refused."""
+"""Sorts the keywords of JSON Schema: honoured, without meaning, or refused."""
 
 from collections.abc import Callable, Mapping
 
@@ -7,28 +7,13 @@ from ouzel.grammar.schema.values import CHECKS
 COMBINING = frozenset(("allOf", "anyOf", "oneOf", "$ref"))
 ANNOTATIONS = frozenset(
     (
-        *(
-            "title",
-            "description",
-            "default",
-            "examples",
-            "example",
-            "$comment",
-            "deprecated",
-            "readOnly",
-            "writeOnly",
-        ),
+        *("title", "description", "default", "examples", "example", "$comment"),
+        *("deprecated", "readOnly", "writeOnly"),
         *("contentEncoding", "contentMediaType", "contentSchema", "x-guidance"),
-        *("discriminator", "xml", "externalDocs"),  # OpenAPI's, which must not change what is valid
-        *(
-            "$schema",
-            "$vocabulary",
-            "$id",
-            "id",
-            "$anchor",
-            "$defs",
-            "definitions",
-        ),  # done with when references are
+        # keywords of OpenAPI, which must not change the valid values
+        *("discriminator", "xml", "externalDocs"),
+        # no longer needed once references are resolved
+        *("$schema", "$vocabulary", "$id", "id", "$anchor", "$defs", "definitions"),
     )
 )
 
@@ -59,4 +44,7 @@ HONOURED = frozenset(CHECKS) | {
 }
 
 REFUSED = frozenset(WITHOUT_EFFECT) - {"$dynamicAnchor", "$recursiveAnchor"}
-"""Wherever they would mean something. What a document says about schemas can be held against these two."""
+"""Refused wherever they have a meaning.
+
+Documents about schemas can be checked against the two sets.
+"""

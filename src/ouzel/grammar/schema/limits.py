@@ -1,4 +1,4 @@
-"""A schema as a whole has limits, which are checked once its references are resolved."""
+"""Checks the limits of a whole schema, after its references have been resolved."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from ouzel.grammar.caps import (
 )
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.schema.combined import combined_demands, own_demands
-from ouzel.grammar.schema.finite import endless
+from ouzel.grammar.schema.finite import find_endless
 from ouzel.grammar.schema.subschemas import all_schemas, definition_name
 
 Schema = dict[str, object]
@@ -20,7 +20,7 @@ _DIVISORS = "the multipleOf in {}, without decimal points and zeros at their end
 
 
 def check_limits(root: Schema, definitions: Schema) -> None:
-    """Raises GrammarError where `root`, whose definitions these are, is above a limit or leads only back to itself."""
+    """Raises GrammarError if `root`, with its definitions, exceeds a limit or can never end."""
     if definitions:
         _check_reference_levels(root, definitions)
     schemas = [*all_schemas(root, *definitions.values())]
@@ -39,7 +39,7 @@ def check_limits(root: Schema, definitions: Schema) -> None:
 
 
 def _check_reference_levels(root: Schema, definitions: Schema) -> None:
-    """Raises GrammarError where references, as first met, lead too deep into others, or one only back to itself."""
+    """Raises GrammarError if references nest too deep, or one leads only back to itself."""
     reached: dict[str, int] = dict.fromkeys(_references(root), 1)
     pending = list(reached)
     while pending:
@@ -51,7 +51,7 @@ def _check_reference_levels(root: Schema, definitions: Schema) -> None:
             if inner not in reached:
                 reached[inner] = reached[name] + 1
                 pending.append(inner)
-    if endless(definitions):
+    if find_endless(definitions):
         raise GrammarError("a $ref leads only back to itself, so that no value would ever end")
 
 

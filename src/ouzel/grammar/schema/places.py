@@ -1,26 +1,29 @@
-"""A schema stands at a place in its document, from which its references are resolved."""
+"""Finds the places of schemas in their documents, and resolves references."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import unquote, urljoin
 
-_CONSTANTS = frozenset(
-    ("const", "enum", "default", "example", "examples")
-)  # of a schema; what they hold is none
-_MAPS = frozenset(
-    ("properties", "patternProperties", "dependentSchemas", "$defs", "definitions")
-)  # names to schemas
+# keywords whose values contain no schemas
+_CONSTANTS = frozenset(("const", "enum", "default", "example", "examples"))
+# keywords that map names to schemas
+_MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs", "definitions"))
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
+    """Describes the place of a schema in its document."""
+
     document: "Document"
-    base: str  # what references are relative to
+    base: str  # references are relative to it
     path: str
-    is_combined: bool = False  # another schema has a say on the same value
+    is_combined: bool = False  # another schema describes the same value
 
     def of(self, schema: Mapping[str, object]) -> "Place":
-        """Returns the place of a schema that stands here: its `$id` says what references in it are relative to."""
+        """Returns the place of a schema that stands here.
+
+        Its `$id` changes the base of references.
+        """
         return Place(self.document, _base(schema, self.base), self.path, self.is_combined)
 
     def inner(self, *names: str, is_combined: bool = False) -> "Place":
@@ -29,13 +32,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """References are resolved in a document."""
+    """Holds a JSON document, and finds the targets of references."""
 
     root: object
-    schemas: Mapping[str, object]  # by absolute `$id`, and by `$id#anchor`
+    schemas: Mapping[str, object]  # schemas by absolute `$id`, and by `$id#anchor`
 
     def find(self, reference: str, base: str) -> object:
-        """Returns what the reference leads to. Raises KeyError, and ValueError for what is no address."""
+        """Returns the target of a reference.
+
+        Raises KeyError, and ValueError for an invalid address.
+        """
         address, _, fragment = urljoin(base, reference).partition("#")
         if reference.startswith("#"):
             address = base.partition("#")[0]
@@ -52,8 +58,8 @@ class Document:
                 found = found[key] if isinstance(found, dict) else _missing(key)
         return found
 
-    def found(self, reference: object, base: str) -> object:
-        """Returns what the reference leads to, or None where that is nothing."""
+    def find_or_none(self, reference: object, base: str) -> object:
+        """Returns the target of a reference, or None if there is none."""
         try:
             return self.find(reference, base) if isinstance(reference, str) else None
         except (KeyError, ValueError):
@@ -64,7 +70,7 @@ def _missing(key: str) -> object:
     raise KeyError(key)
 
 
-def document_of(root: object) -> Document:
+def index_document(root: object) -> Document:
     schemas: dict[str, object] = {"": root}
     pending: list[tuple[object, str, bool]] = [(root, "", False)]
     while pending:

@@ -1,13 +1,16 @@
-"""A client's JSON schema becomes one that the engine honours in full, or a refusal that names keyword and place.
+"""Turns a client's JSON schema so that the engine honours it in full, or names keyword and place
+of a refusal.
 
-1. Annotations go. Keywords that the engine does not have are refused, except where they cannot matter (`uniqueItems:
-   false`, `then` without `if`). Keys that are none of JSON Schema's mean nothing, by its own rules; under `strict` they
-   are refused, as are misspelt ones that would otherwise constrain nothing.
-   What the engine would take and not keep to the letter is refused too: numbers that it rounds, and more properties
-   than are required and one (it lets a name come twice).
-2. Every reference is resolved here; the result stands alone, with all that is referred to in `$defs`.
-3. `strict` closes objects that list their properties (`additionalProperties: false`), as OpenAI's strict mode
-   presupposes, except where schemas are combined and a closed one would refuse what its neighbour requires.
+1. Annotations are dropped. Keywords that the engine lacks are refused, except where they have no
+   effect (`uniqueItems: false`, `then` without `if`). Keys outside JSON Schema have no meaning by
+   its rules; `strict` refuses them, and so misspelt keywords that would constrain nothing. Values
+   that the engine would accept but not honour exactly are refused too: numbers that it rounds, and
+   a `minProperties` above the number of required properties plus one (the engine lets a name
+   repeat).
+2. Every reference is resolved here; the result is self-contained, with all targets in `$defs`.
+3. `strict` closes objects that list their properties (`additionalProperties: false`), as OpenAI's
+   strict mode requires, except combined schemas, where a closed one would refuse properties that
+   another requires.
 """
 
 import json
@@ -25,22 +28,25 @@ from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.schema.disjoint import are_disjoint
 from ouzel.grammar.schema.keywords import ANNOTATIONS, COMBINING, WITHOUT_EFFECT
 from ouzel.grammar.schema.limits import check_limits
-from ouzel.grammar.schema.places import Place, document_of
+from ouzel.grammar.schema.places import Place, index_document
 from ouzel.grammar.schema.string_formats import INEXACT, PATTERNS
 from ouzel.grammar.schema.values import CHECKS, ESCAPES, MAX_NUMBER, for_engine
 from ouzel.grammar.write.regex import search_pattern
 
 Schema = dict[str, object]
 
-# between the parts of a value: small models lose their way in more
+# The space between the parts of a value; small models get lost in more.
 WHITESPACE = r"\x20|\r?\n[\x20\t]{0,32}"
 
 FORMATS_THAT_SAY_NOTHING = frozenset(["float", "double", "password"])
 INTEGER_FORMATS = {"int32": (-(2**31), 2**31 - 1), "int64": (-MAX_NUMBER, MAX_NUMBER)}
 
 
-def normalised(schemas: list[object], *, is_strict: bool) -> Schema:
-    """Returns one schema that admits what any of `schemas` admits. Raises GrammarError."""
+def normalise(schemas: list[object], *, is_strict: bool) -> Schema:
+    """Returns one schema that admits any value that one of `schemas` admits.
+
+    Raises GrammarError.
+    """
     reader = _Reader(is_strict=is_strict)
     roots = [reader.document(schema) for schema in schemas]
     reader.read_references()
@@ -67,15 +73,14 @@ def as_lark(schema: Schema) -> str:
 class _Reader:
     is_strict: bool
     definitions: Schema = field(default_factory=dict)
-    _names: dict[tuple[int, bool], str] = field(
-        default_factory=dict
-    )  # by identity of what is referred to
+    # names of definitions by (identity of the target, whether it is combined)
+    _names: dict[tuple[int, bool], str] = field(default_factory=dict)
     _pending: list[tuple[str, object, Place]] = field(default_factory=list)
     _num_properties: int = 0
     _num_enum_values: int = 0
 
     def document(self, schema: object) -> object:
-        return self.schema(schema, Place(document_of(schema), "", "#"))
+        return self.schema(schema, Place(index_document(schema), "", "#"))
 
     def read_references(self) -> None:
         while self._pending:
@@ -117,7 +122,7 @@ class _Reader:
             check_at_most(
                 "the number of enum values of the schema", self._num_enum_values, MAX_ENUM_VALUES
             )
-            result[keyword] = _tightened(keyword, for_engine(keyword, value), result)
+            result[keyword] = _tighten(keyword, for_engine(keyword, value), result)
         elif keyword == "$ref":
             result[keyword] = self._reference(
                 value, place, is_combined=place.is_combined or len(schema) > 1
@@ -138,7 +143,10 @@ class _Reader:
     def _contents(
         self, keyword: str, value: object, schema: Schema, place: Place, result: Schema
     ) -> None:
-        """Makes the newer form of tuples of the older: the engine forgets `prefixItems` where it sees both."""
+        """Reads the contents of arrays and objects; rewrites the older form of tuples as the newer.
+
+        The engine ignores `prefixItems` if it sees both forms.
+        """
         is_older = isinstance(schema.get("items"), list)
         if is_older and "prefixItems" in schema:
             raise GrammarError(f"{place.path}/items must be one schema beside prefixItems")
@@ -148,23 +156,26 @@ class _Reader:
         contents = self.schema(value, place.inner(keyword))
         if keyword != "additionalItems":
             result[keyword] = contents
-        elif is_older:  # else it means nothing
+        elif is_older:  # otherwise it has no meaning
             result["items"] = contents
 
     def _combination(
         self, keyword: str, value: object, schema: Schema, place: Place, result: Schema
     ) -> None:
-        """Makes `oneOf` an `anyOf` where no two can hold at once; the engine sees that in few cases only."""
+        """Reads a combination; turns `oneOf` into `anyOf` if no two options can hold at once.
+
+        The engine recognises that only in a few cases.
+        """
         parts = self._schemas(keyword, value, schema, place)
         if keyword == "oneOf" and _are_exclusive(value, place):
             exclusive: list[object] = [{"anyOf": parts}]
             keyword, parts = ("allOf", exclusive) if "anyOf" in schema else ("anyOf", parts)
-        result[keyword] = _joined(result, keyword, parts) if keyword == "allOf" else parts
+        result[keyword] = _join(result, keyword, parts) if keyword == "allOf" else parts
 
     def _schemas(self, keyword: str, value: object, schema: Schema, place: Place) -> list[object]:
         at = place.inner(keyword)
         if not isinstance(value, list) or not value:
-            raise GrammarError(f"{at.path} must be a list of schemas, not empty")
+            raise GrammarError(f"{at.path} must be a non-empty list of schemas")
         is_combined = keyword == "allOf" or (
             keyword in {"anyOf", "oneOf"}
             and (place.is_combined or "properties" in schema or "$ref" in schema)
@@ -218,7 +229,9 @@ class _Reader:
 
 def _are_exclusive(options: object, place: Place) -> bool:
     assert isinstance(options, list)
-    return are_disjoint(options, lambda reference: place.document.found(reference, place.base))
+    return are_disjoint(
+        options, lambda reference: place.document.find_or_none(reference, place.base)
+    )
 
 
 def _is_open_object(schema: Schema) -> bool:
@@ -242,12 +255,12 @@ def _read_format(value: object, path: str, schema: Schema, result: Schema) -> No
     if value in INTEGER_FORMATS:
         _check_is_for_integers(value, path, schema)
         minimum, maximum = INTEGER_FORMATS[value]
-        result["minimum"] = _tightened("minimum", minimum, result)
-        result["maximum"] = _tightened("maximum", maximum, result)
+        result["minimum"] = _tighten("minimum", minimum, result)
+        result["maximum"] = _tighten("maximum", maximum, result)
     elif value in INEXACT:
         exact: Schema = {"pattern": f"^(?:{PATTERNS[value]})$"}
         result.update(
-            exact if "pattern" not in schema else {"allOf": _joined(result, "allOf", [exact])}
+            exact if "pattern" not in schema else {"allOf": _join(result, "allOf", [exact])}
         )
     elif value in PATTERNS:
         result["format"] = value
@@ -255,7 +268,7 @@ def _read_format(value: object, path: str, schema: Schema, result: Schema) -> No
         raise GrammarError(f"{path} must be one of {', '.join(sorted(PATTERNS))}, given {value!r}")
 
 
-def _joined(result: Schema, keyword: str, parts: list[object]) -> list[object]:
+def _join(result: Schema, keyword: str, parts: list[object]) -> list[object]:
     earlier = result.get(keyword)
     return [*earlier, *parts] if isinstance(earlier, list) else parts
 
@@ -270,24 +283,24 @@ def _check_is_for_integers(name: str, path: str, schema: Schema) -> None:
 
 
 def _check_num_properties(schema: Schema, path: str) -> None:
-    """Raises GrammarError where one name that comes twice, as the engine allows, could meet `minProperties`."""
+    """Raises GrammarError if a repeated name, which the engine allows, could satisfy
+    `minProperties`.
+    """
     required, least = schema.get("required"), schema.get("minProperties")
     limit = len({*required} if isinstance(required, list) else ()) + 1
     if isinstance(least, int | float) and least > limit:
         raise GrammarError(
-            f"{path}/minProperties must be <= {limit}, one more than are required, given {least}"
+            f"{path}/minProperties must be <= {limit}, the number of required properties plus "
+            f"one, given {least}"
         )
 
 
-def _tightened(keyword: str, value: object, schema: Schema) -> object:
-    """Returns the stricter of two bounds, where a `format` has set one."""
+def _tighten(keyword: str, value: object, schema: Schema) -> object:
+    """Returns the stricter of two bounds, if a `format` has set one."""
     other = schema.get(keyword)
     if isinstance(value, int | float) and isinstance(other, int | float):
-        return (
-            max(value, other)
-            if keyword == "minimum"
-            else min(value, other)
-            if keyword == "maximum"
-            else value
-        )
+        if keyword == "minimum":
+            return max(value, other)
+        if keyword == "maximum":
+            return min(value, other)
     return value

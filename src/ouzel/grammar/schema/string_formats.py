@@ -1,4 +1,6 @@
-"""The `format` names of JSON schemas stand for these patterns, in bare text and where the engine's are too loose."""
+"""Patterns of JSON Schema's `format` names, for bare text and where the engine's patterns are too
+loose.
+"""
 
 _HEX = "[0-9a-fA-F]"
 _LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?"
@@ -15,17 +17,18 @@ _TIME = rf"{_MINUTE}:[0-5][0-9](?:\.[0-9]{{1,9}})?(?:Z|[+-]{_MINUTE})"
 _CLOCK = "T(?:[0-9]+H(?:[0-9]+M)?(?:[0-9]+S)?|[0-9]+M(?:[0-9]+S)?|[0-9]+S)"
 _DAYS = "(?:[0-9]+D|[0-9]+M(?:[0-9]+D)?|[0-9]+Y(?:[0-9]+M(?:[0-9]+D)?)?)"
 
-INEXACT = frozenset(("date", "time", "date-time"))  # the engine's have 61 seconds in any minute
+# the engine's patterns allow 61 seconds in any minute
+INEXACT = frozenset(("date", "time", "date-time"))
 
 PATTERNS = {
-    "date": _DATE,  # of the years 1000 to 9999
+    "date": _DATE,  # years 1000 to 9999
     "time": _TIME,
     "date-time": f"{_DATE}T{_TIME}",
     "duration": f"P(?:{_DAYS}(?:{_CLOCK})?|{_CLOCK}|[0-9]+W)",
     "email": rf"[a-zA-Z0-9_+-]+(?:\.[a-zA-Z0-9_+-]+)*@{_HOST}",
     "hostname": _HOST,
     "ipv4": rf"{_BYTE}(?:\.{_BYTE}){{3}}",
-    "ipv6": f"(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}",  # without `::`
+    "ipv6": f"(?:{_HEX}{{1,4}}:){{7}}{_HEX}{{1,4}}",  # no `::`
     "uuid": f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}",
     "uri": r"[a-zA-Z][a-zA-Z0-9+.-]*:[a-zA-Z0-9._~:?#@!$&'()*+,;=%\[\]/-]+",
 }

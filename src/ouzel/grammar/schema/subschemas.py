@@ -1,4 +1,6 @@
-"""The schemas within a schema are found by keyword: a name of a property and a constant can look like anything."""
+"""Finds the schemas within a schema by keyword, because names and constants can look like
+schemas.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping
 
@@ -10,7 +12,10 @@ _SINGLE = frozenset(("items", "additionalProperties"))
 
 
 def subschemas(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
-    """Yields those of a schema that has been read: keyword, name or number there, schema. Definitions are left out."""
+    """Yields the inner schemas of a schema that was read: keyword, name or number, schema.
+
+    Definitions are omitted.
+    """
     for keyword, value in schema.items():
         if keyword in _MAPS and isinstance(value, Mapping):
             named: Iterable[tuple[object, object]] = value.items()
@@ -26,7 +31,7 @@ def subschemas(schema: Schema) -> Iterator[tuple[str, str, Schema]]:
 
 
 def all_schemas(*roots: object) -> Iterator[Schema]:
-    """Yields these and all within, as they are written: where references lead is not followed."""
+    """Yields the schemas and all schemas within them, without following references."""
     pending = [root for root in roots if isinstance(root, Mapping)]
     while pending:
         schema = pending.pop()
@@ -35,6 +40,6 @@ def all_schemas(*roots: object) -> Iterator[Schema]:
 
 
 def definition_name(schema: Schema) -> str | None:
-    """Returns the name of the definition that its `$ref` leads to. `$ref`s are `#/$defs/NAME`."""
+    """Returns the name of the definition that `$ref` (`#/$defs/NAME`) refers to."""
     reference = schema.get("$ref")
     return reference.removeprefix("#/$defs/") if isinstance(reference, str) else None

@@ -1,4 +1,4 @@
-"""The value of a keyword is checked by itself, and brought into what the engine can read."""
+"""Checks the value of each keyword by itself, and converts it for the engine."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -14,19 +14,22 @@ from ouzel.grammar.caps import (
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.write.regex import search_pattern
 
-MAX_NUMBER = 10**18  # of bounds; the engine's integers have 64 bits
+MAX_NUMBER = 10**18  # limit of bounds; the engine's integers have 64 bits
 LOWER_BOUNDS = frozenset(("minimum", "exclusiveMinimum"))
 UPPER_BOUNDS = frozenset(("maximum", "exclusiveMaximum"))
 COUNTS = frozenset(
     ("minLength", "maxLength", "minItems", "maxItems", "minProperties", "maxProperties")
 )
-ESCAPES = r'"\nrtbf'  # not `u`: in a name that is not listed it could spell one that is
+ESCAPES = r'"\nrtbf'  # not `u`: it could spell a listed name within an unlisted one
 TYPES = frozenset(["string", "number", "integer", "boolean", "null", "array", "object"])
-_UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f")  # with ESCAPES
+# characters that ESCAPES cannot write
+_UNSPEAKABLE = frozenset(map(chr, [*range(0x20), 0x7F])) - frozenset("\n\r\t\b\f")
 
 
 def for_engine(keyword: str, value: object) -> object:
-    """Makes bounds beyond what the engine can compare stricter, 2.0 items 2, and a pattern one of the engine's."""
+    """Converts a value for the engine: tightens bounds that it cannot compare, makes 2.0 items 2,
+    rewrites patterns.
+    """
     if keyword == "pattern" and isinstance(value, str):
         return search_pattern(value, keyword)
     if keyword in COUNTS and isinstance(value, float):
@@ -61,7 +64,10 @@ def _check_number(value: object, path: str) -> None:
 
 
 def _check_exact(value: object, path: str) -> None:
-    """Raises GrammarError for a number that the engine would round: it reads 53 bits times a power of ten up to 22."""
+    """Raises GrammarError for a number that the engine would round.
+
+    It reads 53 bits times a power of ten up to 22.
+    """
     if not isinstance(value, int | float) or isinstance(value, bool):
         return
     _, digits, exponent = Decimal(repr(value)).as_tuple()
@@ -69,7 +75,8 @@ def _check_exact(value: object, path: str) -> None:
     is_exact = isinstance(exponent, int) and exponent >= -22 and int(text) <= 2**53
     if not is_exact or abs(value) > MAX_NUMBER:
         raise GrammarError(
-            f"{path} must be a number of at most 15 digits, down to 1e-22 and up to {MAX_NUMBER:.0e}, given {value!r}"
+            f"{path} must be a number of at most 15 digits, down to 1e-22 and up to "
+            f"{MAX_NUMBER:.0e}, given {value!r}"
         )
 
 
@@ -90,7 +97,9 @@ def _check_divisor(value: object, path: str) -> None:
 
 
 def significand(value: object) -> int:
-    """Returns a number's digits as one without a decimal point and zeros at its end: 7 of 0.07 and of 700."""
+    """Returns the digits of a number without decimal point and zeros at its end: 7 for 0.07 and
+    700.
+    """
     digits = Decimal(repr(value)).as_tuple().digits
     return int("".join(map(str, digits)).rstrip("0") or "0")
 
@@ -117,7 +126,7 @@ def _check_constant(value: object, path: str) -> None:
         _check_exact(part, path)
         if isinstance(part, str) and not _UNSPEAKABLE.isdisjoint(part):
             raise GrammarError(
-                f"{path} must hold no control characters but line ends, tabs and form feeds"
+                f"{path} must have no control characters except line ends, tabs and form feeds"
             )
 
 
@@ -133,7 +142,7 @@ def _scalars(value: object) -> Iterator[object]:
 
 def _check_enum(value: object, path: str) -> None:
     if not isinstance(value, list) or not value:
-        raise GrammarError(f"{path} must be a list of values, not empty")
+        raise GrammarError(f"{path} must be a non-empty list of values")
     check_at_most(f"the number of values at {path}", len(value), MAX_ENUM_VALUES)
     for index, item in enumerate(value):
         _check_constant(item, f"{path}/{index}")

@@ -1,4 +1,4 @@
-"""A schema is widened: it loses the keywords that cannot be honoured. All that it admitted is still admitted."""
+"""Widens schemas: removes unsupported keywords, so that every admitted value stays admitted."""
 
 from ouzel.grammar.caps import MAX_LEVELS
 from ouzel.grammar.schema.keywords import REFUSED
@@ -10,8 +10,10 @@ _SINGLE = frozenset(("items", "additionalItems", "additionalProperties"))
 _FORMATS = frozenset((*PATTERNS, "int32", "int64"))
 
 
-def widened_schema(schema: object, depth: int = 0) -> object:
-    """Returns the schema without refused keywords and unknown formats, and with `anyOf` in the place of `oneOf`."""
+def widen_schema(schema: object, depth: int = 0) -> object:
+    """Returns the schema without refused keywords and unknown formats, and with `anyOf` for
+    `oneOf`.
+    """
     if not isinstance(schema, dict) or depth > MAX_LEVELS:
         return schema
     result: dict[str, object] = {}
@@ -22,13 +24,13 @@ def widened_schema(schema: object, depth: int = 0) -> object:
         if keyword in REFUSED or is_unknown_format:
             continue
         name = "anyOf" if keyword == "oneOf" and "anyOf" not in schema else keyword
-        result[name] = _widened_value(keyword, value, depth + 1)
+        result[name] = _widen_value(keyword, value, depth + 1)
     return result
 
 
-def _widened_value(keyword: str, value: object, depth: int) -> object:
+def _widen_value(keyword: str, value: object, depth: int) -> object:
     if keyword in _MAPS and isinstance(value, dict):
-        return {name: widened_schema(inner, depth) for name, inner in value.items()}
+        return {name: widen_schema(inner, depth) for name, inner in value.items()}
     if keyword in _LISTS and isinstance(value, list):
-        return [widened_schema(inner, depth) for inner in value]
-    return widened_schema(value, depth) if keyword in _SINGLE else value
+        return [widen_schema(inner, depth) for inner in value]
+    return widen_schema(value, depth) if keyword in _SINGLE else value

@@ -1,1 +1,1 @@
-"""This package writes what was read, literals, patterns and choices, as Lark text for llguidance."""
+"""Writes the intermediate forms (literals, patterns, choices) as Lark text for llguidance."""

@@ -1,9 +1,9 @@
-"""What a grammar says of a text is brought into how the text is written within a JSON string.
+"""Converts expressions about a text to expressions about its spelling in a JSON string.
 
-Each character has one spelling there: itself, or its short escape, or a long one. So what two parts of one lexeme say
-of neighbouring texts is the same in both forms. Of control characters without a short
-escape a class admits those only that it is for: one that admits printed characters too does without them, because a
-model that has begun one of the long escapes would be held to it.
+Each character has one spelling there: itself, its short escape, or a long escape. So neighbouring
+parts of a lexeme match the same texts in both forms. A class that admits printed characters
+excludes control characters without a short escape: a model that begins a long escape would be
+forced to complete it. Other classes admit them.
 """
 
 import json
@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 from ouzel.grammar.errors import GrammarError
 
-_ESCAPED = '"\\\n\r\t\b\f'  # what has a short escape
+_ESCAPED = '"\\\n\r\t\b\f'  # characters with a short escape
 _CONTROLS = tuple(map(chr, range(0x20)))
 _RARE = tuple(char for char in _CONTROLS if char not in _ESCAPED)
 _PRINTED = tuple(map(chr, range(0x20, 0x7F)))
@@ -24,7 +24,7 @@ _ESCAPE = re.compile(
     r"|(?P<sign>[pP])(?:\{(?P<property>[^{}]+)\}|(?P<letter>[A-Z]))|.)",
     re.DOTALL,
 )
-_INNER_CLASS = re.compile(r"(?<=.)\[\^[^\]]*\]")  # `[\s\S]` is written with one
+_INNER_CLASS = re.compile(r"(?<=.)\[\^[^\]]*\]")  # `[\s\S]` is written with such a class
 
 
 def json_text(text: str) -> str:
@@ -32,7 +32,10 @@ def json_text(text: str) -> str:
 
 
 def json_characters(expression: str) -> str:
-    """Returns what the characters of an expression for a single one look like. Raises GrammarError."""
+    """Returns the expression for the spellings of one character's expression.
+
+    Raises GrammarError.
+    """
     if expression.startswith(("[", "\\p", "\\P")):
         chars = _ESCAPED if _members(expression, _PRINTED) else (*_ESCAPED, *_RARE)
         escapes = [_escape(char) for char in _members(expression, chars)]
@@ -42,11 +45,11 @@ def json_characters(expression: str) -> str:
 
 
 def _escape(char: str) -> str:
-    return f"(?-i:{re.escape(json_text(char))})"  # a letter in it has one case
+    return f"(?-i:{re.escape(json_text(char))})"  # letters in an escape have one case
 
 
 def _members(expression: str, chars: Iterable[str]) -> list[str]:
-    """Returns those of the characters that the expression, of a class or of a single one, matches."""
+    """Returns the characters that the expression matches, a class or a single character."""
     body = _ESCAPE.sub(_in_python, expression)
     body = body if body.startswith("[") else f"[{body}]"
     inner = _INNER_CLASS.findall(body)
@@ -67,7 +70,7 @@ def _in_python(match: re.Match[str]) -> str:
 
 
 def _listed(match: re.Match[str]) -> str:
-    """Lists those of the characters in question that have the property, which must be a general category."""
+    """Lists the examined characters that have the property, which must be a general category."""
     name = match["property"] or match["letter"]
     if not re.fullmatch("[A-Z][a-z]?", name):
         raise GrammarError(f"{match[0]} is not supported in a JSON string")

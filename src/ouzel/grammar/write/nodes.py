@@ -1,4 +1,4 @@
-"""Every format is brought to these few forms before `writer` writes it as Lark text."""
+"""Defines the intermediate forms of a grammar, which `writer` writes as Lark text."""
 
 from dataclasses import dataclass
 from typing import TypeAlias
@@ -6,28 +6,31 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """A literal is exactly this text, spelled with ordinary tokens."""
+    """Matches exactly this text, spelled with ordinary tokens."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """One of these tokens follows; `ids` is a number, `5`, or has ranges as in `0-3,5-99`."""
+    """Matches one of these tokens; `ids` is a number, `5`, or has ranges as in `0-3,5-99`."""
 
     ids: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regular:
+    """Matches a regular expression, in Lark's notation."""
+
     expression: str
-    is_open: bool = False  # may go on over a literal that follows: ended by the first one, where something follows
-    needs_end: bool = False  # ends only at a literal, a mark or the end of all
+    # may match beyond a following literal, so it is ended by the first one, if text follows
+    is_open: bool = False
+    needs_end: bool = False  # ends only at a literal, a mark or the end of the output
 
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """A Lark rule expression has lexemes of its own: a JSON schema, a client's grammar, a rule already written."""
+    """Is a Lark rule with lexemes of its own: a JSON schema, a client's grammar, a written rule."""
 
     expression: str
 
@@ -51,7 +54,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """Content runs up to the first of its ends; what follows is no part of the search."""
+    """Matches content up to the first of its ends; the text after it is not searched."""
 
     content: "Node"
     end: "Node"
@@ -66,14 +69,16 @@ def optional(content: Node) -> Node:
     return Repeat(content, 0, 1)
 
 
-def flattened(node: Node) -> list[Node]:
-    """Returns the parts in order, without sequences in sequences and empty texts, and neighbouring literals as one."""
+def flatten(node: Node) -> list[Node]:
+    """Returns the parts in order, without nested sequences and empty texts, with joined
+    literals.
+    """
     if isinstance(node, Literal):
         return [node] if node.text else []
     if not isinstance(node, Sequence):
         return [node]
     parts: list[Node] = []
-    for part in (inner for outer in node.parts for inner in flattened(outer)):
+    for part in (inner for outer in node.parts for inner in flatten(outer)):
         if isinstance(part, Literal) and parts and isinstance(last := parts[-1], Literal):
             parts[-1] = Literal(last.text + part.text)
         else:

@@ -1,7 +1,7 @@
-"""Regular expressions as clients write them become those of the grammar engine.
+r"""Translates the regular expressions of clients to the grammar engine's dialect.
 
-The dialect is XGrammar's: the whole text must match, a dot matches newlines too, `\\d \\w \\s` are ASCII. What the
-engine cannot do (look-around, back references, word boundaries) is refused by name.
+The input dialect is XGrammar's: the whole text must match, a dot matches newlines too, `\d \w \s`
+are ASCII. Unsupported features (look-around, back references, word boundaries) are refused by name.
 """
 
 import re
@@ -16,30 +16,27 @@ ANY_TEXT = "(?s:.*)"
 
 _CLASSES = {"d": "0-9", "w": "A-Za-z0-9_", "s": r" \t\n\r\x0b\x0c"}
 _BLANKS = r"\t\n\x0b\x0c\r \u{A0}\u{1680}\u{2000}-\u{200A}\u{2028}\u{2029}\u{202F}\u{205F}\u{3000}"
-_SEARCH_CLASSES = {
-    **_CLASSES,
-    "s": _BLANKS,
-    "S": _BLANKS + r"\u{85}\u{FEFF}",
-}  # where dialects differ: neither
+# where dialects differ, neither class matches
+_SEARCH_CLASSES = {**_CLASSES, "s": _BLANKS, "S": _BLANKS + r"\u{85}\u{FEFF}"}
 _NO_LINE_END = r"[^\n\r\u{2028}\u{2029}]"
 _CONTROLS = {"\n": r"\n", "\r": r"\r", "\t": r"\t", "\x0b": r"\x0b", "\x0c": r"\x0c", "\0": r"\x00"}
-_SAME = frozenset("nrtfv")  # letters that mean the same there
-_SET_SIGNS = ("[", "&&", "--", "~~")  # which Rust reads as classes within classes
+_SAME = frozenset("nrtfv")  # letters with the same meaning in both dialects
+_SET_SIGNS = ("[", "&&", "--", "~~")  # Rust reads these as classes within classes
 _CLASS_LETTER = re.compile(r"\\[dwsDWSpP]")
-_NO_RANGE = re.compile(r"[-\]]|\\[dwsDWSpP]")  # after a sign that is one elsewhere
+_NO_RANGE = re.compile(r"[-\]]|\\[dwsDWSpP]")  # after a `-` that is a plain sign elsewhere
 _QUANTIFIER = re.compile(r"(?:[*+?]|\{\d+(?:,\d*)?\})\??")
 _START_OF_OPTION = re.compile(r"(?:^|(?<!\\)(?:\\\\)*\|)\Z")
 _GROUP = re.compile(r"\((?:\?(?:P?<[A-Za-z_]\w*>|:))?(?!\?)")
 _CODE = re.compile(
     r"\\(?:x[0-9A-Fa-f]{2}|u[0-9A-Fa-f]{4}|[xu]\{[0-9A-Fa-f]{1,6}\}|[pP](?:\{[^{}]+\}|[A-Z]))"
 )
-_LONG_CODE = re.compile(r"\\U[0-9A-Fa-f]{8}")  # in ECMAScript it is the letter
+_LONG_CODE = re.compile(r"\\U[0-9A-Fa-f]{8}")  # ECMAScript reads `\U` as the letter U
 
 
 class Anchors(Enum):
-    """A pattern may have `^` and `$` in these places."""
+    """Sets the places where a pattern may have `^` and `$`."""
 
-    AT_ENDS = auto()  # of the whole pattern or its alternatives, where they say what is so anyway
+    AT_ENDS = auto()  # ends of the pattern or its alternatives, where they have no effect
     ANYWHERE = auto()
     REFUSED = auto()
 
@@ -50,24 +47,28 @@ class Pattern:
     is_unbounded: bool
 
 
-def escaped(text: str) -> str:
-    """Returns a pattern for exactly this text, fit for between slashes."""
+def escape(text: str) -> str:
+    """Returns a pattern for exactly this text, for use between slashes."""
     return "".join(
         char if char.isalnum() and char.isascii() else f"\\x{{{ord(char):X}}}" for char in text
     )
 
 
 def read_pattern(pattern: str, path: str, *, anchors: Anchors = Anchors.AT_ENDS) -> Pattern:
-    """Reads a pattern that the whole text must match. Raises GrammarError that names what cannot be done and where."""
+    """Reads a pattern that the whole text must match.
+
+    Raises GrammarError with the unsupported feature and its place.
+    """
     reader = _Reader(pattern, path, anchors)
     body = reader.read()
     return Pattern(f"/(?s:{body})/", reader.is_unbounded)
 
 
 def search_pattern(pattern: str, path: str) -> str:
-    """Reads a JSON schema's `pattern`, which may match anywhere, for the engine's JSON schemas. Raises GrammarError.
+    r"""Reads a JSON schema's `pattern`, which may match anywhere, for the engine's JSON schemas.
 
-    The dialect is ECMAScript's: a dot is no line end, and the engine's `\\s` knows a blank that is none there.
+    The dialect is ECMAScript's: a dot matches no line end, and the engine's `\s` matches a blank
+    that ECMAScript's does not. Raises GrammarError.
     """
     return _Reader(pattern, path, Anchors.ANYWHERE, dot=_NO_LINE_END).read()
 
@@ -77,8 +78,8 @@ def line_pattern(
 ) -> Pattern:
     """Reads a pattern of a custom tool, which the whole text must match. Raises GrammarError.
 
-    The dialect is Rust's with ASCII classes: a dot is no line feed. `spell` is given the expression of each single
-    character, and returns what to write for it.
+    The dialect is Rust's with ASCII classes: a dot matches no line feed. `spell` rewrites the
+    expression of each single character.
     """
     dot = r"[\s\S]" if dot_matches_all else r"[^\n]"
     reader = _Reader(pattern, path, Anchors.AT_ENDS, is_rust=True, dot=dot, spell=spell)
@@ -138,7 +139,7 @@ class _Reader:
         return self._spell(self._dot if char == "." else _plain(char))
 
     def _quantifier(self, match: re.Match[str]) -> str:
-        """Makes lazy quantifiers greedy: they match the same texts."""
+        """Reads a quantifier; makes lazy ones greedy, because they match the same texts."""
         text = match[0]
         self._at = match.end()
         self.is_unbounded |= text[0] in "*+" or ",}" in text
@@ -174,7 +175,7 @@ class _Reader:
         letter = self._pattern[self._at + 1 : self._at + 2]
         self._at += 2
         if letter and letter.lower() in self._classes:
-            return self._class_of(letter, in_class=in_class)
+            return self._write_class(letter, in_class=in_class)
         if letter in _SAME:
             return "\\" + letter
         if letter == "0":
@@ -183,14 +184,14 @@ class _Reader:
             return r"\x08"
         if not letter or letter.isalnum():
             raise self._refusal(_what_escape(letter))
-        return (
-            "\\" + letter
-            if letter.isascii() and letter.isprintable() and letter != " "
-            else _plain(letter)
-        )
+        is_plain = letter.isascii() and letter.isprintable() and letter != " "
+        return "\\" + letter if is_plain else _plain(letter)
 
-    def _class_of(self, letter: str, *, in_class: bool) -> str:
-        """Writes `\\d` and its kin out; a capital letter stands for all other characters."""
+    def _write_class(self, letter: str, *, in_class: bool) -> str:
+        r"""Writes `\d`, `\w` or `\s` as a class.
+
+        A capital letter stands for all other characters.
+        """
         chars = self._classes.get(letter, self._classes[letter.lower()])
         if letter.isupper():
             return f"[^{chars}]"
@@ -207,9 +208,8 @@ class _Reader:
                 raise self._refusal("a character class without an end")
             is_of_class = bool(_CLASS_LETTER.match(self._pattern, self._at))
             written.append(self._class_char())
-            if is_of_class and self._pattern.startswith(
-                "-", self._at
-            ):  # no range: it would begin with the last written
+            # A class cannot begin a range, so the `-` after it is a plain sign.
+            if is_of_class and self._pattern.startswith("-", self._at):
                 self._at += 1
                 written.append(r"\-")
         if written[-1] in {"[", "^"}:

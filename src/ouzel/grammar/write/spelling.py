@@ -1,4 +1,4 @@
-"""Text is spelled in a model's vocabulary: marks are tokens of their own, which no text pattern matches."""
+"""Spells text in a model's vocabulary: marks are tokens of their own, which no text matches."""
 
 import re
 from collections.abc import Iterable
@@ -8,10 +8,12 @@ from ouzel.grammar.caps import MAX_LITERAL_CHARS, check_at_most
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.grammar.write.nodes import Literal, Node, Regular, Sequence, Tokens
-from ouzel.grammar.write.regex import ANY_TEXT, escaped
+from ouzel.grammar.write.regex import ANY_TEXT, escape
 
 
 class Spelling:
+    """Writes texts and tokens for one vocabulary."""
+
     def __init__(self, vocabulary: GrammarVocabulary) -> None:
         self._vocabulary = vocabulary
         longest_first = sorted(filter(None, vocabulary.special_ids), key=len, reverse=True)
@@ -20,7 +22,10 @@ class Spelling:
         )
 
     def literal(self, text: str) -> Node:
-        """Writes the marks in it by number: their names are others in the engine's own tokenizer."""
+        """Writes a text.
+
+        Marks in it by number, because the engine's tokenizer has other names for them.
+        """
         check_at_most("the number of characters of a literal", len(text), MAX_LITERAL_CHARS)
         special_ids = self._vocabulary.special_ids
         pieces = self._marks.split(text) if self._marks.groups else [text]
@@ -31,18 +36,24 @@ class Spelling:
         return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
 
     def any_text(self, excludes: list[str], max_chars: int | None = None) -> Regular:
-        """Admits text without marks and the excluded strings. One of these with a mark in it cannot occur anyway."""
+        """Matches text without marks and excluded strings.
+
+        An excluded string with a mark in it cannot occur anyway.
+        """
         spellable = [text for text in excludes if not self._marks.search(text)]
         if "" in spellable:
-            raise GrammarError("excludes must not hold an empty string")
+            raise GrammarError("excludes must not have an empty string")
         expression = f"/{ANY_TEXT}/" if max_chars is None else f"/(?s:.{{0,{max_chars}}})/"
         if spellable:
-            found = "|".join(map(escaped, spellable))
+            found = "|".join(map(escape, spellable))
             expression = f"({expression} & ~/{ANY_TEXT}({found}){ANY_TEXT}/)"
         return Regular(expression, is_open=True, needs_end=True)
 
     def token_id(self, token: object, path: str) -> int:
-        """Returns the id of a token that is named by its number or a mark's spelling. Raises GrammarError."""
+        """Returns the id of a token named by its number or a mark's spelling.
+
+        Raises GrammarError.
+        """
         token_id = self._vocabulary.special_ids.get(token) if isinstance(token, str) else token
         if not isinstance(token_id, int) or isinstance(token_id, bool):
             raise GrammarError(
@@ -55,7 +66,10 @@ class Spelling:
         return token_id
 
     def tokens_but(self, excluded: Iterable[int]) -> Tokens:
-        """Admits all real tokens but these and the ends. A range by what it leaves out would admit padding and ends."""
+        """Matches all real tokens except the excluded and end tokens.
+
+        A range by exclusion would also match padding and end tokens.
+        """
         holes = sorted({*excluded, *self._vocabulary.eos_token_ids})
         bounds = [-1, *holes, self._vocabulary.vocab_size]
         ranges = [(low + 1, high - 1) for low, high in pairwise(bounds) if low + 1 < high]

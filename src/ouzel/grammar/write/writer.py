@@ -1,11 +1,13 @@
-"""Nodes become Lark text for llguidance.
+"""Writes nodes as Lark text for llguidance.
 
-The lexer there takes the longest match among the lexemes that may come now, and never goes back. Whatever it gets wrong
-is too strict, never too loose; these rules keep it right:
-1. Neighbouring regular parts become one lexeme (one terminal), so that nothing has to be cut within them.
-2. A part that could go on over its own end is one lexeme with that end, and stops at the first one (`[lazy]`).
-3. Before a choice such a part is moved into each option, to meet the option's first literal. Text that meets neither a
-   literal, a mark nor the end of all cannot be written, and is refused.
+The lexer takes the longest match among the lexemes that may come now, and never goes back. Its
+errors are always too strict, never too loose; these rules prevent them:
+
+1. Neighbouring regular parts become one lexeme (one terminal), so nothing must be cut within them.
+2. A part that could continue over its own end is one lexeme with that end, and stops at the first
+   one (`[lazy]`).
+3. Before a choice such a part is moved into each option, to meet the option's first literal. Text
+   that meets neither a literal, a mark nor the end of the output cannot be written, and is refused.
 4. Of two options neither may begin with the whole first literal of the other.
 """
 
@@ -24,17 +26,19 @@ from ouzel.grammar.write.nodes import (
     Repeat,
     Sequence,
     Tokens,
-    flattened,
+    flatten,
 )
 
 NO_END = "unlimited text must come last or be followed by a literal"
 
 
 class GrammarWriter:
-    """Collects one grammar text: a start rule, what it needs, and grammars of the client's own beside it."""
+    """Collects one grammar text: a start rule, its parts, and the client's own grammars beside
+    it.
+    """
 
     def __init__(self) -> None:
-        self._names: dict[str, str] = {}  # definition -> name
+        self._names: dict[str, str] = {}  # names by definition
         self._grammars: list[str] = []
         self._num_expressions = 0
 
@@ -42,7 +46,7 @@ class GrammarWriter:
         return self._defined("T{}", expression)
 
     def lazy(self, expression: str) -> str:
-        """Names a rule that ends where the expression first matches."""
+        """Adds a rule that ends where the expression first matches; returns its name."""
         return self._defined("u{}[lazy]", self.terminal(expression))
 
     def rule(self, expression: str) -> str:
@@ -54,7 +58,7 @@ class GrammarWriter:
         return Foreign(f"@g{len(self._grammars)}")
 
     def finish(self, node: Node) -> str:
-        """Returns the text. Raises GrammarError."""
+        """Returns the grammar text. Raises GrammarError."""
         lines = [f"start: {self.expression(node)}"]
         lines += [f"{name}: {definition}" for definition, name in self._names.items()]
         top = "\n".join(lines) + "\n"
@@ -67,14 +71,17 @@ class GrammarWriter:
         return json.dumps({"grammars": [{"name": "top", "lark_grammar": top}, *others]})
 
     def expression(self, node: Node, *, is_last: bool = True) -> str:
-        """Returns a rule expression, which nothing can follow where it `is_last`. Raises GrammarError."""
+        """Writes a node as a rule expression.
+
+        With `is_last`, nothing follows it. Raises GrammarError.
+        """
         self._num_expressions += 1  # rule 3 multiplies
         check_at_most(
             "the number of parts of the grammar, written out,",
             self._num_expressions,
             MAX_EXPRESSIONS,
         )
-        parts = flattened(node)
+        parts = flatten(node)
         written: list[str] = []
         while parts:
             run = _regular_run(parts)
@@ -97,7 +104,7 @@ class GrammarWriter:
     def _run(self, run: list[Node], rest: list[Node], *, is_last: bool) -> str:
         """Writes regular neighbours as one lexeme."""
         if len(run) == 1 and isinstance(run[0], Literal):
-            return quoted(run[0].text)
+            return quote(run[0].text)
         regular = _sequence_as_regular([_as_regular(part) for part in run])
         is_end = not rest and is_last
         if regular.needs_end and not is_end and not (rest and isinstance(rest[0], Tokens)):
@@ -122,7 +129,7 @@ class GrammarWriter:
             case Enclosed():
                 return f"({self.expression(Sequence((node.content, node.end)), is_last=False)})"
             case _:
-                raise AssertionError(node)  # regular ones are runs, sequences are flattened
+                raise AssertionError(node)  # regular nodes are in runs, sequences are flattened
 
     def _defined(self, name: str, definition: str) -> str:
         if definition not in self._names:
@@ -130,8 +137,8 @@ class GrammarWriter:
         return self._names[definition].removesuffix("[lazy]")
 
 
-def quoted(text: str) -> str:
-    """Returns a Lark string, whose escapes are JSON's."""
+def quote(text: str) -> str:
+    """Returns a Lark string; its escapes are JSON's."""
     return json.dumps(text)
 
 
@@ -159,11 +166,11 @@ def _regular_run(parts: list[Node]) -> list[Node]:
 def _as_regular(node: Node) -> Regular:
     match node:
         case Literal():
-            return Regular(quoted(node.text))
+            return Regular(quote(node.text))
         case Regular():
             return node
         case Sequence():
-            return _sequence_as_regular([_as_regular(part) for part in flattened(node)])
+            return _sequence_as_regular([_as_regular(part) for part in flatten(node)])
         case Choice():
             options = [_as_regular(option) for option in node.options]
             return Regular(
@@ -194,7 +201,7 @@ def _sequence_as_regular(parts: list[Regular]) -> Regular:
 
 
 def _has_ended(run: list[Node]) -> bool:
-    """Whether the last part is one of some literals."""
+    """Tells whether the last part is a literal or a choice of literals."""
     last = run[-1]
     return isinstance(last, Literal) or (
         isinstance(last, Choice)
@@ -207,7 +214,7 @@ def _ends_in_text(node: Node) -> bool:
         case Regular():
             return node.needs_end
         case Sequence():
-            parts = flattened(node)
+            parts = flatten(node)
             return bool(parts) and _ends_in_text(parts[-1])
         case Choice():
             return any(map(_ends_in_text, node.options))
@@ -228,7 +235,7 @@ def _moved_in(node: Node, following: Node) -> Node:
 
 
 def _check_first_literals(choice: Choice) -> None:
-    """Holds rule 4; in sorted order a prefix stands right before something that it begins."""
+    """Checks rule 4; in sorted order, a prefix is next to a text that it begins."""
     firsts = sorted({_first_literal(option) for option in choice.options} - {""})
     for short, long in pairwise(firsts):
         if long.startswith(short):
@@ -238,7 +245,7 @@ def _check_first_literals(choice: Choice) -> None:
 
 
 def _first_literal(node: Node) -> str:
-    match flattened(node):
+    match flatten(node):
         case [Literal(text), *_]:
             return text
         case _:

@@ -1,0 +1,26 @@
+"""Replaces `Proposals` in an engine without speculation, so that its steps need no case of their own."""
+
+from ouzel.engine.scheduling.scheduler import Scheduled
+
+
+class NoProposals:
+    """Has the interface of `Proposals` and never proposes a token."""
+
+    num_drafts = 0
+    num_draft_tokens = 0
+    num_accepted_tokens = 0
+
+    def measure(self) -> bool:
+        return False
+
+    def add_to(self, scheduled: list[Scheduled]) -> None:
+        pass
+
+    def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
+        pass
+
+    def note(self, scheduled: list[Scheduled]) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
