@@ -125,7 +125,7 @@ def test_queries_and_documents_have_prompts(
         ({"modules": {}}, "modules.json cannot be read"),
         (
             {"modules": [POOLING | {"path": ".."}]},
-            'modules.json: ".." is no directory of the model',
+            "must be below the model's directory",
         ),
         (
             {"modules": [TRANSFORMER, LOGIT_SCORE], "1_LogitScore__config": {"true_token_id": 1}},
@@ -150,7 +150,7 @@ def test_queries_and_documents_have_prompts(
         ({"config_sentence_transformers": {"prompts": {"query": 3}}}, "prompts must be texts"),
         (
             {"config_sentence_transformers": {"default_prompt_name": "query"}},
-            "is none of its prompts",
+            "must be among its prompts",
         ),
         (
             {"config": {"sbert_ce_default_activation_function": "torch.nn.Mish"}},

@@ -149,6 +149,7 @@ ALL_FLAGS = list_flags()
 # Flags of other programs: pytest, uv, docker, vllm bench, vllm serve, benchmarks.quality.
 OTHERS = {
     "--write",
+    "--fast",
     "--release",
     "--build-arg",
     "--save-detailed",

@@ -3,7 +3,7 @@
 import itertools
 from collections.abc import Sequence
 
-from ouzel.generation.joined_outputs import join_outputs
+from ouzel.generation.output_joining import join_outputs
 from ouzel.generation.records import Output
 from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelta
 from ouzel.types.step_output import PositionLogprobs, TokenLogprob

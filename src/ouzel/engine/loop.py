@@ -8,7 +8,7 @@ from queue import Empty, SimpleQueue
 import msgspec
 
 from ouzel.engine.base import Engine
-from ouzel.engine.heart import HeartbeatSender
+from ouzel.engine.heartbeats import HeartbeatSender
 from ouzel.errors import STOPS, OuzelError
 from ouzel.observability import LogFormat
 from ouzel.observability.progress import listen_to_progress

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import msgspec
 
 from ouzel.generation.hidden_tokens import HiddenTokens
-from ouzel.generation.joined_outputs import join_deltas, join_outputs
+from ouzel.generation.output_joining import join_deltas, join_outputs
 from ouzel.generation.records import Event, Finished, GenerationRequest, Output
 from ouzel.generation.served_model import ServedModel
 from ouzel.parsers.base import CONTROL_SIGN, Delta, ReasoningDelta

@@ -106,7 +106,7 @@ def _check_keeping(fields: ResponsesRequest, *, has_store: bool) -> None:
     for field, is_wanted in (("store", fields.store), ("background", fields.background)):
         if is_wanted and not has_store:
             raise InvalidRequest(
-                "must be false: this server keeps nothing, given true", field=field
+                "must be false: this server stores nothing, given true", field=field
             )
     for field, is_wanted in (
         ("conversation", fields.conversation is not None),

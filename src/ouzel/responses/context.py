@@ -23,7 +23,7 @@ from ouzel.responses.stored.recent_responses import History, RecentResponses
 from ouzel.store.base import Store
 from ouzel.store.records import Item
 
-_KEEPS_NOTHING = "this server keeps nothing"
+_KEEPS_NOTHING = "this server stores nothing"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from tests.api.serving import RunningServer, running_server
 
 REFUSED: list[tuple[Json, str, str]] = [
     ({"store": True}, "store", "true"),
-    ({"background": True}, "background", "must be false: this server keeps nothing"),
+    ({"background": True}, "background", "must be false: this server stores nothing"),
     ({"previous_response_id": "resp_1"}, "previous_response_id", "resp_1"),
     ({"conversation": "conv_1"}, "conversation", "conv_1"),
     ({"prompt": {"id": "pmpt_1"}}, "prompt", "pmpt_1"),

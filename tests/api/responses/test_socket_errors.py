@@ -45,8 +45,8 @@ def create(**fields: object) -> str:
         (create(temperature=3), "temperature", "given 3"),
         (create(max_output_tokens=-2), "max_output_tokens", "given -2"),
         (create(n=2), "n", "must be 1 beside stream"),
-        (create(store=True), "store", "keeps nothing"),
-        (create(conversation="conv_1"), "conversation", "keeps nothing"),
+        (create(store=True), "store", "stores nothing"),
+        (create(conversation="conv_1"), "conversation", "stores nothing"),
         (
             create(previous_response_id="resp_1", conversation="conv_1"),
             "conversation",

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from ouzel.grammar.caps import MAX_LEVELS
-from ouzel.grammar.schema.widened import widen_schema
+from ouzel.grammar.schema.widening import widen_schema
 
 
 def widen_format(format: Mapping[str, object]) -> dict[str, object]:
