@@ -220,7 +220,7 @@ class _TokenIds(_AddedTokens):
 
 
 class _Vocabulary(msgspec.Struct):
-    vocab: dict[str, int] | list[msgspec.Raw] = {}  # in a list the index is the id
+    vocab: dict[str, int] | list[msgspec.Raw] = {}  # the index in a list is the id
 
 
 def read_tokenizer_json(path: Path) -> str:

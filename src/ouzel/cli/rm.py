@@ -15,7 +15,7 @@ from ouzel.terminal.one_line_parser import OneLineParser
 
 _DESCRIPTION = """\
 Removes models: a repository of the Hugging Face cache with all files that Ouzel made of it, or
-such files alone. Only files of the two caches are removed, and none that a running server uses."""
+such files alone. Only files of the two caches are removed, and no files in use by a server."""
 
 
 def rm_parser() -> OneLineParser:

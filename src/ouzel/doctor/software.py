@@ -28,7 +28,7 @@ class Software:
     python: str
     ouzel: str
     openvino: str
-    extras: dict[str, bool]  # by name: whether all packages of the extra are installed
+    extras: dict[str, bool]  # whether all packages of each extra are installed
 
 
 def read_software() -> Software:

@@ -40,8 +40,8 @@ def read_command_line(
     """Reads MODEL and the options of `ouzel serve`.
 
     `other_flags` are further flags of the command, which it has removed from `arguments`; the error
-    for an unknown flag may suggest them. Raises InvalidOption. Raises SystemExit after it has printed
-    the help, or the fault of a flag.
+    for an unknown flag may suggest them. Raises InvalidOption. Raises SystemExit after it has
+    printed the help, or the fault of a flag.
     """
     environment = os.environ if environment is None else environment
     ovms_flags = split_ovms_flags(arguments, environment)
