@@ -210,8 +210,8 @@ REFUSED: dict[str, tuple[object, str]] = {
     ),
     "calls in tags": (calls(content="xml-inline"), "tool_calls are written as xml-inline"),
     "calls in lines": (calls(content="kv-lines"), "tool_calls are written as kv-lines"),
-    "calls without an end": (calls(close=None), "tool_calls need a mark"),
-    "calls without a beginning": (calls(open=None), "tool_calls need a mark"),
+    "calls without an end": (calls(close=None), "tool_calls need an opening mark"),
+    "calls without a beginning": (calls(open=None), "tool_calls need an opening mark"),
     "JSON that is none": (
         calls(content_args={"unquoted_keys": True}),
         "tool_calls: unquoted_keys of json",

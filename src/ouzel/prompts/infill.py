@@ -1,4 +1,4 @@
-"""Prompts for filling in the middle: a prefix and a suffix between the model's own tokens."""
+"""Lays out prompts for filling in the middle: prefix and suffix between the model's own tokens."""
 
 import re
 from collections.abc import Sequence

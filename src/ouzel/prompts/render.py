@@ -32,14 +32,14 @@ _DEFAULT_RENDERING = ChatRendering()
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt that fits into `max_model_len` with at least one token of completion."""
+    """Holds a prompt that fits into `max_model_len` with at least one token of completion."""
 
     text: str
-    token_ids: list[int]  # at least one
+    token_ids: list[int]  # never empty
     end_token_ids: tuple[int, ...] = ()  # end the output, besides the tokenizer's end tokens
     # `text` with broken marks of clients: the parser finds in it where the answer begins
     text_to_parse: str = ""
-    images: tuple[ImageInput, ...] = ()  # in the order of their placeholder tokens
+    images: tuple[ImageInput, ...] = ()  # ordered by their placeholder tokens
 
     def __post_init__(self) -> None:
         if not self.text_to_parse:
@@ -104,22 +104,22 @@ class PromptRenderer:
 
     @property
     def supports_images(self) -> bool:
-        """Whether the model reads pictures."""
+        """Tells whether the model reads pictures."""
         return self._images is not None
 
     @property
     def supports_videos(self) -> bool:
-        """Whether the model reads videos."""
+        """Tells whether the model reads videos."""
         return self._images is not None and self._images.has_videos
 
     @property
     def sees_documents(self) -> bool:
-        """Whether the model reads PDFs and the server can open them."""
+        """Tells whether the model reads PDFs and the server can open them."""
         return self._images is not None and self._images.has_documents
 
     @property
     def fills_in(self) -> bool:
-        """Whether the model has tokens for filling in the middle."""
+        """Tells whether the model has tokens for filling in the middle."""
         return self._infill is not None
 
     def close(self) -> None:

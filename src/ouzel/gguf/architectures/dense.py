@@ -1,4 +1,4 @@
-"""Architectures with attention and feed-forward layers only; llama may have experts, too."""
+"""Describes architectures with only attention and feed-forward layers; llama may have experts, too."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The architectures of Gemma 3 and 4."""
+"""Describes the architectures of Gemma 3 and 4."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError

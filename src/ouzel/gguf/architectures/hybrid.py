@@ -1,4 +1,4 @@
-"""Architectures with recurrent states: short convolutions, gated delta nets, Mamba-2."""
+"""Describes architectures with recurrent states: short convolutions, gated delta nets, Mamba-2."""
 
 from collections.abc import Mapping
 from dataclasses import replace
