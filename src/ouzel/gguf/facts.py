@@ -20,7 +20,7 @@ class Facts:
 
     @property
     def num_blocks(self) -> int:
-        """Returns the number of layers in the file, including layers that predict further tokens."""
+        """Returns the number of layers in the file, with layers that predict further tokens."""
         if not 0 < (count := self.integer("block_count")) <= MAX_LAYERS:
             raise ModelLoadError(
                 f"{self.source}: {self._key('block_count')} must be "

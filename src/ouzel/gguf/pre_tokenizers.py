@@ -1,4 +1,4 @@
-"""The patterns that split a text before byte-pair encoding, by llama.cpp's names
+"""Lists the patterns that split a text before byte-pair encoding, by llama.cpp's names
 (`tokenizer.ggml.pre`).
 
 The patterns are from the tokenizer.json files of the named models; llama.cpp (llama-vocab.cpp) has

@@ -7,7 +7,7 @@ interrupt such a call. The weight counts a list as often as it is written, and v
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
-from typing import Any  # whatever a filter takes and makes
+from typing import Any  # each filter has its own arguments and result
 
 from jinja2.runtime import LoopContext
 from jinja2.utils import Namespace

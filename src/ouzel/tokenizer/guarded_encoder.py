@@ -61,7 +61,7 @@ class GuardedEncoder:
         self._ids_of_model = frozenset(
             id_ for id_ in self._checked_ids if model.id_to_token(id_) is not None
         )
-        # Normalisation may remove a control token, or create one although the text does not spell it.
+        # Normalisation may remove a control token, or create one without a spelling in the text.
         self._is_searched_normalised = _changes_text(library_tokenizer.normalizer) and any(
             token.normalized and token.content in control_tokens
             for token in library_tokenizer.get_added_tokens_decoder().values()

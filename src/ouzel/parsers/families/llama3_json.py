@@ -1,5 +1,4 @@
-"""Llama 3.1 to 3.3 write JSON objects, with or without a tag before them, separated by semicolons
-or newlines.
+"""Reads calls of Llama 3.1 to 3.3: JSON objects with or without a tag, between semicolons or lines.
 
 <|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}};
 {"name": "ping", "parameters": {}}

@@ -45,7 +45,10 @@ class PreparedImage:
 
 
 class PixelCache:
-    """Caches prepared pixels and drops the least recently used first. It belongs to one event loop."""
+    """Caches prepared pixels, and drops the least recently used first.
+
+    It belongs to one event loop.
+    """
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self._max_bytes = max_bytes

@@ -83,7 +83,9 @@ class TilesOf:
 
 @runtime_checkable
 class HasDetailOfSeveral(Protocol):
-    """Is an image processor whose model was trained with less detail for each of several pictures."""
+    """An image processor is this, too, if its model was trained with less detail of several
+    pictures.
+    """
 
     @property
     def detail_of_several(self) -> Detail: ...
