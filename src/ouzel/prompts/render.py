@@ -47,10 +47,7 @@ class Prompt:
 
 
 class PromptRenderer:
-    """Makes prompts from requests. It is stateless and called from many threads.
-
-    Every method raises `InvalidRequest` for an input that cannot become a prompt.
-    """
+    """Makes prompts from requests, or raises `InvalidRequest`. It is called from many threads."""
 
     def __init__(
         self,
@@ -63,11 +60,9 @@ class PromptRenderer:
         trusts_request_template: bool = False,
         images: ImageReader | None = None,
     ) -> None:
-        """Prepares the template and the spellings of control tokens.
-
-        `vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
-        texts by which the parser finds where an answer begins; like control tokens, they count only
-        where the template or an earlier answer writes them.
+        """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are texts
+        by which the parser finds where an answer begins; like control tokens, they count only where
+        the template or an earlier answer writes them.
         """
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
@@ -104,12 +99,10 @@ class PromptRenderer:
 
     @property
     def supports_images(self) -> bool:
-        """Tells whether the model reads pictures."""
         return self._images is not None
 
     @property
     def supports_videos(self) -> bool:
-        """Tells whether the model reads videos."""
         return self._images is not None and self._images.has_videos
 
     @property
@@ -358,10 +351,7 @@ class PromptRenderer:
                 raise self._too_many_characters(len(text), param)
 
     def _find_span_to_encode(self, text: str, truncation: Truncation) -> tuple[int, int]:
-        """Returns a span of the text that has more tokens than the truncation leaves.
-
-        It saves tokenising megabytes of which only a few tokens stay.
-        """
+        """Returns a span with more tokens than the truncation leaves, so that few are encoded."""
         num_chars = _PLAIN_CHARS_PER_TOKEN * truncation.max_tokens + _PIECE_CHARS
         enough_tokens = 2 * truncation.max_tokens + self._longest_token_bytes
         while num_chars < min(len(text), self._max_chars):
