@@ -47,7 +47,7 @@ class Prompt:
 
 
 class PromptRenderer:
-    """Makes prompts from requests, or raises `InvalidRequest`. It is called from many threads."""
+    """Makes prompts of requests, or raises `InvalidRequest`. Many threads call it."""
 
     def __init__(
         self,
@@ -351,7 +351,7 @@ class PromptRenderer:
                 raise self._too_many_characters(len(text), param)
 
     def _find_span_to_encode(self, text: str, truncation: Truncation) -> tuple[int, int]:
-        """Returns a span with more tokens than the truncation leaves, so that few are encoded."""
+        """Returns a span with more tokens than the truncation leaves, so that few are made."""
         num_chars = _PLAIN_CHARS_PER_TOKEN * truncation.max_tokens + _PIECE_CHARS
         enough_tokens = 2 * truncation.max_tokens + self._longest_token_bytes
         while num_chars < min(len(text), self._max_chars):
