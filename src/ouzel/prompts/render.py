@@ -60,9 +60,9 @@ class PromptRenderer:
         trusts_request_template: bool = False,
         images: ImageReader | None = None,
     ) -> None:
-        """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are texts
-        by which the parser finds where an answer begins; like control tokens, they count only where
-        the template or an earlier answer writes them.
+        """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
+        texts by which the parser finds where an answer begins; like control tokens, they count only
+        where the template or an earlier answer writes them.
         """
         self._vocab_size = min(tokenizer.vocab_size, vocab_size or tokenizer.vocab_size)
         self._tokenizer = tokenizer
