@@ -158,7 +158,6 @@ def test_of_several_models_in_a_directory_one_must_be_named(tmp_path: Path) -> N
     for name in ("small-Q4_0", "small-Q8_0"):
         (tmp_path / f"{name}.gguf").write_bytes(gguf_bytes(METADATA))
     with pytest.raises(
-        ModelLoadError,
-        match="has 2 GGUF models: small-Q4_0, small-Q8_0; give the file of one of them",
+        ModelLoadError, match="has 2 GGUF models: small-Q4_0, small-Q8_0; give the file of one"
     ):
         find_gguf(tmp_path)

@@ -1,4 +1,4 @@
-"""The block types of tensors in GGUF: a block has a number of values and of bytes (ggml,
+"""Lists the block types of tensors in GGUF: a block has a number of values and of bytes (ggml,
 ggml-common.h).
 """
 

@@ -1,6 +1,4 @@
-"""Tokenizers of the kind that GGUF calls gpt2: byte-pair encoding on bytes written as
-characters.
-"""
+"""Makes tokenizers that GGUF calls gpt2: byte-pair encoding on bytes written as characters."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError

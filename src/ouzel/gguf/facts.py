@@ -1,4 +1,4 @@
-"""The facts about a model in a GGUF file: keys `<architecture>.<key>`, and its tensors."""
+"""Reads the facts about a model from a GGUF file: keys `<architecture>.<key>`, and its tensors."""
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import Gguf
@@ -20,7 +20,7 @@ class Facts:
 
     @property
     def num_blocks(self) -> int:
-        """The number of layers in the file, including layers that predict further tokens."""
+        """Returns the number of layers in the file, with layers that predict further tokens."""
         if not 0 < (count := self.integer("block_count")) <= MAX_LAYERS:
             raise ModelLoadError(
                 f"{self.source}: {self._key('block_count')} must be "
@@ -30,7 +30,7 @@ class Facts:
 
     @property
     def num_layers(self) -> int:
-        """The number of layers of the model, without layers that predict further tokens."""
+        """Returns the number of layers of the model, without layers that predict further tokens."""
         return self.num_blocks - self.integer("nextn_predict_layers", 0)
 
     def has(self, key: str) -> bool:

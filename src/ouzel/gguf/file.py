@@ -61,7 +61,7 @@ _STRING, _ARRAY = 8, 9
 class TensorLocation:
     path: Path
     block_type: BlockType
-    shape: tuple[int, ...]  # in numpy's order: the row length last
+    shape: tuple[int, ...]  # numpy's order: the row length last
     offset: int  # bytes from the start of the file
 
     @property

@@ -12,7 +12,7 @@ _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf",
 _QUANTISATION = re.compile(
     r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE
 )
-PROJECTOR = "mmproj"  # in the names of files with the vision part of a model
+PROJECTOR = "mmproj"  # part of the names of files with a vision tower
 
 
 def is_gguf(path: Path) -> bool:

@@ -12,7 +12,7 @@ Value = int | float | bool | str | list[str] | NDArray[np.generic]
 
 
 class Metadata:
-    """The metadata of a GGUF file. It remembers which keys were read.
+    """Holds the metadata of a GGUF file. It remembers which keys were read.
 
     A key must be present if the default is None.
     """

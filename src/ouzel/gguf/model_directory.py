@@ -38,7 +38,7 @@ def model_directory(path: Path, cache_root: Path) -> Path:
     source = describe(files)
     digest = hashlib.sha256(str(files[0]).encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
-    if _is_made_of(directory, source):
+    if _has_source(directory, source):
         with suppress(OSError):
             os.utime(directory / SOURCE_FILE)  # `ouzel list` shows the time of the last use
         return directory
@@ -63,13 +63,13 @@ def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObjec
     """
     with suppress(OSError):  # rename replaces an empty directory, and fails for any other
         made.rename(directory)
-    if not _is_made_of(directory, source):
+    if not _has_source(directory, source):
         with suppress(FileNotFoundError):
             directory.rename(outdated)
         try:
             made.rename(directory)
         except OSError:
-            if not _is_made_of(directory, source):
+            if not _has_source(directory, source):
                 raise
 
 
@@ -102,7 +102,7 @@ def _check_num_tokens(gguf: Gguf) -> None:
         )
 
 
-def _is_made_of(directory: Path, source: JsonObject) -> bool:
+def _has_source(directory: Path, source: JsonObject) -> bool:
     try:
         return bool(json.loads((directory / SOURCE_FILE).read_bytes()) == source)
     except (OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The patterns that split a text before byte-pair encoding, by llama.cpp's names
+"""Lists the patterns that split a text before byte-pair encoding, by llama.cpp's names
 (`tokenizer.ggml.pre`).
 
 The patterns are from the tokenizer.json files of the named models; llama.cpp (llama-vocab.cpp) has
@@ -32,7 +32,7 @@ class PreTokenizer:
     patterns: tuple[str, ...]  # each splits the pieces of the patterns before it
     ignores_merges: bool = False  # a word that is a token is not split further
     adds_bos: bool = False  # the default if the file does not say
-    normalises: bool = False  # to composed characters (NFC)
+    normalises: bool = False  # normalises to composed characters (NFC)
 
 
 _LLAMA3 = PreTokenizer((_cl100k(r"\p{N}{1,3}"),), ignores_merges=True, adds_bos=True)

@@ -20,7 +20,7 @@ _IN_CONFIG = {"rope_freqs.weight", "rope_factors_long.weight", "rope_factors_sho
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Rows of a tensor in the file, or its columns."""
+    """Refers to rows of a tensor in the file, or to its columns."""
 
     location: TensorLocation
     is_transposed: bool = False
@@ -28,10 +28,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    """A tensor of transformers, made of one or several pieces in the file."""
+    """Describes a tensor of transformers, made of one or several pieces in the file."""
 
     name: str  # name of the first piece in the file
-    pieces: tuple[Piece, ...]  # from top to bottom
+    pieces: tuple[Piece, ...]  # ordered from top to bottom
     shape: tuple[int, ...]  # shape of all pieces together
     change: Change = AS_STORED
     shift: float = 0.0  # is added to the stored values

@@ -1,4 +1,4 @@
-"""The vocabulary of a GGUF file: tokens in the order of their ids, each with a type."""
+"""Reads the vocabulary of a GGUF file: tokens in the order of their ids, each with a type."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ NORMAL, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE = range(1, 7)
 
 @dataclass(frozen=True, slots=True)
 class Vocabulary:
-    tokens: list[str]  # by id; unused tokens at the end are left out
+    tokens: list[str]  # index is the id; unused tokens at the end are left out
     types: list[int]
 
     def added(self) -> list[JsonObject]:

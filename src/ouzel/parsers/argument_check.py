@@ -85,7 +85,7 @@ class ArgumentCheck:
             "additionalProperties": lambda *_: True,  # checked with `properties`
             "items": self._items,
             "anyOf": lambda value, schema, depth: any(self._each(value, schema, "anyOf", depth)),
-            "oneOf": self._one_of,
+            "oneOf": self._check_alternatives,
             "allOf": lambda value, schema, depth: all(self._each(value, schema, "allOf", depth)),
             "$ref": self._reference,
             **dict.fromkeys(_ANNOTATIONS, lambda *_: True),
@@ -98,7 +98,7 @@ class ArgumentCheck:
     def _obeys(
         self, value: object, schema: object, depth: int, *, is_combined: bool = False
     ) -> bool:
-        """`is_combined` tells that another schema applies to the same value."""
+        """Checks a value. `is_combined` tells that another schema applies to the same value."""
         self._num_steps += 1
         if self._num_steps > _MAX_STEPS or depth > _MAX_DEPTH:
             return False
@@ -144,7 +144,7 @@ class ArgumentCheck:
         for each in schemas if isinstance(schemas, list) else ():
             yield self._obeys(value, each, depth, is_combined=is_combined)
 
-    def _one_of(self, value: object, schema: Schema, depth: int) -> bool:
+    def _check_alternatives(self, value: object, schema: Schema, depth: int) -> bool:
         """Accepts a value that obeys several schemas, because ignored keywords might tell them
         apart.
         """

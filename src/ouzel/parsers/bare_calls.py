@@ -47,7 +47,7 @@ _BEGINNINGS_OF_ARGUMENTS = ("{", '"{', "null")
 
 
 class BareCalls(msgspec.Struct, frozen=True, kw_only=True):
-    """Settings for reading a whole answer as calls."""
+    """Holds the settings for reading a whole answer as calls."""
 
     tools: tuple[FunctionTool, ...]
     is_parallel: bool  # an answer may have several calls
@@ -133,7 +133,7 @@ class _Answer(JsonReadingParser):
 
     @property
     def text(self) -> str:
-        """The text that is held back."""
+        """Returns the text that is held back."""
         return self._text
 
     def read(self) -> Reading[None]:
@@ -190,7 +190,7 @@ class _Answer(JsonReadingParser):
         call, keys = _Call(), {*NAME_KEYS, *ARGUMENTS_KEYS, _TYPE, _ID}
         following = yield from self.passes("{")
         while following in ("{", ","):
-            key = yield from self._pass_one_of(keys)
+            key = yield from self._pass_known_key(keys)
             if key is None or not (yield from self._pass_member(key, call)):
                 return None
             keys -= set(ARGUMENTS_KEYS) if key in ARGUMENTS_KEYS else {key}
@@ -199,7 +199,7 @@ class _Answer(JsonReadingParser):
         is_call = following == "}" and call.name is not None and call.arguments is not None
         return call if is_call else None
 
-    def _pass_one_of(self, keys: set[str]) -> Reading[str | None]:
+    def _pass_known_key(self, keys: set[str]) -> Reading[str | None]:
         """Passes a member's key, its colon and the blanks around both; None if the key is not in
         `keys`.
         """

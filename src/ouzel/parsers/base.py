@@ -1,4 +1,4 @@
-"""The interface of parsers, and the description of one model family's output format.
+"""Defines the interface of parsers and the description of one model family's output format.
 
 A parser turns the text of one choice into typed deltas. It serves one choice and does no I/O. The
 joined deltas do not depend on the places where the text was cut into pieces. Text that cannot be
@@ -27,7 +27,7 @@ class ReasoningDelta(msgspec.Struct, frozen=True):
 
 
 class ToolCallDelta(msgspec.Struct, frozen=True):
-    """A piece of one tool call. The first piece of a call has its id and name."""
+    """Holds a piece of one tool call. The first piece of a call has its id and name."""
 
     index: int  # position of the call within the choice, from 0
     id: str | None = None
@@ -69,7 +69,7 @@ Format = dict[str, object]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
-    """How a family writes tool calls. It is used when a request has tools."""
+    """Describes how a family writes tool calls. It is used when a request has tools."""
 
     make_parser: Callable[[Sequence[FunctionTool]], Parser]  # parses the text after the reasoning
     # A call follows this text wherever it occurs. It is the beginning of `before`, or of every
@@ -82,11 +82,11 @@ class Calls:
     after: str = ""  # text after the last call
     # marks that may be special tokens; the parser must see them
     special_tokens: frozenset[str] = frozenset()
-    make_call_id: Callable[[], str] = new_call_id  # for calls without an id of the model's
+    make_call_id: Callable[[], str] = new_call_id  # makes the id of a call if the model writes none
 
 
 class ReasoningStage(enum.Enum):
-    """The place in the answer where an output begins. The end of the prompt decides it."""
+    """Tells where in the answer an output begins. The end of the prompt decides it."""
 
     BEFORE = "before"  # reasoning may come first
     OPEN = "open"  # the prompt has begun the reasoning
@@ -95,7 +95,7 @@ class ReasoningStage(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reasoning:
-    """The marks around a family's reasoning."""
+    """Describes the marks around a family's reasoning."""
 
     start: str
     end: str
@@ -140,7 +140,7 @@ class Reasoning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Family:
-    """The complete description of one output format."""
+    """Describes one output format completely."""
 
     names: tuple[str, ...]  # our name first, then the names in other servers
     matches: Callable[[str], bool]  # tells whether a chat template belongs to this family

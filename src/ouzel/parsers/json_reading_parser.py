@@ -74,7 +74,7 @@ class JsonScan:
 
 
 class JsonReadingParser(ReadingParser):
-    """A `ReadingParser` for formats that contain JSON."""
+    """Reads formats that contain JSON."""
 
     name_keys: Collection[str] = NAME_KEYS
     arguments_keys: Collection[str] = ARGUMENTS_KEYS
@@ -265,10 +265,10 @@ class JsonReadingParser(ReadingParser):
 
 
 class _Call:
-    """The state of a call while its object is being read."""
+    """Holds the state of a call while its object is being read."""
 
     def __init__(self) -> None:
-        self.name: str | None = None  # "" if the name is not that of a tool
+        self.name: str | None = None  # "" if no tool has the name
         self.arguments: str | None = None  # before the name, or no object
         self.is_open = False
 

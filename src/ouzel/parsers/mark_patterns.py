@@ -25,7 +25,7 @@ class Gap(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """One alternative of a pattern."""
+    """Describes one alternative of a pattern."""
 
     text: str  # the beginning of the mark; never empty
     rest: tuple[str | Gap, ...] = ()

@@ -20,7 +20,7 @@ _CDATA, _CDATA_END = "<![CDATA[", "]]>"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallMarks:
-    """The marks around and after the parameters of a call.
+    """Describes the marks around and after the parameters of a call.
 
     Nothing is escaped, so a string may contain its own end mark: it ends where another mark follows
     the end mark.
@@ -37,7 +37,7 @@ class CallMarks:
 
 
 class ParameterReadingParser(ReadingParser):
-    """A `ReadingParser` that writes the JSON of the arguments itself."""
+    """Writes the JSON of the arguments itself."""
 
     def __init__(self, tools: Sequence[FunctionTool]) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class _BareValue:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the value is complete JSON and need not be a string."""
+        """Tells whether the value is complete JSON and need not be a string."""
         if self._is_text or self._value_type.is_text:
             return False
         return json_type(self._held) is not None

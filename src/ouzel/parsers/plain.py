@@ -1,4 +1,4 @@
-"""The parser for models of an unknown output format: everything is content."""
+"""Parses outputs of an unknown format: everything is content."""
 
 from ouzel.parsers.base import ContentDelta, Delta
 from ouzel.types.step_output import FinishReason

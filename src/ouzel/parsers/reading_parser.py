@@ -1,4 +1,4 @@
-"""The base of all families' parsers: plain code that reads a text which arrives in pieces.
+"""Provides the base of all families' parsers: plain code for a text that arrives in pieces.
 
 A parser is a generator. It reads on, and yields when it needs more text. Text that it has passed
 but not committed can be read again, so a call that turns out to be invalid becomes content, as it
@@ -23,7 +23,7 @@ _NAME_MARKS = "_-.:/"
 
 
 class ReadingParser:
-    """A `Parser` whose generator `read` reads the text from `_at` on."""
+    """Parses with a generator, `read`, which reads the text from `_at` on."""
 
     def __init__(self) -> None:
         self._text = ""

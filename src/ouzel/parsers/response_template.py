@@ -30,8 +30,8 @@ class UnreadableTemplate(ValueError):
 class TextField:
     """Content or reasoning: the text in regions between marks."""
 
-    opens: tuple[Mark, ...] = ()  # without marks: all text outside the other fields
-    closes: tuple[Mark, ...] = ()  # without marks: the region goes to the end of the output
+    opens: tuple[Mark, ...] = ()  # empty: all text outside the other fields
+    closes: tuple[Mark, ...] = ()  # empty: the region goes to the end of the output
     strips: bool = True
     separator: str = "\n\n"  # between two regions
 

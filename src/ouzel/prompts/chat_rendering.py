@@ -1,4 +1,4 @@
-"""The settings of a chat's rendering, and the template variables that follow from them.
+"""Turns the settings of a chat's rendering into template variables.
 
 - A variable that the template does not read would be ignored, so it is refused, unless it is a
   hint.
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatRendering:
-    """How a request wants its chat rendered.
+    """Holds the settings of a request for rendering its chat.
 
     A field that is None was not sent; the template variable of the same name may be in
     `template_kwargs` instead.

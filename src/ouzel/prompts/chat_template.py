@@ -38,7 +38,8 @@ _SERVER_VARIABLES = (
 
 
 class ChatTemplate:
-    """The chat template of a model, or of one request. It is immutable and thread-safe.
+    """Renders chats with the template of a model, or of one request. It is immutable and
+    thread-safe.
 
     A request with tools is rendered with the template `tool_use`, a request with documents with
     `rag`, if the model has them; every other request with `default`.
@@ -76,7 +77,7 @@ class ChatTemplate:
         text = "".join(sources.values()).lower()
         # the template was written for a model that may reason
         self.reasons = "think" in text or "reasoning" in text
-        ends_at = time.thread_time() + max_cpu_s  # for all renderings of the probe together
+        ends_at = time.thread_time() + max_cpu_s  # limits all renderings of the probe together
         self.capabilities = capabilities or template_capabilities.probe(
             partial(self._try_render, ends_at=ends_at)
         )

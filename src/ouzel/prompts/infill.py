@@ -1,4 +1,4 @@
-"""Prompts for filling in the middle: a prefix and a suffix between the model's own tokens."""
+"""Lays out prompts for filling in the middle: prefix and suffix between the model's own tokens."""
 
 import re
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ class InfillFormat:
     ends: tuple[str, ...]
 
 
-# The layouts of the families' model cards and tokenizers. The first one that fits the vocabulary is
-# used.
+# The layouts of the families' model cards and tokenizers. The first layout that fits
+# the vocabulary is used.
 INFILL_FORMATS = (
     # Qwen2.5-Coder and later Qwen, CodeGemma, Granite 3 and 4
     InfillFormat(

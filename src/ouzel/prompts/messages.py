@@ -36,7 +36,7 @@ _STRING_KEYS = ("name", "tool_call_id", "reasoning_content", "refusal")
 
 @dataclass(frozen=True, slots=True)
 class ReadableMedia:
-    """The kinds of media that the model reads, besides text."""
+    """Tells which kinds of media the model reads, besides text."""
 
     pictures: bool = False
     videos: bool = False

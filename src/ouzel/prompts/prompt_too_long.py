@@ -1,4 +1,4 @@
-"""The error for a prompt that is too long, in OpenAI's words.
+"""Defines the error for a prompt that is too long, in OpenAI's words.
 
 Clients that shorten a chat look for these words. The text includes the error code, because some
 clients see only the text.
@@ -11,7 +11,7 @@ class PromptTooLong(ContextLengthExceeded):
     """The prompt leaves no room in `max_model_len` for a token of the completion."""
 
     def __init__(self, excess: str, *, num_tokens: int, max_model_len: int, field: str) -> None:
-        """`excess` continues the sentence "However, your {field} …" with the prompt's length.
+        """Makes the error; `excess` continues the sentence "However, your {field} …".
         `num_tokens` is the prompt's length, or a lower bound of it.
         """
         super().__init__(excess, param=field)

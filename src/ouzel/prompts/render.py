@@ -32,14 +32,14 @@ _DEFAULT_RENDERING = ChatRendering()
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """A prompt that fits into `max_model_len` with at least one token of completion."""
+    """Holds a prompt that fits into `max_model_len` with at least one token of completion."""
 
     text: str
-    token_ids: list[int]  # at least one
+    token_ids: list[int]  # never empty
     end_token_ids: tuple[int, ...] = ()  # end the output, besides the tokenizer's end tokens
     # `text` with broken marks of clients: the parser finds in it where the answer begins
     text_to_parse: str = ""
-    images: tuple[ImageInput, ...] = ()  # in the order of their placeholder tokens
+    images: tuple[ImageInput, ...] = ()  # ordered by their placeholder tokens
 
     def __post_init__(self) -> None:
         if not self.text_to_parse:
@@ -47,10 +47,7 @@ class Prompt:
 
 
 class PromptRenderer:
-    """Makes prompts from requests. It is stateless and called from many threads.
-
-    Every method raises `InvalidRequest` for an input that cannot become a prompt.
-    """
+    """Makes prompts of requests, or raises `InvalidRequest`. Many threads call it."""
 
     def __init__(
         self,
@@ -63,9 +60,7 @@ class PromptRenderer:
         trusts_request_template: bool = False,
         images: ImageReader | None = None,
     ) -> None:
-        """Prepares the template and the spellings of control tokens.
-
-        `vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
+        """`vocab_size` is the model's and may be smaller than the tokenizer's. `parsed_marks` are
         texts by which the parser finds where an answer begins; like control tokens, they count only
         where the template or an earlier answer writes them.
         """
@@ -104,22 +99,20 @@ class PromptRenderer:
 
     @property
     def supports_images(self) -> bool:
-        """Whether the model reads pictures."""
         return self._images is not None
 
     @property
     def supports_videos(self) -> bool:
-        """Whether the model reads videos."""
         return self._images is not None and self._images.has_videos
 
     @property
     def sees_documents(self) -> bool:
-        """Whether the model reads PDFs and the server can open them."""
+        """Tells whether the model reads PDFs and the server can open them."""
         return self._images is not None and self._images.has_documents
 
     @property
     def fills_in(self) -> bool:
-        """Whether the model has tokens for filling in the middle."""
+        """Tells whether the model has tokens for filling in the middle."""
         return self._infill is not None
 
     def close(self) -> None:
@@ -358,10 +351,7 @@ class PromptRenderer:
                 raise self._too_many_characters(len(text), param)
 
     def _find_span_to_encode(self, text: str, truncation: Truncation) -> tuple[int, int]:
-        """Returns a span of the text that has more tokens than the truncation leaves.
-
-        It saves tokenising megabytes of which only a few tokens stay.
-        """
+        """Returns a span with more tokens than the truncation leaves, so that few are made."""
         num_chars = _PLAIN_CHARS_PER_TOKEN * truncation.max_tokens + _PIECE_CHARS
         enough_tokens = 2 * truncation.max_tokens + self._longest_token_bytes
         while num_chars < min(len(text), self._max_chars):

@@ -92,7 +92,7 @@ def _rename_reasoning(message: Message, key: str) -> None:
 
 
 def _content(content: object, capabilities: TemplateCapabilities, path: str) -> object:
-    """Converts a content to a string or to parts, whichever the template reads.
+    """Converts a content to the form that the template reads: a string or parts.
 
     Text parts are joined with a line break, as in OVMS, LMI and vLLM. Pictures and videos need a
     template that reads parts. A PDF counts as one picture here; `repeat_media_parts` adds its

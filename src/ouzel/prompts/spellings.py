@@ -9,7 +9,7 @@ _MAX_DEPTH = 16  # nested brackets of the regular expression
 
 
 class Spellings:
-    """A set of texts to search for. The longest match wins; thousands of texts cost no more than a
+    """Searches for a set of texts. The longest match wins; thousands of texts cost no more than a
     few.
     """
 

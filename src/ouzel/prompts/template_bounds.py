@@ -116,7 +116,9 @@ def _sliced_len(items: object, slices: object = 1, *_: object, **named: object) 
 
 
 def _wrapped_len(text: object, width: object = 79, *rest: object, **named: object) -> int:
-    """Assumes that the text is cut after every character; the third argument ends each line."""
+    """Returns the length if the text is cut after every character; the third argument ends each
+    line.
+    """
     ending = named.get("wrapstring", rest[1] if len(rest) > 1 else "\n")
     return _size(text) * (1 + (0 if ending is None else _size(ending)))
 

@@ -81,7 +81,7 @@ _ends_at = ContextVar[float]("ends_at")
 
 
 class TemplateRefusal(jinja2.TemplateError):
-    """The template called `raise_exception` to refuse the messages."""
+    """Tells that the template refuses the messages with `raise_exception`."""
 
 
 class TemplateOutputTooLong(jinja2.TemplateError):

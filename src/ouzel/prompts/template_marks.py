@@ -231,7 +231,7 @@ def replace_text(text: object, old: object, new: object, count: int | None = Non
 
 
 def trim_text(value: object, chars: str | None = None) -> str:
-    """Strips like `str.strip`; it is also the filter `trim`."""
+    """Removes `chars` from both ends, like `str.strip`; it is also the filter `trim`."""
     text = _cut(str(prepare_output(value)), "strip", None if chars is None else bare(chars))
     assert isinstance(text, str)
     return text

@@ -7,13 +7,13 @@ interrupt such a call. The weight counts a list as often as it is written, and v
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import wraps
-from typing import Any  # whatever a filter takes and makes
+from typing import Any  # each filter has its own arguments and result
 
 from jinja2.runtime import LoopContext
 from jinja2.utils import Namespace
 
 Check = Callable[[int], None]  # raises an error if the number of characters is too large
-Filter = Callable[..., Any]
+Filter = Callable[..., Any]  # Any: each filter has its own arguments and result
 
 LIGHT_TYPES = frozenset((str, bool, int, float, type(None)))  # their values contain no others
 

@@ -1,4 +1,4 @@
-"""The protocols by which the rest of Ouzel uses a tokenizer.
+"""Defines the protocols by which the rest of Ouzel uses a tokenizer.
 
 A detokenizer's text does not depend on the places where the token ids were cut: the joined text of
 all `feed` calls and `finish()` equals `Tokenizer.decode` of all ids together.
@@ -11,7 +11,7 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class FramedText:
-    """The tokens of a text, or of the second text of a pair, apart from all tokens before and
+    """Holds the tokens of a text, or of the second text of a pair, apart from all tokens before and
     behind it.
     """
 
@@ -37,40 +37,44 @@ class Detokenizer(Protocol):
 
 
 class Tokenizer(Protocol):
-    """A model's tokenizer. It is thread-safe: one instance serves all requests."""
+    """Converts between text and a model's tokens. It is thread-safe: one instance serves all
+    requests.
+    """
 
     def __hash__(self) -> int: ...
 
     @property
     def vocab_size(self) -> int:
-        """The largest token id plus one; larger ids (padded embeddings) have no text."""
+        """Returns the largest token id plus one; larger ids (padded embeddings) have no text."""
         ...
 
     @property
     def eos_token_ids(self) -> tuple[int, ...]:
-        """The ids that end an answer."""
+        """Returns the ids that end an answer."""
         ...
 
     @property
     def special_tokens(self) -> Mapping[str, str]:
-        """The texts of the special tokens by the roles in chat templates (`bos_token`, `eos_token`,
-        …).
+        """Returns the texts of the special tokens by the roles in chat templates (`bos_token`,
+        `eos_token`, …).
         """
         ...
 
     @property
     def special_token_ids(self) -> frozenset[int]:
-        """The ids whose text is left out of an answer unless a request asks for it."""
+        """Returns the ids whose text is left out of an answer unless a request asks for it."""
         ...
 
     @property
     def control_tokens(self) -> Mapping[str, int]:
-        """The ids of the tokens that control a prompt, such as turn marks, by their spellings."""
+        """Returns the ids of the tokens that control a prompt, such as turn marks, by their
+        spellings.
+        """
         ...
 
     @property
     def spaces_special_tokens(self) -> bool:
-        """Whether adjacent special tokens are shown with a space between them, which is in no
+        """Tells whether adjacent special tokens are shown with a space between them, which is in no
         token.
         """
         ...
@@ -102,8 +106,8 @@ class Tokenizer(Protocol):
 
         With `max_tokens`, the longer text loses tokens at its end (with `keeps_end`, at its start),
         then both texts do, until at most `max_tokens` are left. With `max_second_tokens`, only the
-        second text loses tokens: at most that many stay, and at least one. If the first text leaves
-        no room for this one, the result is longer than `max_tokens`.
+        second text loses tokens: it keeps at most this number, and at least one. If the first text
+        leaves no room for this one, the result is longer than `max_tokens`.
         """
         ...
 

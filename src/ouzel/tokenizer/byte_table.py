@@ -1,4 +1,4 @@
-"""A table with the bytes of every token, if the tokenizer's decoder only concatenates bytes.
+"""Tabulates the bytes of every token, if the tokenizer's decoder only concatenates bytes.
 
 Two kinds of decoders do so, and nearly all language models have one of them:
 

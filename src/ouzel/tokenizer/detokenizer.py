@@ -1,4 +1,4 @@
-"""Two detokenizers: one for models with a byte table, and one for all others."""
+"""Turns token ids into text: with a byte table, or else with the library's decoder."""
 
 import codecs
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""Encodes a text with control tokens at known places only, whatever the rest of the text spells.
+"""Encodes a text with control tokens at known places only; other spellings of them are text.
 
 Nearly always the library's ids are right: they contain exactly the expected control tokens, in
 order. Otherwise a guard encodes the text again. A guard is the same tokenizer, even with the same
@@ -33,7 +33,7 @@ _MAX_REASON_CHARS = 200
 
 @dataclass(frozen=True, slots=True)
 class _Guard:
-    """A tokenizer whose control tokens are spelled with the secret."""
+    """Holds a tokenizer whose control tokens are spelled with the secret."""
 
     library_tokenizer: tokenizers.Tokenizer
     ids: Mapping[int, int]  # ids of its added tokens -> ids in the original tokenizer
@@ -61,7 +61,7 @@ class GuardedEncoder:
         self._ids_of_model = frozenset(
             id_ for id_ in self._checked_ids if model.id_to_token(id_) is not None
         )
-        # Normalisation may remove a control token, or create one that the text does not spell.
+        # Normalisation may remove a control token, or create one without a spelling in the text.
         self._is_searched_normalised = _changes_text(library_tokenizer.normalizer) and any(
             token.normalized and token.content in control_tokens
             for token in library_tokenizer.get_added_tokens_decoder().values()

@@ -56,7 +56,7 @@ def _read_tokenizer_json(path: Path) -> tokenizers.Tokenizer:
 
 
 class HuggingFaceTokenizer:
-    """The `Tokenizer` of a model directory.
+    """Implements `Tokenizer` for a model directory.
 
     `model_eos_token_ids` are the end tokens in the model's files; the tokenizer's `eos_token` is
     added to them.
@@ -75,7 +75,9 @@ class HuggingFaceTokenizer:
         self.eos_token_ids = tuple(dict.fromkeys((*model_eos_token_ids, *own)))
 
         vocabulary = library_tokenizer.get_vocab(with_added_tokens=True)
-        added = self.added_tokens = library_tokenizer.get_added_tokens_decoder()  # by id
+        added = self.added_tokens = (
+            library_tokenizer.get_added_tokens_decoder()
+        )  # keys are token ids
         self.vocab_size = max(vocabulary.values(), default=-1) + 1
         self.special_token_ids = frozenset(
             token_id for token_id, token in added.items() if token.special

@@ -1,9 +1,9 @@
 """Finds stop strings in a text that arrives in pieces.
 
-The stop string that is complete first wins; of several that end at the same character, the longest.
-So the result does not depend on the places where the text was cut. Text is held back only while it
-is the beginning of a stop string. Each stop string is followed with its Knuth-Morris-Pratt table,
-which takes linear time.
+The stop string that is complete first wins, or the longest of several with the same end. So the
+result does not depend on the places where the text was cut. Text is held back only while it is the
+beginning of a stop string. Each stop string is followed with its Knuth-Morris-Pratt table, which
+takes linear time.
 """
 
 from dataclasses import dataclass

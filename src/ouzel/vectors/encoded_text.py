@@ -1,10 +1,10 @@
-"""A text, or a pair of texts, as tokens for the model."""
+"""Represents a text, or a pair of texts, as tokens for the model."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
-    token_ids: list[int]  # at least one, and at most as many as the model takes
+    token_ids: list[int]  # never empty, and at most as many as the model takes
     # tokens before the second text of a pair; all tokens if there is none or the model has no marks
     second_begin: int

@@ -19,7 +19,7 @@ _LEAST_SHARE = 4
 
 @dataclass(frozen=True, slots=True)
 class PieceLimit:
-    """The limits for the pieces of one document."""
+    """Limits the pieces of one document."""
 
     max_pieces: int | None = None  # further tokens are cut off
     # further tokens are cut off before the document is divided

@@ -1,4 +1,4 @@
-"""The prompt with which a decoder scores a pair, as Qwen3-Reranker does: it asks for yes or no.
+"""Makes the prompt with which a decoder scores a pair, as Qwen3-Reranker does.
 
 Reference: the model card of Qwen/Qwen3-Reranker-0.6B. The score is computed from the logits of the
 tokens yes and no behind the prompt, or by the head of a checkpoint that has one

@@ -19,7 +19,7 @@ _CHARS_PER_TOKEN = 64
 
 @dataclass(frozen=True, slots=True)
 class TextLimit:
-    """The limit for the tokens of a text or of a pair: a longer one is cut or refused."""
+    """Limits the tokens of a text or of a pair: a longer one is cut or refused."""
 
     max_tokens: int
     cuts: bool  # cuts instead of refusing

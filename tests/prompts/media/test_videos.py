@@ -173,13 +173,13 @@ HOSTILE: dict[str, tuple[Callable[[], bytes], str]] = {
     "a text": (lambda: b"#EXTM3U\n#EXTINF:1\nhttp://127.0.0.1/a.ts\n", "must be a video (MP4"),
     "a playlist that says it is an MP4": (
         lambda: b"\0\0\0\x08ftypconcat\nfile /etc/hostname\n",
-        "must be a video that is whole",
+        "must be a video that is complete",
     ),
     "without an index": (lambda: film(20)[:-900], "must be a video "),
-    "its beginning": (lambda: film(20)[:64], "must be a video that is whole"),
+    "its beginning": (lambda: film(20)[:64], "must be a video that is complete"),
     "Matroska of noise": (
         lambda: b"\x1a\x45\xdf\xa3" + bytes(range(256)) * 50,
-        "must be a video that is whole",
+        "must be a video that is complete",
     ),
     "a sound": (lambda: film(2).replace(b"vide", b"soun"), "must be a video "),
     "another codec": (

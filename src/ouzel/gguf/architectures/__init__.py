@@ -1,4 +1,4 @@
-"""Translates GGUF's names of models, configuration keys and tensors into those of transformers.
+"""Translates GGUF's names of models, configuration keys and tensors to transformers' names.
 
 Names are from llama.cpp's package gguf, constants.py (MODEL_TENSORS, Keys) and tensor_mapping.py.
 The meaning of numbers, and the changes to tensors, are from llama.cpp, convert_hf_to_gguf.py and

@@ -1,4 +1,4 @@
-"""Architectures with attention and feed-forward layers only; llama may have experts, too."""
+"""Describes architectures with attention and feed-forward layers only; llama may have experts."""
 
 import math
 
@@ -165,7 +165,7 @@ def _jais2(facts: Facts) -> JsonObject:
 
 
 def _stablelm(facts: Facts) -> JsonObject:
-    """Whether layers are parallel is read from the tensors, as in llama.cpp, not from the key."""
+    """Reads parallel layers from the tensors, as llama.cpp does, not from the key."""
     epsilon = _epsilon(facts)
     facts.flag("use_parallel_residual", True)
     return {
@@ -178,7 +178,7 @@ def _stablelm(facts: Facts) -> JsonObject:
 
 
 def _cohere2(facts: Facts) -> JsonObject:
-    """Every fourth layer has no window; the others have rotary positions."""
+    """Reads Cohere 2: every fourth layer has no window, the others have rotary positions."""
     epsilon = _epsilon(facts)
     return {
         "layer_norm_eps": epsilon,

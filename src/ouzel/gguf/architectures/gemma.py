@@ -1,4 +1,4 @@
-"""The architectures of Gemma 3 and 4."""
+"""Describes the architectures of Gemma 3 and 4."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
@@ -9,8 +9,8 @@ _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
 def _gemma3(facts: Facts) -> JsonObject:
-    """The scale of the attention is not in the file. As in llama.cpp, the size decides: the 27B
-    model differs.
+    """Reads Gemma 3. The scale of the attention is not in the file. As in llama.cpp, the size
+    decides: the 27B model differs.
     """
     head_dim = facts.integer("attention.key_length")
     is_27b = facts.num_blocks == 62

@@ -1,4 +1,4 @@
-"""The description of a GGUF architecture: how its configuration and tensors map to transformers."""
+"""Describes how the configuration and tensors of a GGUF architecture map to transformers."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ MAX_HEAD_SIZE = 2**13  # several times as many as in any published model
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """The names of the experts' matrices.
+    """Names the experts' matrices.
 
     GGUF has one tensor for all experts, such as `ffn_gate_exps`. transformers has one matrix per
     expert, `experts.<number>.gate_proj`. With `are_alternating`, transformers has two tensors for
@@ -46,8 +46,8 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class Join:
-    """Two parts of a layer that are one matrix in transformers; for a tensor [heads, ., .], in each
-    head.
+    """Joins two parts of a layer that are one matrix in transformers; for a tensor [heads, ., .],
+    in each head.
 
     The description belongs to the upper part.
     """
@@ -60,7 +60,7 @@ class Join:
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """A part of a layer that is two matrices in transformers.
+    """Splits a part of a layer that is two matrices in transformers.
 
     Of each 2 * `size` rows, the first half belongs to `first`, the other half to `second`.
     """
@@ -72,7 +72,7 @@ class Split:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """How a stored tensor differs from the tensor of transformers."""
+    """Describes how a stored tensor differs from the tensor of transformers."""
 
     # new order of each group of so many rows, or elements of a vector; None: unchanged
     row_order: tuple[int, ...] | None = None
@@ -98,7 +98,7 @@ def _unchanged(_: Facts) -> Mapping[str, Change]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
-    """How one GGUF architecture maps to a model of transformers."""
+    """Describes how one GGUF architecture maps to a model of transformers."""
 
     model_type: str
     # configuration keys that other architectures lack, or that replace the common ones
@@ -108,9 +108,9 @@ class Architecture:
     experts: Experts | None = None
     # parts of layers whose names in transformers have no `.weight`
     bare: Mapping[str, str] = field(default_factory=dict)
-    joins: Mapping[str, Join] = field(default_factory=dict)  # by the upper part
-    splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # by part of a layer
-    changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # by part of a layer
+    joins: Mapping[str, Join] = field(default_factory=dict)  # keys are upper parts
+    splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # keys are parts of a layer
+    changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # keys are parts of a layer
     # settings of YaRN that files do not have
     yarn: Mapping[str, object] = field(default_factory=dict)
     # Norms without the 1 that the model adds; all other norms are stored with it. None: no norm is.

@@ -1,4 +1,4 @@
-"""Architectures with experts, with latent attention, or with both."""
+"""Describes architectures with experts, with latent attention, or with both."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
@@ -172,8 +172,8 @@ def _latent_yarn(facts: Facts) -> JsonObject:
 
 
 def _minicpm3(facts: Facts) -> JsonObject:
-    """Latent attention without experts. As in llama.cpp, the factors of the only published model
-    are constants.
+    """Reads latent attention without experts. As in llama.cpp, the factors of the only published
+    model are constants.
     """
     num_heads, rotary = facts.integer("attention.head_count"), facts.integer("rope.dimension_count")
     plain = facts.integer("attention.key_length") - rotary

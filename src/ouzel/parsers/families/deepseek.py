@@ -1,11 +1,11 @@
-"""DeepSeek R1, V3 and V3.1: a section of calls. R1 and V3 write the arguments in a fence.
+"""DeepSeek R1, V3 and V3.1 write a section of calls. R1 and V3 write the arguments in a fence.
 
 V3:   <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>get_weather
       ```json
       {"city": "Paris"}
       ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
-V3.1: <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜>
-      <｜tool▁calls▁end｜> (in one line)
+V3.1: <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>
+      {"city": "Paris"}<｜tool▁call▁end｜><｜tool▁calls▁end｜> (in one line)
 """
 
 from ouzel.parsers.base import Calls, Family

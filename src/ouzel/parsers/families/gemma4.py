@@ -1,5 +1,5 @@
-"""Gemma 4: an object with bare keys, and strings between special marks. FunctionGemma has other
-marks.
+"""Gemma 4 writes an object with bare keys, and strings between special marks. FunctionGemma has
+other marks.
 
 <|channel>thought
 The user asks...<channel|><|tool_call>call:get_weather{city:<|"|>Paris<|"|>,days:3}<tool_call|>

@@ -1,4 +1,5 @@
-"""GLM 4.5 to 4.7: a name, then keys and bare values between tags; later models omit the newlines.
+"""GLM 4.5 to 4.7 write a name, then keys and bare values between tags; later models omit the
+newlines.
 
 <tool_call>get_weather
 <arg_key>city</arg_key>

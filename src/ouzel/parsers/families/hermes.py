@@ -1,4 +1,4 @@
-"""Hermes 2 and 3, Qwen 2.5 and 3, Granite 4: a JSON object between marks.
+"""Hermes 2 and 3, Qwen 2.5 and 3, and Granite 4 write a JSON object between marks.
 
 <tool_call>
 {"name": "get_weather", "arguments": {"city": "Paris"}}

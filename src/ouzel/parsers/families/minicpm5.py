@@ -1,4 +1,4 @@
-"""MiniCPM5: XML-like tags with names in attributes and bare values.
+"""MiniCPM5 writes XML-like tags with names in attributes and bare values.
 
 <function name="get_weather"><param name="city">Paris</param></function>
 """

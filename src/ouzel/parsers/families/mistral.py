@@ -1,4 +1,4 @@
-"""Mistral: a JSON list after a mark, or names and arguments between marks.
+"""Mistral writes a JSON list after a mark, or names and arguments between marks.
 
 [TOOL_CALLS][{"name": "get_weather", "arguments": {"city": "Paris"}}]
 [TOOL_CALLS]get_weather[ARGS]{"city": "Paris"}[TOOL_CALLS]ping[CALL_ID]a1b2c3d4e[ARGS]{}

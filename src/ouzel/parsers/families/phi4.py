@@ -1,4 +1,4 @@
-"""Phi-4-mini: a list of JSON objects after a word, or between special tokens.
+"""Phi-4-mini writes a list of JSON objects after a word, or between special tokens.
 
 functools[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]<|/tool_call|>

@@ -1,4 +1,5 @@
-"""Llama 4, LFM2, OLMo 3 and others: calls in Python's syntax, with marks of each family or without.
+"""Llama 4, LFM2, OLMo 3 and others write calls in Python's syntax, with marks of each family or
+without.
 
 [get_weather(city="Paris", days=3), ping()]
 <|python_start|>[get_weather(city="Paris")]<|python_end|>

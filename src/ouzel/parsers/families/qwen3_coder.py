@@ -1,4 +1,4 @@
-"""Qwen3-Coder, Qwen 3.5 and 3.6: XML-like tags with bare values. The outer tag may be missing.
+"""Qwen3-Coder, Qwen 3.5 and 3.6 write XML-like tags with bare values. The outer tag may be missing.
 
 <tool_call>
 <function=get_weather>

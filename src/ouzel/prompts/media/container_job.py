@@ -46,7 +46,7 @@ class ReadFrames(msgspec.Struct, frozen=True, tag="frames"):
 
 
 class Facts(msgspec.Struct, frozen=True, tag="facts"):
-    width: int  # of the frames as they are shown
+    width: int  # width of the displayed frames
     height: int
     num_frames: int
     rate: float  # average number of frames per second
@@ -175,7 +175,7 @@ def _frames(container: "InputContainer", stream: "VideoStream", task: ReadFrames
             size, orientation = (frame.width, frame.height), read_frame_orientation(frame)
         if (frame.width, frame.height) != size:
             raise _Refusal(
-                f"whose frames are equally large, given {size[0]}x{size[1]} "
+                f"with frames of one size, given {size[0]}x{size[1]} "
                 f"and {frame.width}x{frame.height}"
             )
         pieces.append(

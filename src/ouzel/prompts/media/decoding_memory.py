@@ -7,8 +7,8 @@ from threading import Condition
 
 
 class DecodingMemory:
-    """An amount of memory that threads share. It is given out in the order of the requests, so that
-    a large picture is not overtaken forever.
+    """Shares an amount of memory among threads. It is given out in the order of the requests, so
+    that a large picture is not overtaken forever.
     """
 
     def __init__(self, max_bytes: int) -> None:

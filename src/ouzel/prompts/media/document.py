@@ -1,4 +1,4 @@
-"""A PDF file, and its pages' sizes before they are rendered."""
+"""Represents a PDF file and the sizes of its pages, before they are rendered."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Size = tuple[int, int]  # width and height in pixels
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class PdfFile:
-    """A file that begins like a PDF; it may still be invalid."""
+    """Holds a file that begins like a PDF; it may still be invalid."""
 
     digest: bytes  # BLAKE2b-128 of the data
     data: bytes = field(repr=False)

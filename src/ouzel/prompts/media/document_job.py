@@ -29,7 +29,7 @@ class ReadSizes(msgspec.Struct, frozen=True, tag="sizes"):
 
 class RenderPage(msgspec.Struct, frozen=True, tag="page"):
     data: bytes
-    number: int  # from 0
+    number: int  # the first page is 0
     size: tuple[int, int]  # width and height in pixels
 
 

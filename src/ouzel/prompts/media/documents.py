@@ -82,7 +82,7 @@ class Documents:
                 return _slow(self._timeout_s)
             case MemoryLimitExceeded():
                 return f"that is {memory}"
-            case _:  # without memory, PDFium may end its process in other ways, too
+            case _:  # PDFium without memory may end its process in other ways, too
                 return f"that is complete, and {memory}"
 
 

@@ -16,7 +16,7 @@ Outcome = TypeVar("Outcome")
 
 
 class FileTask(Protocol):
-    """A msgspec.Struct with the bytes of a file."""
+    """Is a msgspec.Struct with the bytes of a file."""
 
     @property
     def data(self) -> bytes: ...
@@ -27,7 +27,7 @@ class Refused(msgspec.Struct, frozen=True, tag="refused"):
 
 
 class FileProcess:
-    """A limited process that starts with the first file. It is called from many threads."""
+    """Runs a limited process, which starts with the first file. It is called from many threads."""
 
     def __init__(self, factory: str, noun: str, limits: Limits) -> None:
         """`noun` names the kind of file in messages, as video. `limits` apply to tasks without

@@ -8,7 +8,7 @@ MOST_VIDEO_FRAMES = 4096  # frames in a list; no option allows more
 
 @dataclass(frozen=True, slots=True)
 class MediaPart:
-    """A content part with a picture."""
+    """Represents a content part with a picture."""
 
     path: str  # path of the field for errors: messages[0].content[1].image_url.url
     url: str
@@ -22,7 +22,7 @@ class MediaPart:
 
 @dataclass(frozen=True, slots=True)
 class VideoPart:
-    """A content part with a video: one file, or a list of frames."""
+    """Represents a content part with a video: one file, or a list of frames."""
 
     path: str  # path of the field for errors
     source: MediaPart | tuple[MediaPart, ...]
@@ -39,7 +39,7 @@ class VideoPart:
 
 @dataclass(frozen=True, slots=True)
 class DocumentPart:
-    """A content part with a PDF, whose pages become pictures."""
+    """Represents a content part with a PDF, whose pages become pictures."""
 
     path: str  # path of the field for errors
     url: str

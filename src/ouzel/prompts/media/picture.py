@@ -1,9 +1,9 @@
-"""A picture and its header: format and size, read before any pixel is decoded."""
+"""Reads the header of a picture: format and size, read before any pixel is decoded."""
 
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any  # keys of what Pillow has read
+from typing import Any  # keys of the facts that Pillow has read
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.orientation import is_sideways, read_orientation
@@ -35,7 +35,7 @@ class Header:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Picture:
-    """A file with the header of a picture that is within the limits."""
+    """Holds a file with the header of a picture within the limits."""
 
     digest: bytes  # BLAKE2b-128 of the file
     data: bytes = field(repr=False)  # the file

@@ -28,7 +28,7 @@ _HIGH_BYTE = 8
 
 @dataclass(frozen=True, slots=True)
 class Resized:
-    """A preparation that resizes a picture."""
+    """Resizes a picture; it is a Preparation."""
 
     size: tuple[int, int]  # width and height
     resample: int  # the number of Pillow's filter

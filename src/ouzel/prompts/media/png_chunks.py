@@ -23,8 +23,8 @@ def needed_chunks(data: bytes, further: Set[bytes] = frozenset()) -> bytes:
     Raises ValueError for too many chunks: millions of empty ones would keep the reader busy.
     """
     pieces = list(_needed_pieces(data, _NEEDED | further))
-    metadata = [piece for piece in pieces if _name_of(piece) == _METADATA]
-    others = [piece for piece in pieces if _name_of(piece) != _METADATA]
+    metadata = [piece for piece in pieces if _read_chunk_name(piece) == _METADATA]
+    others = [piece for piece in pieces if _read_chunk_name(piece) != _METADATA]
     # Metadata may stand behind the pixels, where a reader of the header does not find them.
     return b"".join((SIGNATURE, *others[:1], *metadata[:1], *others[1:]))
 
@@ -44,5 +44,5 @@ def _needed_pieces(data: bytes, needed: Set[bytes]) -> Iterator[bytes]:
     raise ValueError("the file has too many chunks")
 
 
-def _name_of(piece: bytes) -> bytes:
+def _read_chunk_name(piece: bytes) -> bytes:
     return piece[4:8]

@@ -1,6 +1,4 @@
-"""A video and its facts, read before its frames are decoded: number, size and times of the
-frames.
-"""
+"""Reads the facts about a video before decoding: number, size and times of its frames."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -28,7 +26,7 @@ _MOV_BOXES = (b"ftyp", b"moov", b"mdat", b"wide", b"free", b"skip")
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Animation:
-    """The file of an animated picture, which Pillow reads."""
+    """Holds the file of an animated picture, which Pillow reads."""
 
     data: bytes = field(repr=False)
     orientation: int  # 1 to 8, as in EXIF
@@ -36,7 +34,7 @@ class Animation:
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class Container:
-    """A file with a video among its streams."""
+    """Holds a file with a video among its streams."""
 
     data: bytes = field(repr=False)
     format: ContainerFormat
@@ -55,7 +53,7 @@ class Video:
 
     @property
     def num_pixels(self) -> int:
-        """The number of pixels of one frame."""
+        """Returns the number of pixels of one frame."""
         return self.width * self.height
 
     def time_s(self, number: int) -> float:

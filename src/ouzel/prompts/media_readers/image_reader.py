@@ -40,9 +40,9 @@ _Loaded = LoadedPicture | LoadedVideo | LoadedDocument
 
 @dataclass(frozen=True, slots=True)
 class _Prepared:
-    """The images that are prepared for the request in scope."""
+    """Holds the images that are prepared for the request in scope."""
 
-    images: Mapping[Hashable, Images] = field(default_factory=dict)  # by the keys of parts
+    images: Mapping[Hashable, Images] = field(default_factory=dict)  # keys are the keys of parts
     # of the prepared images, and of images that did not fit
     num_tokens: Mapping[Hashable, int] = field(default_factory=dict)
 
@@ -119,8 +119,7 @@ class ImageReader:
 
     @asynccontextmanager
     async def prepare(self, parts: Sequence[ContentPart]) -> AsyncGenerator[None, None]:
-        """Prepares the images of `parts` for the code in the context, in addition to those in
-        scope.
+        """Prepares the images of `parts` for the code in the context. Images in scope stay there.
 
         Raises InvalidRequest or Overloaded.
         """

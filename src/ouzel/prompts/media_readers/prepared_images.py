@@ -1,6 +1,4 @@
-"""Prepared images: the text in the prompt for a picture, video or page, and the vision encoder's
-input.
-"""
+"""Holds prepared images: the text in the prompt, and the input of the vision encoder."""
 
 from collections import OrderedDict
 from collections.abc import Hashable
@@ -16,7 +14,7 @@ MAX_CACHED_BYTES = 64 * 2**20
 class PreparedPixels:
     values: bytes  # uint8 [tiles, height, width, 3]
     shape: tuple[int, int, int]  # tiles, height, width
-    digest: bytes = b""  # of the values, if they identify the input
+    digest: bytes = b""  # digest of the values, if they identify the input
 
     @classmethod
     def from_tiles(cls, tiles: Tiles) -> "PreparedPixels":
@@ -26,7 +24,7 @@ class PreparedPixels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderInput:
-    """One input of the vision encoder: a picture, or two frames of a video."""
+    """Holds one input of the vision encoder: a picture, or two frames of a video."""
 
     digest: bytes  # equal inputs have equal features at equal positions behind equal prompts
     num_tokens: int
@@ -39,15 +37,18 @@ class EncoderInput:
 
 @dataclass(frozen=True, slots=True)
 class PreparedImage:
-    """A picture, a page of a PDF, or a video."""
+    """Represents a picture, a page of a PDF, or a video in a prompt."""
 
     placeholder: str  # the template's text for it
     text: str  # replaces the placeholder
-    inputs: tuple[EncoderInput, ...]  # in the order of their tokens
+    inputs: tuple[EncoderInput, ...]  # ordered by their tokens
 
 
 class PixelCache:
-    """A cache of prepared pixels, least recently used first. It belongs to one event loop."""
+    """Caches prepared pixels, and drops the least recently used first.
+
+    It belongs to one event loop.
+    """
 
     def __init__(self, max_bytes: int = MAX_CACHED_BYTES) -> None:
         self._max_bytes = max_bytes

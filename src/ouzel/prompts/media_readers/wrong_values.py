@@ -1,4 +1,4 @@
-"""Errors for values of the wrong type, described in JSON's terms."""
+"""Makes errors for values of the wrong type, in JSON's terms."""
 
 from ouzel.errors import InvalidRequest
 

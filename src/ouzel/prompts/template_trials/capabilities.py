@@ -1,4 +1,4 @@
-"""Probes what a template can do by rendering small chats with it.
+"""Probes the capabilities of a template by rendering small chats with it.
 
 The template's source tells little, because of macros, filters and branches; its output is reliable.
 """
@@ -133,8 +133,8 @@ def _shows_reasoning(render: TryRender, key: str, chat: list[dict[str, object]])
 
 
 def _knows_role(render: TryRender, role: str, word: object, chat: list[dict[str, object]]) -> bool:
-    """Tells whether the template treats a role specially. Many templates print any role, even one
-    that the model has never seen.
+    """Tells whether the template treats a role specially. Many templates print any role, even if
+    the model has never seen it.
     """
     text = render([{"role": role, "content": word}, *chat])
     as_any_role = render([{"role": _ROLE, "content": word}, *chat])

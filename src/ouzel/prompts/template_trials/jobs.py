@@ -36,7 +36,7 @@ class Render(msgspec.Struct, frozen=True, tag=True):
 
 
 class Facts(msgspec.Struct, frozen=True, tag=True):
-    """The answer to a probe."""
+    """Answers a probe."""
 
     capabilities: TemplateCapabilities
     reasons: bool
@@ -46,7 +46,7 @@ class Facts(msgspec.Struct, frozen=True, tag=True):
 
 
 class Rendered(msgspec.Struct, frozen=True, tag=True):
-    utf8: bytes  # with surrogatepass: a template may make halves of surrogate pairs
+    utf8: bytes  # encoded with surrogatepass: a template may make half a pair
     spans: tuple[tuple[int, int], ...]
 
 

@@ -32,7 +32,7 @@ _NUM_CACHED = 32  # templates whose probe is cached
 
 
 class RequestTemplates:
-    """The chat templates of requests. Each is probed and rendered in a limited process."""
+    """Provides the chat templates of requests. Each is probed and rendered in a limited process."""
 
     def __init__(
         self,
@@ -91,7 +91,7 @@ class RequestTemplates:
 
 @dataclass(frozen=True, slots=True)
 class RequestTemplate:
-    """The `Template` of one request. Each rendering is a job."""
+    """Implements `Template` for one request. Each rendering is a job."""
 
     _source: str
     _facts: Facts

@@ -29,8 +29,8 @@ _ANSWER: Message = {
 
 
 def render_switched_chats(template: ChatTemplate) -> str:
-    """Returns the texts of all these chats, except those that the template refuses."""
-    ends_at = time.thread_time() + MAX_CPU_S  # for all chats together
+    """Returns the texts of all chats that the template does not refuse."""
+    ends_at = time.thread_time() + MAX_CPU_S  # limits all chats together
     texts: list[str] = []
     for variables in _SWITCHES:
         for messages in ([_USER], [_USER, _ANSWER]):

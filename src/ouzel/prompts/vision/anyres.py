@@ -26,11 +26,11 @@ Resolutions = Annotated[list[tuple[Side, Side]], Meta(min_length=1, max_length=2
 
 @dataclass(frozen=True, slots=True)
 class AnyRes:
-    """The resolutions of a checkpoint, and the tiles of a picture in the best of them."""
+    """Cuts pictures into tiles of the best of a checkpoint's resolutions."""
 
     resolutions: Sequence[tuple[int, int]]  # (height, width), multiples of the tile's side
     tile_side: int
-    patches_per_side: int  # on each side of a tile
+    patches_per_side: int  # number on each side of a tile
 
     def tiles(self, image: Image.Image, resample: int) -> Tiles:
         side = self.tile_side

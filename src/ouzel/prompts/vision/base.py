@@ -1,5 +1,5 @@
-"""The interface of image processors: the text in the prompt for a picture, and the pixels for the
-vision encoder.
+"""Defines the interface of image processors: the text in the prompt for a picture, and the pixels
+for the vision encoder.
 
 The layout depends only on the picture's size, so a request is counted, and perhaps refused, before
 any pixel is decoded. Pixels stay bytes until the engine normalises them, which takes a quarter of
@@ -34,7 +34,7 @@ class Normalisation:
 
 @dataclass(frozen=True, slots=True)
 class ImageLayout:
-    """The place of a picture in a prompt, known from its size alone."""
+    """Describes the place of a picture in a prompt, known from its size alone."""
 
     text: str  # replaces the template's placeholder in the prompt
     num_tokens: int  # occurrences of `feature_token` in the text: one for each row of features
@@ -47,7 +47,7 @@ class ImageProcessor(Protocol):
 
     @property
     def placeholder(self) -> str:
-        """The text for one picture in the rendered chat."""
+        """Returns the text for one picture in the rendered chat."""
         ...
 
     @property
@@ -72,7 +72,7 @@ class ImageProcessor(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class TileMaker:
-    """A preparation that makes the tiles of a picture in each detail. It can be pickled."""
+    """Makes the tiles of a picture in each detail; it is a Preparation. It can be pickled."""
 
     processor: ImageProcessor
     details: tuple[Detail, ...]
@@ -83,7 +83,9 @@ class TileMaker:
 
 @runtime_checkable
 class HasDetailOfSeveral(Protocol):
-    """An image processor whose model was trained with less detail for each of several pictures."""
+    """An image processor is this, too, if its model was trained with less detail of several
+    pictures.
+    """
 
     @property
     def detail_of_several(self) -> Detail: ...

@@ -1,4 +1,6 @@
-"""Gemma 3: one square tile, and crops of long pictures if the checkpoint turns pan and scan on."""
+"""Gemma 3 reads one square tile, and crops of long pictures if the checkpoint turns pan and scan
+on.
+"""
 
 import math
 from dataclasses import dataclass
@@ -54,7 +56,7 @@ class _Processor(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class PanAndScan:
-    """The settings for crops of long pictures."""
+    """Holds the settings for crops of long pictures."""
 
     min_crop_side: int
     max_num_crops: int

@@ -1,4 +1,4 @@
-"""Gemma 4: one tile in the picture's own shape, as large as the number of tokens allows."""
+"""Gemma 4 reads one tile in the picture's own shape, as large as the number of tokens allows."""
 
 import math
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""Idefics 3 and SmolVLM: a grid of square tiles, row by row, and the whole picture as the last
+"""Idefics 3 and SmolVLM read a grid of square tiles, row by row, and the whole picture as the last
 tile.
 """
 

@@ -1,4 +1,4 @@
-"""InternVL as in transformers: the grid of tiles closest to the picture's shape, and a
+"""InternVL, as in transformers, reads the grid of tiles closest to the picture's shape, and a
 thumbnail.
 """
 

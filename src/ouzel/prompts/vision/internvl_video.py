@@ -1,4 +1,4 @@
-"""InternVL's videos: numbered frames, each with one tile.
+"""InternVL reads a video as numbered frames, each with one tile.
 
 Source: transformers 5.23, video_processing_internvl.py and processing_internvl.py. There, the
 caller chooses the number of frames; here it is two per second, as in other families.

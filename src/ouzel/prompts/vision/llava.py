@@ -1,4 +1,4 @@
-"""LLaVA 1.5 and related models: one tile of a fixed size. With Pixtral's tower it is Pixtral's
+"""LLaVA 1.5 and related models read one tile of a fixed size. With Pixtral's tower it is Pixtral's
 layout.
 """
 

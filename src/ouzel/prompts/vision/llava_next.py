@@ -1,4 +1,4 @@
-"""LLaVA-NeXT: the whole picture, then tiles of the best resolution."""
+"""LLaVA-NeXT reads the whole picture, then tiles of the best resolution."""
 
 from dataclasses import dataclass
 

@@ -1,5 +1,5 @@
-"""LLaVA-OneVision: the whole picture, then tiles of the best resolution, whose features are scaled
-down.
+"""LLaVA-OneVision reads the whole picture, then tiles of the best resolution, whose features are
+scaled down.
 """
 
 import math
@@ -32,7 +32,7 @@ from ouzel.prompts.vision.settings import (
 )
 
 _MULTIPLES = [384 * count for count in range(1, 7)]
-_MAX_SURPLUS = 1.1  # of a side; a smaller surplus is not scaled down
+_MAX_SURPLUS = 1.1  # a smaller surplus of a side is not scaled down
 _Strategy = Literal["default", "full"]
 _AspectRatio = Annotated[str, Meta(pattern=r"^anyres_max_[1-9]\d{0,3}$")]
 _NumTokens = Annotated[int, Meta(ge=1, le=2**16)]

@@ -60,7 +60,7 @@ def load_video_processor(directory: Path) -> VideoProcessor | None:
     return processor
 
 
-# Any: the caller knows what the module makes.
+# Any: the caller knows the type of the result.
 def _load(directory: Path, modules: Mapping[str, str]) -> Any:
     files = read_processor_files(directory)
     module = modules.get(files.model_type)

@@ -1,5 +1,5 @@
-"""Pixtral and Mistral 3: one tile in the picture's own shape; a mark in the prompt ends each row of
-tokens.
+"""Pixtral and Mistral 3 read one tile in the picture's own shape; a mark in the prompt ends each
+row of tokens.
 """
 
 import math
@@ -68,7 +68,7 @@ class PixtralImageProcessor:
     image_end: str
     normalisation: Normalisation
     resample: int
-    token_side: int  # in pixels; a token covers merged patches
+    token_side: int  # pixels; a token covers merged patches
     max_size: tuple[int, int]  # (width, height)
 
     @property

@@ -1,4 +1,4 @@
-"""Qwen2-VL and later Qwens: one tile of almost any size, whose sides are multiples of a token's
+"""Qwen2-VL and later Qwens read one tile of almost any size, whose sides are multiples of a token's
 side.
 """
 
@@ -35,7 +35,7 @@ _MergeSize = Annotated[int, Meta(ge=1, le=16)]
 
 
 class PixelRange(msgspec.Struct, frozen=True):
-    """A range for the number of pixels; the newer names say edges, but also mean pixels."""
+    """Limits the number of pixels; the newer names say edges, but also mean pixels."""
 
     shortest_edge: NumPixels | None = None
     longest_edge: NumPixels | None = None
@@ -65,7 +65,7 @@ class Qwen2VlImageProcessor:
     feature_token: str
     normalisation: Normalisation
     resample: int
-    token_side: int  # in pixels; a token covers merged patches
+    token_side: int  # pixels; a token covers merged patches
     min_pixels: int
     max_pixels: int
 

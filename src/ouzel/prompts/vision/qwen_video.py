@@ -1,4 +1,4 @@
-"""The videos of the Qwens.
+"""Prepares videos for the Qwens.
 
 Qwen2-VL and Qwen2.5-VL have a video as one run of tokens, later models as pairs of frames with
 times between. Sources: transformers 5.23, video_processing_qwen2_vl.py,
@@ -50,7 +50,7 @@ _SHARED_KEYS = (
 
 
 class _Settings(PixelSettings, frozen=True, kw_only=True):
-    """The settings, with the defaults of Qwen2-VL."""
+    """Holds the settings, with the defaults of Qwen2-VL."""
 
     size: PixelRange = PixelRange()
     min_pixels: NumPixels | None = None  # takes precedence over `size`
@@ -84,8 +84,8 @@ class QwenVideoProcessor:
     end_token: str
     normalisation: Normalisation
     resample: int
-    token_side: int  # in pixels
-    min_pixels: int  # of one frame; with `has_times`, of all frames together
+    token_side: int  # pixels
+    min_pixels: int  # counts one frame; with `has_times`, all frames together
     max_pixels: int
     fps: float
     min_frames: int

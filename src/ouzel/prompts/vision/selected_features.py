@@ -1,6 +1,4 @@
-"""Feature selection of LLaVA's families: all features of a tile, or without the first, CLIP's class
-token.
-"""
+"""Counts the selected features in LLaVA's families: CLIP's class token may be left out."""
 
 from typing import Annotated, Literal
 

@@ -38,7 +38,7 @@ _SUFFIXES = ("Fast", "Pil")  # name other implementations of the same image proc
 
 
 class PixelSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """The settings that all image processors have, with the defaults of CLIP."""
+    """Holds the settings of all image processors, with the defaults of CLIP."""
 
     image_mean: Channels = CLIP_MEAN
     image_std: Channels = CLIP_STD
@@ -62,7 +62,7 @@ class HeightAndWidth(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True, slots=True)
 class ProcessorFiles:
-    """The contents of a model directory's files for the processors."""
+    """Holds the contents of a model directory's files for the processors."""
 
     directory: Path
     config: JsonObject

@@ -1,5 +1,5 @@
-"""The interface of video processors: the text in the prompt for a video, and the frames and sizes
-for the model.
+"""Defines the interface of video processors: the text in the prompt for a video, and the frames and
+sizes for the model.
 
 The layout depends only on the number, times and size of the frames, so a request is counted, and
 perhaps refused, before any frame is decoded. A vision encoder takes one or two frames at a time.
@@ -14,7 +14,7 @@ from ouzel.prompts.vision.base import Normalisation
 
 @dataclass(frozen=True, slots=True)
 class Clip:
-    """The sampled frames of a video."""
+    """Holds the sampled frames of a video."""
 
     width: int  # width of a decoded frame in pixels
     height: int
@@ -27,18 +27,18 @@ class FrameGroup:
     """Frames that the vision encoder turns into features together."""
 
     num_tokens: int
-    position_grid: tuple[int, int, int] | None = None  # as in ImageLayout
+    position_grid: tuple[int, int, int] | None = None  # see ImageLayout
     # difference to the positions of the video's first group; None: positions follow from the prompt
     time_shift: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class VideoLayout:
-    """The place of a video in a prompt."""
+    """Describes the place of a video in a prompt."""
 
     text: str  # replaces the template's placeholder in the prompt
     size: tuple[int, int]  # width and height to which frames are resized
-    groups: tuple[FrameGroup, ...]  # in the order of their tokens; the last may lack frames
+    groups: tuple[FrameGroup, ...]  # ordered by their tokens; the last may lack frames
 
     @property
     def num_tokens(self) -> int:
@@ -50,7 +50,7 @@ class VideoProcessor(Protocol):
 
     @property
     def placeholder(self) -> str:
-        """The text for one video in the rendered chat."""
+        """Returns the text for one video in the rendered chat."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class VideoProcessor(Protocol):
 
     @property
     def resample(self) -> int:
-        """The number of Pillow's filter for resizing frames."""
+        """Returns the number of Pillow's filter for resizing frames."""
         ...
 
     @property

@@ -1,4 +1,4 @@
-"""Checks the host of a URL: whether pictures may come from it, and from which of its addresses."""
+"""Checks the host of a URL and its addresses: may pictures come from there?"""
 
 import logging
 import re
@@ -27,9 +27,9 @@ _STRANGE = re.compile(r"[\x00-\x20\x7f-\x9f\\\ud800-\udfff]")
 @dataclass(frozen=True, slots=True)
 class Target:
     scheme: str  # http or https
-    host: str  # in normal form
+    host: str  # normalised
     port: int
-    path: str  # with the query, in ASCII
+    path: str  # path and query, in ASCII
 
     @property
     def has_usual_port(self) -> bool:

@@ -31,7 +31,7 @@ _OPENS_RELATIVELY = os.open in os.supports_dir_fd
 
 
 class LocalFiles:
-    """The files below the directory that the options allow."""
+    """Reads files below the directory that the options allow."""
 
     def __init__(self, directory: str) -> None:
         """`directory` is "" if no local files are allowed."""

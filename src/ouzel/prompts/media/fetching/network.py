@@ -1,6 +1,4 @@
-"""A network backend that connects only to addresses that were checked, whatever host the request
-names.
-"""
+"""Connects downloads only to addresses that were checked, not to the host in the request."""
 
 from collections.abc import Iterable, Sequence
 
@@ -18,7 +16,7 @@ SocketOption = (
 
 
 class CheckedNetwork(AsyncNetworkBackend):
-    """The network of one download."""
+    """Connects one download."""
 
     def __init__(self, addresses: Sequence[str], attempt_timeout_s: float) -> None:
         """The addresses are tried in order, each for `attempt_timeout_s`."""
