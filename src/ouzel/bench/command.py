@@ -1,4 +1,4 @@
-"""Runs `ouzel bench`: measures a server over HTTP or a model in this process, and compares results."""
+"""Runs `ouzel bench`: measures a server or a model in this process, and compares results."""
 
 import os
 import shlex

@@ -210,7 +210,7 @@ def _add_target(group: Group) -> None:
     )
     group.add_argument(
         "--endpoint",
-        type=_one_of(ENDPOINTS),
+        type=_choose(ENDPOINTS),
         metavar="NAME",
         help="chat (default), completions or responses.",
     )
@@ -225,7 +225,7 @@ def _add_target(group: Group) -> None:
 def _add_prompts(group: Group) -> None:
     group.add_argument(
         "--workload",
-        type=_one_of({each.value: each for each in Workload}),
+        type=_choose({each.value: each for each in Workload}),
         metavar="NAME",
         help="random (default), shared-prefix, multi-turn or tools.",
     )
@@ -338,7 +338,7 @@ def _wrap_errors(read: Callable[[str], Any]) -> Callable[[str], Any]:
     return read_or_refuse
 
 
-def _one_of(choices: Mapping[str, Any]) -> Callable[[str], Any]:
+def _choose(choices: Mapping[str, Any]) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         if text not in choices:
             raise ValueError(f"must be {', '.join(choices)}, given {text!r}")

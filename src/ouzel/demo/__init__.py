@@ -1,4 +1,4 @@
-"""The bundled demo models: one reads text, the other pictures too. Their cards are beside this file."""
+"""Names the bundled demo models: one reads text, the other also images; their cards are here."""
 
 from pathlib import Path
 

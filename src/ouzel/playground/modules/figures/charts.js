@@ -12,7 +12,7 @@ const WELL = ["stop", "length", "tool_calls"];
 export const CHARTS = [
   {
     title: "Requests",
-    note: "Answers in the batch, and those that wait for a place in it.",
+    note: "Answers in the batch, and answers that wait for a place in the batch.",
     format: formats.count,
     series: (history) => [gauge(history, "Running", "num_requests_running"), gauge(history, "Waiting", "num_requests_waiting")],
   },
@@ -34,13 +34,13 @@ export const CHARTS = [
   latency("Time of whole requests", "e2e_request_latency_seconds"),
   {
     title: "KV cache in use",
-    note: "Share of its blocks that running requests hold.",
+    note: "Share of the cache that running requests use.",
     format: formats.share,
     series: (history) => [gauge(history, "In use", "kv_cache_usage_perc")],
   },
   {
     title: "Prefix cache",
-    note: "Share of prompt tokens that it had, over the last minute.",
+    note: "Share of prompt tokens found in the prefix cache, over the last minute.",
     format: formats.share,
     series: (history) => [share(history, "Hits", "prefix_cache_hits", "prefix_cache_queries")],
   },
@@ -52,7 +52,7 @@ export const CHARTS = [
   },
   {
     title: "Speculation",
-    note: "Share of guessed tokens that came true, over the last minute.",
+    note: "Share of proposed tokens that were accepted, over the last minute.",
     format: formats.share,
     series: (history) => [share(history, "Accepted", "spec_decode_num_accepted_tokens", "spec_decode_num_draft_tokens")],
   },

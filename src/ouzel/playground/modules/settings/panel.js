@@ -25,7 +25,7 @@ export class SettingsPanel {
     if (settings.model !== model) return; // another one has been chosen meanwhile
     fill(
       this.container,
-      this.#text("system", "System prompt", "What the model is told before all messages.", 4),
+      this.#text("system", "System prompt", "The system message: text before all other messages.", 4),
       section("Sampling", true, ...NUMBERS.map((name) => this.#number(name, defaults[name])), this.#stop()),
       section("Reasoning", settings.values.reasoning !== "", this.#reasoning()),
       section("Structured output", settings.values.hasSchema, ...this.#schema()),
