@@ -1,4 +1,4 @@
-"""Replaces `Proposals` in an engine without speculation, so that its steps need no case of their own."""
+"""Replaces `Proposals` in an engine without speculation."""
 
 from ouzel.engine.scheduling.scheduler import Scheduled
 
