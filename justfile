@@ -52,7 +52,7 @@ hops *arguments:
 # Renews the documents that are generated; the second of them starts servers and takes minutes
 docs:
     uv run python -m tools.documents.fields
-    uv run python -m tests.cli.conformance
+    uv run python -m tests.serve.conformance
 
 # The site of docs/, in site/; fails on a dead link and on a page that mkdocs.yml lacks
 docs-site *arguments:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.cli.running import serving
 from tests.playground.chromium import chromium_path, running_browser
+from tests.serve.running import serving
 
 _PAINT = "performance.getEntriesByName('first-contentful-paint').map((entry) => entry.startTime)"
 _READY = "performance.now()"

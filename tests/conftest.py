@@ -21,7 +21,6 @@ import certifi
 import pytest
 import uvloop
 
-from tests.cli import running
 from tests.postgres import (
     DEBIAN_DIRECTORY,
     REQUIRED_VARIABLE,
@@ -29,6 +28,7 @@ from tests.postgres import (
     postgres_binaries,
     running_postgres,
 )
+from tests.serve import running
 from tests.slow_modules import SLOW_DIRECTORIES, SLOW_MODULES
 from tests.work_groups import WorkerDeaths
 
@@ -37,7 +37,7 @@ NUM_SLOWEST = 10
 LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
 MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\s*\"(.*)\"\s*\)$", re.M)
 MODULE_THAT_SERVES = re.compile(
-    r"^from tests\.cli(\.running)? import .*|^pytestmark = .*pytest\.mark\.serves\b", re.M
+    r"^from tests\.serve(\.running)? import .*|^pytestmark = .*pytest\.mark\.serves\b", re.M
 )
 LEFT_MODULES: dict[str, str] = {}  # to a release: by path, what their marker says
 
@@ -142,7 +142,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def starts_servers(item: pytest.Item) -> bool:
-    """A module of tests that has something of `tests.cli.running` starts servers."""
+    """A module of tests that has something of `tests.serve.running` starts servers."""
     assert isinstance(item, pytest.Function)
     return _imports_running(item.module)
 

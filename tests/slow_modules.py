@@ -7,6 +7,7 @@ two seconds of CPU together. Modules whose tests start `ouzel serve` are left ou
 SLOW_DIRECTORIES = (
     "tests/backends",
     "tests/cli",
+    "tests/serve",
     "tests/clients",
     "tests/cluster",
     "tests/deploy",

@@ -9,7 +9,7 @@ from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import FAMILIES, PARAMETER_STYLES
-from tests.cli.answers import Json
+from tests.serve.answers import Json
 
 DOCS = Path(__file__).parent.parent / "docs" / "how-to"
 TOOLS, FORMS = (DOCS / "tools.md").read_text(), (DOCS / "structured-output.md").read_text()

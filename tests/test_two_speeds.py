@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli import running
+from tests.serve import running
 from tests.slow_modules import SLOW_DIRECTORIES, SLOW_MODULES
 
 HERE = Path(__file__)

@@ -25,8 +25,8 @@ from ouzel.gguf.model_directory import model_directory
 from ouzel.model_store.hub_cache import cache_directory
 from ouzel.model_store.verdict import judge
 from tests.backends import GOLDEN
-from tests.cli.test_gguf_models import small_model
 from tests.model_store.hub import REVISION
+from tests.model_store.test_gguf_models import small_model
 
 
 @dataclass(frozen=True)

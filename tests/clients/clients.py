@@ -15,8 +15,8 @@ from types import MappingProxyType
 import httpx
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.installing import NotInstalledError, installed
+from tests.serve.running import RunningServer
 
 REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_CLIENTS"  # 1: a client that cannot be installed fails tests that would be skipped
 DOCUMENTS = Path(__file__).parent.parent.parent / "docs"

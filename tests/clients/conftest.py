@@ -4,9 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.cli.running import RunningServer, serving
 from tests.clients.clients import Clients
 from tests.clients.long_model import TEMPLATE, make_long_model
+from tests.serve.running import RunningServer, serving
 
 FIGURES = "answers of the server"
 

@@ -8,8 +8,8 @@ from typing import Any  # JSON
 
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
+from tests.serve.running import RunningServer
 
 UNATTENDED = ("--output-format", "stream-json", "--verbose", "--allowed-tools", "Bash")
 ONE_TOOL = ("--tools", "Bash")

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
+from tests.serve.running import RunningServer
 
 UNATTENDED = ("--json", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox")
 

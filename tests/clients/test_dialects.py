@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import RunningServer, serving
 from tests.clients.clients import Clients, packages
+from tests.serve.running import RunningServer, serving
 
 SCRIPTS = Path(__file__).parent / "scripts" / "dialects"
 CHROMADB = Path(__file__).parent / "scripts" / "chromadb" / "chromadb_embeddings.py"

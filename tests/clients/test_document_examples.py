@@ -2,8 +2,8 @@
 
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
+from tests.serve.running import RunningServer
 
 pytestmark = pytest.mark.release("the examples of docs/connect/")
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
+from tests.serve.running import RunningServer
 
 pytestmark = pytest.mark.release("frameworks of agents, which take long to install and to import")
 SCRIPTS = Path(__file__).parent / "scripts"

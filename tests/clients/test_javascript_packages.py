@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.clients import NODE_20, NODE_22, Clients, node_directory, packages
+from tests.serve.running import RunningServer
 
 SCRIPTS = Path(__file__).parent / "scripts"
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.cli.answers import Json
-from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, find_port, packages
+from tests.serve.answers import Json
+from tests.serve.running import RunningServer
 
 pytestmark = pytest.mark.release("LiteLLM's proxy, which takes long to start")
 KEY = {"Authorization": "Bearer sk-litellm"}

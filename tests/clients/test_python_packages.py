@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.running import RunningServer
 from tests.clients.clients import Clients, packages
+from tests.serve.running import RunningServer
 
 SCRIPTS = Path(__file__).parent / "scripts"
 TOOLS_OF_ANTHROPIC = "anthropic_tools"

@@ -2,9 +2,9 @@
 
 import pytest
 
-from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
 from tests.cluster.probed_models import write_models
+from tests.serve.running import serving
 
 pytestmark = pytest.mark.release(
     "one server and one with two engines, compared in all that the probe tries"

@@ -13,7 +13,6 @@ import httpx
 import psutil
 import pytest
 
-from tests.cli.running import serving
 from tests.cluster.probe import differences, probed
 from tests.cluster.ray_cluster import Cluster
 from tests.deploy.load import (
@@ -24,6 +23,7 @@ from tests.deploy.load import (
     short_requests,
     under_load,
 )
+from tests.serve.running import serving
 
 pytestmark = pytest.mark.release(
     "Ray Serve: the same answers, scaling, a redeployment, a replica that is killed"

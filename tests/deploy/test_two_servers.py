@@ -18,8 +18,8 @@ import httpx
 import psutil
 import pytest
 
-from tests.cli.running import RunningServer, serving
 from tests.deploy.load import NUM_BACKGROUND, NUM_STREAMS, short_requests, under_load
+from tests.serve.running import RunningServer, serving
 from tools.deploy.containerfile import ROOT
 
 HAPROXY = shutil.which("haproxy") or shutil.which("haproxy", path="/usr/sbin") or ""

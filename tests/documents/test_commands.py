@@ -164,7 +164,7 @@ OTHERS = {
     "--make-truth",
     "--rows",
 }
-# These pages are about other programs' flags; tests/cli/test_ovms_flags.py reads the last two.
+# These pages are about other programs' flags; tests/options/test_ovms_flags.py reads the last two.
 PAGES_OF_OTHERS = (
     "training/",
     "docs/connect/",

@@ -12,11 +12,11 @@ import pytest
 import trustme
 from _pytest.mark.structures import ParameterSet
 
-from tests.cli.answers import Json
-from tests.cli.running import RunningServer, serving
 from tests.documents.examples import BLOCKS
 from tests.documents.markdown import Block
 from tests.documents.shell import Command, read_commands, send_curl
+from tests.serve.answers import Json
+from tests.serve.running import RunningServer, serving
 
 ADDRESSES = re.compile(r"(https?://)?(127\.0\.0\.1|localhost):8000")
 API_KEY = "one-key"

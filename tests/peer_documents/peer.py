@@ -11,10 +11,10 @@ from typing import Any  # JSON
 import httpx
 
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
-from tests.cli.drawings import encoded, shape
-from tests.cli.running import serving
 from tests.http_servers import file_server
 from tests.peer_documents.curl import CurlRequest, parse_curl
+from tests.serve.drawings import encoded, shape
+from tests.serve.running import serving
 
 Json = dict[str, Any]
 

@@ -5,13 +5,13 @@ from typing import Any  # JSON
 import openai
 import pytest
 
-from tests.cli.answers import put_together
 from tests.peer_documents.conftest import BOTH, DEFAULT, OVMS
 from tests.peer_documents.curl import parse_curl
 from tests.peer_documents.facts import facts_of
 from tests.peer_documents.peer import Peer
 from tests.peer_documents.shapes import differences, paths_of
 from tests.peer_documents.streams import read_chunks, without_repetitions
+from tests.serve.answers import put_together
 
 Json = dict[str, Any]
 

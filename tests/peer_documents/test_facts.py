@@ -2,11 +2,11 @@
 
 import pytest
 
-from tests.cli.conformance import chats, responses
 from tests.peer_documents import documents
 from tests.peer_documents.documents import COMMAND, FILES, LETTERS, read_document
 from tests.peer_documents.extraction import extract_facts
 from tests.peer_documents.facts import facts_of
+from tests.serve.conformance import chats, responses
 
 
 @pytest.mark.skipif(

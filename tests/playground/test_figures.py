@@ -13,8 +13,8 @@ from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from ouzel.config import ServerConfig
 from tests.api.serving import RunningServer, ServerSetup, running_server
-from tests.cli.running import serving
 from tests.playground.looks import LOOKS
+from tests.serve.running import serving
 
 PATH = "/playground/figures.html"
 SAYS_HELLO = {"model": "parrot", "messages": [{"role": "user", "content": "hello"}]}

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser
 
-from tests.cli.running import RunningServer, serving
 from tests.playground.chromium import chromium_path, running_browser
+from tests.serve.running import RunningServer, serving
 from tools.pictures.playground import take_chat, take_figures, take_phone
 from tools.pictures.terminal import take_terminal
 

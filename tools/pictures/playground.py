@@ -6,8 +6,8 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
-from tests.cli.running import RunningServer
 from tests.playground.chromium import Person
+from tests.serve.running import RunningServer
 
 _ROUNDS = 12  # of requests that the live figures show
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pyte
 from playwright.sync_api import Browser
 
-from tests.cli.running import RunningServer
+from tests.serve.running import RunningServer
 from tests.terminal_chat.terminal_program import chatting
 
 _COLUMNS, _LINES = 84, 18

@@ -10,8 +10,8 @@ from ouzel.demo import MODEL_DIRECTORY
 from tests.api.requests import content_of, events_of, metric
 from tests.backends.vllm.interpreter import make_interpreter
 from tests.backends.vllm.vllm_server import vllm_server
-from tests.cli.answers import ask_all
-from tests.cli.running import RunningServer, failure, send, serving
+from tests.serve.answers import ask_all
+from tests.serve.running import RunningServer, failure, send, serving
 
 SAID = {
     "messages": [{"role": "user", "content": "Good evening."}],
