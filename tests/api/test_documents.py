@@ -227,7 +227,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         CHATS,
         chat({"type": "file", "file": {"file_id": "file-1"}}),
         "messages[0].content[0].file.file_id",
-        'must not be given: this server keeps no files, given "file-1"',
+        'must not be given: this server stores no files, given "file-1"',
     ),
     "an id of responses": (
         RESPONSES,

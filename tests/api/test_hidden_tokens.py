@@ -100,7 +100,7 @@ def test_the_engine_stops_and_the_log_says_why(
     [line] = [
         record.getMessage()
         for record in caplog.records
-        if "no text but blanks" in record.getMessage()
+        if "no text except blanks" in record.getMessage()
     ]
     assert "choice 0 ended at 20 tokens" in line
     assert "--max-hidden-tokens" in line

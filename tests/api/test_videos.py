@@ -172,7 +172,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
     "large frames": (
         {"type": "video", "video": [data_url(1000, 700)] * 3},
         ".video",
-        "<= 2000000 pixels in all frames (max_media_pixels), given 3 of 700x1000",
+        "<= 2000000 pixels in all frames (max_media_pixels), given 3 frames of 700x1000",
     ),
     "a strange rate": (
         {"type": "video", "video": frames(2), "fps": 0},

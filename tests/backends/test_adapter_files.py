@@ -146,7 +146,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "KaSA": (says(kasa_config={"beta": 1e-4}), "kasa_config"),
     "aLoRA": (says(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
     "PiSSA": (says(init_lora_weights="pissa_niter_16"), "init_lora_weights"),
-    "a bad pattern": (says(alpha_pattern={"(": 1}), "is no pattern"),
+    "a bad pattern": (says(alpha_pattern={"(": 1}), "is not a regular expression"),
     "another rank than it says": (
         says(r=4),
         "the rank of model.layers.0.self_attn.q_proj is 4, but its tensors have rank 3",

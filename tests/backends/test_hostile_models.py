@@ -175,7 +175,7 @@ HOSTILE: dict[str, tuple[Break, str]] = {
     ),
     "long control token": (
         added_token(2048, f"<{'x' * 100_000}>"),
-        "tokenizer.json: added_tokens: a control token must have <= 256 characters, found one of 100002",
+        "tokenizer.json: added_tokens: a control token must have <= 256 characters, given 100002",
     ),
     "deep tokenizer": (text("tokenizer.json", '{"a":' * 10**6), "tokenizer.json cannot be read"),
     "list as vocabulary": (

@@ -179,7 +179,7 @@ def test_a_tensor_that_is_missing_or_of_another_shape_is_named() -> None:
     checkpoint = GgufCheckpoint([GOLDEN / "qwen3.gguf"])
     with pytest.raises(
         ModelLoadError,
-        match=r"it has no tensor that would be model\.layers\.7\.mlp\.up_proj\.weight",
+        match=r"has no tensor for model\.layers\.7\.mlp\.up_proj\.weight",
     ):
         checkpoint.stored_encoding(Tensor("model.layers.7.mlp.up_proj.weight", (128, 64)))
     with pytest.raises(

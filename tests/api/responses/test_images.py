@@ -244,7 +244,7 @@ FAULTS: dict[str, tuple[Json, str, str]] = {
     "a file": (
         {"type": "input_image", "file_id": "file-1"},
         ".file_id",
-        'this server keeps no files, given "file-1"',
+        'this server stores no files, given "file-1"',
     ),
     "a URL": (
         shown(1, 1) | {"image_url": "https://example.org/a.png"},
