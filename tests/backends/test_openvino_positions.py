@@ -151,7 +151,7 @@ def test_longrope_serves_the_original_context_unless_a_longer_one_is_named(
     assert inspect_model(model, engine).max_model_len == runner.info.max_model_len
     kind = "long" if max_model_len == 33 else "short"
     assert (
-        f"max_model_len is {runner.info.max_model_len}, so the {kind} factors serve all requests"
+        f"max_model_len is {runner.info.max_model_len}, so all requests use the {kind} factors"
         in caplog.text
     )
     runner.close()
