@@ -55,7 +55,7 @@ def test_what_the_runtime_computes_otherwise_is_refused_by_name(part: str) -> No
 
     node = next(node for node in model.get_ops() if node.get_type_name() == "PagedCausalConv1D")
     with pytest.raises(
-        ModelLoadError, match=f"PagedCausalConv1D of this runtime, .* gives {part} that are"
+        ModelLoadError, match=f"PagedCausalConv1D of this runtime, .* gives {part} with an error"
     ):
         check_operation(core, node, dataclasses.replace(right, compute=otherwise), "CPU")
 

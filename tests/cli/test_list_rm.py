@@ -331,7 +331,7 @@ def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(
     _, _, errors = caches.run("rm", str(directory), "--yes")
     assert "files outside the caches are not removed" in errors
     _, _, errors = caches.run("rm", "ouzel-demo", "--yes")
-    assert "ouzel-demo: Ouzel has stored no files of it" in errors
+    assert "ouzel-demo: Ouzel has stored no files of this model" in errors
 
 
 def test_what_could_not_be_removed_is_named(caches: Caches, served: Path) -> None:
