@@ -350,7 +350,7 @@ def test_a_graph_that_could_not_be_read_is_not_written(tmp_path: Path, capsys: O
         ),
         (
             "--pull --source_model owner/model --model_repository_path /x --task image_generation",
-            "--task: this server",
+            "--task: must be one of",
         ),
         (
             "--pull --source_model owner/model --model_repository_path /x --max_num_seqs 0",
