@@ -53,7 +53,7 @@ _CONFIG = "config_sentence_transformers.json"
 
 @dataclass(frozen=True, slots=True)
 class DenseFile:
-    """Describes a Dense layer: `model.safetensors` with linear.weight [out, in] and linear.bias."""
+    """A Dense layer: `model.safetensors` with linear.weight [out, in] and linear.bias."""
 
     directory: Path
     num_inputs: int

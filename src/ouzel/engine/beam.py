@@ -43,7 +43,7 @@ from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTimin
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """Describes a beam with one more token, a candidate for the next step."""
+    """A beam with one more token, a candidate for the next step."""
 
     beam: Sequence
     token_id: int
@@ -53,7 +53,7 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class FinishedBeam:
-    """Holds an output that the search has found."""
+    """An output that the search has found."""
 
     token_ids: list[int]
     logprobs: list[PositionLogprobs]

@@ -173,7 +173,10 @@ class EnginePool:
             owner.abort(request_id, index)
 
     def _list_taking(self) -> list[str]:
-        """Returns the names of the members that take requests. Raises EngineUnavailable."""
+        """Returns the names of the engines that take requests; the policy forgets restarted ones.
+
+        Raises EngineUnavailable if no engine takes requests.
+        """
         for name, member in self._by_name.items():
             if member.num_restarts != self._num_restarts[name]:
                 self._num_restarts[name] = member.num_restarts

@@ -9,7 +9,7 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GrammarVocabulary:
-    """Holds the marks by spelling, with their ids, and the number of real token ids, without
+    """The marks by spelling, with their ids, and the number of real token ids, without
     padding.
     """
 

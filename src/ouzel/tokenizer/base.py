@@ -12,7 +12,7 @@ from typing import Protocol
 @dataclass(frozen=True, slots=True)
 class FramedText:
     """The tokens of a text, or of the second text of a pair, apart from all tokens before and
-    behind it.
+    after it.
     """
 
     before: list[int]  # special tokens, and the first text of a pair

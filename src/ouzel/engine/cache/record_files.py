@@ -47,14 +47,14 @@ logger = logging.getLogger(__name__)
 
 
 class RecordDamaged(Exception):
-    """Tells that the digest of a record is wrong."""
+    """Raised when the digest of a record is wrong."""
 
     def __init__(self) -> None:
         super().__init__("its digest is wrong")
 
 
 class RecordFiles:
-    """Reads and writes the records of one identity within the limit of all identities."""
+    """The record files of one `cache_identity`, within the limit for all."""
 
     def __init__(
         self, root: Path, identity: str, row_bytes: Mapping[str, int], *, max_bytes: int

@@ -30,7 +30,7 @@ Features = NDArray[np.float32]  # [1 + number of further layers, rows, hidden si
 
 
 class EncodingFailed(Exception):
-    """Tells that the encoder failed on the image with this digest."""
+    """Raised when the encoder failed on the image with this digest."""
 
     def __init__(self, digest: bytes, error: BaseException) -> None:
         super().__init__(str(error))

@@ -51,7 +51,7 @@ _by_missing = attrgetter("num_missing_tokens")
 
 
 class Scheduled(msgspec.Struct, frozen=True):
-    """Holds a sequence of the coming step and the number of its tokens to compute."""
+    """A sequence of the coming step and the number of its tokens to compute."""
 
     sequence: Sequence
     num_new_tokens: int
@@ -66,7 +66,7 @@ class Scheduled(msgspec.Struct, frozen=True):
 
 
 class _Room:
-    """Counts the tokens, scored rows and places that the prompts of one step share."""
+    """The tokens, scored rows and places that the prompts of one step share."""
 
     def __init__(self, num_tokens: int, *, num_free_places: int) -> None:
         self.num_tokens = num_tokens

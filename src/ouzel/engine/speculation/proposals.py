@@ -42,7 +42,7 @@ _NUM_REMEMBERED_PROMPT_TOKENS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Speculation:
-    """Holds the options of an engine for proposals."""
+    """The options of an engine for proposals."""
 
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
@@ -136,7 +136,7 @@ class Proposals:
                 yield candidate, fitting
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Reads the time of a step that has just run.
+        """Takes the duration of the step that has just run, for the estimates of costs.
 
         Steps that only decode, with the same number of rows as the step before, update the costs.
         """

@@ -95,7 +95,7 @@ def _describe(costs: StepCosts) -> str:
 
 
 class _MeasuredStep(msgspec.Struct, frozen=True):
-    """Describes a step to measure."""
+    """A step to measure."""
 
     num_rows: int  # rows of all sequences
     num_sequences: int = 1

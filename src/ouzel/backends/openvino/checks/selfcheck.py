@@ -41,7 +41,7 @@ ALLOWED_NOISE_RATIO = 3.0
 
 
 class SelfCheckFailed(ModelLoadError):
-    """The model does not agree with itself."""
+    """Raised when a model computes different results for the same tokens in different ways."""
 
 
 def num_checked_tokens(info: EngineInfo) -> int:

@@ -12,7 +12,7 @@ from ouzel.backends.openvino.library import op, ops, ov
 
 @dataclass(frozen=True)
 class KvInputs:
-    """Holds the inputs for a layer's cache, `key_cache.<layer>` and `value_cache.<layer>`."""
+    """The inputs for a layer's cache, `key_cache.<layer>` and `value_cache.<layer>`."""
 
     key: Node
     value: Node

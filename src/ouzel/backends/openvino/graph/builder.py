@@ -176,7 +176,7 @@ class Builder:
         return self._images.embed(rows)
 
     def behind_layer(self, rows: Node, layer: int) -> Node:
-        """Adds the image features that enter behind this layer."""
+        """Adds the image features that enter after this layer."""
         return rows if self._images is None else self._images.behind(rows, layer)
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
@@ -185,7 +185,7 @@ class Builder:
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
     ) -> LanguageModel:
-        """Returns a model that makes vectors of the rows behind the final norm.
+        """Returns a model that makes vectors of the rows after the final norm.
 
         The vectors are the rows themselves, or the labels that the head makes of them.
         """

@@ -18,7 +18,7 @@ PROJECTOR = "multi_modal_projector."
 
 @dataclass(frozen=True, kw_only=True)
 class TileFeatures:
-    """Describes the rows of a tower's tiles that the projector takes."""
+    """The rows of the vision tower's output that the projector takes."""
 
     vit: VitShape
     layers: tuple[int, ...]  # layers whose rows are taken, side by side

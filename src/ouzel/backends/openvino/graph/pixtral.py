@@ -27,7 +27,7 @@ NORM = Norm(1e-5)
 
 @dataclass(frozen=True, kw_only=True)
 class PixtralShape:
-    """Holds the sizes of one checkpoint's encoder."""
+    """The sizes of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -80,7 +80,7 @@ def read_theta(vision: HfConfig, default: float = 10000.0) -> float:
 
 
 def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...]) -> Node:
-    """Returns the rows behind each of these layers, side by side: [patches, layers *
+    """Returns the rows after each of these layers, side by side: [patches, layers *
     hidden_size].
     """
     kernel = (shape.hidden_size, 3, shape.patch_size, shape.patch_size)

@@ -8,7 +8,7 @@ next entry.
 
 Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read
 them. DeepSeek's names follow vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py. These two
-differ in the hidden row of a further entry: here it is the row behind the norm, as in SGLang.
+differ in the hidden row of a further entry: here it is the row after the norm, as in SGLang.
 """
 
 from collections.abc import Callable
@@ -55,7 +55,7 @@ QWEN_NAMES = PredictionNames(
 
 
 def names_behind(num_layers: int) -> PredictionNames:
-    """Returns the names in DeepSeek and GLM, whose prediction layer has the number behind the last
+    """Returns the names in DeepSeek and GLM, whose prediction layer has the number after the last
     one.
     """
     layer = f"model.layers.{num_layers}."

@@ -1,4 +1,4 @@
-"""Builds short convolutions, gated before and behind, which replace attention in LFM2.
+"""Builds short convolutions, gated before and after, which replace attention in LFM2.
 
 Reference: transformers, models/lfm2/modeling_lfm2.py, Lfm2ShortConv.
 """

@@ -32,14 +32,14 @@ from ouzel.types.engine_request import ImageInput
 
 ROWS_PER_PASS = 1024  # rows of several small tiles in one pass; a large tile has a pass to itself
 TOWER = "vision_tower."
-# Tensors of checkpoints that no language model uses: the norm and the head behind the last layer,
+# Tensors of checkpoints that no language model uses: the norm and the head after the last layer,
 # and constants.
 BEHIND_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitShape:
-    """Holds the sizes of one checkpoint's encoder."""
+    """The sizes of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -132,7 +132,7 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
 
 
 def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
-    """Returns the rows behind each of these layers, side by side: [tiles, rows, layers *
+    """Returns the rows after each of these layers, side by side: [tiles, rows, layers *
     hidden_size].
     """
     b.leave_out(
@@ -167,7 +167,7 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
 
 
 def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
-    """Returns SigLIP's output, [tiles, rows, hidden_size]: the rows behind all layers,
+    """Returns SigLIP's output, [tiles, rows, hidden_size]: the rows after all layers,
     normalised.
     """
     rows = embedded_tiles(b, shape)

@@ -121,7 +121,7 @@ def _find_size(port: Node) -> int:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Holds the inputs of Ouzel's encoders, and the padded values that replace the graph's own
+    """The inputs of Ouzel's encoders, and the padded values that replace the graph's own
     inputs.
     """
 

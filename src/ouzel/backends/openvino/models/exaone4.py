@@ -1,4 +1,4 @@
-"""EXAONE 4 has norms behind the halves of a layer, and RMS norms over each head of queries and
+"""EXAONE 4 has norms after the halves of a layer, and RMS norms over each head of queries and
 keys.
 
 Large checkpoints have windows in three layers of four; the other layers then have no positions.

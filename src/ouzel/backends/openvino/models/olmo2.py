@@ -1,4 +1,4 @@
-"""OLMo 2 is llama with norms behind the halves of a layer, and over whole rows of queries and keys.
+"""OLMo 2 is llama with norms after the halves of a layer, and over whole rows of queries and keys.
 
 Reference: transformers, models/olmo2/modeling_olmo2.py and configuration_olmo2.py.
 """

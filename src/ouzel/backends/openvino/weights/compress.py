@@ -46,7 +46,7 @@ ENCODED_AT_ONCE = 2**19  # weights in one piece; the smallest matrices have a fe
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Names the tensors of a checkpoint that a matrix is made from, and its encoding."""
+    """The tensors of a checkpoint that a matrix is made from, and its encoding."""
 
     tensors: tuple[Tensor, ...]
     # the encoding of all tensors, if it is kept; None: the rows are compressed
