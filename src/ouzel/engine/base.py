@@ -21,7 +21,7 @@ class AdapterNames(Protocol):
     """Takes commands to load and unload adapters; the steps of the engine carry them out."""
 
     def load(self, name: str, path: str) -> None:
-        """Starts to load an adapter beside the steps."""
+        """Starts to load an adapter; steps go on meanwhile."""
         ...
 
     def unload(self, name: str) -> None:
@@ -58,7 +58,7 @@ class Engine(Protocol):
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         """Ends a choice (None: all choices) with finish_reason `abort` and frees its blocks; the
-        next step outputs that.
+        next step returns the final outputs.
 
         Unknown ids are no error.
         """
@@ -156,8 +156,9 @@ class ModelRunner(Protocol):
 
 @runtime_checkable
 class HiddenRunner(ModelRunner, Protocol):
-    """A runner that exposes the hidden states of its last run: rows from which the model's head makes
-    logits.
+    """A runner that exposes the hidden states of its last run.
+
+    The head of the model makes logits from the rows of these states.
     """
 
     @property

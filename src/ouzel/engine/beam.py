@@ -184,7 +184,7 @@ def _fork(
 
 
 class _Group:
-    """Ranks a part of the beams by itself, and pays for tokens that earlier groups take."""
+    """A group of beams, ranked apart; the tokens of earlier groups get a penalty (diversity)."""
 
     def __init__(self, params: BeamSearchParams, max_len: int, first: Sequence) -> None:
         self.beams = [first]  # running beams, most likely first

@@ -33,7 +33,7 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Says which tools may or must be called."""
+    """The tools that the model may or must call."""
 
     tools: tuple[FunctionTool, ...]  # tools that may be called; empty: no tool may be called
     are_all: bool  # the model sees no other tools

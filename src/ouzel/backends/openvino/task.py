@@ -28,9 +28,8 @@ def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
     architecture = read_architecture(config)
     reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
     if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
-        raise ModelLoadError(
-            f"task score: {architecture or 'this encoder'} has no head that scores"
-        )
+        name = architecture or "this encoder"
+        raise ModelLoadError(f"task score: {name} has no head that scores")
     if option != "auto":
         return option
     if architecture.endswith(CLASSIFIES):

@@ -122,7 +122,7 @@ class RecordFiles:
     def write(self, name: str, content: bytes, record: Bytes, *, spared: Collection[str]) -> bool:
         """Writes a record.
 
-        Returns False if it fits only by deleting a spared one. Raises OSError.
+        Returns False if there is no room without deleting a record in `spared`. Raises OSError.
         """
         size = DIGEST_BYTES + record.nbytes
         if not self._make_room(size, spared=spared):

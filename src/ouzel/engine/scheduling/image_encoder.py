@@ -158,7 +158,7 @@ def _key(sequence: Sequence, image: ImageInput) -> Key:
 
 
 class NoImages:
-    """Has the interface of `ImageEncoder` for a model without vision, whose prompts have no images."""
+    """Replaces `ImageEncoder` for a model without vision, whose prompts have no images."""
 
     num_encoded = 0
     num_hits = 0

@@ -95,7 +95,7 @@ def _describe(costs: StepCosts) -> str:
 
 
 class _MeasuredStep(msgspec.Struct, frozen=True):
-    """A step to measure."""
+    """The rows, sequences and context of a step whose time is measured."""
 
     num_rows: int  # rows of all sequences
     num_sequences: int = 1
@@ -198,7 +198,7 @@ class _Plan(msgspec.Struct, frozen=True):
 
     @property
     def _several(self) -> tuple[_MeasuredStep, ...]:
-        """Steps of two rows, of eight rows, and of eight rows of four sequences."""
+        """The steps with several rows in a sequence: two rows, eight rows, four times two rows."""
         return (
             (_MeasuredStep(2), _MeasuredStep(8), _MeasuredStep(8, 4))
             if self.counts[-1] >= 8

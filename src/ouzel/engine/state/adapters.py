@@ -52,7 +52,7 @@ class Trial(Protocol):
         ...
 
     def run(self, adapter: Adapter) -> None:
-        """Raises ModelLoadError for an adapter whose requests would fail."""
+        """Tries the adapter. Raises ModelLoadError if requests with it would fail."""
         ...
 
 

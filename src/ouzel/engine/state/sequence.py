@@ -29,7 +29,7 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    """Represents one choice or one beam of a request."""
+    """One choice or one beam of a request."""
 
     vector: bytes | None = None  # vector of the prompt, if requested, once it is computed
     keeps_kinds = False  # whether its rows have kinds (`row_kinds`)

@@ -100,8 +100,8 @@ class Calibration:
     def _num_sweeps(self, spec: MatrixSpec) -> int:
         """Returns the sweeps of refinement for a matrix.
 
-        It returns 0 for matrices that gain little: matrices whose products are added to the sum of
-        the model, and wide matrices.
+        It returns 0 for matrices that gain little: matrices whose products are added to the
+        residual stream, and wide matrices.
         """
         key = spec.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)

@@ -19,12 +19,9 @@ class KvInputs:
 
 
 def cache_inputs(graph: PagedGraph, layer: int) -> KvInputs:
-    return KvInputs(
-        *(
-            graph.input(f"{kind}_cache.{layer}", [-1] * 4, ov.Type.dynamic)
-            for kind in ("key", "value")
-        )
-    )
+    key = graph.input(f"key_cache.{layer}", [-1] * 4, ov.Type.dynamic)
+    value = graph.input(f"value_cache.{layer}", [-1] * 4, ov.Type.dynamic)
+    return KvInputs(key, value)
 
 
 def paged_attention(

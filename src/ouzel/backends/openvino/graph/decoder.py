@@ -39,7 +39,7 @@ class LayerNorms:
     after_mlp: str = ""
 
 
-NORMS_BEHIND = LayerNorms(
+NORMS_AFTER = LayerNorms(
     before_mixer="",
     after_mixer="post_attention_layernorm",
     before_mlp="",
@@ -195,7 +195,7 @@ def build_decoder(
     )
     x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), hidden_size)
     for layer in range(shape.num_layers):
-        x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
+        x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
         return b.vector_model(

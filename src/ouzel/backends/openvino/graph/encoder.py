@@ -47,7 +47,7 @@ class EncoderBuilder:
         """Tells whether the tensor exists; the builder puts its prefix before `name`."""
         return self._weights.has(self._prefix + name)
 
-    def beside(self) -> "EncoderBuilder":
+    def without_prefix(self) -> "EncoderBuilder":
         """Returns a builder for the same graph whose tensor names have no prefix, as in a head."""
         other = EncoderBuilder.__new__(EncoderBuilder)
         other.__dict__.update(self.__dict__)

@@ -27,7 +27,7 @@ def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
     return tuple(layer % (num_layers + 1) for layer in layers)
 
 
-def rows_behind(
+def collect_layer_rows(
     b: VisionBuilder, rows: Node, layers: Sequence[int], size: int, make_layer: MakeLayer
 ) -> Node:
     """Returns the rows [..., size] after each of these layers, side by side.

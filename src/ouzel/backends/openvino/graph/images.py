@@ -43,7 +43,7 @@ class ImageInputs:
         ids = ops.broadcast(integers(instead), ops.shape_of(self._rows))
         return ops.scatter_update(token_ids, self._rows, ids, ops.constant(np.int64(0)))
 
-    def behind(self, rows: Node, layer: int) -> Node:
+    def add_features(self, rows: Node, layer: int) -> Node:
         """Adds the features that enter after this layer."""
         if layer >= self._shape.num_deep:
             return rows

@@ -73,7 +73,7 @@ def scale_products(query: Node | None, key: Node | None, scales: NDArray[np.floa
 
 
 def scale_inputs(attention: Node, scales: NDArray[np.float32]) -> None:
-    """Multiplies queries by the scales and keys by their inverse, before the attention reads them."""
+    """Multiplies queries by the scales and keys by their inverse, as inputs of the attention."""
     by_query = by_query_head(scales, attention.input_value(0).get_partial_shape())
     for index, factors in enumerate((by_query, np.reciprocal(scales))):
         by_column = ops.constant(factors.reshape(1, -1).astype(np.float32))

@@ -39,7 +39,7 @@ class Chunking:
 
 
 class PagedGraph:
-    """Has the inputs of every model; parts add their own by `input`."""
+    """A graph with the inputs of every model; parts of the model add inputs by `input`."""
 
     def __init__(self, *, keeps_rows: bool = False) -> None:
         """With `keeps_rows` the graph computes all rows to the end, not only the sampled rows."""

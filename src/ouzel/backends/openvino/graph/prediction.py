@@ -54,7 +54,7 @@ QWEN_NAMES = PredictionNames(
 )
 
 
-def names_behind(num_layers: int) -> PredictionNames:
+def make_deepseek_names(num_layers: int) -> PredictionNames:
     """Returns the names in DeepSeek and GLM, whose prediction layer has the number after the last
     one.
     """
@@ -81,7 +81,7 @@ def make_predictor(
 
     def predict(b: Builder, embedding: Node, logits_of: Head) -> PredictionGraphs:
         check(config, b, names)
-        layer = b.beside(f"model.layers.{shape.num_layers}.", names.layer)
+        layer = b.for_graph(f"model.layers.{shape.num_layers}.", names.layer)
         last = replace(shape, num_layers=shape.num_layers + 1)
         rows = entries(layer, embedding, last, names, (attention(layer, last), feed_forward))
         return PredictionGraphs(

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
-    NORMS_BEHIND,
+    NORMS_AFTER,
     DecoderShape,
     build_decoder,
     every_layer_but,
@@ -40,7 +40,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     unrotated = frozenset(layer for layer, window in enumerate(windows) if not window)
     return replace(
         shape,
-        layer_norms=NORMS_BEHIND,
+        layer_norms=NORMS_AFTER,
         sliding_windows=windows,
         unrotated_layers=unrotated if config.has("sliding_window") else frozenset(),
     )
