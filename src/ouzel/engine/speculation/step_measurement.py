@@ -199,11 +199,9 @@ class _Plan(msgspec.Struct, frozen=True):
     @property
     def _several(self) -> tuple[_MeasuredStep, ...]:
         """The steps with several rows in a sequence: two rows, eight rows, four times two rows."""
-        return (
-            (_MeasuredStep(2), _MeasuredStep(8), _MeasuredStep(8, 4))
-            if self.counts[-1] >= 8
-            else ()
-        )
+        if self.counts[-1] >= 8:
+            return (_MeasuredStep(2), _MeasuredStep(8), _MeasuredStep(8, 4))
+        return ()
 
     def _counting(self, count: int, *, is_changed: bool = False) -> _MeasuredStep:
         if self.has_states:
