@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from benchmarks.make_checkpoint import bfloat16_bytes
 from ouzel.backends.openvino.checkpoint_graph import build_model
-from ouzel.backends.openvino.graph.prediction import QWEN_NAMES, names_behind
+from ouzel.backends.openvino.graph.prediction import QWEN_NAMES, make_deepseek_names
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
@@ -66,7 +66,7 @@ def list_tensors(directory: Path, *, predicts: bool = False) -> Shapes:
     """Returns the names and shapes of a model's tensors, in the order of its layers."""
     config = read_hf_config(directory)
     text, vision = config.text_model(), vision_family(config)
-    named = (QWEN_NAMES, names_behind(text.size("num_hidden_layers"))) if predicts else ()
+    named = (QWEN_NAMES, make_deepseek_names(text.size("num_hidden_layers"))) if predicts else ()
     build, tensors = (
         family(text.model_type),
         AnyTensors(f"{names.projection}.weight" for names in named),

@@ -49,7 +49,7 @@ def _shortened(client_id: str) -> str:
 
 
 class OuzelError(Exception):
-    """Is the base of all other classes; `str(error)` is the message for users."""
+    """The base of all other classes; `str(error)` is the message for users."""
 
     status: ClassVar[int] = 500
     type: ClassVar[str] = "server_error"

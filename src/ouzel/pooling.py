@@ -8,7 +8,7 @@ Task = Literal["generate", "embed", "score"]  # an engine's results: tokens, vec
 
 
 class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Asks for a vector of each text instead of tokens; each text is a choice of its own.
+    """A request for a vector of each text instead of tokens; each text is a choice of its own.
 
     `prompt_token_ids` has the n texts one after the other; n > 1 only up to the engine's
     `max_texts`.

@@ -194,7 +194,7 @@ DRAWING_FIELDS: Mapping[str, tuple[object, ...]] = {
 
 
 class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
-    """Controls a beam search, which takes the most likely tokens and draws none."""
+    """The parameters of a beam search, which takes the most likely tokens and draws none."""
 
     width: int  # number of beams over all groups
     num_groups: int = 1  # a divisor of the width
@@ -207,7 +207,7 @@ class BeamSearchParams(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class SamplingParams(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the sampling values of one request; every field has a value."""
+    """The sampling values of one request; every field has a value."""
 
     max_tokens: int  # 0: only compute the prompt
     temperature: float = 1.0  # 0 is greedy

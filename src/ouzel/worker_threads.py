@@ -22,7 +22,7 @@ Result = TypeVar("Result")
 
 
 class PrerequisiteMissing(Exception):
-    """Tells that the work must wait for something first."""
+    """Raised when work needs something that is not available yet."""
 
     def provide_prerequisite(self) -> AbstractAsyncContextManager[None]:
         """Provides the prerequisite while the work runs in this context."""

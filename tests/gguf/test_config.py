@@ -33,6 +33,16 @@ DELTA: dict[str, Value] = {
 }
 
 
+GEMMA4: dict[str, Value] = {
+    "attention.sliding_window_pattern": [True, False],
+    "attention.sliding_window": 16,
+    "attention.head_count_kv": 2,
+    "attention.key_length_swa": 16,
+    "attention.key_length": 32,
+    "attention.shared_kv_layers": 1,
+}
+
+
 def config_of(path: Path, architecture: str, *tensors: RawTensor, **further: Value) -> JsonObject:
     values = {f"{architecture}.{key}": value for key, value in (SIZES | further).items()}
     embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
@@ -221,6 +231,15 @@ def test_what_is_not_supported_is_named(
 ) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(message)):
         config_of(path, architecture, **further)
+
+
+def test_unequal_inner_sizes_of_gemma4_are_refused(path: Path) -> None:
+    with pytest.raises(ModelLoadError) as refused:
+        config_of(path, "gemma4", **GEMMA4 | {"feed_forward_length": [96, 100]})
+    assert str(refused.value) == (
+        f"{path}: feed_forward_length must be one number, or twice the number in the last 1 "
+        "layers, found [96, 100]"
+    )
 
 
 def test_a_missing_number_is_named(path: Path) -> None:

@@ -4,7 +4,7 @@ import struct
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-Value = int | float | bool | str | list[str] | list[int]
+Value = int | float | bool | str | list[str] | list[int] | list[bool]
 
 
 @dataclass(frozen=True)

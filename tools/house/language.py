@@ -61,7 +61,11 @@ def _hanging(texts: Iterable[Text]) -> Iterator[Text]:
 
 
 def _fragments(texts: Texts) -> Iterator[Text]:
-    return (text for text in texts.docstrings if is_fragment(text.text) and not _is_empty(text))
+    """Yields docstrings without a whole first sentence; a class may have a noun phrase."""
+    for text in texts.docstrings:
+        is_of_class = text.line in texts.class_docstring_lines
+        if not is_of_class and is_fragment(text.text) and not _is_empty(text):
+            yield text
 
 
 def _is_empty(docstring: Text) -> bool:

@@ -30,6 +30,7 @@ class Texts:
     path: Path
     lines: list[str]
     docstrings: list[Text] = field(default_factory=list)
+    class_docstring_lines: set[int] = field(default_factory=set)
     comments: list[Text] = field(default_factory=list)  # comments that have lines of their own
     trailing_comments: list[Text] = field(default_factory=list)
     messages: list[Text] = field(default_factory=list)
@@ -60,6 +61,8 @@ def _add_nodes(texts: Texts, tree: ast.Module) -> None:
             if (docstring := _docstring_node(node)) is not None:
                 docstrings.add(docstring)
                 texts.docstrings.append(Text(docstring.lineno, ast.get_docstring(node) or ""))
+                if isinstance(node, ast.ClassDef):
+                    texts.class_docstring_lines.add(docstring.lineno)
         elif isinstance(node, ast.Raise) and not _is_package(texts.path):
             texts.messages.extend(_sentences(node, docstrings))
     if _is_package(texts.path):

@@ -54,7 +54,7 @@ def create_engine(options: dict[str, object]) -> "FakeEngine":
 
 
 class _Choice:
-    """Holds the tokens of one choice."""
+    """The tokens of one choice."""
 
     def __init__(self, request: EngineRequest) -> None:
         budget = request.reasoning_budget

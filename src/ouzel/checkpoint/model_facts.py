@@ -14,7 +14,7 @@ _BESIDE_PARAMETERS = (".weight_scale", ".weight_scale_inv", ".weight_zero_point"
 
 
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds facts about a model; None, or an empty format, where the files do not tell."""
+    """Facts about a model; None, or an empty format, where the files do not tell."""
 
     file_format: str = ""  # safetensors, gguf or openvino
     num_bytes: int | None = None  # the stored size of the weights

@@ -31,7 +31,7 @@ StopString = Annotated[str, Meta(min_length=1)]
 
 
 class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the sampling values that the model's makers recommend; None where they name none."""
+    """The sampling values that the model's makers recommend; None where they name none."""
 
     do_sample: bool | None = None
     temperature: Annotated[float, Meta(ge=0.0)] | None = None
@@ -51,14 +51,14 @@ class SamplingDefaults(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GenerationConfig(SamplingDefaults, frozen=True, kw_only=True):
-    """Holds the fields of `generation_config.json` that Ouzel uses."""
+    """The fields of `generation_config.json` that Ouzel uses."""
 
     eos_token_id: int | list[int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TemplateTexts:
-    """Holds the chat templates of a directory by name.
+    """The chat templates of a directory by name.
 
     The names `default`, `tool_use` and `rag` have a meaning.
     """

@@ -53,7 +53,7 @@ _CONFIG = "config_sentence_transformers.json"
 
 @dataclass(frozen=True, slots=True)
 class DenseFile:
-    """Describes a Dense layer: `model.safetensors` with linear.weight [out, in] and linear.bias."""
+    """A Dense layer: `model.safetensors` with linear.weight [out, in] and linear.bias."""
 
     directory: Path
     num_inputs: int
@@ -102,7 +102,7 @@ def read_sentence_files(
     config, own = read_config_json(directory), read_json_object(directory / _CONFIG)
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
-    reading = _reading(directory, modules)
+    reading = _read_length_file(directory, modules)
     prompts = _prompts(directory, own)
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
@@ -158,7 +158,8 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
         path = directory / str(module.get("path", ""))
         if not path.resolve().is_relative_to(directory.resolve()):
             raise ModelLoadError(
-                f"{directory / _MODULES}: {brief(module.get('path'))} must be below the model's directory"
+                f"{directory / _MODULES}: {brief(module.get('path'))} must be below the model's "
+                "directory"
             )
         match kind:
             case "Transformer":
@@ -232,8 +233,8 @@ def _dense(directory: Path) -> DenseFile:
     )
 
 
-def _reading(directory: Path, modules: list[JsonObject]) -> JsonObject:
-    """Returns the file about the length of texts, beside the transformer module."""
+def _read_length_file(directory: Path, modules: list[JsonObject]) -> JsonObject:
+    """Reads `sentence_bert_config.json` of the transformer module: the length of texts."""
     path = ""
     for module in modules:
         if str(module.get("type", "")).endswith("Transformer"):

@@ -21,7 +21,7 @@ class AdapterNames(Protocol):
     """Takes commands to load and unload adapters; the steps of the engine carry them out."""
 
     def load(self, name: str, path: str) -> None:
-        """Starts to load an adapter beside the steps."""
+        """Starts to load an adapter; steps go on meanwhile."""
         ...
 
     def unload(self, name: str) -> None:
@@ -58,7 +58,7 @@ class Engine(Protocol):
 
     def abort(self, request_id: str, index: int | None = None) -> None:
         """Ends a choice (None: all choices) with finish_reason `abort` and frees its blocks; the
-        next step outputs that.
+        next step returns the final outputs.
 
         Unknown ids are no error.
         """
@@ -86,7 +86,7 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class ForwardBatch:
-    """Holds the input of one forward pass: all tokens of a step, sequence after sequence.
+    """The input of one forward pass: all tokens of a step, sequence after sequence.
 
     Shapes: T tokens, B sequences, S sampled rows, N image tokens.
     """
@@ -114,7 +114,7 @@ class ForwardBatch:
 
 @dataclass(frozen=True, slots=True)
 class PoolingBatch:
-    """Holds the input of one step of an encoder: B whole texts with T tokens in all."""
+    """The input of one step of an encoder: B whole texts with T tokens in all."""
 
     token_ids: NDArray[np.int64]  # [T]
     begins: NDArray[np.int32]  # [B+1] prefix sums of tokens
@@ -156,8 +156,9 @@ class ModelRunner(Protocol):
 
 @runtime_checkable
 class HiddenRunner(ModelRunner, Protocol):
-    """Also exposes the hidden states of the last run: the rows from which the model's head makes
-    logits.
+    """A runner that exposes the hidden states of its last run.
+
+    The head of the model makes logits from the rows of these states.
     """
 
     @property
@@ -172,7 +173,7 @@ class HiddenRunner(ModelRunner, Protocol):
 
 @runtime_checkable
 class PredictingRunner(HiddenRunner, Protocol):
-    """Also runs the model's prediction layer (MTP).
+    """A runner of a model that may have a prediction layer (MTP).
 
     The layer's cache shares the model's blocks.
     """
@@ -188,7 +189,7 @@ class PredictingRunner(HiddenRunner, Protocol):
 
 @runtime_checkable
 class ImageRunner(Protocol):
-    """Also encodes images; implemented by runners whose model reads images."""
+    """The image methods of a runner whose model reads images."""
 
     def encode(self, image: ImageInput) -> Generator[None, None, NDArray[np.float32]]:
         """Computes the features of an image, a part at each `next`.
@@ -201,7 +202,7 @@ class ImageRunner(Protocol):
 
 @runtime_checkable
 class AdapterRunner(Protocol):
-    """Also has slots for LoRA adapters; implemented by runners with `info.max_loras` > 0.
+    """The adapter methods of a runner with slots for LoRA adapters (`info.max_loras` > 0).
 
     The caller does not change a slot that a batch names before the batch has run.
     """
@@ -238,7 +239,7 @@ class CacheRows(Protocol):
 
 @runtime_checkable
 class StorableRunner(Protocol):
-    """Also gives access to the caches' content, which may be stored and loaded again.
+    """A runner that gives access to the content of its caches, to store it and load it again.
 
     Only a runner with an equal `info.cache_identity` can use the content.
     """

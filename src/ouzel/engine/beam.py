@@ -43,7 +43,7 @@ from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTimin
 
 @dataclass(frozen=True, slots=True)
 class Continuation:
-    """Describes a beam with one more token, a candidate for the next step."""
+    """A beam with one more token, a candidate for the next step."""
 
     beam: Sequence
     token_id: int
@@ -53,7 +53,7 @@ class Continuation:
 
 @dataclass(frozen=True, slots=True)
 class FinishedBeam:
-    """Holds an output that the search has found."""
+    """An output that the search has found."""
 
     token_ids: list[int]
     logprobs: list[PositionLogprobs]
@@ -184,7 +184,7 @@ def _fork(
 
 
 class _Group:
-    """Ranks a part of the beams by itself, and pays for tokens that earlier groups take."""
+    """A group of beams, ranked apart; the tokens of earlier groups get a penalty (diversity)."""
 
     def __init__(self, params: BeamSearchParams, max_len: int, first: Sequence) -> None:
         self.beams = [first]  # running beams, most likely first

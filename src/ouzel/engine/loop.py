@@ -32,7 +32,7 @@ Inbox = SimpleQueue[list[EngineCommand]]
 
 
 class EngineSpec(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes how to make an engine in another process: an import path and plain options."""
+    """The data that makes an engine in another process: an import path and plain options."""
 
     factory: str  # "package.module:function"; called with `options`, returns an Engine
     options: dict[str, object]

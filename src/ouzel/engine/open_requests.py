@@ -25,7 +25,7 @@ from ouzel.types.step_output import FinishReason, StepOutput
 
 
 class OpenRequests:
-    """Holds the choices that owe their final outputs, and the outputs of the present step."""
+    """The choices that owe their final outputs, and the outputs of the present step."""
 
     def __init__(self, scheduler: Scheduler) -> None:
         self.outputs: list[StepOutput] = []  # outputs of the present step

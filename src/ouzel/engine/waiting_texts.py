@@ -24,7 +24,7 @@ class WaitingText:
 
 
 class WaitingTexts:
-    """Holds the waiting texts, by request, by order and by length."""
+    """The texts that wait for a step of an encoder, by request, order and length."""
 
     def __init__(self) -> None:
         self._by_request: dict[str, dict[int, WaitingText]] = {}

@@ -10,7 +10,7 @@ from ouzel.errors import EngineUnavailable, Overloaded
 
 
 class Admitting(Protocol):
-    """Describes the state and the limit of one engine or of a pool."""
+    """The state and the limit of one engine or of a pool."""
 
     @property
     def state(self) -> EngineState: ...
@@ -23,7 +23,7 @@ class Admitting(Protocol):
 
 
 class Admission:
-    """Counts the places that requests hold."""
+    """A counter of the places that requests hold."""
 
     def __init__(self, engines: Admitting) -> None:
         self._engines = engines

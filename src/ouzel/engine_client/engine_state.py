@@ -22,7 +22,7 @@ class EngineState(StrEnum):
 
 
 class EngineStatus:
-    """Holds the state of an engine and its reason; wakes tasks that wait for a change."""
+    """The state of an engine and its reason; wakes tasks that wait for a change."""
 
     def __init__(self, label: str = "") -> None:
         """`label` names the engine in logs and messages."""

@@ -7,7 +7,7 @@ _MAX_BYTES = 1 << 16  # the size of a pipe
 
 
 class LastStacks:
-    """Holds both ends of the pipe; the writing end only until the process has started."""
+    """Both ends of the pipe; the writing end only until the process has started."""
 
     def __init__(self) -> None:
         self._reader, self._writer = map(_open_end, os.pipe(), ("rb", "wb"))

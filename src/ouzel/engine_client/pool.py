@@ -143,7 +143,7 @@ class EnginePool:
         if request.request_id in self._owners:
             raise EngineFailed(f"request_id {request.request_id!r} is in use")
         keys = self._keys(request)
-        name = self._policy.choose(keys, self._list_taking())[0]
+        name = self._policy.choose(keys, self._list_available())[0]
         owner = self._owners[request.request_id] = self._by_name[name]
         ticket = self._policy.routed(keys, name)
         if given_to is not None:
@@ -172,8 +172,11 @@ class EnginePool:
         if (owner := self._owners.get(request_id)) is not None:
             owner.abort(request_id, index)
 
-    def _list_taking(self) -> list[str]:
-        """Returns the names of the members that take requests. Raises EngineUnavailable."""
+    def _list_available(self) -> list[str]:
+        """Returns the names of the engines that take requests; the policy forgets restarted ones.
+
+        Raises EngineUnavailable if no engine takes requests.
+        """
         for name, member in self._by_name.items():
             if member.num_restarts != self._num_restarts[name]:
                 self._num_restarts[name] = member.num_restarts

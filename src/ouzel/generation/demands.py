@@ -25,7 +25,7 @@ _MAX_FORCED_CALLS = 32
 
 
 class OutputForm(msgspec.Struct, frozen=True):
-    """Demands that the whole output has this format."""
+    """A format that the whole output must have."""
 
     format: Mapping[str, object]  # a structural-tag format
     param: str  # the request field that asks for the format
@@ -33,7 +33,7 @@ class OutputForm(msgspec.Struct, frozen=True):
 
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
-    """Says which tools may or must be called."""
+    """The tools that the model may or must call."""
 
     tools: tuple[FunctionTool, ...]  # tools that may be called; empty: no tool may be called
     are_all: bool  # the model sees no other tools
@@ -43,7 +43,7 @@ class ToolUse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class _Demand(msgspec.Struct, frozen=True):
-    """Demands that the output, or the output after its reasoning, has this format."""
+    """A format that the output, or the output after its reasoning, must have."""
 
     format: Format
     param: str  # the request field that asks for the format

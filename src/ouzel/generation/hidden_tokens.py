@@ -10,7 +10,7 @@ from ouzel.parsers.base import ContentDelta, Delta, ReasoningDelta, ToolCallDelt
 
 
 class HiddenTokens:
-    """Counts successive tokens that gave no text except blanks.
+    """A counter of successive tokens that gave no text except blanks.
 
     Reasoning counts as text even if the request hides it: an agent may reason for long.
     """

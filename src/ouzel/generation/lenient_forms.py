@@ -20,7 +20,7 @@ MakeGrammar = Callable[[ToolUse | None, OutputForm | None], Grammar | None]
 
 @dataclass(frozen=True, slots=True)
 class HonouredForms:
-    """Holds the parts of a request's forms that are honoured."""
+    """The grammar and the form that a request keeps, and the reasons for its dropped parts."""
 
     grammar: Grammar | None
     form: OutputForm | None  # form of the answer

@@ -11,7 +11,7 @@ from ouzel.sampling import BeamSearchParams, SamplingFields
 
 
 class Choosing(msgspec.Struct, frozen=True):
-    """Sets the number of choices and the way to find them; every combination is checked."""
+    """The number of choices and the way to find them; every combination is checked."""
 
     n: int
     best_of: int  # samples to choose from; n in a beam search
@@ -28,7 +28,7 @@ NO_LIMIT = -1  # no limit, for a budget of reasoning
 
 
 class GenerationOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the options of a request, with Ouzel's defaults filled in and contradictions refused.
+    """The options of a request, with Ouzel's defaults filled in and contradictions refused.
 
     The model's own defaults are filled in with the prompt. `max_tokens` is the request's limit,
     None if it has none. `default_max_tokens` is the endpoint's limit; None: a choice may fill the

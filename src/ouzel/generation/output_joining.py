@@ -37,7 +37,7 @@ def _join(outputs: Sequence[Output]) -> Output:
 
 
 def join_deltas(deltas: Sequence[Delta]) -> list[Delta]:
-    """Joins neighbouring deltas of one kind."""
+    """Joins neighbouring deltas of content, and neighbouring deltas of reasoning."""
     if len(deltas) < 2:
         return list(deltas)
     joined: list[Delta] = []

@@ -1,4 +1,4 @@
-"""Tells the engine how to limit the reasoning of a request, and to find its begin and end."""
+"""Makes the limit of a request's reasoning, with the tokens by which the engine finds it."""
 
 from collections.abc import Callable
 from functools import lru_cache

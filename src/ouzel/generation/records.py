@@ -14,7 +14,7 @@ from ouzel.types.tools import FunctionTool
 
 
 class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds a request with every default filled in and every combination checked."""
+    """A request with every default filled in and every combination checked."""
 
     request_id: str
     prompt: Prompt
@@ -49,14 +49,14 @@ class GenerationRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PromptScored(msgspec.Struct, frozen=True):
-    """Is the first event of a request with `num_prompt_logprobs`, once for all its choices."""
+    """The first event of a request with `num_prompt_logprobs`, once for all its choices."""
 
     index: int  # index of the first choice
     logprobs: list[PositionLogprobs]  # logprobs of every prompt token but the first
 
 
 class Output(msgspec.Struct, frozen=True):
-    """Holds new tokens of one choice; without deltas and logprobs if their text is held back."""
+    """New tokens of one choice; without deltas and logprobs if their text is held back."""
 
     index: int
     deltas: list[Delta]
@@ -66,7 +66,7 @@ class Output(msgspec.Struct, frozen=True):
 
 
 class Finished(msgspec.Struct, frozen=True):
-    """Is the last event of one choice."""
+    """The last event of one choice."""
 
     index: int
     reason: FinishReason
@@ -79,14 +79,14 @@ Event = PromptScored | Output | Finished
 
 
 class Durations(msgspec.Struct, frozen=True):
-    """Holds the seconds of a generation so far, without the time in the engine's queue."""
+    """The seconds of a generation so far, without the time in the engine's queue."""
 
     prompt_s: float  # time to the first token
     output_s: float  # time from the first to the newest token
 
 
 class Usage(msgspec.Struct, frozen=True):
-    """Counts the tokens of a request so far, over all its choices."""
+    """The numbers of tokens of a request so far, over all its choices."""
 
     prompt_tokens: int
     cached_tokens: int

@@ -47,9 +47,7 @@ class SeveralGenerations:
 
     @property
     def dropped_formats(self) -> tuple[str, ...]:
-        """Returns the reasons for dropped formats, once for all prompts, which have the same
-        formats.
-        """
+        """Returns the reasons for dropped formats, once for prompts whose formats are equal."""
         return max((each.dropped_formats for each in self._generations), key=len)
 
     @property

@@ -11,7 +11,7 @@ PREDICTION_PARAM = "prediction.content"
 
 
 class SpeculationOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds OpenVINO GenAI's fields, and OpenAI's `prediction`. `None`: not given."""
+    """OpenVINO GenAI's fields, and OpenAI's `prediction`. `None`: not given."""
 
     num_assistant_tokens: int | None = None  # maximum of proposed tokens in a step
     # a draft model proposes tokens with at least this probability

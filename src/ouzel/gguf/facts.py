@@ -10,7 +10,7 @@ MAX_LAYERS = 1024  # several times as many as in any published model
 
 
 class Facts:
-    """Reads the keys of a model's architecture, and remembers which keys were read."""
+    """Reads the metadata `<architecture>.<key>` of a GGUF file; remembers which keys were read."""
 
     def __init__(self, gguf: Gguf) -> None:
         self._gguf = gguf

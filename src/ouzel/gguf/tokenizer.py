@@ -52,7 +52,7 @@ def make_tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
 def make_post_processor(
     metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool
 ) -> JsonObject | None:
-    """Puts BOS before a text and EOS behind it, if the file says so; `adds_bos` is the default for
+    """Puts BOS before a text and EOS after it, if the file says so; `adds_bos` is the default for
     BOS.
 
     Returns None if neither is added.

@@ -9,12 +9,10 @@ JsonObject = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class GrammarVocabulary:
-    """Holds the marks by spelling, with their ids, and the number of real token ids, without
-    padding.
-    """
+    """The marks (special tokens) and the size of a tokenizer's vocabulary."""
 
-    special_ids: Mapping[str, int]
-    vocab_size: int
+    special_ids: Mapping[str, int]  # ids of the marks by spelling
+    vocab_size: int  # number of real token ids, without padding
     eos_token_ids: tuple[int, ...] = ()  # excluded from every range of tokens
 
 

@@ -45,11 +45,11 @@ _ENVIRONMENT = {
 
 
 class JobEnded(Exception):
-    """Tells that a job ended without a result."""
+    """Raised when a job ended without a result."""
 
 
 class TimeLimitExceeded(JobEnded):
-    """Tells that the job exceeded its time."""
+    """Raised when a job exceeds its time."""
 
     def __init__(self, message: str, *, is_cpu_time: bool) -> None:
         super().__init__(message)
@@ -57,15 +57,15 @@ class TimeLimitExceeded(JobEnded):
 
 
 class MemoryLimitExceeded(JobEnded):
-    """Tells that the job exceeded its memory."""
+    """Raised when a job exceeds its memory."""
 
 
 class JobFailed(JobEnded):
-    """Tells that the function raised an exception; the message is the exception's."""
+    """Raised when the function raised an exception; has the message of that exception."""
 
 
 class ChildDied(JobEnded):
-    """Tells that a fault ended the job's process, for example a stack overflow."""
+    """Raised when a fault ended the job's process, for example a stack overflow."""
 
 
 class JobLost(ChildDied):
@@ -73,7 +73,7 @@ class JobLost(ChildDied):
 
 
 class LimitedProcess:
-    """Runs any number of jobs at a time, from any thread."""
+    """Runs jobs in child processes with limits on time and memory; thread-safe."""
 
     def __init__(
         self,

@@ -24,7 +24,7 @@ _MAX_MESSAGE_CHARS = 2000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Sets the limits of one job; memory is address space beyond the template's own."""
+    """The limits of one job; memory is address space beyond the template's own."""
 
     wall_s: float
     memory_bytes: int
@@ -43,7 +43,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Names the function that the jobs run."""
+    """The function that the jobs run, as plain data for another process."""
 
     factory: str  # "package.module:function"
     options: dict[str, object]  # keyword arguments, plain data

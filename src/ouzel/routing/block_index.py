@@ -17,7 +17,7 @@ from ouzel.routing.keys import RequestKeys, find_length
 
 
 class _Mirror:
-    """Holds the blocks of one replica."""
+    """The blocks of one replica."""
 
     def __init__(self, bit: int) -> None:
         self.bit = bit

@@ -45,7 +45,7 @@ _NOTHING = msgspec.Raw(b"")
 
 
 class _Body(msgspec.Struct):
-    """Holds the fields that routing reads; the decoder skips all other fields."""
+    """The fields that routing reads; the decoder skips all other fields."""
 
     # Fields that every turn repeats.
     model: msgspec.Raw = _NOTHING

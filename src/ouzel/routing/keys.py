@@ -20,7 +20,7 @@ _DIGEST_BYTES = 8
 
 
 class RequestKeys(msgspec.Struct, frozen=True):
-    """Holds the keys of a request. Lengths are in tokens, estimated if there was no tokenizer."""
+    """The keys of a request. Lengths are in tokens, estimated if there was no tokenizer."""
 
     session: bytes  # equal in all turns of a conversation
     # chained keys of the prompt's whole pieces; the rest after them has no key

@@ -45,7 +45,7 @@ class Weights(msgspec.Struct, frozen=True):
 
 
 class _Replica:
-    """Counts the work of a replica, from its first request until it is forgotten."""
+    """The work of a replica, from its first request until it is forgotten."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -146,8 +146,10 @@ class PrefixPolicy:
     def _by_cost(
         self, replicas: list[_Replica], held: dict[str, int]
     ) -> list[tuple[float, _Replica]]:
-        """Returns the replicas with their expected work without the whole prompt, the least
-        first.
+        """Returns the replicas with the expected work before a new request, in quanta of tokens.
+
+        The replica with the least work is the first. Tokens of the prompt that a replica has in its
+        cache (`held`) are subtracted from its work.
         """
         of_recent = self._weights.recent * self._recent_scale()
         of_unfinished = self._weights.unfinished_tokens

@@ -11,8 +11,8 @@ from typing import Protocol
 
 @dataclass(frozen=True, slots=True)
 class FramedText:
-    """Holds the tokens of a text, or of the second text of a pair, apart from all tokens before and
-    behind it.
+    """The tokens of a text, or of the second text of a pair, apart from all tokens before and
+    after it.
     """
 
     before: list[int]  # special tokens, and the first text of a pair

@@ -53,7 +53,7 @@ class StopStringMatcher:
 
 
 class _Progress:
-    """Counts how many characters of one stop string the text ends with."""
+    """The number of characters of one stop string at the end of the text so far."""
 
     def __init__(self, pattern: str) -> None:
         self.pattern = pattern

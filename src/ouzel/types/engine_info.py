@@ -6,7 +6,7 @@ from ouzel.pooling import Task
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds decisions of the engine, unlike the configuration, which holds the user's wishes."""
+    """The decisions of the engine, unlike the configuration, which has the user's wishes."""
 
     backend: str
     model_type: str
@@ -47,7 +47,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class EngineStats(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Holds a snapshot after a step; counters run from the engine's start."""
+    """A snapshot after a step; counters run from the engine's start."""
 
     num_running: int  # running sequences
     num_waiting: int

@@ -62,20 +62,20 @@ class StepResult(msgspec.Struct, frozen=True, tag="step", array_like=True):
 
 
 class AdapterLoaded(msgspec.Struct, frozen=True, tag="adapter_loaded", array_like=True):
-    """Tells that requests may use the name now."""
+    """Sent when requests may use the name of an adapter."""
 
     name: str
 
 
 class AdapterFailed(msgspec.Struct, frozen=True, tag="adapter_failed", array_like=True):
-    """Tells that an adapter was not loaded; an adapter that had the name before stays."""
+    """Sent when an adapter was not loaded; an adapter that had the name before stays."""
 
     name: str
     message: str
 
 
 class AdapterUnloaded(msgspec.Struct, frozen=True, tag="adapter_unloaded", array_like=True):
-    """Tells that the memory of an adapter is freed."""
+    """Sent when the memory of an adapter is freed."""
 
     name: str
 
@@ -84,13 +84,13 @@ AdapterEvent = AdapterLoaded | AdapterFailed | AdapterUnloaded
 
 
 class Heartbeat(msgspec.Struct, frozen=True, tag="heartbeat", array_like=True):
-    """Tells from time to time that a ready engine is alive."""
+    """Sent from time to time by a ready engine, as a sign that it is alive."""
 
     step_age_s: float  # a lower bound of the present step's duration; 0 without a step
 
 
 class EngineDown(msgspec.Struct, frozen=True, tag="down", array_like=True):
-    """Tells that an engine could not start or continue; it sends nothing after this."""
+    """Sent when an engine cannot start or continue; its last message."""
 
     message: str
 

@@ -29,7 +29,7 @@ class ReasoningBudget(msgspec.Struct, frozen=True, kw_only=True, array_like=True
 
 
 class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, weakref=True):
-    """Holds an image for the vision encoder; its features stand for tokens of the prompt."""
+    """An image for the vision encoder; its features stand for tokens of the prompt."""
 
     digest: bytes  # digest of the image and its preparation: equal digests have equal features
     # (first token, number of tokens) of each run, ascending; features follow this order
@@ -47,7 +47,7 @@ class ImageInput(msgspec.Struct, frozen=True, kw_only=True, array_like=True, wea
 
 
 class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Controls the proposals of tokens for a request: they change its speed, not its output."""
+    """The limits of proposed tokens for a request: they change its speed, not its output."""
 
     max_proposed_tokens: int | None = None  # maximum in a step; 0: none; None: as many as pay
     # a draft model proposes tokens with at least this probability
@@ -58,7 +58,7 @@ class SpeculationParams(msgspec.Struct, frozen=True, kw_only=True, array_like=Tr
 
 
 class EngineRequest(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Holds an accepted request, with token ids instead of text."""
+    """An accepted request, with token ids instead of text."""
 
     request_id: str  # unique among unfinished requests
     prompt_token_ids: list[int]  # one or more

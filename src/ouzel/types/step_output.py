@@ -21,7 +21,7 @@ class TokenLogprob(msgspec.Struct, frozen=True, array_like=True):
 
 
 class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
-    """Holds logprobs of the model's own distribution, before bias, penalties and temperature."""
+    """Logprobs of the model's own distribution, before bias, penalties and temperature."""
 
     sampled: TokenLogprob  # the sampled token; in a prompt, the prompt's own token
     # the num_logprobs most likely tokens (or all), most likely first; then requested tokens
@@ -30,7 +30,7 @@ class PositionLogprobs(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Holds the times before one choice's first token, in seconds."""
+    """The times before one choice's first token, in seconds."""
 
     queue_s: float  # time from the arrival to the first scheduling
     # from the first scheduling to the first token, or to the prompt's end if there is no token
@@ -38,7 +38,7 @@ class RequestTiming(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
 
 
 class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
-    """Holds one choice's result of a step.
+    """One choice's result of a step.
 
     Each index gets exactly one output with a finish_reason, and none after it.
     """

@@ -9,14 +9,14 @@ CUSTOM_ARGUMENT = "input"
 
 
 class TextGrammar(msgspec.Struct, frozen=True):
-    """Holds a client's grammar for a text."""
+    """A client's grammar for a text."""
 
     syntax: Literal["lark", "regex"]
     definition: str
 
 
 class FunctionTool(msgspec.Struct, frozen=True):
-    """Describes a function that the model may call."""
+    """A function that the model may call."""
 
     name: str
     description: str | None = None
@@ -28,7 +28,7 @@ class FunctionTool(msgspec.Struct, frozen=True):
 
 
 class ParameterMarks(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the marks around the parameters of a call, for models that write them as bare text."""
+    """The marks around the parameters of a call, for models that write them as bare text."""
 
     style: str  # name of these marks in a format
     begin: str

@@ -66,7 +66,7 @@ def prefers_int8(flags: AbstractSet[str], *, may_use_amx: bool) -> bool:
 def has_latent_attention(graph: ov.Model) -> bool:
     """Tells whether some keys are longer than their values.
 
-    In latent attention a key is the latent value and a rotated part behind it.
+    In latent attention a key is the latent value and a rotated part after it.
     """
     nodes = (node for node in graph.get_ops() if node.get_type_name() == "PagedAttentionExtension")
     sizes = (

@@ -67,8 +67,8 @@ def build_model(
 
 
 def text_model(config: HfConfig, weights: Weights) -> HfConfig:
-    """Returns the configuration of the language model, with `tie_word_embeddings` as the tensors
-    say.
+    """Returns the configuration of the language model, with `tie_word_embeddings` set by
+    the tensors.
 
     In a checkpoint of several modes `text_config` and the level above it may disagree about
     `tie_word_embeddings`: either value may be the default of its class.

@@ -16,7 +16,7 @@ ScorePooling = Literal["cls", "mean"]
 
 @dataclass(frozen=True, kw_only=True)
 class EncoderModel:
-    """Holds the graph of an encoder and the facts that its runner needs.
+    """The graph of an encoder and the facts that its runner needs.
 
     The graph gives the hidden rows of all tokens, [T, hidden_size], or, if the model scores,
     logits, [B, labels].
@@ -31,7 +31,7 @@ class EncoderModel:
     max_positions: int  # tokens of a text
     num_labels: int = 0  # 0: the model does not score
     score_pooling: ScorePooling = "cls"
-    # The row of the padding token: positions are counted from the row behind it; None: from row 0.
+    # The row of the padding token: positions are counted from the row after it; None: from row 0.
     padding_id: int | None = None
     # tokens to either side that a token sees in the layers with a window; 0: there are no such
     # layers

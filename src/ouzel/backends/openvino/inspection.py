@@ -50,7 +50,7 @@ from ouzel.pooling import Task
 
 @dataclass(frozen=True, kw_only=True)
 class Inspection:
-    """Holds the facts of a model directory for `ouzel inspect`; sizes are in bytes."""
+    """The facts of a model directory for `ouzel inspect`; sizes are in bytes."""
 
     model_type: str
     text_model_type: str  # the language model's; model_type unless there are other modes

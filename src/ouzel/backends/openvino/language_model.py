@@ -18,7 +18,7 @@ from ouzel.backends.openvino.vision_model import VisionModel
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGraphs:
-    """Holds the two graphs that propose further tokens (multi-token prediction).
+    """The two graphs that propose further tokens (multi-token prediction).
 
     A model with a prediction gives hidden rows; `head` and `layer` take them.
     """
@@ -31,7 +31,7 @@ class PredictionGraphs:
 
 @dataclass(frozen=True, slots=True)
 class VectorHead:
-    """Describes the head of a model that makes a vector of each prompt, from its last token.
+    """The head of a model that makes a vector of each prompt, from its last token.
 
     The vector is the hidden row of the token, or has one value for each label.
     """
@@ -41,7 +41,7 @@ class VectorHead:
 
 @dataclass(frozen=True, kw_only=True)
 class LanguageModel:
-    """Holds a graph that is ready to be compiled, and the facts that its runner needs."""
+    """A graph that is ready to be compiled, and the facts that its runner needs."""
 
     graph: ov.Model  # gives `logits`, or with a prediction `hidden_rows` of all tokens
     # The graph's constants point into these arrays: keep them as long as the compiled model.

@@ -49,12 +49,12 @@ def gate_products(graph: ov.Model) -> Iterator[Node]:
                 product.get_type_name() == "Multiply"
                 and product.get_output_partial_shape(0).rank == _RANK
             ):
-                rows = [rows_behind(value) for value in product.input_values()]
+                rows = [find_multiplied_rows(value) for value in product.input_values()]
                 if None not in rows and rows[0] == rows[1]:
                     yield product
 
 
-def rows_behind(value: Node) -> tuple[str, int] | None:
+def find_multiplied_rows(value: Node) -> tuple[str, int] | None:
     """Returns the output that is multiplied by the nearest matrix before this value, as name and
     index.
 

@@ -21,13 +21,15 @@ _MAX_LABELS = 4096
 
 
 def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
-    """Returns the model's task. Raises ModelLoadError if an encoder without a head is to score."""
+    """Returns the task in the option, or for `auto` the task that the files suggest.
+
+    Raises ModelLoadError for the task `score` if the model is an encoder without a scoring head.
+    """
     architecture = read_architecture(config)
     reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
     if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
-        raise ModelLoadError(
-            f"task score: {architecture or 'this encoder'} has no head that scores"
-        )
+        name = architecture or "this encoder"
+        raise ModelLoadError(f"task score: {name} has no head that scores")
     if option != "auto":
         return option
     if architecture.endswith(CLASSIFIES):

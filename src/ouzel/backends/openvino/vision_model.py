@@ -22,7 +22,7 @@ def join_passes(image: ImageInput, features: list[NDArray[np.float32]]) -> NDArr
 
 @dataclass(frozen=True, kw_only=True)
 class VisionModel:
-    """Holds the graphs of a vision encoder and the facts that its runner needs.
+    """The graphs of a vision encoder and the facts that its runner needs.
 
     The graphs run one after the other, each on the rows of the graph before it. Steps of the
     language model can run between two of them.

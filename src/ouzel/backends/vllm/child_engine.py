@@ -49,7 +49,7 @@ _UNLESS_SET = {"VLLM_NO_USAGE_STATS": "1"}
 
 
 class ChildOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the options of a vLLM engine in a child process."""
+    """The options of a vLLM engine in a child process."""
 
     arguments: dict[str, Any]  # arguments of vLLM's EngineArgs
     # start and end mark of a reasoning that may have a budget
@@ -108,7 +108,7 @@ def _load(options: ChildOptions, stat_logger: Any) -> Any:
 
 
 class _Choice:
-    """Describes one choice, which is a request of its own in vLLM."""
+    """One choice, which is a request of its own in vLLM."""
 
     def __init__(self, request: EngineRequest, index: int) -> None:
         self.request = request

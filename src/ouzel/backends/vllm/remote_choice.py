@@ -66,7 +66,7 @@ class _Error(msgspec.Struct):
 
 
 class _Answer(msgspec.Struct):
-    """Describes a piece of a stream, or the whole answer."""
+    """A piece of a stream, or the whole answer."""
 
     choices: list[_Choice] = []
     usage: _Usage | None = None

@@ -34,7 +34,7 @@ _LABEL = re.compile(r'(\w+)="([^"]*)"')
 
 
 class ServerFacts(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the facts about the remote server that Ouzel knows at its start."""
+    """The facts about the remote server that Ouzel knows at its start."""
 
     url: str  # address for people
     model_type: str

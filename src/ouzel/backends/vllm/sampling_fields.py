@@ -31,7 +31,7 @@ _HERE = "with this engine (vLLM)"
 
 
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
-    """Tells which optional abilities this vLLM has; they depend on its options."""
+    """The optional abilities of a vLLM server, which depend on its options."""
 
     priorities: bool = True
     grammars: bool = True

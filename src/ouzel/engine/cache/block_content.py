@@ -24,8 +24,6 @@ def _tokens(sequence: Sequence, position: int, block_size: int) -> bytes:
     """Returns the token ids, 8 bytes each, followed by the content of the images among them."""
     begin, end = position * block_size, (position + 1) * block_size
     token_ids = array("q", sequence.token_ids[begin:end]).tobytes()
-    return (
-        token_ids
-        if sequence.images is None
-        else token_ids + sequence.images.content_between(begin, end)
-    )
+    if sequence.images is None:
+        return token_ids
+    return token_ids + sequence.images.content_between(begin, end)

@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class StoredRow:
-    """Describes a row of the caches and its record."""
+    """A row of the caches and its record."""
 
     name: str  # name of the record
     content: bytes  # content of a block's key, which is compared; empty for a state

@@ -47,14 +47,14 @@ logger = logging.getLogger(__name__)
 
 
 class RecordDamaged(Exception):
-    """Tells that the digest of a record is wrong."""
+    """Raised when the digest of a record is wrong."""
 
     def __init__(self) -> None:
         super().__init__("its digest is wrong")
 
 
 class RecordFiles:
-    """Reads and writes the records of one identity within the limit of all identities."""
+    """The record files of one `cache_identity`, within the limit for all."""
 
     def __init__(
         self, root: Path, identity: str, row_bytes: Mapping[str, int], *, max_bytes: int
@@ -122,7 +122,7 @@ class RecordFiles:
     def write(self, name: str, content: bytes, record: Bytes, *, spared: Collection[str]) -> bool:
         """Writes a record.
 
-        Returns False if it fits only by deleting a spared one. Raises OSError.
+        Returns False if there is no room without deleting a record in `spared`. Raises OSError.
         """
         size = DIGEST_BYTES + record.nbytes
         if not self._make_room(size, spared=spared):

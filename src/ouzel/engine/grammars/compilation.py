@@ -14,11 +14,11 @@ class CompilerOverloaded(Exception):
 
 
 class Compilation:
-    """Waits for a thread, perhaps twice, and ends with a prototype or with a reason why there is
-    none.
+    """The compilation of one grammar: waits for a thread, perhaps twice, and compiles.
 
-    The reason is stored as a value; `session` raises a new exception each time. A stored exception
-    would keep the frames alive through which it came.
+    It ends with a prototype or with the reason why there is none. The reason is stored as a value;
+    `session` raises a new exception each time. A stored exception would keep the frames alive
+    through which it came.
     """
 
     def __init__(self, grammar: str, timeout_s: float) -> None:
@@ -32,7 +32,7 @@ class Compilation:
         self._due = time.monotonic() + self._timeout_s
 
     def take_turn(self) -> bool:
-        """Starts the work of a thread.
+        """Ends the wait, because a thread starts the work.
 
         Returns False, and ends the compilation, if the wait was too long.
         """

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 
 class _Mallinfo(ctypes.Structure):
-    """Has the layout of glibc's `struct mallinfo2`."""
+    """The layout of glibc's `struct mallinfo2`."""
 
     _fields_ = tuple(
         (name, ctypes.c_size_t)

@@ -34,7 +34,7 @@ class GrammarBroken(Exception):
 
 
 class Prototype:
-    """Holds a compiled grammar.
+    """A compiled grammar, from which each sequence gets a session of its own.
 
     Sessions copy its matcher and share its lexer, which grows with use.
     """

@@ -19,7 +19,7 @@ from ouzel.grammar.vocabulary import JsonObject, list_marks
 
 @dataclass(frozen=True, slots=True)
 class TokenizerSource:
-    """Holds the data from which another process builds the same tokenizer."""
+    """The data from which another process builds the same tokenizer."""
 
     path: Path  # path of tokenizer.json
     vocab_size: int
@@ -27,7 +27,7 @@ class TokenizerSource:
 
 
 class GrammarTokenizer:
-    """Holds a tokenizer of llguidance and its source."""
+    """A tokenizer of llguidance and its source."""
 
     def __init__(self, source: TokenizerSource) -> None:
         """Raises OSError, ValueError, and ModelLoadError if the tokenizer cannot be used for

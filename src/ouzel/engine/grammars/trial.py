@@ -33,7 +33,7 @@ _MIN_BYTES = 256 * 2**10  # smallest size to charge for a matcher
 
 
 class TrialTooLong(Exception):
-    """Tells that a trial exceeded its CPU time."""
+    """Raised when a trial exceeds its CPU time."""
 
 
 class TrialPutOff(Exception):
@@ -41,7 +41,7 @@ class TrialPutOff(Exception):
 
 
 class Trial(msgspec.Struct, frozen=True):
-    """Holds the cost of compiling a grammar, or the reason why it is refused, for all requests."""
+    """The cost of compiling a grammar, or the reason why it is refused, for all requests."""
 
     cpu_s: float
     num_bytes: int

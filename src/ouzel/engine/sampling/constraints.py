@@ -22,7 +22,7 @@ _WAIT_S = 0.005  # wait for a compilation, while the engine is idle
 
 
 class Constraints:
-    """Holds the grammars and masks of the engine's requests."""
+    """The grammars and masks of the engine's requests."""
 
     def __init__(self, compiler: GrammarCompiler | None) -> None:
         self._compiler = compiler

@@ -17,14 +17,14 @@ DraftTokens = dict[Sequence, list[int]]  # drafted tokens by sequence
 
 
 class DraftRequest(msgspec.Struct, frozen=True):
-    """Asks for up to `num_tokens` drafted tokens; the sequence has blocks for them."""
+    """A request for up to `num_tokens` drafted tokens; the sequence has blocks for them."""
 
     sequence: Sequence
     num_tokens: int
 
 
 class _Draw(msgspec.Struct, frozen=True):
-    """Holds the parameters, choice and position of a draw."""
+    """The parameters, choice and position of a draw."""
 
     params: SamplingParams
     index: int

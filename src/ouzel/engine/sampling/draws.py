@@ -24,7 +24,7 @@ _MANY_ROWS = 16  # least number of rows for which numpy is faster than a loop
 
 
 class Draw(Protocol):
-    """Describes a draw of the next token; a sequence implements it."""
+    """A draw of the next token; a sequence implements it."""
 
     @property
     def params(self) -> SamplingParams: ...

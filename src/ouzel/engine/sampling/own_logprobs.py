@@ -13,7 +13,7 @@ _SAFE_LOGIT = 60.0  # the sum of e^60 over any vocabulary is a float32
 
 
 class OwnLogprobs:
-    """Holds the logprobs at one position. `at` reads the row again: it must not change before."""
+    """The logprobs at one position. `at` reads the row again: it must not change before."""
 
     def __init__(self, row: Row, num_top: int, token_ids: tuple[int, ...] = ()) -> None:
         """`token_ids` are shown after the `num_top` most likely tokens."""

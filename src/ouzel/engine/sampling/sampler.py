@@ -49,14 +49,14 @@ _BANS = ("allowed_token_ids", "bad_words", "no_repeat_ngram_size", "min_tokens")
 
 
 class Sampled(msgspec.Struct, frozen=True):
-    """Holds a drawn token and its logprobs."""
+    """A drawn token and its logprobs."""
 
     token_id: int
     logprobs: PositionLogprobs | None
 
 
 class PreparedRow(msgspec.Struct, frozen=True):
-    """Holds a row after all adjustments, ready for the draw."""
+    """A row after all adjustments, ready for the draw."""
 
     row: Row
     sequence: Sequence

@@ -30,7 +30,7 @@ Features = NDArray[np.float32]  # [1 + number of further layers, rows, hidden si
 
 
 class EncodingFailed(Exception):
-    """Tells that the encoder failed on the image with this digest."""
+    """Raised when the encoder failed on the image with this digest."""
 
     def __init__(self, digest: bytes, error: BaseException) -> None:
         super().__init__(str(error))
@@ -158,7 +158,7 @@ def _key(sequence: Sequence, image: ImageInput) -> Key:
 
 
 class NoImages:
-    """Has the interface of `ImageEncoder`, for a model without vision."""
+    """Replaces `ImageEncoder` for a model without vision, whose prompts have no images."""
 
     num_encoded = 0
     num_hits = 0

@@ -51,7 +51,7 @@ _by_missing = attrgetter("num_missing_tokens")
 
 
 class Scheduled(msgspec.Struct, frozen=True):
-    """Holds a sequence of the coming step and the number of its tokens to compute."""
+    """A sequence of the coming step and the number of its tokens to compute."""
 
     sequence: Sequence
     num_new_tokens: int
@@ -66,7 +66,7 @@ class Scheduled(msgspec.Struct, frozen=True):
 
 
 class _Room:
-    """Counts the tokens, scored rows and places that the prompts of one step share."""
+    """The tokens, scored rows and places that the prompts of one step share."""
 
     def __init__(self, num_tokens: int, *, num_free_places: int) -> None:
         self.num_tokens = num_tokens
@@ -266,14 +266,13 @@ class Scheduler:
         return True
 
     def _leaves_room(self, sequence: Sequence, held_up: Sequence | None) -> bool:
-        """Tells whether the held-up sequence keeps its share beside all later ones (rule 3)."""
+        """Tells whether the held-up sequence keeps its share while later ones run (rule 3)."""
         if held_up is None:
             return True
         later = self._running_after(held_up)
         num_places = _num_places((*later, sequence, held_up))
-        num_blocks = sum(len(each.block_table) for each in later) + sum(
-            map(self._num_blocks, (sequence, held_up))
-        )
+        num_blocks = sum(len(each.block_table) for each in later)
+        num_blocks += self._num_blocks(sequence) + self._num_blocks(held_up)
         return num_places <= self._max_num_seqs and num_blocks <= self._blocks.num_blocks
 
     def _running_after(self, sequence: Sequence) -> list[Sequence]:
@@ -291,9 +290,9 @@ class Scheduler:
         if len(self.running) > len(others):
             num_missing = max(num_missing, sequence.num_blocks_wanted - len(sequence.block_table))
         num_free = self._blocks.num_free_blocks
-        return num_missing <= num_free or num_missing <= num_free + self._blocks.num_releasable(
-            others
-        )
+        if num_missing <= num_free:
+            return True
+        return num_missing <= num_free + self._blocks.num_releasable(others)
 
     def _preempt_for(self, sequence: Sequence, overtakers: list[Sequence], room: "_Room") -> None:
         for each in reversed(overtakers):

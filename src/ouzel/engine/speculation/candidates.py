@@ -7,7 +7,7 @@ from ouzel.engine.state.sequence import Sequence
 
 
 class Candidate(msgspec.Struct, frozen=True):
-    """Describes tokens that may be proposed for a sequence in the present step."""
+    """Tokens that may be proposed for a sequence in the present step."""
 
     sequence: Sequence
     token_ids: tuple[int, ...]  # empty for a draft, which is made later
@@ -17,7 +17,7 @@ class Candidate(msgspec.Struct, frozen=True):
 
 
 class OpenProposal(msgspec.Struct, frozen=True):
-    """Holds a candidate of the present step, to be compared with the sequence's next tokens."""
+    """A candidate of the present step, to be compared with the sequence's next tokens."""
 
     candidate: Candidate
     num_proposed: int  # 0: only watched

@@ -1,10 +1,10 @@
-"""Replaces `Proposals` in an engine without speculation."""
+"""Replaces `Proposals` in an engine without speculation, so that steps need no special case."""
 
 from ouzel.engine.scheduling.scheduler import Scheduled
 
 
 class NoProposals:
-    """Has the interface of `Proposals` and never proposes a token."""
+    """Replaces `Proposals` in an engine that never proposes a token."""
 
     num_drafts = 0
     num_draft_tokens = 0

@@ -39,8 +39,8 @@ _MAX_LAG = 32  # hidden rows that become entries together with the first draft
 
 
 class Entries(Drafting):
-    """The drafting state of a sequence: `num_cached_tokens` tokens are in entries, hidden rows
-    wait.
+    """The drafting state of a sequence: `num_cached_tokens`, which are in entries of the layer, and
+    the hidden rows that wait to become entries.
     """
 
     def __init__(self, common_rates: AcceptanceRates, begin: int) -> None:
@@ -106,11 +106,9 @@ class PredictionLayer:
     def begin(self, sequence: Sequence) -> Drafting | None:
         """Returns the sequence's drafting state; None if a hidden row is missing."""
         entries = sequence.drafting
-        return (
-            entries
-            if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens)
-            else None
-        )
+        if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens):
+            return entries
+        return None
 
     def catch_up(self, sequences: Iterable[Sequence], num_tokens: int) -> None:
         """Makes entries for sequences that lack many, from at most `num_tokens` rows in all."""

@@ -42,7 +42,7 @@ _NUM_REMEMBERED_PROMPT_TOKENS = 16
 
 @dataclass(frozen=True, kw_only=True)
 class Speculation:
-    """Holds the options of an engine for proposals."""
+    """The options of an engine for proposals."""
 
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
@@ -136,7 +136,7 @@ class Proposals:
                 yield candidate, fitting
 
     def time_step(self, scheduled: list[Scheduled], seconds: float) -> None:
-        """Reads the time of a step that has just run.
+        """Takes the duration of the step that has just run, for the estimates of costs.
 
         Steps that only decode, with the same number of rows as the step before, update the costs.
         """
@@ -220,11 +220,9 @@ class Proposals:
             return None
         token_ids = _allowed_prefix(sequence, proposal.token_ids)
         chances = sequence.lookup.chances(proposal)[: len(token_ids)]
-        return (
-            Candidate(sequence, token_ids[: len(chances)], tuple(chances), lookup=proposal)
-            if token_ids
-            else None
-        )
+        if not token_ids:
+            return None
+        return Candidate(sequence, token_ids[: len(chances)], tuple(chances), lookup=proposal)
 
     def _plan_draft(self, sequence: Sequence, max_tokens: int) -> Candidate | None:
         max_proposed = sequence.request.speculation.max_proposed_tokens
@@ -346,11 +344,9 @@ def _may_propose(entry: Scheduled) -> bool:
 
 def _allowed_prefix(sequence: Sequence, token_ids: tuple[int, ...]) -> tuple[int, ...]:
     """Returns the first tokens that the grammar allows."""
-    return (
-        token_ids
-        if sequence.session is None
-        else token_ids[: sequence.session.num_allowed(token_ids)]
-    )
+    if sequence.session is None:
+        return token_ids
+    return token_ids[: sequence.session.num_allowed(token_ids)]
 
 
 def _find_forced(sequence: Sequence) -> tuple[int, ...]:

@@ -95,7 +95,7 @@ def _describe(costs: StepCosts) -> str:
 
 
 class _MeasuredStep(msgspec.Struct, frozen=True):
-    """Describes a step to measure."""
+    """The rows, sequences and context of a step whose time is measured."""
 
     num_rows: int  # rows of all sequences
     num_sequences: int = 1
@@ -198,12 +198,10 @@ class _Plan(msgspec.Struct, frozen=True):
 
     @property
     def _several(self) -> tuple[_MeasuredStep, ...]:
-        """Steps of two rows, of eight rows, and of eight rows of four sequences."""
-        return (
-            (_MeasuredStep(2), _MeasuredStep(8), _MeasuredStep(8, 4))
-            if self.counts[-1] >= 8
-            else ()
-        )
+        """The steps with several rows in a sequence: two rows, eight rows, four times two rows."""
+        if self.counts[-1] >= 8:
+            return (_MeasuredStep(2), _MeasuredStep(8), _MeasuredStep(8, 4))
+        return ()
 
     def _counting(self, count: int, *, is_changed: bool = False) -> _MeasuredStep:
         if self.has_states:

@@ -28,7 +28,7 @@ _WAIT_S = 0.005  # wait for a file, while the engine is idle
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Adapter:
-    """Describes an adapter that requests can name."""
+    """An adapter that requests can name."""
 
     name: str
     slot: int
@@ -37,7 +37,7 @@ class Adapter:
 
 @dataclass(slots=True, eq=False)
 class _Load:
-    """Describes an adapter whose slot is being filled."""
+    """An adapter whose slot is being filled."""
 
     name: str
     slot: int
@@ -52,7 +52,7 @@ class Trial(Protocol):
         ...
 
     def run(self, adapter: Adapter) -> None:
-        """Raises ModelLoadError for an adapter whose requests would fail."""
+        """Tries the adapter. Raises ModelLoadError if requests with it would fail."""
         ...
 
 

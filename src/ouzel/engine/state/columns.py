@@ -9,7 +9,7 @@ _SMALLEST = np.finfo(np.float32).min
 
 
 def num_columns(row: Row) -> int:
-    """Returns the width of the matrix; a short row is one column."""
+    """Returns the number of columns into which a row is divided; a short row is one column."""
     return 1024 if row.size >= 8192 else 1
 
 

@@ -18,7 +18,7 @@ from ouzel.types.engine_request import ImageInput
 
 
 class PromptImages:
-    """Holds the images of one request and their tokens; all choices of the request share it."""
+    """The images of one request and their tokens; all choices of the request share it."""
 
     def __init__(self, images: Sequence[ImageInput], num_prompt_tokens: int) -> None:
         tokens = [_list_tokens(image) for image in images]

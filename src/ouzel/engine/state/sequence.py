@@ -29,7 +29,7 @@ class SequenceStatus(Enum):
 
 
 class Sequence:
-    """Represents one choice or one beam of a request."""
+    """One choice or one beam of a request."""
 
     vector: bytes | None = None  # vector of the prompt, if requested, once it is computed
     keeps_kinds = False  # whether its rows have kinds (`row_kinds`)
@@ -153,11 +153,9 @@ class Sequence:
         computed together.
         """
         num_tokens = self.first_unscored_row if self.num_unscored_tokens else self.num_tokens - 1
-        return (
-            max(0, min(num_tokens, self.num_prompt_tokens - LEAST_TOGETHER))
-            if self.keeps_kinds
-            else num_tokens
-        )
+        if self.keeps_kinds:
+            return max(0, min(num_tokens, self.num_prompt_tokens - LEAST_TOGETHER))
+        return num_tokens
 
     @property
     def num_findable_tokens(self) -> int:

@@ -13,7 +13,7 @@ from ouzel.sampling import SamplingParams
 
 
 class TokenBans:
-    """Holds the bans of one sequence."""
+    """The bans of one sequence."""
 
     def __init__(self, params: SamplingParams, num_prompt_tokens: int) -> None:
         self._num_prompt_tokens = num_prompt_tokens

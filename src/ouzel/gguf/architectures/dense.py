@@ -30,7 +30,10 @@ def _llama(facts: Facts) -> JsonObject:
 
 
 def _mistral3(facts: Facts) -> JsonObject:
-    """Mistral Small 3.1 has the same name, but its queries are not scaled by position."""
+    """Returns the keys of Ministral 3, or of Mistral Small 3.1, which has the same name in GGUF.
+
+    Only the queries of Ministral 3 are scaled by position.
+    """
     if not facts.has("attention.temperature_scale"):
         return {"model_type": "mistral", "sliding_window": None}
     if (kind := facts.text("rope.scaling.type")) != "yarn":
@@ -116,8 +119,9 @@ def _windows(facts: Facts) -> JsonObject:
 
 
 def _olmo2(facts: Facts) -> JsonObject:
-    """OLMo 3 has the same name, but windows. Only its layers without a window have the extended
-    context.
+    """Returns the keys of OLMo 2, or of OLMo 3, which has the same name in GGUF and windows.
+
+    Only the layers of OLMo 3 without a window have the extended context.
     """
     bias: JsonObject = {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")}
     if not facts.has("attention.sliding_window"):
@@ -165,7 +169,7 @@ def _jais2(facts: Facts) -> JsonObject:
 
 
 def _stablelm(facts: Facts) -> JsonObject:
-    """Reads parallel layers from the tensors, as llama.cpp does, not from the key."""
+    """Reads from the tensors, as llama.cpp does, whether layers are parallel; ignores the key."""
     epsilon = _epsilon(facts)
     facts.flag("use_parallel_residual", True)
     return {
@@ -178,7 +182,7 @@ def _stablelm(facts: Facts) -> JsonObject:
 
 
 def _cohere2(facts: Facts) -> JsonObject:
-    """Reads Cohere 2: every fourth layer has no window, the others have rotary positions."""
+    """Returns the keys; every fourth layer, without window and rotary positions, needs no key."""
     epsilon = _epsilon(facts)
     return {
         "layer_norm_eps": epsilon,
@@ -189,7 +193,7 @@ def _cohere2(facts: Facts) -> JsonObject:
     }
 
 
-_BEHIND = {
+_NORMS_AFTER = {
     "post_attention_norm": "post_attention_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
@@ -220,9 +224,9 @@ DENSE = {
         config=_phi3,
         layer=LAYER | _FUSED_MLP | {"attn_qkv": "self_attn.qkv_proj"},
     ),
-    "olmo2": Architecture(model_type="olmo2", config=_olmo2, layer=LAYER | QK_NORMS | _BEHIND),
+    "olmo2": Architecture(model_type="olmo2", config=_olmo2, layer=LAYER | QK_NORMS | _NORMS_AFTER),
     "exaone4": Architecture(
-        model_type="exaone4", config=_exaone4, layer=LAYER | QK_NORMS | _BEHIND
+        model_type="exaone4", config=_exaone4, layer=LAYER | QK_NORMS | _NORMS_AFTER
     ),
     "glm4": Architecture(
         model_type="glm4",

@@ -9,8 +9,9 @@ _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
 def _gemma3(facts: Facts) -> JsonObject:
-    """Reads Gemma 3. The scale of the attention is not in the file. As in llama.cpp, the size
-    decides: the 27B model differs.
+    """Derives the scale of the attention from the size, as llama.cpp does: the 27B model differs.
+
+    The file does not have the scale.
     """
     head_dim = facts.integer("attention.key_length")
     is_27b = facts.num_blocks == 62
@@ -26,7 +27,7 @@ def _gemma3(facts: Facts) -> JsonObject:
 
 
 def _gemma4(facts: Facts) -> JsonObject:
-    """Keys and rotary settings without `_swa` belong to layers without a window."""
+    """Reads both kinds of layers: keys without `_swa` belong to layers without a window."""
     num_layers = facts.num_blocks
     slides = facts.flags("attention.sliding_window_pattern", num_layers)
     num_kv_heads = facts.integers("attention.head_count_kv", num_layers)
@@ -71,11 +72,10 @@ def _gemma4(facts: Facts) -> JsonObject:
 
 
 def _inner_size(facts: Facts, sizes: list[int], num_shared: int) -> int:
-    """Layers that share keys and values of other layers may have twice the inner size."""
+    """Returns the inner size, of which the last `num_shared` layers may have twice as much."""
     size, num_own = sizes[0], len(sizes) - num_shared
     if sizes not in ([size] * len(sizes), [size] * num_own + [2 * size] * num_shared):
         raise ModelLoadError(
-            f"{facts.source}: feed_forward_length must be one number, or twice of it in the last "
             f"{facts.source}: feed_forward_length must be one number, or twice the number in "
             f"the last {num_shared} layers, found {sorted(set(sizes))}"
         )

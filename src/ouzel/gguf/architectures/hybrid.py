@@ -28,7 +28,7 @@ _SIGMOID = 2  # GGUF's number for a sigmoid as gating function
 
 
 def _lfm2(facts: Facts) -> JsonObject:
-    """Reads LFM2. Layers without key heads are convolutions."""
+    """Reads the kinds of layers: a layer without key heads is a convolution."""
     num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
     return {
         "num_key_value_heads": max(num_kv_heads, default=0),
@@ -143,8 +143,9 @@ def _qwen3next_splits(facts: Facts) -> Mapping[str, Split]:
 
 
 def _granitehybrid(facts: Facts) -> JsonObject:
-    """Reads Granite 4. Layers without key heads are Mamba-2. There are no rotary positions unless
-    the file says so.
+    """Reads the kinds of layers: a layer without key heads is Mamba-2.
+
+    There are no rotary positions unless the file says so.
     """
     num_kv_heads = facts.integers("attention.head_count_kv", facts.num_blocks)
     turns = facts.flag("rope.scaling.finetuned", False)

@@ -85,9 +85,7 @@ def read_granitemoe(facts: Facts) -> JsonObject:
 
 
 def _ernie4_5_moe(facts: Facts) -> JsonObject:
-    """The last layers have experts, as in llama.cpp; the file gives the interval between such
-    layers.
-    """
+    """Returns the keys; a first layer and an interval give the layers with experts (llama.cpp)."""
     inner = facts.integer("expert_feed_forward_length")
     shared = facts.integer("expert_shared_count", 0)
     # less than the size in the shared experts' tensors, so it is not used
@@ -104,8 +102,9 @@ def _ernie4_5_moe(facts: Facts) -> JsonObject:
 
 
 def _deepseek2(facts: Facts) -> JsonObject:
-    """GLM-4.7-Flash has the same name. Experts chosen by a sigmoid have corrections, by a softmax
-    not.
+    """Returns the keys of DeepSeek, or of GLM-4.7-Flash, which has the same name in GGUF.
+
+    Experts have corrections if a sigmoid chooses them, and none if a softmax does.
     """
     first = facts.integer("leading_dense_block_count", 0)
     has_corrections = facts.has_tensor(f"blk.{first}.exp_probs_b.bias")
@@ -150,9 +149,7 @@ def _deepseek2(facts: Facts) -> JsonObject:
 
 
 def _latent_yarn(facts: Facts) -> JsonObject:
-    """The file has the factor's logarithm times 0.1; both scales of transformers are set to this
-    value.
-    """
+    """Returns the YaRN scaling; both scales of transformers are `yarn_log_multiplier` / 0.1."""
     if facts.text("rope.scaling.type", "none") != "yarn":
         return {}
     weight = facts.number("rope.scaling.yarn_log_multiplier", 0.0) / 0.1
@@ -172,8 +169,9 @@ def _latent_yarn(facts: Facts) -> JsonObject:
 
 
 def _minicpm3(facts: Facts) -> JsonObject:
-    """Reads latent attention without experts. As in llama.cpp, the factors of the only published
-    model are constants.
+    """Returns the keys for latent attention without experts.
+
+    As in llama.cpp, the factors of the only published model are constants.
     """
     num_heads, rotary = facts.integer("attention.head_count"), facts.integer("rope.dimension_count")
     plain = facts.integer("attention.key_length") - rotary

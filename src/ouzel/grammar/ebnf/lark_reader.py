@@ -60,7 +60,7 @@ _COMMON = {  # the terminals of Lark's own library
 
 @dataclass(frozen=True, slots=True)
 class LarkRules:
-    """Holds the rules of a Lark grammar, and its ignored parts."""
+    """The rules of a Lark grammar, and its ignored parts."""
 
     rules: dict[str, Part]
     ignored: tuple[Part, ...]  # may come between any two terminals
@@ -72,7 +72,10 @@ class LarkReader(RuleReader):
     def __init__(
         self, text: str, path: str, *, spell: Callable[[str], str], spell_text: Callable[[str], str]
     ) -> None:
-        """`spell` rewrites the expression of one character, `spell_text` a whole text."""
+        """Reads the tokens of `text`.
+
+        `spell` rewrites the expression of one character, `spell_text` a whole text.
+        """
         self._spell = spell
         self._spell_text = spell_text
         self._found: dict[str, Part] = {}

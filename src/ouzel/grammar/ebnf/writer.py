@@ -41,7 +41,7 @@ def grammar_to_lark(text: str, spelling: Spelling, path: str) -> str:
 
 
 class RuleWriter:
-    """Writes the rules with these names as Lark, under new names."""
+    """Writes the rules in `names` as Lark; `self.names` has their new names."""
 
     def __init__(
         self,

@@ -33,7 +33,7 @@ _SYNTAXES = ("lark", "regex")
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """Holds the rules of a grammar, written as Lark."""
+    """The rules of a grammar, written as Lark."""
 
     root: str  # name of the root rule
     lines: list[str]

@@ -64,9 +64,7 @@ def parameters(
 
 
 def parameter_around(name: str, content: Node, spell: Spell, marks: ParameterMarks) -> Node:
-    """Writes a parameter around `content`, a bare text with its end mark, and the space after
-    it.
-    """
+    """Writes a parameter: its opening, `content` (a bare text with its end mark), and space."""
     newline = Literal("\n" if marks.has_newlines else "")
     return Sequence((_opening(spell(name), spell, marks), newline, content, _ANY_SPACE))
 
@@ -105,9 +103,8 @@ class _Reader:
             yield one if name in required else optional(one)
         others = root.get("additionalProperties", not properties)
         if others is not False:
-            yield Repeat(
-                self._parameter(self._opening(_other_names(list(properties))), others), 0, None
-            )
+            opening = self._opening(_other_names(list(properties)))
+            yield Repeat(self._parameter(opening, others), 0, None)
 
     def _opening(self, name: Node) -> Node:
         return _opening(name, self._spell, self._marks)
@@ -122,12 +119,8 @@ class _Reader:
             f"the number of alternatives of a parameter in {self._path}", len(kinds), MAX_KINDS
         )
         if any(_is_any_string(kind) for kind in kinds):
-            return Sequence(
-                (
-                    opening,
-                    Enclosed(Regular(f"/{ANY_TEXT}/", is_open=True), self._spell(self._marks.end)),
-                )
-            )
+            text = Regular(f"/{ANY_TEXT}/", is_open=True)
+            return Sequence((opening, Enclosed(text, self._spell(self._marks.end))))
         if any(kind.get("type") == "string" and not _is_listed(kind) for kind in kinds):
             bare = Choice(tuple(self._bare(kind) for kind in kinds))
             return Sequence((opening, Literal(self._newline), Enclosed(bare, self._string_end())))
@@ -136,9 +129,8 @@ class _Reader:
 
     def _kinds(self, schema: object, depth: int = 0) -> Iterator[Schema]:
         """Yields the alternatives of the schema; each alternative is written in one way."""
-        schema = self._resolve(
-            schema if isinstance(schema, dict) else {} if schema else {"enum": []}
-        )
+        own: Schema = {} if schema else {"enum": []}  # true admits every value, false none
+        schema = self._resolve(schema if isinstance(schema, dict) else own)
         alternatives = schema.get("anyOf", schema.get("oneOf"))
         types = schema.get("type")
         if isinstance(alternatives, list) and len(schema.keys() - {"$defs"}) == 1 and depth < 10:
@@ -146,10 +138,8 @@ class _Reader:
                 yield from self._kinds(alternative, depth + 1)
         elif isinstance(types, list) and "enum" not in schema and "const" not in schema:
             if "string" in types:
-                yield {
-                    **{key: value for key, value in schema.items() if key not in _OF_OTHERS},
-                    "type": "string",
-                }
+                of_string = {key: schema[key] for key in schema if key not in _OF_OTHERS}
+                yield {**of_string, "type": "string"}
             if others := [name for name in types if name != "string"]:
                 yield {**schema, "type": others}
         else:
@@ -195,10 +185,8 @@ class _Reader:
         return Regular(f"({' & '.join(conditions)})", is_open=True)
 
     def _resolve(self, schema: Schema) -> Schema:
-        while isinstance(reference := schema.get("$ref"), str) and schema.keys() <= {
-            "$ref",
-            "$defs",
-        }:
+        allowed = {"$ref", "$defs"}
+        while isinstance(reference := schema.get("$ref"), str) and schema.keys() <= allowed:
             schema = _object(self._definitions[reference.removeprefix("#/$defs/")])
         return schema
 

@@ -27,7 +27,7 @@ ReadFormat = Callable[[object, str], Node]
 
 @dataclass(frozen=True, slots=True)
 class Tag:
-    """Holds a tag to write."""
+    """A tag to write."""
 
     begin: str
     inside: Node  # content and end

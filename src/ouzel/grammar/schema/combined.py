@@ -28,7 +28,7 @@ _FOR_ANY = {
 
 @dataclass(frozen=True, slots=True)
 class Demands:
-    """Holds the demands that multiply. Beyond a limit, it stops growing."""
+    """The patterns and divisors that a value must meet together; stops growing beyond a limit."""
 
     patterns: frozenset[int] = frozenset()  # identities of schemas with a pattern or a format
     divisors: frozenset[int] = frozenset()  # different divisors: equal ones share their states

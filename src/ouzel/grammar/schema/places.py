@@ -12,7 +12,7 @@ _MAPS = frozenset(("properties", "patternProperties", "dependentSchemas", "$defs
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Describes the place of a schema in its document."""
+    """The place of a schema in its document."""
 
     document: "Document"
     base: str  # references are relative to it
@@ -32,7 +32,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """Holds a JSON document, and finds the targets of references."""
+    """A JSON document; finds the targets of references."""
 
     root: object
     schemas: Mapping[str, object]  # schemas by absolute `$id`, and by `$id#anchor`

@@ -49,7 +49,7 @@ def _escape(char: str) -> str:
 
 
 def _members(expression: str, chars: Iterable[str]) -> list[str]:
-    """Returns the characters that the expression matches, a class or a single character."""
+    """Returns the members of `chars` that match a regular expression for one character."""
     body = _ESCAPE.sub(_in_python, expression)
     body = body if body.startswith("[") else f"[{body}]"
     inner = _INNER_CLASS.findall(body)

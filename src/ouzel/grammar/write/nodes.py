@@ -6,21 +6,21 @@ from typing import TypeAlias
 
 @dataclass(frozen=True, slots=True)
 class Literal:
-    """Matches exactly this text, spelled with ordinary tokens."""
+    """Exactly this text, spelled with ordinary tokens."""
 
     text: str
 
 
 @dataclass(frozen=True, slots=True)
 class Tokens:
-    """Matches one of these tokens; `ids` is a number, `5`, or has ranges as in `0-3,5-99`."""
+    """One of several tokens; `ids` is a number, `5`, or has ranges as in `0-3,5-99`."""
 
     ids: str
 
 
 @dataclass(frozen=True, slots=True)
 class Regular:
-    """Matches a regular expression, in Lark's notation."""
+    """A regular expression, in Lark's notation."""
 
     expression: str
     # may match beyond a following literal, so it is ended by the first one, if text follows
@@ -30,7 +30,7 @@ class Regular:
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """Is a Lark rule with lexemes of its own: a JSON schema, a client's grammar, a written rule."""
+    """A Lark rule with lexemes of its own: a JSON schema, a client's grammar, a written rule."""
 
     expression: str
 
@@ -54,7 +54,7 @@ class Repeat:
 
 @dataclass(frozen=True, slots=True)
 class Enclosed:
-    """Matches content up to the first of its ends; the text after it is not searched."""
+    """Content up to the first of its ends; the text after it is not searched."""
 
     content: "Node"
     end: "Node"

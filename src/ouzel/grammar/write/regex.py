@@ -34,7 +34,7 @@ _LONG_CODE = re.compile(r"\\U[0-9A-Fa-f]{8}")  # ECMAScript reads `\U` as the le
 
 
 class Anchors(Enum):
-    """Sets the places where a pattern may have `^` and `$`."""
+    """The places where a pattern may have `^` and `$`."""
 
     AT_ENDS = auto()  # ends of the pattern or its alternatives, where they have no effect
     ANYWHERE = auto()

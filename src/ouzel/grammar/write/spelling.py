@@ -12,7 +12,7 @@ from ouzel.grammar.write.regex import ANY_TEXT, escape
 
 
 class Spelling:
-    """Writes texts and tokens for one vocabulary."""
+    """Makes grammar nodes for texts, with the marks (special tokens) of a vocabulary as ids."""
 
     def __init__(self, vocabulary: GrammarVocabulary) -> None:
         self._vocabulary = vocabulary
@@ -22,9 +22,9 @@ class Spelling:
         )
 
     def literal(self, text: str) -> Node:
-        """Writes a text.
+        """Returns a node for a text.
 
-        Marks in it by number, because the engine's tokenizer has other names for them.
+        Its marks are numbers, because the engine's tokenizer has other names for them.
         """
         check_at_most("the number of characters of a literal", len(text), MAX_LITERAL_CHARS)
         special_ids = self._vocabulary.special_ids
@@ -36,7 +36,7 @@ class Spelling:
         return nodes[0] if len(nodes) == 1 else Sequence(tuple(nodes))
 
     def any_text(self, excludes: list[str], max_chars: int | None = None) -> Regular:
-        """Matches text without marks and excluded strings.
+        """Returns an expression for any text without marks and excluded strings.
 
         An excluded string with a mark in it cannot occur anyway.
         """
@@ -66,7 +66,7 @@ class Spelling:
         return token_id
 
     def tokens_but(self, excluded: Iterable[int]) -> Tokens:
-        """Matches all real tokens except the excluded and end tokens.
+        """Returns a node for all real tokens except the excluded and end tokens.
 
         A range by exclusion would also match padding and end tokens.
         """

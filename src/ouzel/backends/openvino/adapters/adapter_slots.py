@@ -1,8 +1,7 @@
-"""Holds adapter matrices in slots, inputs of the compiled model; a step takes the slots that it
-uses.
+"""Keeps the matrices of LoRA adapters in slots; a step passes the slots it uses to the model.
 
-All slots of a group of matrices lie one after the other, in one memory mapping of this class alone.
-The system gives pages when a slot is filled and takes them back when it is cleared. The base
+All slots of a group of matrices lie one after the other, in a memory mapping of their own. The
+operating system allocates pages when a slot is filled and frees them when it is cleared. The base
 weights are not touched.
 """
 
@@ -37,7 +36,7 @@ _MAX_STORED = 32  # ranges of slots whose tensors are kept: making them takes a 
 
 @dataclass(frozen=True, slots=True)
 class _Stack:
-    """Holds the matrices A, or the matrices B, of one group in all slots."""
+    """The matrices A, or the matrices B, of one group in all slots."""
 
     name: str  # name of the input
     values: NDArray[np.generic]  # [slots, ...], f32 or the bits of bf16
@@ -47,7 +46,7 @@ class _Stack:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Names the place of a matrix in the stacks."""
+    """The place of a matrix in the stacks."""
 
     matrix: AdaptedMatrix
     group: AdaptedGroup

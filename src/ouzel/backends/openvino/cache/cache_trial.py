@@ -117,7 +117,7 @@ class CacheTrial:
     def run(
         self, dtype: KvCacheDtype, token_ids: Tokens, scales: KeyScales | None = None
     ) -> Floats:
-        """Returns the logits of up to 128 rows behind the first quarter of the text.
+        """Returns the logits of up to 128 rows, spread over the text after its first quarter.
 
         A model that makes vectors gives the vectors of the prompts that end at these rows.
         """
@@ -128,9 +128,7 @@ class CacheTrial:
             return run_text(runner, token_ids, np.unique(rows))
 
     def divergence(self, reference: Floats, other: Floats) -> float:
-        """Returns how far the results are apart: the KL divergence, or for vectors the cosine
-        distance.
-        """
+        """Returns the KL divergence of two results, or the cosine distance if they are vectors."""
         makes_vectors = self.language_model.vector_head is not None
         return (
             cosine_distance(reference, other) if makes_vectors else kl_divergence(reference, other)

@@ -42,7 +42,7 @@ Cache = Literal["u8", "u8 with scaled keys", "f16"]
 
 
 class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds the result of a trial.
+    """The result of a trial.
 
     A divergence is the mean KL of the next token's distribution to an f32 cache; for a model that
     makes vectors it is one minus the cosine.
@@ -92,7 +92,10 @@ def verdict_path(entry: Path | None, graphs: Path | None, cache_dir: str) -> Pat
 
 
 def list_verdict_facts(entry: Path | None, graphs: Path | None) -> str:
-    """Returns the facts on which the verdict depends. Raises OSError if files are missing."""
+    """Returns the identity of the files on which the verdict depends, the weights or the graphs.
+
+    Raises OSError if files are missing.
+    """
     if entry is not None:
         return str([FORMAT, *(identity(entry / name) for name in (WEIGHTS_FILE, INDEX_FILE))])
     files = [] if graphs is None else sorted([*graphs.glob("*.xml"), *graphs.glob("*.bin")])
@@ -100,7 +103,7 @@ def list_verdict_facts(entry: Path | None, graphs: Path | None) -> str:
 
 
 def read_verdict(path: Path, facts: str) -> CacheVerdict | None:
-    """Returns the stored verdict, None if there is none or it is on other files."""
+    """Returns the stored verdict, None if there is none or it was made from other files."""
     try:
         content = json.loads(path.read_bytes())
         return (

@@ -64,9 +64,9 @@ def find_choice(
     free_bytes: int,
     num_blocks: int | None = None,
 ) -> CacheChoice:
-    """Chooses by the free memory and by the stored verdict, without running a trial.
+    """Chooses the KV cache by the free memory and the stored verdict, without a trial.
 
-    `free_bytes` is the memory that is free for the model beside its weights.
+    `free_bytes` is the memory that is free for the model after its weights.
     """
     if not has_choice(core, engine):
         return CacheChoice(engine, None)

@@ -26,7 +26,7 @@ ENOUGH_TOKENS = 32_768  # tokens that are enough in all requests together
 
 @dataclass(frozen=True, kw_only=True, slots=True)
 class F16Room:
-    """Holds the memory for an f16 cache, and the number of requests that the cache must hold."""
+    """The memory for an f16 cache, and the number of requests that the cache must hold."""
 
     num_bytes: int  # bytes that the cache may take
     # bytes of one request of full length; if the number of blocks is fixed, bytes of all blocks

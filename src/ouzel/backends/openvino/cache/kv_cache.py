@@ -126,7 +126,7 @@ def find_block_size(tables: list[Table]) -> int:
 
 
 class KvCache:
-    """Holds the tensors of the KV cache of all layers; block ids index their first dimension."""
+    """The tensors of the KV cache of all layers; block ids index their first dimension."""
 
     def __init__(self, tables: list[Table], num_blocks: int) -> None:
         self.block_size = find_block_size(tables)

@@ -48,7 +48,7 @@ READING_PLAN = read_weights("auto")  # weights of the model that reads the text
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Holds a checkpoint with its open tensors."""
+    """A checkpoint with its open tensors."""
 
     directory: Path
     config: HfConfig

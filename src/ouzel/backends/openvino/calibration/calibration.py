@@ -36,7 +36,7 @@ EMBEDDING_DAMPING = 0.3
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Names a matrix that may be calibrated, and its encoding without calibration."""
+    """A matrix that may be calibrated, and its encoding without calibration."""
 
     spec: MatrixSpec
     encoding: Encoding
@@ -100,15 +100,15 @@ class Calibration:
     def _num_sweeps(self, spec: MatrixSpec) -> int:
         """Returns the sweeps of refinement for a matrix.
 
-        It returns 0 for matrices that gain little: matrices whose products are added to the sum of
-        the model, and wide matrices.
+        It returns 0 for matrices that gain little: matrices whose products are added to the
+        residual stream, and wide matrices.
         """
         key = spec.key
         is_divided = self._recording.has(key) and self._recording.is_divided(key)
         return 0 if is_divided or spec.shape[-1] > MAX_COLUMNS else REFINING_SWEEPS
 
     def _feedbacks(self, spec: MatrixSpec) -> list[Feedback]:
-        """Returns the feedback of each block of columns."""
+        """Returns the weights by which rounding errors are corrected, for each block of columns."""
         key, columns = spec.key, spec.shape[-1]
         if not self._recording.has(key):
             # An embedding has no recorded input: all columns have the same weight, and each group

@@ -1,4 +1,4 @@
-"""Encodes matrices in four bits and corrects the rounding error of a column in the columns behind
+"""Encodes matrices in four bits and corrects the rounding error of a column in the columns after
 it.
 
 The loss of a rounded matrix Q is the squared error of its products, trace(E H E'), where E = W - Q,
@@ -158,7 +158,7 @@ def _round_group(
     feedback: Feedback,
     parts: tuple[Floats, Floats, NDArray[np.int8]],
 ) -> None:
-    """Rounds the columns of one group in turn, and corrects the columns behind them in the
+    """Rounds the columns of one group in turn, and corrects the columns after them in the
     group.
     """
     weights, errors, levels = parts

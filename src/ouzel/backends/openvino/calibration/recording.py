@@ -78,7 +78,7 @@ class RecordedInput:
 
 
 class Recording:
-    """Holds the recorded input rows of matrices, by the key of the matrix."""
+    """The recorded input rows of matrices, by the key of the matrix."""
 
     def __init__(self, path: Path, num_rows: int, inputs: Mapping[str, RecordedInput]) -> None:
         self._path = path
@@ -117,7 +117,7 @@ class Recording:
 
 @dataclass(frozen=True, slots=True)
 class ProductInput:
-    """Describes an input of matrix products in a graph."""
+    """An input of matrix products in a graph."""
 
     rows: Node  # an output of an operation
     keys: tuple[str, ...]  # keys of the matrices that the input is multiplied by

@@ -29,7 +29,7 @@ MakeCompany = Callable[[EngineInfo, int], Company]  # takes the number of compar
 
 _NUM_GENERATED = 4
 _LEAST_PROMPT = 8  # tokens
-_NUM_BLOCKS = 3  # blocks of the compared rows: kernels may change behind the end of a block
+_NUM_BLOCKS = 3  # blocks of the compared rows: kernels may change after the end of a block
 
 
 def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: int) -> None:
@@ -52,7 +52,7 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
 
 
 def check_rows(runner: ModelRunner) -> None:
-    """Raises ModelLoadError if some row gets other bits beside other rows.
+    """Raises ModelLoadError if the bits of a row depend on the other rows of a step.
 
     The check overwrites the first blocks of the cache.
     """

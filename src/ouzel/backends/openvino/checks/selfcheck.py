@@ -41,7 +41,7 @@ ALLOWED_NOISE_RATIO = 3.0
 
 
 class SelfCheckFailed(ModelLoadError):
-    """The model does not agree with itself."""
+    """Raised when a model computes different results for the same tokens in different ways."""
 
 
 def num_checked_tokens(info: EngineInfo) -> int:
@@ -54,7 +54,7 @@ def num_checked_tokens(info: EngineInfo) -> int:
 
 
 def check_runner(runner: ModelRunner, num_relative_positions: int, *, is_rotary: bool) -> None:
-    """Raises SelfCheckFailed if the model does not agree with itself on any prompt.
+    """Raises SelfCheckFailed if none of a few random prompts passes `check_prompt`.
 
     The check overwrites the first blocks of the cache. With `is_rotary` positions are relative
     within `num_relative_positions`. Otherwise (perhaps learned positions) a shift may change the
@@ -99,7 +99,10 @@ def check_prompt(
     *,
     is_rotary: bool,
 ) -> None:
-    """Checks one prompt. Raises SelfCheckFailed."""
+    """Compares the logits of one prompt, computed at once, in chunks and at other positions.
+
+    Raises SelfCheckFailed if they differ too much.
+    """
     num_tokens = len(token_ids)
     shift = min(SHIFT, max(num_relative_positions - num_tokens, 0))
     whole = run_chunk(runner, token_ids, slice(0, num_tokens))

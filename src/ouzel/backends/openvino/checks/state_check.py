@@ -29,7 +29,7 @@ LARGEST_ERROR = 1e-3  # relative; rounding explains 1e-6
 
 @dataclass(frozen=True)
 class Reference:
-    """Describes the computation of an operation in numpy.
+    """The computation of an operation in numpy.
 
     `compute` takes all inputs of one sequence, its state among them, and returns its rows and its
     next state.

@@ -67,7 +67,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         first = ops.tanh(
             b.linear(b.pooled(rows), "pooler.dense", shape.hidden_size, shape.hidden_size)
         )
-        rows = b.beside().linear(first, "classifier", shape.hidden_size, num_labels)
+        rows = b.without_prefix().linear(first, "classifier", shape.hidden_size, num_labels)
     return b.encoder_model(
         rows,
         hidden_size=shape.hidden_size,

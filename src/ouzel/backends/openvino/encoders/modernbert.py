@@ -124,7 +124,7 @@ def _score_pooling(config: HfConfig) -> ScorePooling:
 
 
 def _scores(b: EncoderBuilder, rows: Node, config: HfConfig, norm: Norm, num_labels: int) -> Node:
-    size, head = config.size("hidden_size"), b.beside()
+    size, head = config.size("hidden_size"), b.without_prefix()
     dense = head.linear(
         b.pooled(rows), "head.dense", size, size, has_bias=config.flag("classifier_bias", False)
     )

@@ -76,7 +76,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     rows = b.norm(rows, "emb_ln" if is_older else "embeddings.LayerNorm", size, norm)
     layer_of = _Layer(config, num_heads, head_dim, norm, b.angles(rope), is_older=is_older)
     for layer in range(config.size("num_hidden_layers")):
-        rows = layer_of.rows_behind(b, rows, layer)
+        rows = layer_of.build_layer(b, rows, layer)
     left_out = ("cls.", "lm_head.", f"{prefix}pooler.", f"{prefix}embeddings.position_ids")
     return b.encoder_model(
         rows,
@@ -114,7 +114,7 @@ class _Layer:
         self._activation: Activation = read_activation(config)
         self._is_older = is_older
 
-    def rows_behind(self, b: EncoderBuilder, rows: Node, layer: int) -> Node:
+    def build_layer(self, b: EncoderBuilder, rows: Node, layer: int) -> Node:
         prefix = f"encoder.layers.{layer}." if self._is_older else f"layers.{layer}."
         output, mixer_norm, mlp_norm, gate, up, down = _OLDER_NAMES if self._is_older else _NAMES
         size, inner = self._size, self._inner_size

@@ -25,7 +25,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         )
     rows = hidden_rows(b, config, shape, num_positions)
     if num_labels:
-        size, head = shape.hidden_size, b.beside()
+        size, head = shape.hidden_size, b.without_prefix()
         first = ops.tanh(head.linear(b.pooled(rows), "classifier.dense", size, size))
         rows = head.linear(first, "classifier.out_proj", size, num_labels)
     return b.encoder_model(

@@ -29,7 +29,7 @@ class AdaptedMatrix:
 
 @dataclass(frozen=True, slots=True)
 class PartRange:
-    """Names the parts of its group that a matrix has."""
+    """The parts of its group that a matrix has."""
 
     begin: int
     end: int
@@ -45,7 +45,7 @@ class PartRange:
 
 @dataclass(frozen=True)
 class AdaptedGroup:
-    """Holds the matrices that take the same rows."""
+    """The matrices that take the same rows."""
 
     matrices: tuple[AdaptedMatrix, ...]
 

@@ -88,9 +88,8 @@ class AdapterInputs:
             for adapted in _in_groups(sharing.adapted):
                 group = _make_group(adapted)
                 groups.append(group)
-                for each, delta in zip(
-                    adapted, self._deltas(in_slots, group, sharing.suffix), strict=True
-                ):
+                deltas = self._deltas(in_slots, group, sharing.suffix)
+                for each, delta in zip(adapted, deltas, strict=True):
                     each.total.input(1).replace_source_output(get_output(delta))
         return AdapterShape(tuple(groups), self._rank, self._dtype)
 
@@ -102,9 +101,8 @@ class AdapterInputs:
         b_rows = [group.num_parts] if len(group.matrices) > 1 else []
         b = self._matrix_input(B_PREFIX + group.name, [-1, *b_rows, -1, group.part_len])
         inner = _by_part(ops.matmul(in_slots, a, False, False), group)
-        products = ops.reshape(
-            ops.matmul(inner, b, False, False), integers(-1, group.part_len), False
-        )
+        products = ops.matmul(inner, b, False, False)
+        products = ops.reshape(products, integers(-1, group.part_len), False)
         for matrix, parts in zip(group.matrices, group.parts, strict=True):
             if len(parts) == 1:
                 yield gather(products, self._index_input(parts.answers(suffix), 1))
@@ -136,9 +134,8 @@ def _by_part(inner: Node, group: AdaptedGroup) -> Node:
     num_matrices = len(group.matrices)
     if num_matrices == 1:
         return inner
-    by_matrix = ops.transpose(
-        ops.reshape(inner, integers(0, 0, num_matrices, -1), True), integers(0, 2, 1, 3)
-    )
+    by_matrix = ops.reshape(inner, integers(0, 0, num_matrices, -1), True)
+    by_matrix = ops.transpose(by_matrix, integers(0, 2, 1, 3))
     if group.num_parts == num_matrices:
         return by_matrix
     matrix_of_part = [index for index, parts in enumerate(group.parts) for _ in range(len(parts))]

@@ -12,19 +12,16 @@ from ouzel.backends.openvino.library import op, ops, ov
 
 @dataclass(frozen=True)
 class KvInputs:
-    """Holds the inputs for a layer's cache, `key_cache.<layer>` and `value_cache.<layer>`."""
+    """The inputs for a layer's cache, `key_cache.<layer>` and `value_cache.<layer>`."""
 
     key: Node
     value: Node
 
 
 def cache_inputs(graph: PagedGraph, layer: int) -> KvInputs:
-    return KvInputs(
-        *(
-            graph.input(f"{kind}_cache.{layer}", [-1] * 4, ov.Type.dynamic)
-            for kind in ("key", "value")
-        )
-    )
+    key = graph.input(f"key_cache.{layer}", [-1] * 4, ov.Type.dynamic)
+    value = graph.input(f"value_cache.{layer}", [-1] * 4, ov.Type.dynamic)
+    return KvInputs(key, value)
 
 
 def paged_attention(

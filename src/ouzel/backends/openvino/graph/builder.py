@@ -54,7 +54,7 @@ class Builder:
         self._ropes: dict[str, Rope] = {}
         self._query_scale: QueryScale | None = None
 
-    def beside(self, graph_prefix: str, stored_prefix: str) -> "Builder":
+    def for_graph(self, graph_prefix: str, stored_prefix: str) -> "Builder":
         """Returns a builder for another graph of the same weights.
 
         Names with the prefix `graph_prefix` have the prefix `stored_prefix` in the weights.
@@ -62,7 +62,7 @@ class Builder:
         return Builder(RenamedWeights(self._weights, graph_prefix, stored_prefix), self._plan)
 
     def has(self, name: str) -> bool:
-        """Takes the whole name of a tensor, with its `.weight`."""
+        """Tells whether the tensor exists; `name` has its `.weight`."""
         return self._weights.has(name)
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
@@ -80,7 +80,7 @@ class Builder:
         )
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
-        """Takes the whole name of a tensor, with its `.weight`."""
+        """Returns the tensor; `name` has its `.weight`."""
         return self._weights.array(name, shape)
 
     def linear(
@@ -175,9 +175,9 @@ class Builder:
         self._images = ImageInputs(self.graph, self._image_shape, hidden_size)
         return self._images.embed(rows)
 
-    def behind_layer(self, rows: Node, layer: int) -> Node:
-        """Adds the image features that enter behind this layer."""
-        return rows if self._images is None else self._images.behind(rows, layer)
+    def add_layer_features(self, rows: Node, layer: int) -> Node:
+        """Adds the image features that enter after this layer."""
+        return rows if self._images is None else self._images.add_features(rows, layer)
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Node:
         return self._weight(name, num_rows, num_columns, self._plan.head)
@@ -185,7 +185,7 @@ class Builder:
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
     ) -> LanguageModel:
-        """Returns a model that makes vectors of the rows behind the final norm.
+        """Returns a model that makes vectors of the rows after the final norm.
 
         The vectors are the rows themselves, or the labels that the head makes of them.
         """

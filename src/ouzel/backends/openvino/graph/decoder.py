@@ -31,7 +31,7 @@ Predict = Callable[[Builder, Node, Head], PredictionGraphs]  # takes the embeddi
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNorms:
-    """Names a layer's norms, before and after each half; empty if there is none."""
+    """A layer's norms, before and after each half; empty if there is none."""
 
     before_mixer: str = "input_layernorm"
     after_mixer: str = ""
@@ -39,7 +39,7 @@ class LayerNorms:
     after_mlp: str = ""
 
 
-NORMS_BEHIND = LayerNorms(
+NORMS_AFTER = LayerNorms(
     before_mixer="",
     after_mixer="post_attention_layernorm",
     before_mlp="",
@@ -49,7 +49,7 @@ NORMS_BEHIND = LayerNorms(
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderShape:
-    """Holds the sizes and switches of one checkpoint."""
+    """The sizes and switches of the decoder of one checkpoint."""
 
     num_layers: int
     vocab_size: int
@@ -149,7 +149,7 @@ def make_feed_forward(shape: MlpShape, name: str = "mlp") -> Part:
 
 
 def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
-    """Returns a half that is `one` in `layers_of_one`, and `other` in all other layers."""
+    """Returns a part that builds `one` in `layers_of_one`, and `other` in all other layers."""
     return lambda b, rows, layer: (one if layer in layers_of_one else other)(b, rows, layer)
 
 
@@ -195,7 +195,7 @@ def build_decoder(
     )
     x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), hidden_size)
     for layer in range(shape.num_layers):
-        x = b.behind_layer(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
+        x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
         return b.vector_model(

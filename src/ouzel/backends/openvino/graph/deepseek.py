@@ -21,7 +21,7 @@ from ouzel.backends.openvino.graph.latent_attention import (
     read_decoder_shape,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
-from ouzel.backends.openvino.graph.prediction import make_predictor, names_behind
+from ouzel.backends.openvino.graph.prediction import make_deepseek_names, make_predictor
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -36,7 +36,7 @@ def build_deepseek(
     attention = partial(make_latent_attention, shape=LatentShape.read(config, is_paired=is_paired))
     half = feed_forward(config, routing, dense_layers)
     predict = make_predictor(
-        config, shape, half, names=names_behind(shape.num_layers), attention=attention
+        config, shape, half, names=make_deepseek_names(shape.num_layers), attention=attention
     )
     return build_decoder(b, shape, half, attention(b, shape), predict)
 

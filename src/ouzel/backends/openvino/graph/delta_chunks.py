@@ -32,7 +32,7 @@ _SAME = np.eye(LONGEST_CHUNK, dtype=np.float32)
 
 @dataclass(frozen=True)
 class Chunks:
-    """Holds N chunks of C tokens in tensors [N, heads, C, ...].
+    """N chunks of C tokens in tensors [N, heads, C, ...].
 
     Queries and keys have fewer heads than values; each of them serves as many value heads.
     """
@@ -83,7 +83,7 @@ class Chunks:
 
 
 def compute_delta_rule(chunks: Chunks, begins: Node, goes_on: Node) -> tuple[Node, Node]:
-    """Returns the answers, [N * C, value heads, value_dim], and the state behind each chunk.
+    """Returns the answers, [N * C, value heads, value_dim], and the state after each chunk.
 
     A chunk begins with its state in `begins`, [N, value heads, value_dim, key_dim], or, if it is
     set in `goes_on`, [N], with the state of the chunk before.

@@ -25,7 +25,7 @@ class DeltaNetShape:
     hidden_size: int
     heads: DeltaHeads
     kernel_size: int
-    activation: Activation  # activation behind the convolution
+    activation: Activation  # activation after the convolution
     norm: Norm  # norm of each head's answer
     is_fused: bool = False  # four projections are two tensors, whose rows come by key head
 

@@ -24,7 +24,7 @@ _NORM_EPS = 1e-6  # added to squares of queries and keys; the runtime's operatio
 
 @dataclass(frozen=True, kw_only=True)
 class DeltaHeads:
-    """Describes the heads of a delta net. Each key head serves as many value heads, one after the
+    """The heads of a delta net. Each key head serves as many value heads, one after the
     other.
     """
 
@@ -117,7 +117,7 @@ def single_rows(
 def rows_in_chunks(
     graph: PagedGraph, mixed: Node, rates: Node, table: Node, heads: DeltaHeads
 ) -> tuple[Node, Node]:
-    """Returns the answers of all rows in chunks, and each sequence's state behind its last row."""
+    """Returns the answers of all rows in chunks, and each sequence's state after its last row."""
     chunking = graph.chunking
     own_rows, begins = gather(mixed, chunking.rows), gather(table, chunking.slots)
     # Rates of 0 leave the state as it is, for places in a chunk without a row.

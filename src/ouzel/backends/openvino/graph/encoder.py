@@ -44,18 +44,18 @@ class EncoderBuilder:
         return self._inputs[name]
 
     def has(self, name: str) -> bool:
-        """Takes the whole name of a tensor, without the prefix."""
+        """Tells whether the tensor exists; the builder puts its prefix before `name`."""
         return self._weights.has(self._prefix + name)
 
-    def beside(self) -> "EncoderBuilder":
-        """Returns a builder for the same graph without a prefix, for a head beside the encoder."""
+    def without_prefix(self) -> "EncoderBuilder":
+        """Returns a builder for the same graph whose tensor names have no prefix, as in a head."""
         other = EncoderBuilder.__new__(EncoderBuilder)
         other.__dict__.update(self.__dict__)
         other._prefix = ""
         return other
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
-        """Takes the whole name of a tensor, without the prefix."""
+        """Returns the tensor; the builder puts its prefix before `name`."""
         return self._weights.array(self._prefix + name, shape)
 
     def linear(

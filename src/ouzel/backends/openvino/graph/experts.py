@@ -43,7 +43,7 @@ Glu = Callable[..., Node]  # takes gate and up, or up alone if there is no gate
 
 @dataclass(frozen=True, kw_only=True)
 class ExpertTensors:
-    """Names the experts' tensors in a checkpoint, without the prefix of the layer.
+    """The experts' tensors in a checkpoint, without the prefix of the layer.
 
     There is a tensor for each expert and matrix, `experts.<number>.<name>.weight`, or one tensor
     for all experts. In such a tensor up stands below gate, or their rows alternate.
@@ -67,7 +67,7 @@ class ExpertsShape:
     inner_size: int
     glu: Glu
     tensors: ExpertTensors = ExpertTensors()
-    has_bias: bool = False  # one bias for all experts, `_bias` behind the name of their weights
+    has_bias: bool = False  # one bias for all experts, `_bias` after the name of their weights
 
     @classmethod
     def read(

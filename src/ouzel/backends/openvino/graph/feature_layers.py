@@ -7,7 +7,7 @@ from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
-# takes the rows that enter a layer, and its number; gives the rows behind it
+# takes the rows that enter a layer, and its number; gives the rows after it
 MakeLayer = Callable[[Node, int], Node]
 MAX_LAYERS = 64  # most layers whose features are taken; published models take up to 5
 
@@ -27,10 +27,10 @@ def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
     return tuple(layer % (num_layers + 1) for layer in layers)
 
 
-def rows_behind(
+def collect_layer_rows(
     b: VisionBuilder, rows: Node, layers: Sequence[int], size: int, make_layer: MakeLayer
 ) -> Node:
-    """Returns the rows [..., size] behind each of these layers, side by side.
+    """Returns the rows [..., size] after each of these layers, side by side.
 
     0 is the input of the first layer. Layers above the highest of them are not built.
     """

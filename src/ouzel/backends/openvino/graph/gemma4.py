@@ -185,11 +185,11 @@ def feed_forward(b: Builder, x: Node, index: int, shape: Gemma4Shape) -> Node:
     rows = gated_mlp(b, rows, prefix + "mlp.", mlp)
     if shape.experts:
         rows = b.norm(rows, prefix + "post_feedforward_layernorm_1", shape.hidden_size, shape.norm)
-        rows = ops.add(rows, mixture_beside(b, x, prefix, shape, shape.experts))
+        rows = ops.add(rows, compute_experts(b, x, prefix, shape, shape.experts))
     return b.norm(rows, prefix + "post_feedforward_layernorm", shape.hidden_size, shape.norm)
 
 
-def mixture_beside(
+def compute_experts(
     b: Builder, x: Node, prefix: str, shape: Gemma4Shape, experts: Gemma4Experts
 ) -> Node:
     """Computes the experts beside the feed-forward layer.

@@ -1,7 +1,7 @@
 """Puts the features of images into a language model, in the rows that stand for images.
 
 The input `image_rows` has the rows, and `image_features` their features; a step without images has
-none, at no cost. With DeepStack, further features enter behind the first layers (Meng 2024, arXiv
+none, at no cost. With DeepStack, further features enter after the first layers (Meng 2024, arXiv
 2406.04334).
 """
 
@@ -16,9 +16,9 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True, slots=True)
 class ImageShape:
-    """Describes the images that a family's language model takes."""
+    """The images that a family's language model takes."""
 
-    num_deep: int = 0  # the number of first layers behind which further features enter
+    num_deep: int = 0  # the number of first layers after which further features enter
     sees_whole: bool = False  # the tokens of an image attend to each other, also to later ones
 
 
@@ -43,8 +43,8 @@ class ImageInputs:
         ids = ops.broadcast(integers(instead), ops.shape_of(self._rows))
         return ops.scatter_update(token_ids, self._rows, ids, ops.constant(np.int64(0)))
 
-    def behind(self, rows: Node, layer: int) -> Node:
-        """Adds the features that enter behind this layer."""
+    def add_features(self, rows: Node, layer: int) -> Node:
+        """Adds the features that enter after this layer."""
         if layer >= self._shape.num_deep:
             return rows
         added = ops.add(gather(rows, self._rows), self._level(1 + layer))

@@ -8,7 +8,7 @@ their scales, all channels of a group need similar ranges.
 If only a rotation stands between the products by compressed matrices and the attention, the scales
 become a part of these matrices, and take no time (scaled_product.py). A rotation mixes the two
 channels of a pair, so a pair has one scale: the root of the mean square of both scales, rounded to
-a power of two, so that the products stay exact. All other layers have their scales behind the
+a power of two, so that the products stay exact. All other layers have their scales after the
 rotation, in two operations for each layer.
 """
 
@@ -73,7 +73,7 @@ def scale_products(query: Node | None, key: Node | None, scales: NDArray[np.floa
 
 
 def scale_inputs(attention: Node, scales: NDArray[np.float32]) -> None:
-    """Scales the rows that the attention reads."""
+    """Multiplies queries by the scales and keys by their inverse, as inputs of the attention."""
     by_query = by_query_head(scales, attention.input_value(0).get_partial_shape())
     for index, factors in enumerate((by_query, np.reciprocal(scales))):
         by_column = ops.constant(factors.reshape(1, -1).astype(np.float32))

@@ -29,7 +29,7 @@ NORM = Norm(1e-6)  # norm of latent rows, regardless of config.json, which has a
 
 @dataclass(frozen=True, kw_only=True)
 class LatentShape:
-    """Holds the sizes of latent attention. A head has dimensions without positions, then rotary
+    """The sizes of latent attention. A head has dimensions without positions, then rotary
     ones.
     """
 
@@ -166,7 +166,7 @@ def project_latents(b: Builder, rows: Node, prefix: str, shape: LatentShape) -> 
 
 
 def halves_last(num_plain: int, shape: LatentShape) -> tuple[int, ...] | None:
-    """Returns the order that brings rotary pairs, behind `num_plain` rows, to halves for
+    """Returns the order that brings rotary pairs, after `num_plain` rows, to halves for
     `rotate`.
     """
     if not shape.is_paired:

@@ -9,7 +9,7 @@ from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.feature_layers import feature_layers
 from ouzel.backends.openvino.graph.nodes import Node, integers, part
 from ouzel.backends.openvino.graph.vision import VisionBuilder
-from ouzel.backends.openvino.graph.vit import VitShape, behind_layers, embedded_tiles
+from ouzel.backends.openvino.graph.vit import VitShape, collect_layers, embedded_tiles
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
@@ -18,7 +18,7 @@ PROJECTOR = "multi_modal_projector."
 
 @dataclass(frozen=True, kw_only=True)
 class TileFeatures:
-    """Describes the rows of a tower's tiles that the projector takes."""
+    """The rows of the vision tower's output that the projector takes."""
 
     vit: VitShape
     layers: tuple[int, ...]  # layers whose rows are taken, side by side
@@ -64,7 +64,7 @@ def tile_features(
     `tower` is the type of the tower if `vision_config` has none.
     """
     shape = TileFeatures.read(config, tower)
-    rows = behind_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
+    rows = collect_layers(b, embedded_tiles(b, shape.vit), shape.vit, shape.layers)
     if shape.skips_first:
         rows = part(rows, 1, shape.vit.num_rows, 1)
     size = shape.vit.hidden_size * len(shape.layers)

@@ -30,7 +30,7 @@ class MambaShape:
     kernel_size: int
     conv_bias: bool
     projection_bias: bool
-    activation: Activation  # activation behind the convolution
+    activation: Activation  # activation after the convolution
     norm: Norm  # norm of each group's gated values
     smallest_step: float = 0.0
 

@@ -11,7 +11,7 @@ from ouzel.backends.openvino.library import ops
 
 @dataclass(frozen=True, slots=True)
 class Norm:
-    """Describes the formula of a family's norms.
+    """The formula of a family's norms.
 
     RMS    x / sqrt(mean(x^2) + epsilon) * (weight + plus)
     layer  (x - mean(x)) / sqrt(variance(x) + epsilon) * (weight + plus) + bias

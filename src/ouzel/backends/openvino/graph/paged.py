@@ -18,7 +18,7 @@ _STATE_PAGING = ("state_slots", "state_slots_begins", "state_interval")
 
 @dataclass(frozen=True)
 class Chunking:
-    """Holds the inputs for sequences in chunks: the single rows of a step, and the rows in chunks.
+    """The inputs for sequences in chunks: the single rows of a step, and the rows in chunks.
 
     runners/chunked_rows.py makes these inputs.
     """
@@ -28,18 +28,18 @@ class Chunking:
     again: tuple[Node, ...]  # the same, but reading the slots that were just written
     length: ChunkLength  # C, the length of each of N chunks
     rows: Node  # rows of all chunks, one after the other
-    is_row: Node  # [N * C, 1]: 1, or 0 for a place behind the end of its sequence
+    is_row: Node  # [N * C, 1]: 1, or 0 for a place after the end of its sequence
     # slots of the states that chunks begin with; the slot of zeros for a chunk that continues
     # another
     slots: Node
     goes_on: Node  # True for a chunk that continues the chunk before
     last_chunks: Node  # the last chunk of each sequence
-    # the place of each row of the step among the single rows and the rows in chunks behind them
+    # the place of each row of the step among the single rows and the rows in chunks after them
     answers: Node
 
 
 class PagedGraph:
-    """Has the inputs of every model; parts add their own by `input`."""
+    """A graph with the inputs of every model; parts of the model add inputs by `input`."""
 
     def __init__(self, *, keeps_rows: bool = False) -> None:
         """With `keeps_rows` the graph computes all rows to the end, not only the sampled rows."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
-from ouzel.backends.openvino.graph.feature_layers import rows_behind
+from ouzel.backends.openvino.graph.feature_layers import collect_layer_rows
 from ouzel.backends.openvino.graph.nodes import Node, integers, split_heads
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, patch_grids, turned
@@ -27,7 +27,7 @@ NORM = Norm(1e-5)
 
 @dataclass(frozen=True, kw_only=True)
 class PixtralShape:
-    """Holds the sizes of one checkpoint's encoder."""
+    """The sizes of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -80,7 +80,7 @@ def read_theta(vision: HfConfig, default: float = 10000.0) -> float:
 
 
 def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...]) -> Node:
-    """Returns the rows behind each of these layers, side by side: [patches, layers *
+    """Returns the rows after each of these layers, side by side: [patches, layers *
     hidden_size].
     """
     kernel = (shape.hidden_size, 3, shape.patch_size, shape.patch_size)
@@ -96,23 +96,21 @@ def pixtral_rows(b: VisionBuilder, shape: PixtralShape, layers: tuple[int, ...])
     def make_layer(entering: Node, number: int) -> Node:
         return build_layer(b, entering, f"{TOWER}transformer.layers.{number}.", shape)
 
-    return rows_behind(b, rows, layers, shape.hidden_size, make_layer)
+    return collect_layer_rows(b, rows, layers, shape.hidden_size, make_layer)
 
 
 def build_layer(b: VisionBuilder, rows: Node, prefix: str, shape: PixtralShape) -> Node:
     size, inner_size = shape.hidden_size, shape.inner_size
-    rows = ops.add(
-        rows, attention(b, b.norm(rows, prefix + "attention_norm", size, NORM), prefix, shape)
-    )
+    normed = b.norm(rows, prefix + "attention_norm", size, NORM)
+    rows = ops.add(rows, attention(b, normed, prefix, shape))
     inner = b.norm(rows, prefix + "ffn_norm", size, NORM)
     gate, up = (
         b.linear(inner, f"{prefix}feed_forward.{name}_proj", size, inner_size, has_bias=False)
         for name in ("gate", "up")
     )
     inner = ops.multiply(activate(gate, shape.activation), up)
-    return ops.add(
-        rows, b.linear(inner, f"{prefix}feed_forward.down_proj", inner_size, size, has_bias=False)
-    )
+    down = b.linear(inner, f"{prefix}feed_forward.down_proj", inner_size, size, has_bias=False)
+    return ops.add(rows, down)
 
 
 def attention(b: VisionBuilder, rows: Node, prefix: str, shape: PixtralShape) -> Node:

@@ -8,7 +8,7 @@ next entry.
 
 Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read
 them. DeepSeek's names follow vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py. These two
-differ in the hidden row of a further entry: here it is the row behind the norm, as in SGLang.
+differ in the hidden row of a further entry: here it is the row after the norm, as in SGLang.
 """
 
 from collections.abc import Callable
@@ -54,8 +54,8 @@ QWEN_NAMES = PredictionNames(
 )
 
 
-def names_behind(num_layers: int) -> PredictionNames:
-    """Returns the names in DeepSeek and GLM, whose prediction layer has the number behind the last
+def make_deepseek_names(num_layers: int) -> PredictionNames:
+    """Returns the names in DeepSeek and GLM, whose prediction layer has the number after the last
     one.
     """
     layer = f"model.layers.{num_layers}."
@@ -81,7 +81,7 @@ def make_predictor(
 
     def predict(b: Builder, embedding: Node, logits_of: Head) -> PredictionGraphs:
         check(config, b, names)
-        layer = b.beside(f"model.layers.{shape.num_layers}.", names.layer)
+        layer = b.for_graph(f"model.layers.{shape.num_layers}.", names.layer)
         last = replace(shape, num_layers=shape.num_layers + 1)
         rows = entries(layer, embedding, last, names, (attention(layer, last), feed_forward))
         return PredictionGraphs(

@@ -30,7 +30,7 @@ Block = Callable[[VisionBuilder, Node, str], Node]
 
 @dataclass(frozen=True, kw_only=True)
 class QwenVisionShape:
-    """Holds the sizes of one checkpoint's encoder."""
+    """The sizes of one checkpoint's encoder."""
 
     hidden_size: int
     num_heads: int

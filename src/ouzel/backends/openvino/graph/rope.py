@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class LongFrequencies:
-    """Holds the frequencies of LongRoPE for contexts of more than `original_positions` tokens."""
+    """The frequencies of LongRoPE for contexts of more than `original_positions` tokens."""
 
     original_positions: int
     inverse_frequencies: NDArray[np.float64]

@@ -12,7 +12,7 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True)
 class Angles:
-    """Holds the cosines and sines of a step's angles, [T, 1, num_dims].
+    """The cosines and sines of a step's angles, [T, 1, num_dims].
 
     They come from the inputs `rope_cos.<name>` and `rope_sin.<name>`, [T, num_dims / 2], whose
     columns are doubled.

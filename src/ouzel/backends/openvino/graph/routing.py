@@ -21,7 +21,7 @@ from ouzel.errors import ModelLoadError
 
 @dataclass(frozen=True, kw_only=True)
 class Routing:
-    """Describes how scores choose experts, and how the scores become weights."""
+    """The rule by which scores choose experts and become their weights."""
 
     num_experts: int
     num_chosen: int
@@ -60,7 +60,7 @@ class Routing:
 
 @dataclass(frozen=True)
 class Choice:
-    """Holds the experts of each token, [T, num_chosen], and the weights of their results."""
+    """The experts of each token, [T, num_chosen], and the weights of their results."""
 
     experts: Node
     weights: Node

@@ -1,6 +1,6 @@
 """Scales the rows of a product by a compressed matrix, in the scales of the matrix and in the bias.
 
-So a scale for each row takes no time. OpenVINO would move a `Multiply` behind the product into the
+So a scale for each row takes no time. OpenVINO would move a `Multiply` after the product into the
 matrix, and then decompress the matrix in every step.
 """
 
@@ -15,7 +15,7 @@ from ouzel.backends.openvino.library import ops, ov
 
 @dataclass(frozen=True)
 class CompressedProduct:
-    """Holds the nodes of a product by a matrix with scales, and of its bias, if any."""
+    """The nodes of a product by a matrix with scales, and of its bias, if any."""
 
     product: Node
     biased: Node | None  # an Add, whose second input is the bias

@@ -24,7 +24,7 @@ QkNorm = Literal["row", "head", "own head", "turned head"]
 
 @dataclass(frozen=True, kw_only=True)
 class AttentionShape:
-    """Holds the sizes and switches of one kind of layer."""
+    """The sizes and switches of one kind of layer."""
 
     hidden_size: int
     num_heads: int
@@ -35,12 +35,12 @@ class AttentionShape:
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm | None = None
-    is_gated: bool = False  # `q_proj` has a gate for each head behind its query
+    is_gated: bool = False  # `q_proj` has a gate for each head after its query
     is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
-    # limit of queries, keys and values, which are clipped behind their norms
+    # limit of queries, keys and values, which are clipped after their norms
     qkv_limit: float | None = None
     # Each head has a logit that takes a share of the attention and adds nothing.
     has_sinks: bool = False

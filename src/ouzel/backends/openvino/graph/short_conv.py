@@ -1,4 +1,4 @@
-"""Builds short convolutions, gated before and behind, which replace attention in LFM2.
+"""Builds short convolutions, gated before and after, which replace attention in LFM2.
 
 Reference: transformers, models/lfm2/modeling_lfm2.py, Lfm2ShortConv.
 """
@@ -19,16 +19,16 @@ class ShortConvShape:
 
 
 def short_conv(b: Builder, rows: Node, prefix: str, layer: int, shape: ShortConvShape) -> Node:
-    """Computes out(behind * conv(before * x)) on rows [T, hidden_size]; returns the same shape.
+    """Computes out(after * conv(before * x)) on rows [T, hidden_size]; returns the same shape.
 
-    `in_proj` gives `before`, `behind` and x.
+    `in_proj` gives `before`, `after` and x.
     """
     hidden = shape.hidden_size
     weight = b.array(prefix + "conv.weight", hidden, 1, shape.kernel_size)
     bias = b.array(prefix + "conv.bias", hidden) if shape.has_bias else None
     projected = b.linear(rows, prefix + "in_proj", hidden, 3 * hidden, has_bias=shape.has_bias)
-    before, behind, x = split(projected, hidden, hidden, hidden)
+    before, after, x = split(projected, hidden, hidden, hidden)
     mixed = causal_conv(b.graph, ops.multiply(before, x), layer, weight, bias)
     return b.linear(
-        ops.multiply(behind, mixed), prefix + "out_proj", hidden, hidden, has_bias=shape.has_bias
+        ops.multiply(after, mixed), prefix + "out_proj", hidden, hidden, has_bias=shape.has_bias
     )

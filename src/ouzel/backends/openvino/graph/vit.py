@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
-from ouzel.backends.openvino.graph.feature_layers import rows_behind
+from ouzel.backends.openvino.graph.feature_layers import collect_layer_rows
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import patch_grids
@@ -32,14 +32,14 @@ from ouzel.types.engine_request import ImageInput
 
 ROWS_PER_PASS = 1024  # rows of several small tiles in one pass; a large tile has a pass to itself
 TOWER = "vision_tower."
-# Tensors of checkpoints that no language model uses: the norm and the head behind the last layer,
+# Tensors of checkpoints that no language model uses: the norm and the head after the last layer,
 # and constants.
-BEHIND_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
+AFTER_LAYERS = (f"{TOWER}post_layernorm.", f"{TOWER}head.", f"{TOWER}embeddings.position_ids")
 
 
 @dataclass(frozen=True, kw_only=True)
 class VitShape:
-    """Holds the sizes of one checkpoint's encoder."""
+    """The sizes of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -131,19 +131,19 @@ def embedded_tiles(b: VisionBuilder, shape: VitShape) -> Node:
     return b.norm(rows, f"{TOWER}pre_layrnorm", size, shape.norm) if shape.has_class else rows
 
 
-def behind_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
-    """Returns the rows behind each of these layers, side by side: [tiles, rows, layers *
+def collect_layers(b: VisionBuilder, rows: Node, shape: VitShape, layers: Sequence[int]) -> Node:
+    """Returns the rows after each of these layers, side by side: [tiles, rows, layers *
     hidden_size].
     """
     b.leave_out(
-        *BEHIND_LAYERS,
+        *AFTER_LAYERS,
         *(f"{TOWER}encoder.layers.{each}." for each in range(max(layers), shape.num_layers)),
     )
 
     def make_layer(entering: Node, number: int) -> Node:
         return build_layer(b, entering, f"{TOWER}encoder.layers.{number}.", shape)
 
-    return rows_behind(b, rows, layers, shape.hidden_size, make_layer)
+    return collect_layer_rows(b, rows, layers, shape.hidden_size, make_layer)
 
 
 def build_layer(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Node:
@@ -167,7 +167,7 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
 
 
 def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
-    """Returns SigLIP's output, [tiles, rows, hidden_size]: the rows behind all layers,
+    """Returns SigLIP's output, [tiles, rows, hidden_size]: the rows after all layers,
     normalised.
     """
     rows = embedded_tiles(b, shape)

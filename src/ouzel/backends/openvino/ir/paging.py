@@ -13,7 +13,7 @@ from ouzel.backends.openvino.library import ops, ov, paged_attention_transformat
 from ouzel.backends.openvino.runners.state_tables import STATE_PREFIX
 from ouzel.errors import ModelLoadError
 
-# operations behind the output layer: a bias, a soft cap
+# operations after the output layer: a bias, a soft cap
 BEHIND_OUTPUT_LAYER = {"Add", "Convert", "Divide", "Multiply", "Reshape", "Tanh", "Transpose"}
 STATE_INPUTS = {
     "la.block_indices": "state_slots",
@@ -73,7 +73,7 @@ def rename_state_inputs(graph: ov.Model) -> None:
 def gather_sampled_rows(graph: ov.Model) -> None:
     """Gathers the rows of the input `sampled_rows` before the output layer.
 
-    If the output layer is not found, the gather stands behind it.
+    If the output layer is not found, the gather stands after it.
     """
     rows = add_input(graph, "sampled_rows", [-1], ov.Type.i64)
     port = output_layer_input(graph.output(0).get_node())

@@ -70,7 +70,7 @@ def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
 
     Later nodes take nothing else that was computed before.
     """
-    order = find_behind_products(graph)
+    order = find_after_products(graph)
     last_readers = {
         source: number
         for number, node in enumerate(order)
@@ -88,7 +88,7 @@ def narrow_places(graph: ov.Model) -> Iterator[tuple[int, Node]]:
             yield num_layers, *waiting.values()
 
 
-def find_behind_products(graph: ov.Model) -> list[Node]:
+def find_after_products(graph: ov.Model) -> list[Node]:
     """Returns, in order, the products of values that come from inputs, and all values computed from
     them.
     """

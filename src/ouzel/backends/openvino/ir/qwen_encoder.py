@@ -82,8 +82,10 @@ def join_graphs(
 
 
 def replace_attention(node: Node, attends: dict[str, Attend]) -> Node:
-    """Replaces attention with a mask; takes and returns [heads, patches, head_dim] like the
-    node.
+    """Returns the attention that replaces the masked attention `node`.
+
+    `attends` has the replacement for each mask, by the name of the input. Inputs and result have
+    the layout of the node: [heads, patches, head_dim].
     """
     query, key, value, *others = node.input_values()
     names = [each.get_node().get_friendly_name() for each in others]

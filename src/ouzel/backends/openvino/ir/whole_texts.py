@@ -35,7 +35,7 @@ _SHOWN = -1.0  # a limit between the mask of a seen token, 0, and the mask of ot
 
 # In these families positions count from the padding token's id plus one, so that a text must be
 # shorter than the table of positions.
-_BEHIND_PADDING = frozenset(
+_COUNTS_FROM_PADDING = frozenset(
     {"roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "roberta-prelayernorm"}
 )
 
@@ -121,7 +121,7 @@ def _find_size(port: Node) -> int:
 
 @dataclass(frozen=True)
 class _Inputs:
-    """Holds the inputs of Ouzel's encoders, and the padded values that replace the graph's own
+    """The inputs of Ouzel's encoders, and the padded values that replace the graph's own
     inputs.
     """
 
@@ -181,6 +181,6 @@ def _padding_id(config: HfConfig) -> int:
 
 def _max_positions(config: HfConfig) -> int:
     positions = config.size("max_position_embeddings")
-    if config.model_type not in _BEHIND_PADDING:
+    if config.model_type not in _COUNTS_FROM_PADDING:
         return positions
     return max(1, positions - config.integer("pad_token_id", 1) - 1)

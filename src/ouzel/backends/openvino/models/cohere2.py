@@ -1,4 +1,4 @@
-"""In Command R7B and Command A both halves of a layer compute the same rows, behind one layer norm.
+"""In Command R7B and Command A both halves of a layer compute the same rows, after one layer norm.
 
 Three layers of four have windows and rotary positions, the others neither. Reference: transformers,
 models/cohere2/modeling_cohere2.py and configuration_cohere2.py.

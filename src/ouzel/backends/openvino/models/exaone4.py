@@ -1,4 +1,4 @@
-"""EXAONE 4 has norms behind the halves of a layer, and RMS norms over each head of queries and
+"""EXAONE 4 has norms after the halves of a layer, and RMS norms over each head of queries and
 keys.
 
 Large checkpoints have windows in three layers of four; the other layers then have no positions.
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
-    NORMS_BEHIND,
+    NORMS_AFTER,
     DecoderShape,
     build_decoder,
     every_layer_but,
@@ -40,7 +40,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     unrotated = frozenset(layer for layer, window in enumerate(windows) if not window)
     return replace(
         shape,
-        layer_norms=NORMS_BEHIND,
+        layer_norms=NORMS_AFTER,
         sliding_windows=windows,
         unrotated_layers=unrotated if config.has("sliding_window") else frozenset(),
     )

@@ -1,4 +1,4 @@
-"""GLM-4-0414 and GLM-Z1 are glm with further norms, behind both halves of a layer.
+"""GLM-4-0414 and GLM-Z1 are glm with further norms, after both halves of a layer.
 
 Reference: transformers, models/glm4/modeling_glm4.py and configuration_glm4.py.
 """

@@ -1,4 +1,4 @@
-"""Granite (dense) is llama with factors of the embedding, the attention, the halves and the logits.
+"""Granite (dense) is llama with constant factors on embedding, attention, layer halves and logits.
 
 Reference: transformers, models/granite/modeling_granite.py and configuration_granite.py.
 """

@@ -1,4 +1,4 @@
-"""OLMo 2 is llama with norms behind the halves of a layer, and over whole rows of queries and keys.
+"""OLMo 2 is llama with norms after the halves of a layer, and over whole rows of queries and keys.
 
 Reference: transformers, models/olmo2/modeling_olmo2.py and configuration_olmo2.py.
 """
@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
-    NORMS_BEHIND,
+    NORMS_AFTER,
     DecoderShape,
     build_decoder,
     make_feed_forward,
@@ -28,4 +28,4 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 def decoder_shape(config: HfConfig) -> DecoderShape:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(qk_norm="row", qkv_bias=bias, output_bias=bias)
-    return replace(shape, layer_norms=NORMS_BEHIND)
+    return replace(shape, layer_norms=NORMS_AFTER)

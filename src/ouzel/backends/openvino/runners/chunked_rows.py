@@ -7,7 +7,7 @@ The length of the chunks is the one with the least work. A few proposals of some
 long chunks; in a long prompt each chunk of any length costs one update of the state.
 
 A loop over no chunks costs as much as the loop before it: the runtime hands on the former output,
-and everything behind the loop is computed again (after a prompt of 512 tokens, a step of
+and everything after the loop is computed again (after a prompt of 512 tokens, a step of
 Qwen3.5-0.8B took twice its time). So the first step without chunks gets a dummy chunk of few rows,
 and the steps after it cost little.
 """
@@ -57,7 +57,7 @@ def chunk_length(lens: Integers) -> int:
 def chunk_inputs(subsequence_begins: Integers, slots: Integers) -> dict[str, Integers]:
     """Returns the inputs of `Chunking` by name; `slots` are the slots that each sequence reads.
 
-    A chunk that its sequence does not fill has -1 - (the sequence's last row) behind its own rows.
+    A chunk that its sequence does not fill has -1 - (the sequence's last row) after its own rows.
     Their results are not used. The slot of a chunk that continues the chunk before it is -1.
     """
     lens, chunked = np.diff(subsequence_begins), is_in_chunks(subsequence_begins)

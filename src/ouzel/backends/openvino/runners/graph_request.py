@@ -9,12 +9,12 @@ from ouzel.backends.openvino.library import ov
 
 
 class GraphRequest:
-    """Holds a compiled graph with its inputs, and runs one `infer` at a time."""
+    """A compiled graph with its inputs; runs one `infer` at a time."""
 
     def __init__(
         self, compiled: ov.CompiledModel, tables: Mapping[str, ov.Tensor] | None = None
     ) -> None:
-        """Sets the inputs that stay, by name.
+        """Sets the inputs that are the same in every step: `tables`, by name.
 
         `tables` may have inputs of other graphs; this graph's request leaves them out.
         """

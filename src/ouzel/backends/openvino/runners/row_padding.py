@@ -17,7 +17,7 @@ _NUM_ROWS = 2
 
 
 def num_padding_blocks(info: EngineInfo) -> int:
-    """Returns the number of blocks behind the blocks that sequences can get."""
+    """Returns the number of blocks after the blocks that sequences can get."""
     return 1 if info.is_deterministic else 0
 
 

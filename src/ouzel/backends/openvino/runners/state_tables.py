@@ -21,7 +21,7 @@ from ouzel.errors import ModelLoadError
 logger = logging.getLogger(__name__)
 
 STATE_PREFIX = "state."  # prefix of input names
-NEXT_PREFIX = "next_"  # outputs have the name of their input behind this prefix
+NEXT_PREFIX = "next_"  # outputs have the name of their input after this prefix
 # Inputs with this prefix are float32 in every precision and have outputs.
 EXACT_PREFIX = "state.delta."
 RUNNING_MEMORY_SHARE = 0.4  # share of the free memory for the states of running sequences
@@ -106,7 +106,7 @@ def num_kept_states(
 
 
 class StateTables:
-    """Holds the states of all recurrent layers in tensors; slots index their first dimension."""
+    """The states of all recurrent layers in tensors; slots index their first dimension."""
 
     def __init__(self, tables: list[Table], plan: StatePlan) -> None:
         try:

@@ -29,7 +29,7 @@ from ouzel.types.engine_request import ImageInput
 
 @dataclass(frozen=True, kw_only=True)
 class Gemma4VisionShape:
-    """Holds the sizes and switches of one checkpoint's encoder."""
+    """The sizes and switches of one checkpoint's encoder."""
 
     hidden_size: int
     inner_size: int
@@ -161,7 +161,7 @@ def feed_forward(b: VisionBuilder, rows: Node, prefix: str, shape: Gemma4VisionS
 def linear(
     b: VisionBuilder, rows: Node, name: str, sizes: tuple[int, int], shape: Gemma4VisionShape
 ) -> Node:
-    """Multiplies rows by a matrix, and clips inputs and outputs; `sizes` are their sizes."""
+    """Multiplies rows by a matrix and clips its inputs and outputs; `sizes` are their widths."""
     rows = clipped(b, rows, f"{name}.input", shape)
     return clipped(
         b, b.linear(rows, f"{name}.linear", *sizes, has_bias=False), f"{name}.output", shape

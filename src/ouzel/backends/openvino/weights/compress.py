@@ -46,7 +46,7 @@ ENCODED_AT_ONCE = 2**19  # weights in one piece; the smallest matrices have a fe
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Names the tensors of a checkpoint that a matrix is made from, and its encoding."""
+    """The tensors of a checkpoint that a matrix is made from, and its encoding."""
 
     tensors: tuple[Tensor, ...]
     # the encoding of all tensors, if it is kept; None: the rows are compressed
@@ -71,7 +71,7 @@ class Origin:
 
 
 class MatrixEncoders(Protocol):
-    """Gives better encodings for some matrices, by a calibration."""
+    """Chooses better encodings for some matrices, by a calibration."""
 
     def encoder(self, spec: MatrixSpec) -> tuple[Encoding, Encode] | None:
         """Returns the encoding and its function, None for a matrix that its width alone decides."""
@@ -176,7 +176,7 @@ def find_origin(
         sources = (spec.instead,)
     form = joint_form([tensors.stored_form(tensor) for tensor in sources])
     option = width
-    width = width if recompress else width_beside(form, width)
+    width = width if recompress else resolve_width(form, width)
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
     stored = common_encoding(encodings, width, spec.shape[-1])
     is_rounded = width != "auto" and stored is None
@@ -198,7 +198,7 @@ def common_encoding(
     return encoding if width == "auto" or encoding == choose_encoding(width, columns) else None
 
 
-def width_beside(form: StoredForm | None, width: WidthOption) -> WidthOption:
+def resolve_width(form: StoredForm | None, width: WidthOption) -> WidthOption:
     """Returns `auto` in place of an integer width that is no narrower than the stored form."""
     is_narrow = form is not None and form.bits <= BITS_OF_INTEGERS.get(width, 0)
     return "auto" if is_narrow else width

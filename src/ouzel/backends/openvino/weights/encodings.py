@@ -47,7 +47,7 @@ COMPUTED_AT_ONCE = 2**16  # weights; so many stay in the cache of a core
 
 @dataclass(frozen=True, slots=True)
 class Encoding:
-    """Describes the encoding of a matrix; types have the names that OpenVINO gives them."""
+    """The encoding of a matrix; types have the names that OpenVINO gives them."""
 
     values: Values
     scales: Scales | None = None

@@ -123,7 +123,7 @@ def _find_part(name: str) -> str:
 def _predicts_further(config: HfConfig, name: str) -> bool:
     """Tells whether a tensor belongs to a layer that predicts further tokens.
 
-    The name of the layer tells it (`mtp.layers`, `model.mtp_block`), or its number, behind the
+    The name of the layer tells it (`mtp.layers`, `model.mtp_block`), or its number, after the
     other layers.
     """
     layer = _LAYER.search(name)

@@ -280,7 +280,7 @@ def read_header(path: Path) -> dict[str, TensorLocation]:
 
 
 def check_layout(path: Path, entries: dict[str, HeaderEntry], num_bytes: int) -> None:
-    """Raises ModelLoadError unless the tensors fill the `num_bytes` behind the header without
+    """Raises ModelLoadError unless the tensors fill the `num_bytes` after the header without
     overlaps.
     """
     position = 0

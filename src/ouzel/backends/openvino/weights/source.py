@@ -23,7 +23,7 @@ Array = NDArray[np.generic]
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """Names a tensor of a checkpoint. All dimensions but the last are rows.
+    """A tensor of a checkpoint. All dimensions but the last are rows.
 
     With `is_transposed` the last two dimensions change places first.
     """
@@ -35,7 +35,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class StoredForm:
-    """Describes the form of a quantised tensor: the format's name for it, such as Q4_K, and the
+    """The form of a quantised tensor: the format's name for it, such as Q4_K, and the
     bits of a value.
     """
 
@@ -45,7 +45,7 @@ class StoredForm:
 
 @dataclass(frozen=True, slots=True)
 class MatrixSpec:
-    """Names a matrix made of one tensor, or of several below each other."""
+    """A matrix made of one tensor, or of several below each other."""
 
     tensors: tuple[Tensor, ...]
     shape: tuple[int, ...]  # [rows, columns], or [experts, rows, columns]
@@ -68,7 +68,7 @@ class MatrixSpec:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Holds a compressed matrix; encodings.py defines the parts. Rows of experts lie below each
+    """A compressed matrix; encodings.py defines the parts. Rows of experts lie below each
     other.
     """
 
@@ -129,7 +129,7 @@ class Weights(Protocol):
     def has(self, name: str) -> bool:
         """Tells whether there is such a tensor.
 
-        Weights from the cache answer it for the tensors that the first build used.
+        Weights from the cache know only the tensors that the first build used.
         """
         ...
 

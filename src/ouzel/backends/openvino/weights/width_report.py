@@ -15,7 +15,7 @@ Fate = Literal["kept", "encoded", "rounded"]
 
 @dataclass(frozen=True, slots=True)
 class HeldMatrix:
-    """Describes a matrix in memory, and the form that the checkpoint stores it in (None: plain
+    """A matrix in memory, and the form that the checkpoint stores it in (None: plain
     numbers).
 
     The fate is `kept` if the stored values stay exactly, and `encoded` if auto takes another

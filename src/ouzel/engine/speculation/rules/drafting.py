@@ -15,7 +15,7 @@ _STEPS_OF_CATCHING_UP = 128
 
 
 class Drafting:
-    """Holds the rates of acceptance and the cache state of a sequence's drafts.
+    """The rates of acceptance and the cache state of a sequence's drafts.
 
     The class of a drafted token is its depth; the last class has all further depths.
     """

@@ -10,7 +10,7 @@ BETWEEN = -1  # no token id: separates texts
 
 
 class IndexedText:
-    """Holds a text with an index of its token pairs."""
+    """A text with an index of its token pairs."""
 
     def __init__(self, token_ids: list[int] | None = None) -> None:
         self.token_ids = token_ids or []
@@ -23,7 +23,7 @@ class IndexedText:
 
 
 class PastTexts:
-    """Keeps two generations of texts for each salt: when the younger is full, the older is dropped.
+    """Past texts by cache salt, in two generations: when the younger is full, the older is dropped.
 
     Texts of another salt are never searched.
     """

@@ -26,14 +26,14 @@ _MAX_REPLACED = 4  # replaced tokens in a row after which it is not
 
 
 class LookupProposal(msgspec.Struct, frozen=True):
-    """Holds the proposed tokens and the length of the match before them."""
+    """The proposed tokens and the length of the match before them."""
 
     token_ids: tuple[int, ...]
     match_length: int
 
 
 class _Followed(msgspec.Struct, frozen=True):
-    """Holds a place in another text where the output continues, or did until lately."""
+    """A place in another text where the output continues, or did until lately."""
 
     source: list[int]
     place: int

@@ -31,7 +31,7 @@ _STEPS_OF_DRAFTS = 8  # steps that share the change of the row count when drafts
 
 
 class RowCandidate(msgspec.Struct, frozen=True):
-    """Describes the tokens that one sequence may propose, one after the other."""
+    """The tokens that one sequence may propose, one after the other."""
 
     # chance of each token that it and all before it are accepted: never rising
     chances: tuple[float, ...]
@@ -43,7 +43,7 @@ class RowCandidate(msgspec.Struct, frozen=True):
 
 
 class _Token(msgspec.Struct, frozen=True):
-    """Describes one token of a candidate."""
+    """One token that may be proposed, with its chance of being reached and accepted."""
 
     chance: float
     depth: int
@@ -51,7 +51,7 @@ class _Token(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """Describes the rows that are computed in any case."""
+    """The rows that are computed in any case."""
 
     num_rows: int
     num_tokens: int  # tokens that these rows yield
@@ -63,7 +63,7 @@ class Step(msgspec.Struct, frozen=True):
 
 
 class _Plan(msgspec.Struct, frozen=True):
-    """Describes a step that computes the `num_proposed` tokens with the highest chances."""
+    """A step that computes the `num_proposed` tokens with the highest chances."""
 
     num_proposed: int
     num_tokens: float  # expected number of tokens

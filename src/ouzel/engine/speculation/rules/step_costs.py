@@ -6,7 +6,7 @@ import msgspec
 
 
 class AttentionCosts(msgspec.Struct, frozen=True):
-    """Estimates the seconds of attention per token of a sequence's context.
+    """The seconds of attention per token of a sequence's context.
 
     The rows of a sequence can be apart: each is a subsequence that reads the context, the first
     from memory and the others from the processor's cache. Or they are one subsequence (whole),
@@ -34,7 +34,7 @@ class AttentionCosts(msgspec.Struct, frozen=True):
 
 
 class SeveralCosts(msgspec.Struct, frozen=True):
-    """Estimates the added seconds of sequences with several rows."""
+    """The added seconds of sequences with several rows."""
 
     first_s: float  # a step that has any such sequence
     each_s: float  # each such sequence
@@ -47,10 +47,10 @@ class SeveralCosts(msgspec.Struct, frozen=True):
 
 
 class StepCosts(msgspec.Struct, frozen=True):
-    """Estimates the seconds of steps on this machine, for one model."""
+    """The seconds of steps on this machine, for one model."""
 
     num_rows: tuple[int, ...]  # measured row counts, ascending from 1; at least two
-    # of a step with each count after a step with the same count, with short contexts
+    # seconds of a step with each count after a step with the same count, with short contexts
     seconds: tuple[float, ...]
     attention: AttentionCosts = AttentionCosts()
     several: SeveralCosts | None = None  # None: a row costs the same in every sequence
@@ -102,9 +102,9 @@ class StepCosts(msgspec.Struct, frozen=True):
 
 
 def make_rising(seconds: list[float]) -> list[float]:
-    """Makes a measured curve rise: more rows never cost less.
+    """Lowers each time to the smallest time of more rows, so that more rows never cost less.
 
-    The measurement was disturbed there.
+    A larger time for fewer rows means that the measurement was disturbed.
     """
     lowest = float("inf")
     risen = []

@@ -13,7 +13,7 @@ _MAX_CANDIDATES = 16  # places of a chain to try: a common pair has many
 
 
 class Match(msgspec.Struct, frozen=True):
-    """Describes a match: the `length` tokens before `place` equal the end of the other text."""
+    """A match: the `length` tokens before `place` equal the end of the other text."""
 
     place: int
     length: int

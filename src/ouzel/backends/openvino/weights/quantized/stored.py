@@ -31,7 +31,7 @@ _EIGHT_BITS = ("u8", "i8")
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """Holds a matrix that a format has found.
+    """A matrix as a quantised checkpoint stores it.
 
     `encoding` is None if no encoding of Ouzel represents the same values; in this case there are no
     parts.
