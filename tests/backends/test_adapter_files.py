@@ -146,7 +146,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "KaSA": (says(kasa_config={"beta": 1e-4}), "kasa_config"),
     "aLoRA": (says(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
     "PiSSA": (says(init_lora_weights="pissa_niter_16"), "init_lora_weights"),
-    "a bad pattern": (says(alpha_pattern={"(": 1}), "is no pattern"),
+    "a bad pattern": (says(alpha_pattern={"(": 1}), "is not a regular expression"),
     "another rank than it says": (
         says(r=4),
         "the rank of model.layers.0.self_attn.q_proj is 4, but its tensors have rank 3",
@@ -251,9 +251,9 @@ def test_adapters_that_memory_does_not_hold_are_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lora": ("a",)}, "lora must be NAME=PATH, found 'a'"),
-        ({"lora": ("=a",)}, "lora must be NAME=PATH, found '=a'"),
-        ({"lora": ("a=x", "a=y")}, "lora names 'a' twice"),
+        ({"lora": ("a",)}, "each entry must be NAME=PATH, found 'a'"),
+        ({"lora": ("=a",)}, "each entry must be NAME=PATH, found '=a'"),
+        ({"lora": ("a=x", "a=y")}, "the name 'a' must not appear twice"),
         (
             {"lora": ("a,b=x",)},
             "must be printable, without commas and without spaces at its ends, found 'a,b'",

@@ -164,7 +164,7 @@ def test_what_cannot_be_done_is_said_in_one_line(
         (["--port", "1", "-p", "x"], 2, "--port: is an option of ouzel serve"),
         (["--prot", "1", "-p", "x"], 2, "unknown option --prot; did you mean"),
         (["--max-num-seqs", "many", "-p", "x"], 2, "--max-num-seqs"),
-        (["/nowhere", "-p", "x"], 1, "there is no directory /nowhere"),
+        (["/nowhere", "-p", "x"], 1, "there is no directory or GGUF file /nowhere"),
         (["--url", "http://127.0.0.1:1", "-p", "x"], 1, "the server cannot be reached"),
         (["--url", "ftp://x", "-p", "x"], 1, "the URL of a server must be like"),
     ],

@@ -75,7 +75,7 @@ def _scope(method: str, path: str, body: bytes) -> Scope:
 
 
 class _Request:
-    """A request starts to run in a task when the object is made."""
+    """A running request to the app; the constructor starts its task."""
 
     def __init__(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
         self._body: bytes | None = body  # None once the app has received it

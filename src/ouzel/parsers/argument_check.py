@@ -145,8 +145,9 @@ class ArgumentCheck:
             yield self._obeys(value, each, depth, is_combined=is_combined)
 
     def _one_of(self, value: object, schema: Schema, depth: int) -> bool:
-        """Accepts a value that obeys several schemas, because ignored keywords might tell them
-        apart.
+        """Checks `oneOf`, but accepts a value that obeys several of the schemas.
+
+        Keywords that are not checked here might exclude all schemas but one.
         """
         num_obeyed = sum(self._each(value, schema, "oneOf", depth))
         if num_obeyed > 1:

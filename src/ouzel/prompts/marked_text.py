@@ -3,8 +3,8 @@
 Template code passes all text through filters and macros, so the marking must survive them:
 
 - Each character of a control token in the template's source is replaced by a stand-in: one
-  character from the Unicode planes that are unassigned (`template_marks.py`). The beginning or end of
-  a control token is replaced too, as `<|` and `|>` in `<|{{ role }}|>`.
+  character from the Unicode planes that are unassigned (`template_marks.py`). The beginning or end
+  of a control token is replaced too, as `<|` and `|>` in `<|{{ role }}|>`.
 - After the rendering the stand-ins are read back. Their places are the spans of `MarkedText`.
 - A text has the same length with stand-ins as without, and every part can be read back, so a
   template may cut it anywhere.

@@ -23,7 +23,7 @@ _TABLE = _table()
 
 
 def harmless(text: str) -> str:
-    """Replaces control characters by pictures or numbers, but for line ends and tabs."""
+    """Replaces control characters by pictures or numbers, except line ends and tabs."""
     return text.replace("\r\n", "\n").translate(_TABLE)
 
 

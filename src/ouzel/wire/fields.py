@@ -46,7 +46,7 @@ class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GenerationFields(ChoiceFields, kw_only=True):
-    """Defines the fields of all generating endpoints.
+    """The fields of all generating endpoints.
 
     `None` means that the client did not set the field.
     """

@@ -30,7 +30,7 @@ class CustomInput(msgspec.Struct):
 
 
 class ToolCall(msgspec.Struct):
-    """Holds a tool call of an answer. `type` says whether it has `function` or `custom`."""
+    """A tool call of an answer. `type` says whether it has `function` or `custom`."""
 
     id: str
     function: ToolFunction | UnsetType = UNSET

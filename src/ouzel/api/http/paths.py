@@ -23,7 +23,7 @@ _LIKENESS = 0.85
 
 
 class Paths:
-    """Holds the paths of an application, and corrects or suggests paths."""
+    """The paths of an application, and corrects or suggests paths."""
 
     def __init__(
         self,

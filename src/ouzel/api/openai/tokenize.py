@@ -110,7 +110,7 @@ class DetokenizeRequest(msgspec.Struct, kw_only=True):
 
 
 class TokenizedText(msgspec.Struct):
-    """Holds token ids. `text` is answered with `tokens` alone, a list for each of several texts."""
+    """Token ids. `text` is answered with `tokens` alone, a list for each of several texts."""
 
     tokens: Sequence[int | list[int]]
     count: int | UnsetType = UNSET

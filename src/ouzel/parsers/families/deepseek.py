@@ -4,8 +4,8 @@ V3:   <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁
       ```json
       {"city": "Paris"}
       ```<｜tool▁call▁end｜><｜tool▁calls▁end｜>
-V3.1: <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}<｜tool▁call▁end｜>
-      <｜tool▁calls▁end｜> (in one line)
+V3.1: <｜tool▁calls▁begin｜><｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Paris"}
+      <｜tool▁call▁end｜><｜tool▁calls▁end｜> (in one line)
 """
 
 from ouzel.parsers.base import Calls, Family

@@ -1,12 +1,14 @@
 """gpt-oss: Harmony messages, whose header has a channel and perhaps a recipient, in any order.
 
-<|channel|>analysis<|message|>The user asks...<|end|><|start|>assistant<|channel|>commentary to=functions.get_weather
+<|channel|>analysis<|message|>The user asks...<|end|>
+<|start|>assistant<|channel|>commentary to=functions.get_weather
 <|constrain|>json<|message|>{"city": "Paris"}<|call|>
 <|start|>assistant<|channel|>final<|message|>It rains.<|return|>
 
-The channel `analysis` is reasoning, even with a recipient. The channels `commentary` and `final` are
-content, and so is a message to a recipient that is not a function. The recipient may stand before the
-channel. Messages of the same kind are separated by a blank line. A call ends the model's turn.
+The output has no line breaks between messages, and none before `<|constrain|>`. The channel
+`analysis` is reasoning, even with a recipient. The channels `commentary` and `final` are content,
+and so is a message to a recipient that is not a function. The recipient may stand before the
+channel. The parser separates messages of the same kind by a blank line. A call ends the turn.
 """
 
 import re

@@ -1,6 +1,7 @@
 """Granite 3: a list of JSON objects after a mark. Granite 4 writes calls like Hermes.
 
-Here is my thought process: ... Here is my response: ...    (3.3: <think>...</think><response>...</response>)
+Here is my thought process: ... Here is my response: ...
+<think>...</think><response>...</response> (3.3)
 <|tool_call|>[{"name": "get_weather", "arguments": {"city": "Paris"}}]
 """
 

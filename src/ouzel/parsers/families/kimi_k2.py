@@ -1,7 +1,8 @@
 """Kimi K2: a section of calls, each with an id and arguments. Other Kimi models only reason.
 
-<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0<|tool_call_argument_begin|>{"city": "Paris"}
-<|tool_call_end|><|tool_calls_section_end|> (in one line)
+<|tool_calls_section_begin|><|tool_call_begin|>functions.get_weather:0
+<|tool_call_argument_begin|>{"city": "Paris"}<|tool_call_end|>
+<|tool_calls_section_end|> (all in one line)
 
 The templates repeat a call's id as the model wrote it, so clients get this id, if it is unique.
 """

@@ -1,10 +1,10 @@
-"""Llama 3.1 to 3.3: JSON objects, with or without a tag before, separated by semicolons or
-newlines.
+"""Llama 3.1 to 3.3: JSON objects after an optional tag, separated by semicolons or newlines.
 
-<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}}; {"name": "ping", "parameters": {}}
+<|python_tag|>{"name": "get_weather", "parameters": {"city": "Paris"}};
+{"name": "ping", "parameters": {}}
 
-Without the tag, an object is a call only at the beginning of the output or of a line, and only with the
-name of one of the request's tools. Any other JSON is content.
+Without the tag, an object is a call only at the beginning of the output or of a line, and only with
+the name of one of the request's tools. Any other JSON is content.
 """
 
 from collections.abc import Collection

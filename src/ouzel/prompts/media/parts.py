@@ -16,7 +16,7 @@ class MediaPart:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Parts with equal keys have the same picture, prepared in the same way."""
+        """Returns a key that is equal for parts with the same picture, prepared in the same way."""
         return self.url, self.detail
 
 
