@@ -236,7 +236,7 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         (("--url", "x", "--request-rate", "nan"), "given 'nan'"),
         (
             ("--url", "x", "--endpoint", "chats"),
-            "--endpoint: must be chat, completions, responses, given 'chats'",
+            "--endpoint: must be one of chat, completions, responses, given 'chats'",
         ),
         (("--url", "x", "--workload", "idle"), "--workload: must be one of random"),
         (("--url", "x", "--goodput", "itl:5"), "--goodput: must be one or more of"),
@@ -248,11 +248,11 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         (("--url", "x", "--burstiness", "5"), "--burstiness: needs --request-rate"),
         (
             ("--url", "x", "--sweep", "rate:1", "--request-rate", "1"),
-            "--request-rate: --sweep rate:... has",
+            "--request-rate: cannot be used with --sweep rate:...",
         ),
         (
             ("--url", "x", "--sweep", "concurrency:1", "--max-concurrency", "1"),
-            "--max-concurrency: --sweep",
+            "--max-concurrency: cannot be used with --sweep",
         ),
         (
             ("--url", "x", "--dataset", "d", "--input-len", "5"),
@@ -265,7 +265,7 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         ),
         (
             ("--url", "x", "--save", "/none/a.json"),
-            "--save: must be a file in a directory that exists",
+            "--save: must be a file in an existing, writable directory",
         ),
         (
             ("--url", "x", "--save", "/dev/null", "--report", "/dev/null"),

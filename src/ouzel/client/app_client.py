@@ -167,7 +167,7 @@ class _Lifespan:
         )
 
     async def _tell(self, message_type: str) -> None:
-        """Sends a lifespan message and waits for the answer of the app or its end."""
+        """Sends a lifespan message, and waits until the app answers or ends."""
         assert self._task is not None
         self._told.put_nowait({"type": message_type})
         hearing = asyncio.create_task(self._heard.get())

@@ -33,7 +33,7 @@ class _OpenRequest(msgspec.Struct, eq=False):
 
 
 class PrefixChoice:
-    """Chooses a replica for each request, and remembers the choices."""
+    """Chooses a replica for each request, and keeps the open requests of each replica."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock

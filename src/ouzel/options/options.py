@@ -226,5 +226,5 @@ def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
 def _check_demo(values: dict[str, Any]) -> None:
     if values.get("model") and "demo" in values:
         raise InvalidOption(
-            f"--demo: cannot be combined with MODEL, given the model {values['model']!r}"
+            f"--demo: cannot be used with MODEL, given the model {values['model']!r}"
         )

@@ -133,7 +133,7 @@ class _Answer(JsonReadingParser):
 
     @property
     def text(self) -> str:
-        """The text that is held back."""
+        """Returns the text that is held back."""
         return self._text
 
     def read(self) -> Reading[None]:

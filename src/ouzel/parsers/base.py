@@ -86,7 +86,7 @@ class Calls:
 
 
 class ReasoningStage(enum.Enum):
-    """The place in the answer where an output begins. The end of the prompt decides it."""
+    """The state of the reasoning where the output begins. The end of the prompt decides it."""
 
     BEFORE = "before"  # reasoning may come first
     OPEN = "open"  # the prompt has begun the reasoning

@@ -190,7 +190,7 @@ class _BareValue:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the value is complete JSON and need not be a string."""
+        """Tells whether the value is complete JSON and need not be a string."""
         if self._is_text or self._value_type.is_text:
             return False
         return json_type(self._held) is not None

@@ -138,7 +138,7 @@ class OutputFormat:
 
     @property
     def is_interleaved(self) -> bool:
-        """Whether reasoning may stand anywhere in an output, not only at the beginning."""
+        """Tells whether reasoning may appear anywhere in an output, not only at the beginning."""
         return any(
             family is not None and family.interleaved is not None
             for family in (self.reasoning, self.calls)
@@ -146,7 +146,7 @@ class OutputFormat:
 
     @property
     def prompt_marks(self) -> frozenset[str]:
-        """The marks that show whether a prompt ends inside the reasoning."""
+        """Returns the marks that show whether a prompt ends inside the reasoning."""
         marks = self.reasoning.reasoning if self.reasoning else None
         return frozenset(map(str.rstrip, marks.starts + marks.ends)) if marks else frozenset()
 

@@ -104,22 +104,22 @@ class PromptRenderer:
 
     @property
     def supports_images(self) -> bool:
-        """Whether the model reads pictures."""
+        """Tells whether the model reads pictures."""
         return self._images is not None
 
     @property
     def supports_videos(self) -> bool:
-        """Whether the model reads videos."""
+        """Tells whether the model reads videos."""
         return self._images is not None and self._images.has_videos
 
     @property
     def sees_documents(self) -> bool:
-        """Whether the model reads PDFs and the server can open them."""
+        """Tells whether the model reads PDFs and the server can open them."""
         return self._images is not None and self._images.has_documents
 
     @property
     def fills_in(self) -> bool:
-        """Whether the model has tokens for filling in the middle."""
+        """Tells whether the model has tokens for filling in the middle."""
         return self._infill is not None
 
     def close(self) -> None:

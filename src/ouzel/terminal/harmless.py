@@ -28,12 +28,12 @@ def harmless(text: str) -> str:
 
 
 def whole_characters(text: str) -> str:
-    """Replaces lone surrogates, which no request can hold."""
+    """Replaces lone surrogates by question marks: JSON in UTF-8 cannot contain them."""
     return text.encode(errors="replace").decode()
 
 
 def harmless_line(text: str) -> str:
-    """Returns harmless text in one line."""
+    """Makes text harmless, and shows its line ends and tabs as characters of one line."""
     return harmless(text).replace("\n", "␊").replace("\t", " ")
 
 

@@ -166,7 +166,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
 
 
 class CompletionFields(GenerationFields, kw_only=True):
-    """Adds the fields of chat and text completions, which answer with choices."""
+    """The fields of chat and text completions, which answer with choices."""
 
     prompt_logprobs: (
         Annotated[

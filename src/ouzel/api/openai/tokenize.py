@@ -271,7 +271,10 @@ class Tokenizing:
 
 
 def _encode_answer(answer: Callable[[JsonObject], object], fields: JsonObject) -> msgspec.Raw:
-    """Runs `answer`, and encodes its result as JSON here, because it may hold a million numbers."""
+    """Runs `answer` and encodes its result as JSON, in the thread of the caller.
+
+    The result may hold a million numbers.
+    """
     return msgspec.Raw(msgspec.json.encode(answer(fields)))
 
 

@@ -47,7 +47,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPairs:
-    """Encoded pairs. Each pair has one score for each piece of its document."""
+    """Pairs of texts as token ids. Each pair has one score for each piece of its document."""
 
     # one text for each score; for embedding models, all distinct texts
     texts: list[EncodedText]

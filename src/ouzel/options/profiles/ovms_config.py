@@ -128,7 +128,10 @@ def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
 
 
 def _listings(content: _File) -> Iterator[_Listing]:
-    """Yields the entries of both lists. Raises msgspec.ValidationError."""
+    """Yields the entries of `model_config_list` and `mediapipe_config_list`.
+
+    Raises msgspec.ValidationError.
+    """
     for listed in content.model_config_list:
         yield _listing(msgspec.convert(listed, _Listed).config, _warn_of_unknown(listed, _Listed))
     for fields in content.mediapipe_config_list:

@@ -55,7 +55,7 @@ class Video:
 
     @property
     def num_pixels(self) -> int:
-        """The number of pixels of one frame."""
+        """Returns the number of pixels of one frame."""
         return self.width * self.height
 
     def time_s(self, number: int) -> float:

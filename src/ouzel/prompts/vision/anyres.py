@@ -76,9 +76,7 @@ def check_resolutions(
 
 
 def _fitted(width: int, height: int, resolution: tuple[int, int]) -> tuple[int, int]:
-    """Returns the (width, height) of the picture scaled to fit into `resolution`, (height,
-    width).
-    """
+    """Returns (width, height) of the picture, scaled to fit into `resolution` (height, width)."""
     max_height, max_width = resolution
     by_width, by_height = max_width / width, max_height / height
     if by_width < by_height:

@@ -47,7 +47,7 @@ class ImageProcessor(Protocol):
 
     @property
     def placeholder(self) -> str:
-        """The text for one picture in the rendered chat."""
+        """Returns the text for one picture in the rendered chat."""
         ...
 
     @property

@@ -50,7 +50,7 @@ class VideoProcessor(Protocol):
 
     @property
     def placeholder(self) -> str:
-        """The text for one video in the rendered chat."""
+        """Returns the text for one video in the rendered chat."""
         ...
 
     @property
@@ -61,7 +61,7 @@ class VideoProcessor(Protocol):
 
     @property
     def resample(self) -> int:
-        """The number of Pillow's filter for resizing frames."""
+        """Returns the number of Pillow's filter for resizing frames."""
         ...
 
     @property
