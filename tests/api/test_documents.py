@@ -233,7 +233,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
         RESPONSES,
         items(input_file(file_id="file-1")),
         "input[0].content[0].file_id",
-        "this server keeps no files",
+        "this server stores no files",
     ),
     "two": (
         RESPONSES,

@@ -82,7 +82,7 @@ class Calls:
     after: str = ""  # text after the last call
     # marks that may be special tokens; the parser must see them
     special_tokens: frozenset[str] = frozenset()
-    make_call_id: Callable[[], str] = new_call_id  # for calls without an id of the model's
+    make_call_id: Callable[[], str] = new_call_id  # if the model wrote no id
 
 
 class ReasoningStage(enum.Enum):

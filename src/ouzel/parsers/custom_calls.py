@@ -26,7 +26,7 @@ class CustomCallsParser:
         """`names` are the names of the custom tools."""
         self._parser = parser
         self._names = names
-        self._index = 0  # of the open call
+        self._index = 0  # index of the open call
         self._text: _CallText | None = None
 
     def feed(self, text: str) -> list[Delta]:

@@ -69,7 +69,7 @@ def _reason(kind: object, *, supports_images: bool) -> str:
 def _picture(part: Message, path: str) -> MediaPart:
     if part.get("file_id") is not None:
         raise InvalidRequest(
-            f"must not be given: this server keeps no files, given {shown(part['file_id'])}",
+            f"must not be given: this server stores no files, given {shown(part['file_id'])}",
             field=f"{path}.file_id",
         )
     return picture_part(part, path)
