@@ -251,9 +251,9 @@ def test_adapters_that_memory_does_not_hold_are_refused() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"lora": ("a",)}, "lora must be NAME=PATH, found 'a'"),
-        ({"lora": ("=a",)}, "lora must be NAME=PATH, found '=a'"),
-        ({"lora": ("a=x", "a=y")}, "lora names 'a' twice"),
+        ({"lora": ("a",)}, "each entry must be NAME=PATH, found 'a'"),
+        ({"lora": ("=a",)}, "each entry must be NAME=PATH, found '=a'"),
+        ({"lora": ("a=x", "a=y")}, "the name 'a' must not appear twice"),
         (
             {"lora": ("a,b=x",)},
             "must be printable, without commas and without spaces at its ends, found 'a,b'",

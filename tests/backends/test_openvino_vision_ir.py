@@ -202,7 +202,8 @@ def test_tiles_of_another_size_fail_by_themselves(load: Load) -> None:
     tiles, height, width = image.shape
     pixels = bytes(tiles * height * (width + 1) * 3)
     with pytest.raises(
-        EngineFailed, match=r"tiles must have the image_size 23 of config.json, the image processor made 23x24"
+        EngineFailed,
+        match=r"tiles must have the image_size 23 of config.json, the image processor made 23x24",
     ):
         features_of(
             load(IRS / "llava-fp32"),

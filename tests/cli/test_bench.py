@@ -236,9 +236,9 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         (("--url", "x", "--request-rate", "nan"), "given 'nan'"),
         (
             ("--url", "x", "--endpoint", "chats"),
-            "--endpoint: must be chat, completions, responses, given 'chats'",
+            "--endpoint: must be one of chat, completions, responses, given 'chats'",
         ),
-        (("--url", "x", "--workload", "idle"), "--workload: must be random"),
+        (("--url", "x", "--workload", "idle"), "--workload: must be one of random"),
         (("--url", "x", "--goodput", "itl:5"), "--goodput: must be one or more of"),
         (("--url", "x", "--sweep", "rate"), "--sweep: must be rate:R,R,..."),
         (("--url", "x", "--sweep", "rate:1,b"), "--sweep: must be a number > 0"),

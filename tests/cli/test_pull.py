@@ -256,8 +256,11 @@ def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
         (["owner/model", "--mtp"], "--mtp requires --weights"),
         (["owner/model", "--recompress"], "--recompress requires --weights"),
         (["owner/model", "--weights", "int5"], "--weights: a width must be one of"),
-        (["owner/model", "--port", "8000"], "unknown option --port; ouzel pull --help lists all"),
-        (["./nowhere"], "there is no directory ./nowhere"),
+        (
+            ["owner/model", "--port", "8000"],
+            "unknown option --port; ouzel pull --help lists all options",
+        ),
+        (["./nowhere"], "there is no directory or GGUF file ./nowhere"),
     ],
 )
 def test_nonsense_is_refused_in_one_line(arguments: list[str], about: str, tmp_path: Path) -> None:

@@ -151,7 +151,10 @@ def test_a_model_of_vectors_is_refused(name: str, tmp_path: Path) -> None:
             ["quantize", str(IR), "/missing/out"],
             "mistral-int8 is an OpenVINO IR; SRC must be the checkpoint",
         ),
-        (["quantize", "/missing/model", "/missing/out"], "there is no directory /missing/model"),
+        (
+            ["quantize", "/missing/model", "/missing/out"],
+            "there is no directory or GGUF file /missing/model",
+        ),
     ],
 )
 def test_nonsense_is_refused_in_one_line(

@@ -53,7 +53,7 @@ def test_texts_and_values_are_the_same() -> None:
         ({"target_waiting": 3}, "target_waiting: needs max_replicas"),
         (
             {"num_replicas": 2, "max_replicas": 3},
-            "num_replicas: must not stand beside max_replicas",
+            "num_replicas: cannot be used with max_replicas",
         ),
         (
             {"min_replicas": 4, "max_replicas": 3},

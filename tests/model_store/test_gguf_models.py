@@ -234,6 +234,6 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
     assert unknown.startswith(
         "there is no directory owner/m, and it could not be fetched from the Hugging Face hub"
     )
-    assert wrong == "there is no directory owner/model:../x"
+    assert wrong == "there is no directory or GGUF file owner/model:../x"
     fetched = {path.name for path in (tmp_path / "hub").rglob("*.gguf")}
     assert fetched == {"Model-Q4_K_M.gguf", "Model.q8_0.gguf", "M-BF16.gguf"}

@@ -129,9 +129,9 @@ def test_a_narrow_terminal_is_kept_to(
         (("--confg", "c.yaml"), "unknown option --confg; did you mean --config?"),
         (
             ("--pipeline-parallel", "2"),
-            "unknown option --pipeline-parallel; ouzel serve --help lists all",
+            "unknown option --pipeline-parallel; ouzel serve --help lists all options",
         ),
-        (("-x",), "unknown option -x; ouzel serve --help lists all"),
+        (("-x",), "unknown option -x; ouzel serve --help lists all options"),
         (("one", "two"), "unexpected argument 'two'; the model is 'one'"),
         (("--port",), "--port: expected one argument"),
         (

@@ -30,10 +30,10 @@ class Told:
     ("line", "said"),
     [
         ("sevre", "ouzel: unknown command sevre; did you mean serve?"),
-        ("frobnicate", "ouzel: unknown command frobnicate; ouzel --help lists all"),
+        ("frobnicate", "ouzel: unknown command frobnicate; ouzel --help lists all commands"),
         ("list --jsn", "ouzel: unknown option --jsn; did you mean --json?"),
-        ("doctor --zeal", "ouzel: unknown option --zeal; ouzel doctor --help lists all"),
-        ("doctor here", "ouzel: unexpected argument here; ouzel doctor --help lists all"),
+        ("doctor --zeal", "ouzel: unknown option --zeal; ouzel doctor --help lists all options"),
+        ("doctor here", "ouzel: unexpected argument here; ouzel doctor --help lists all options"),
         (
             "bench --url x --num-requests 8",
             "ouzel: unknown option --num-requests; did you mean --num-prompts?",

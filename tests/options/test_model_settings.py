@@ -124,7 +124,7 @@ def test_a_served_name_needs_a_model_that_has_none() -> None:
     [
         (
             {"mtp": True, "draft_model": "x"},
-            "--mtp: must not stand beside --draft-model, given 'x'",
+            "--mtp: cannot be used with --draft-model, given 'x'",
         ),
         (
             {"replicas": 2, "engine_process": False},

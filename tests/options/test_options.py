@@ -26,7 +26,7 @@ def parse(*arguments: str, environment: dict[str, str] | None = None) -> Options
         ),
         (
             ("model", "--demo", "text"),
-            "--demo: must not stand beside MODEL, given the model 'model'",
+            "--demo: cannot be used with MODEL, given the model 'model'",
         ),
         (("--demo", "audio"), "--demo"),
     ],
@@ -115,12 +115,12 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
         (
             ("--deterministic", "--lora", "a=/a"),
             {},
-            "--deterministic: must not stand beside --lora, given a=/a",
+            "--deterministic: cannot be used with --lora, given a=/a",
         ),
         (
             ("--deterministic", "--max-loras", "3"),
             {},
-            "--deterministic: must not stand beside --max-loras, given 3",
+            "--deterministic: cannot be used with --max-loras, given 3",
         ),
     ],
 )

@@ -127,7 +127,7 @@ def test_a_refusal_shows_no_stand_ins() -> None:
         ("<s>{{ messages[0].content }}<|end|>", []),
         (
             "{{ '<S>' | lower }}{{ {'<|end|>': tools} | tojson }}",
-            ["the chat template makes <s>, <|end|> in a way that is encoded as text"],
+            ["the control tokens <s>, <|end|> of the chat template are encoded as text"],
         ),
     ],
 )

@@ -82,7 +82,7 @@ def log_to_stderr(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
             ("--tool-parser", "hermes", "--reasoning-parser", "response_template"),
             "--reasoning-parser response_template: tokenizer_config.json has no response_template ",
         ),
-        (("--lora", "a"), "--lora: lora must be NAME=PATH, found 'a'"),
+        (("--lora", "a"), "--lora: each entry must be NAME=PATH, found 'a'"),
         (
             ("--lora", "a=/nowhere"),
             "--lora a=/nowhere: must be a PEFT adapter, it has no adapter_config.json",

@@ -187,7 +187,7 @@ def broken_copy(directory: Path) -> Path:
 
 
 def test_a_missing_directory(cache_dir: Path) -> None:
-    assert "there is no directory /nowhere/at/all" in failure(
+    assert "there is no directory or GGUF file /nowhere/at/all" in failure(
         "/nowhere/at/all", cache_dir=cache_dir
     )
 

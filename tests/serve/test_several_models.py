@@ -126,7 +126,7 @@ def test_one_of_two_replicas_is_killed_and_the_server_goes_on(tmp_path: Path) ->
 def test_a_model_that_cannot_be_loaded_stops_the_start_and_is_named(tmp_path: Path) -> None:
     said = failure("--model", f"a={MODEL_DIRECTORY}", "--model", "b=/nowhere", cache_dir=tmp_path)
 
-    assert said == "ouzel: there is no directory /nowhere\n"
+    assert said == "ouzel: there is no directory or GGUF file /nowhere\n"
 
 
 def test_a_name_that_two_models_have_is_told_before_either_is_loaded(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from ouzel.bench.workloads import Shape, Workload, make_conversations
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Describes a benchmark, with one run for each load.
+    """The plan of a benchmark, with one run for each load.
 
     Each run has other prompts, so that no run finds prompts of another run in the prefix cache. A
     dataset with too few prompts is used again from its start; a remark says so.
@@ -37,7 +37,7 @@ class Plan:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Holds the runs, and remarks on differences between the plan and the runs."""
+    """The runs, and remarks on differences between the plan and the runs."""
 
     runs: tuple[Run, ...]
     remarks: tuple[str, ...]

@@ -14,7 +14,7 @@ class Usage(msgspec.Struct, frozen=True, gc=False):
 
 
 class Piece(msgspec.Struct, frozen=True, gc=False):
-    """Holds the contents of one chunk or event."""
+    """The contents of one chunk or event."""
 
     answer: str = ""  # text that the next turn repeats as the answer
     reasoning: str = ""

@@ -116,13 +116,16 @@ _OTHER_NAMES = {
 def _describe_unknown(argument: str) -> str:
     """Returns the error for an argument that `ouzel bench --url` does not know."""
     if not argument.startswith("-"):
-        return f"{argument}: use --model for the model of a server; ouzel bench --help lists all"
+        return (
+            f"{argument}: use --model for the model of a server; "
+            "ouzel bench --help lists all options"
+        )
     flag = argument.partition("=")[0]
     if flag in known_flags():
         return f"{flag}: is an option for a model in this process, and cannot be used with --url"
     other = _OTHER_NAMES.get(flag)
     near = f"; did you mean {other}?" if other else did_you_mean([flag], bench_flags())
-    return f"unknown option {flag}{near or '; ouzel bench --help lists all'}"
+    return f"unknown option {flag}{near or '; ouzel bench --help lists all options'}"
 
 
 def _check_connections(plan: Plan, num_files: int) -> None:

@@ -9,7 +9,7 @@ JsonObject = Mapping[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A turn has the messages of one request and the length of its answer."""
+    """The messages of one request and the length of its answer."""
 
     messages: tuple[JsonObject, ...]
     max_tokens: int
@@ -18,7 +18,7 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """A conversation has turns that wait for one another; each request repeats earlier turns."""
+    """Turns that are sent one after the other; each request repeats the earlier turns."""
 
     turns: tuple[Turn, ...]
     tools: tuple[JsonObject, ...] = ()

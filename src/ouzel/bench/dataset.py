@@ -17,7 +17,7 @@ class InvalidDataset(OuzelError):
 
 
 class Line(msgspec.Struct, forbid_unknown_fields=True, frozen=True):
-    """A line has `prompt` or `messages`, and may have `output_tokens` (vLLM) or `max_tokens`."""
+    """A line: `prompt` or `messages`, and optionally `output_tokens` (vLLM) or `max_tokens`."""
 
     prompt: str = ""
     messages: list[dict[str, Any]] = []

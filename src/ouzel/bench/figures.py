@@ -14,7 +14,7 @@ PERCENTILES = (50, 90, 95, 99)
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """Describes the distribution of a time in milliseconds; all values are 0 without data."""
+    """The distribution of a time in milliseconds; all values are 0 without data."""
 
     mean: float
     median: float
@@ -27,7 +27,7 @@ class Spread:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Holds the figures of a run; throughputs are per second of `duration_s`.
+    """The figures of a run; throughputs are per second of `duration_s`.
 
     The duration is the time from the first request to the end of the last answer.
     """
@@ -95,7 +95,7 @@ def _spread(times_s: Sequence[float]) -> Spread:
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """Holds the times of the outputs of answers; index i of each sequence belongs to answer i."""
+    """The times of the outputs of answers; index i of each sequence belongs to answer i."""
 
     start_times_s: Sequence[float]
     ttfts_s: Sequence[float]

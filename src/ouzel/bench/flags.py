@@ -36,7 +36,7 @@ class Sweep:
 
 @dataclass(frozen=True, slots=True)
 class BenchFlags:
-    """Holds the values of the options, given or by default."""
+    """The values of the options, given or by default."""
 
     url: str = ""
     api_key: str = ""
@@ -341,7 +341,7 @@ def _wrap_errors(read: Callable[[str], Any]) -> Callable[[str], Any]:
 def _choose(choices: Mapping[str, Any]) -> Callable[[str], Any]:
     def read(text: str) -> Any:
         if text not in choices:
-            raise ValueError(f"must be {', '.join(choices)}, given {text!r}")
+            raise ValueError(f"must be one of {', '.join(choices)}, given {text!r}")
         return choices[text]
 
     return _wrap_errors(read)

@@ -12,7 +12,7 @@ from ouzel.bench.conversation import Conversation
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """Limits the rate at which conversations begin, and the number of conversations at once."""
+    """The rate at which conversations begin, and the limit of conversations at once."""
 
     request_rate: float = float("inf")  # conversations per second
     burstiness: float = 1.0

@@ -12,7 +12,7 @@ from ouzel.client.base import UNREADABLE, ApiClient, ApiFailure
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """Holds the times and lengths of one request."""
+    """The times and lengths of one request."""
 
     start_s: float  # time.perf_counter() before the request is sent
     ttft_s: (

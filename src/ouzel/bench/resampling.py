@@ -26,7 +26,7 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """Holds the answered requests by their starts; index i of each array belongs to request i."""
+    """The answered requests by their starts; index i of each array belongs to request i."""
 
     input_lens: Array
     output_lens: Array

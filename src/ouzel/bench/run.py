@@ -20,7 +20,7 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Holds the measurements of a run in the order of their starts.
+    """The measurements of a run in the order of their starts.
 
     Requests without an answer when the run was stopped are left out.
     """

@@ -17,7 +17,7 @@ _VLLM_NAMES = {"p50": "median"}  # the name in results of vLLM that lack the per
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure is a number in a result."""
+    """A number in a result, with its label and unit."""
 
     name: str  # the name of the field in the result
     label: str

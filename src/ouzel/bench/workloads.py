@@ -24,7 +24,7 @@ class Workload(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """Describes the requests of a run; the last conversation may have fewer turns."""
+    """The shape of the requests of a run; the last conversation may have fewer turns."""
 
     workload: Workload
     num_requests: int  # each turn is a request

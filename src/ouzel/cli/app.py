@@ -52,7 +52,7 @@ def _run_without_command(arguments: Sequence[str]) -> int:
         parser.print_help(sys.stderr)
         return 2
     if not arguments[0].startswith("-"):
-        hint = did_you_mean(arguments[:1], COMMANDS) or "; ouzel --help lists all"
+        hint = did_you_mean(arguments[:1], COMMANDS) or "; ouzel --help lists all commands"
         raise InvalidOption(f"unknown command {arguments[0]}{hint}")
     parser.parse_args(arguments)  # ends the program
     return 2

@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Describes one command.
+    """One command of `ouzel`.
 
     `function` names the function that runs the command, as `module:name`. It takes the arguments
     behind the command's name and returns the exit status; an OuzelError ends the program with its

@@ -32,7 +32,7 @@ _DAY_S = 24 * 3600.0
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """Describes one row of the table of models."""
+    """One row of the table of models."""
 
     name: str  # the MODEL argument of `ouzel serve`
     revision: str
@@ -47,7 +47,7 @@ class Model:
 
 @dataclass(frozen=True, slots=True)
 class KeptModel:
-    """Describes one row of the table of stored files."""
+    """One row of the table of stored files."""
 
     id: str
     kind: str

@@ -75,7 +75,7 @@ def _scope(method: str, path: str, body: bytes) -> Scope:
 
 
 class _Request:
-    """A request starts to run in a task when the object is made."""
+    """A running request to the app; the constructor starts its task."""
 
     def __init__(self, app: ASGIApp, scope: Scope, body: bytes) -> None:
         self._body: bytes | None = body  # None once the app has received it
@@ -167,7 +167,7 @@ class _Lifespan:
         )
 
     async def _tell(self, message_type: str) -> None:
-        """Sends a lifespan message and waits for the answer of the app or its end."""
+        """Sends a lifespan message, and waits until the app answers or ends."""
         assert self._task is not None
         self._told.put_nowait({"type": message_type})
         hearing = asyncio.create_task(self._heard.get())

@@ -10,7 +10,7 @@ import msgspec
 
 
 class ChatDelta(msgspec.Struct):
-    """Holds the pieces that a chunk adds to an answer."""
+    """The pieces that a chunk adds to an answer."""
 
     content: str | list[msgspec.Raw] | None = None
     reasoning_content: str | None = None
@@ -32,7 +32,7 @@ class ChatChoice(msgspec.Struct):
 
 
 class ChatChunk(msgspec.Struct):
-    """Holds a chunk; `usage` stays JSON, because servers add fields of their own."""
+    """A chunk; `usage` stays JSON, because servers add fields of their own."""
 
     object: str | None = None
     choices: list[ChatChoice] | None = None

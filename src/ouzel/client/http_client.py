@@ -24,7 +24,7 @@ _VERSION_AND_ENDPOINT = re.compile(r"/v1(/(chat/completions|completions|response
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Holds the address of a server: the part of URLs before API paths, and a Unix socket or ""."""
+    """The address of a server: the part of URLs before API paths, and a Unix socket or ""."""
 
     root: str
     unix_socket: str = ""

@@ -162,7 +162,7 @@ def _settings(values: Mapping[str, Any]) -> ReplicaSettings:
                 )
     elif "num_replicas" in values:
         raise InvalidOption(
-            f"num_replicas: must not stand beside max_replicas, given {settings.num_replicas}"
+            f"num_replicas: cannot be used with max_replicas, given {settings.num_replicas}"
         )
     elif settings.min_replicas > settings.max_replicas:
         raise InvalidOption(

@@ -46,7 +46,10 @@ def missing_for_prefixes(environment: Mapping[str, str]) -> str | None:
 
 
 class Door:
-    """Answers HAProxy; Ray Serve takes the app after `__init__`, in the actor's process."""
+    """An ingress deployment that tells HAProxy the replica for each request.
+
+    Ray Serve gets the app after `__init__`, in the actor's process.
+    """
 
     async def __init__(  # type: ignore[misc]  # Serve awaits it
         self, replicas: DeploymentHandle

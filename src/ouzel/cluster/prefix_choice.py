@@ -1,6 +1,7 @@
-"""Chooses replicas by prefixes, although no message tells the end of a request.
+"""Chooses the replica that has a request's prefix in its cache.
 
-Replicas report the number of their requests now and then.
+No message tells when a request ends. Instead, each replica reports the number of its requests
+periodically.
 
 Rules
 1. A request counts for its replica until the replica reports fewer requests: then the oldest ones
@@ -8,8 +9,8 @@ Rules
 2. A report is old when it arrives. Requests younger than the report may be missing in it, so they
    count in addition.
 3. A longer prompt of the same session is its next turn: the turn before has ended.
-4. Further requests of a replica came by other ways: through other doors, without a body, in the
-   background. They count too.
+4. A replica may report more requests than this object has counted: requests through other doors,
+   without a body, or in the background. They count too.
 """
 
 import itertools
@@ -25,26 +26,27 @@ from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, Ticket, make
 TOLD_LATE_S = 3.0  # Ray asks replicas each second, and passes their reports on some time later
 
 
-class _Given(msgspec.Struct, eq=False):
+class _OpenRequest(msgspec.Struct, eq=False):
     ticket: Ticket
-    at_s: float
+    sent_at_s: float
     has_begun: bool = False  # True: its prompt counts as computed
 
 
 class PrefixChoice:
-    """Chooses a replica for each request, and remembers the choices."""
+    """Chooses a replica for each request, and keeps the open requests of each replica."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._cache_tokens = 0  # cache size of a replica in tokens, from the first report
         self._policy: RoutingPolicy = PrefixPolicy(clock=clock)
-        self._given: dict[str, deque[_Given]] = {}  # requests by replica, the oldest first
-        self._last_turns: dict[bytes, _Given] = {}  # the latest open request of each session
+        # by replica, the oldest request first
+        self._open_requests: dict[str, deque[_OpenRequest]] = {}
+        self._last_turns: dict[bytes, _OpenRequest] = {}  # the latest open request of each session
 
     def replica_for(self, body: bytes, loads: Mapping[str, ReplicaLoad]) -> str:
         """Returns the replica for a request, and counts the request there; `loads` is not empty."""
         self._learn_cache_tokens(loads)
-        for gone in self._given.keys() - loads.keys():
+        for gone in self._open_requests.keys() - loads.keys():
             self._forget(gone)
         for name, load in loads.items():
             self._settle(name, load)
@@ -52,10 +54,10 @@ class PrefixChoice:
         if keys is not None:
             self._end_turn_before(keys)
         replica = self._policy.choose(keys, list(loads))[0]
-        given = _Given(self._policy.routed(keys, replica), self._clock())
-        self._given[replica].append(given)
+        request = _OpenRequest(self._policy.routed(keys, replica), self._clock())
+        self._open_requests[replica].append(request)
         if keys is not None:
-            self._last_turns[keys.session] = given
+            self._last_turns[keys.session] = request
         return replica
 
     def _learn_cache_tokens(self, loads: Mapping[str, ReplicaLoad]) -> None:
@@ -64,25 +66,27 @@ class PrefixChoice:
         if told and not self._cache_tokens:
             self._cache_tokens = told
             self._policy = PrefixPolicy(cache_tokens=told, clock=self._clock)
-            self._given.clear()
+            self._open_requests.clear()
             self._last_turns.clear()
 
     def _forget(self, replica: str) -> None:
         self._policy.forget(replica)
-        for given in self._given.pop(replica):
-            self._drop_turn(given)
+        for request in self._open_requests.pop(replica):
+            self._drop_turn(request)
 
     def _settle(self, replica: str, load: ReplicaLoad) -> None:
-        given = self._given.setdefault(replica, deque())
+        requests = self._open_requests.setdefault(replica, deque())
         told_s = self._clock() - TOLD_LATE_S
         num_young = sum(
-            1 for _ in itertools.takewhile(lambda each: each.at_s > told_s, reversed(given))
+            1 for _ in itertools.takewhile(lambda each: each.sent_at_s > told_s, reversed(requests))
         )
-        for _ in range(len(given) - num_young - load.num_unfinished):
-            self._end(given[0])
-        for _ in range(load.num_unfinished - len(given)):
-            given.appendleft(_Given(self._policy.routed(None, replica), told_s))
-        for each in itertools.islice(given, max(0, len(given) - num_young - load.num_waiting)):
+        for _ in range(len(requests) - num_young - load.num_unfinished):
+            self._end(requests[0])
+        for _ in range(load.num_unfinished - len(requests)):
+            requests.appendleft(_OpenRequest(self._policy.routed(None, replica), told_s))
+        for each in itertools.islice(
+            requests, max(0, len(requests) - num_young - load.num_waiting)
+        ):
             if not each.has_begun:
                 self._policy.first_token(each.ticket)
                 each.has_begun = True
@@ -94,12 +98,12 @@ class PrefixChoice:
         if keys.is_continued or keys.num_tokens > before.ticket.keys.num_tokens:
             self._end(before)
 
-    def _end(self, given: _Given) -> None:
-        self._given[given.ticket.replica].remove(given)
-        self._policy.ended(given.ticket)
-        self._drop_turn(given)
+    def _end(self, request: _OpenRequest) -> None:
+        self._open_requests[request.ticket.replica].remove(request)
+        self._policy.ended(request.ticket)
+        self._drop_turn(request)
 
-    def _drop_turn(self, given: _Given) -> None:
-        keys = given.ticket.keys
-        if keys is not None and self._last_turns.get(keys.session) is given:
+    def _drop_turn(self, request: _OpenRequest) -> None:
+        keys = request.ticket.keys
+        if keys is not None and self._last_turns.get(keys.session) is request:
             del self._last_turns[keys.session]

@@ -8,7 +8,10 @@ from ouzel.cluster.replica_load import ReplicaLoad
 
 
 class ReplicaList(RequestRouter):  # type: ignore[misc]  # Ray's types are not looked at
-    """Ray makes one instance in each process with a handle of the replicas."""
+    """A request router of Ray Serve that exposes the replicas and their loads to the `Door`.
+
+    Ray makes one instance in each process with a handle of the replicas.
+    """
 
     _latest: ClassVar["ReplicaList | None"] = None
 

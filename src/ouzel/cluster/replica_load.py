@@ -14,7 +14,7 @@ CACHE_TOKENS = "cache_tokens"
 
 
 class ReplicaLoad(msgspec.Struct, frozen=True):
-    """Holds the latest report of a replica; zeros before the first one."""
+    """The latest report of a replica; zeros before the first one."""
 
     num_waiting: int = 0
     num_running: int = 0

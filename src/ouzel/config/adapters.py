@@ -11,11 +11,11 @@ def read_adapters(entries: Iterable[str]) -> dict[str, str]:
     for entry in entries:
         name, separator, path = entry.partition("=")
         if not (name and separator and path):
-            raise ValueError(f"lora must be NAME=PATH, found {entry!r}")
+            raise ValueError(f"each entry must be NAME=PATH, found {entry!r}")
         if (fault := fault_of_name(name)) is not None:
-            raise ValueError(f"lora: a name {fault}, found {name[:_MAX_NAME_LEN]!r}")
+            raise ValueError(f"the name of an adapter {fault}, found {name[:_MAX_NAME_LEN]!r}")
         if name in adapters:
-            raise ValueError(f"lora names {name!r} twice")
+            raise ValueError(f"the name {name!r} must not appear twice")
         adapters[name] = path
     return adapters
 

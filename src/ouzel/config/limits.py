@@ -112,5 +112,5 @@ class LimitsConfig(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def most_body_bytes(self) -> int:
-        """The limit of all request bodies in bytes: `max_body_bytes_total` or its default."""
+        """Returns the byte limit of all request bodies: `max_body_bytes_total` or its default."""
         return self.max_body_bytes_total or max(_MAX_BODY_BYTES_TOTAL, self.max_body_bytes)

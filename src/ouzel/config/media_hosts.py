@@ -15,7 +15,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 class InvalidHost(ValueError):
-    """The text is not a host; the message completes a sentence that begins with the text."""
+    """A text that is not a host; the message is a predicate whose subject is the text."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ PROGRAM_BYTES = 800 * 10**6  # both processes, without weights and cache
 
 @dataclass(frozen=True, slots=True)
 class CommonModel:
-    """Describes a model; numbers of parameters are in billions."""
+    """A common model size; numbers of parameters are in billions."""
 
     size: str
     example: str

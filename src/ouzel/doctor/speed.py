@@ -99,7 +99,7 @@ def _matrix_speeds(core: ov.Core) -> tuple[Speed, ...]:
 def _compiled(
     core: ov.Core, properties: dict[str, object], num_matrices: int = 1
 ) -> ov.CompiledModel:
-    """Compiles a row of matrix products like the backend, without the instructions in `withheld`."""
+    """Compiles a chain of matrix products with the instructions that the backend may use."""
     taken: dict[str, object] = {"PERFORMANCE_HINT": "LATENCY"}
     if withholds_bf16():
         taken["INFERENCE_PRECISION_HINT"] = ov.Type.f32
@@ -134,7 +134,9 @@ def _int8_matrix() -> ov.Node:
 
 
 def _best_s(run: Callable[[], object]) -> float:
-    """Returns the shortest of at least three times within TEST_S, after one run to prepare."""
+    """Returns the shortest run time in seconds. It repeats `run` for TEST_S, at least three times,
+    after one run that is not measured.
+    """
     run()
     times: list[float] = []
     begun_at = time.perf_counter()

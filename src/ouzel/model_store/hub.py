@@ -110,17 +110,12 @@ def _snapshot(repo_id: str, patterns: list[str]) -> Path:
 
 def _quantisations(repo_id: str) -> list[str]:
     """Returns the quantisations of the repository's GGUF files; none if the hub is out of reach."""
-    return sorted(
-        set(
-            filter(
-                None, (read_quantisation(model_name(Path(name))) for name in _gguf_names(repo_id))
-            )
-        )
-    )
+    names = {read_quantisation(model_name(Path(name))) for name in _gguf_names(repo_id)}
+    return sorted(filter(None, names))
 
 
 def _gguf_names(repo_id: str) -> list[str]:
-    """Returns the GGUF files of the repository, but for projectors; none without the hub."""
+    """Returns the GGUF files of the repository except projectors; [] if the hub fails."""
     try:
         with bounded_answers():
             paths = [Path(name) for name in HfApi().list_repo_files(repo_id)]

@@ -13,7 +13,7 @@ _REFS = "refs"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """Describes one revision of a repository in the cache."""
+    """One revision of a repository in the cache."""
 
     revision: str
     directory: Path
@@ -31,7 +31,8 @@ class HubRepository:
 
 
 def cache_directory() -> Path:
-    from huggingface_hub import constants  # noqa: PLC0415  it reads the variables when it is imported
+    # the module reads the environment when it is imported
+    from huggingface_hub import constants  # noqa: PLC0415
 
     return Path(constants.HF_HUB_CACHE)
 

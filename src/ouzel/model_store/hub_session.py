@@ -1,4 +1,4 @@
-"""Bounds the answers of a hub: its own library would read any length into memory or a file.
+"""Limits the length of a hub's answers, because `huggingface_hub` reads any length into memory.
 
 Rules
 1. The library uses Ouzel's HTTP client, which counts the bytes of each answer and gives up at
@@ -33,7 +33,7 @@ def bounded_answers() -> Iterator[None]:
         yield
     except _MALFORMED as error:
         raise ValueError(
-            f"the hub's answer makes no sense ({type(error).__name__}: {error})"
+            f"the hub sent an invalid answer ({type(error).__name__}: {error})"
         ) from error
 
 
@@ -58,7 +58,7 @@ def _bound(response: httpx2.Response) -> None:
     encoding = response.headers.get("content-encoding", "identity").strip().lower()
     if encoding not in ("identity", ""):
         raise ValueError(
-            f"the hub compresses an answer ({encoding[:20]!r}), which it was asked not to"
+            f"the hub sent a compressed answer, although the request forbade it: {encoding[:20]!r}"
         )
     assert isinstance(response.stream, httpx2.SyncByteStream)
     response.stream = _BoundedStream(response.stream)

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 Kind = Literal["weights", "gguf", "verdict", "unfinished"]
 
 _WEIGHTS = re.compile(
-    r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)-(?P<source>[0-9a-f]{16})-(?P<content>[0-9a-f]{16})"
+    r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)"
+    r"-(?P<source>[0-9a-f]{16})-(?P<content>[0-9a-f]{16})"
 )
 _GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
 _VERDICT = re.compile(r"(?P<name>.{1,64})-ir-(?P<source>[0-9a-f]{16})")
@@ -137,7 +138,7 @@ def _read_gguf_entry(path: Path, match: re.Match[str]) -> CacheEntry:
 
 
 def _read_verdict_entry(path: Path, match: re.Match[str]) -> CacheEntry:
-    """Reads a verdict on the KV cache of an OpenVINO IR, of which nothing else is stored."""
+    """Reads the entry of an OpenVINO IR: the cache has only the verdict on its KV cache type."""
     from ouzel.backends.openvino.cache.cache_verdict import (  # noqa: PLC0415
         VERDICT_FILE,
         list_verdict_facts,

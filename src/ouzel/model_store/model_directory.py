@@ -82,7 +82,7 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
             f"file"
         )
     if path.is_absolute() or model.startswith((".", "~")) or not _is_of_hub(model):
-        raise ModelLoadError(f"there is no directory {model}")
+        raise ModelLoadError(f"there is no directory or GGUF file {model}")
     return hub_model(model, cache_dir)
 
 

@@ -17,7 +17,7 @@ LARGE_BYTES = 2**20
 def copy_snapshot(snapshot: Path, patterns: Iterable[str], target: Path) -> None:
     """Copies the matching files to `target`, and replaces an older directory at the end.
 
-    Raises OSError; then the older directory is unchanged.
+    Raises OSError. If copying fails, the older directory is unchanged.
     """
     wanted = [*patterns]
     files = [path.relative_to(snapshot) for path in snapshot.rglob("*") if path.is_file()]

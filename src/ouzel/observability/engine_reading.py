@@ -11,7 +11,7 @@ from ouzel.observability.series import Kind, family_text
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EngineReading:
-    """Holds the numbers of an engine at the time of a scrape; zeros before the first step."""
+    """The numbers of an engine at the time of a scrape; zeros before the first step."""
 
     num_restarts: int
     step_age_s: float
@@ -81,7 +81,7 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Family:
-    """A family has one metric of all engines at the time of a scrape."""
+    """The samples of one metric, from all engines, at the time of a scrape."""
 
     kind: Kind
     documentation: str

@@ -158,7 +158,7 @@ class RequestSeries:
         n: int,
         max_tokens: int,
     ) -> None:
-        """Counts a request of which no choice was aborted or failed."""
+        """Observes times and lengths of a request that ended without an abort or a failure."""
         self._e2e.observe(e2e_s)
         self._queue.observe(queue_s)
         self._prefill.observe(prefill_s)

@@ -26,7 +26,7 @@ def check_model_options(
     """
     if model.mtp and model.draft_model:
         raise InvalidOption(
-            f"--mtp: must not stand beside --draft-model, given {model.draft_model!r}"
+            f"--mtp: cannot be used with --draft-model, given {model.draft_model!r}"
         )
     if vllm.is_chosen:
         check_vllm(vllm, model, engine, given)
@@ -92,7 +92,7 @@ def _check_deterministic(model: ModelConfig, engine: EngineConfig) -> None:
     adapters = {"lora": ",".join(model.lora), "max-loras": str(model.max_loras or "")}
     for name, value in adapters.items():
         if value:
-            raise InvalidOption(f"--deterministic: must not stand beside --{name}, given {value}")
+            raise InvalidOption(f"--deterministic: cannot be used with --{name}, given {value}")
 
 
 def _check_replicas(engine: EngineConfig) -> None:

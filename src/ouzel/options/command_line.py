@@ -39,9 +39,9 @@ def read_command_line(
 ) -> Options:
     """Reads MODEL and the options of `ouzel serve`.
 
-    `other_flags` are further flags of the command, which it has removed from `arguments`; the error
-    for an unknown flag may suggest them. Raises InvalidOption. Raises SystemExit after it has
-    printed the help, or the fault of a flag.
+    `other_flags` are the command's own flags. They are no longer in `arguments`, but the error for
+    an unknown flag may suggest them. Raises InvalidOption, and SystemExit after the help or an
+    error has been printed.
     """
     environment = os.environ if environment is None else environment
     ovms_flags = split_ovms_flags(arguments, environment)
@@ -71,10 +71,10 @@ def read_command_line(
 def _unknown_message(
     arguments: Sequence[str], model: str, command: str, known: Sequence[str]
 ) -> str:
-    """Returns the error for unknown arguments; it names the first flag, or else the first one."""
+    """Returns the error for unknown arguments: it names the first flag, else the first argument."""
     for argument in arguments:
         if argument.startswith("-"):
             flag = argument.partition("=")[0]
-            hint = did_you_mean([flag], known) or f"; ouzel {command} --help lists all"
+            hint = did_you_mean([flag], known) or f"; ouzel {command} --help lists all options"
             return f"unknown option {flag}{hint}"
     return f"unexpected argument {arguments[0]!r}; the model is {model!r}"

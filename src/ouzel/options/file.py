@@ -29,7 +29,9 @@ def read_options_file(path: Path) -> dict[str, Any]:
         # YAML reads the open file: given a text, its messages would quote lines, and perhaps a key.
         with path.open(encoding="utf-8") as file:
             content = yaml.load(file, _Loader)
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except OSError as error:
+        raise InvalidOption(f"--config {path}: cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, yaml.YAMLError) as error:
         raise InvalidOption(f"--config {path}: {' '.join(str(error).split())}") from error
     if not isinstance(content, dict):
         raise InvalidOption(f"--config {path}: must hold a mapping of option names to values")

@@ -12,7 +12,7 @@ class InvalidOption(OuzelError):
 
 
 class InvalidValue(InvalidOption):
-    """Holds option and complaint apart, so that a caller can name the source of the value."""
+    """An error that has the option as a field: a caller can name its source instead of the flag."""
 
     def __init__(self, option: str, flag: str, complaint: str) -> None:
         super().__init__(f"{flag}: {complaint}")
@@ -21,6 +21,6 @@ class InvalidValue(InvalidOption):
 
 
 class CannotListen(InvalidOption):
-    """Another program uses the address; the option itself need not be wrong."""
+    """The server cannot listen on the address, for example because another program uses it."""
 
     exit_status = 1

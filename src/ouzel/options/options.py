@@ -42,7 +42,7 @@ _OVMS_DEFAULTS = {  # defaults of OpenVINO Model Server
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Holds all options of a command line.
+    """All options of a command line.
 
     `model`, `engine` and `vllm` are the options of one model: the first one, or the model for which
     `of` was called.
@@ -226,5 +226,5 @@ def _remarks_on_variables(environment: Mapping[str, str]) -> list[str]:
 def _check_demo(values: dict[str, Any]) -> None:
     if values.get("model") and "demo" in values:
         raise InvalidOption(
-            f"--demo: must not stand beside MODEL, given the model {values['model']!r}"
+            f"--demo: cannot be used with MODEL, given the model {values['model']!r}"
         )

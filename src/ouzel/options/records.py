@@ -41,7 +41,7 @@ Record = TypeVar("Record", bound=msgspec.Struct)
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """Describes one field of one record."""
+    """One option: a field of a record, with its flag, environment variable and help."""
 
     name: str
     flag: str
@@ -89,7 +89,7 @@ def list_options(record: type[msgspec.Struct]) -> tuple[Option, ...]:
 
 
 def _option(field: inspect.Field, choices: tuple[str, ...], heading: str) -> Option:
-    """Describes one field; `choices` has the record's order, which msgspec does not keep."""
+    """Returns the option for one field. `choices` has the order of the record: msgspec loses it."""
     alternatives = field.type.types if isinstance(field.type, inspect.UnionType) else (field.type,)
     described = alternatives[0]
     assert isinstance(described, inspect.Metadata), f"{field.name} has no description"
@@ -133,7 +133,6 @@ def _default_text(default: object) -> str:
 
 def _allowed_values(kind: inspect.Type) -> str:
     """Returns a phrase like "must be a whole number from 1 to 65535"; empty for other types."""
-    "empty for others."
     words = ""
     match kind:
         case inspect.IntType():
@@ -170,7 +169,6 @@ def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
 
     Raises InvalidValue, which names the wrong option.
     """
-    "at fault."
     names = record.__struct_fields__
     for name in names:
         if name in values:

@@ -149,7 +149,7 @@ class _Answer(JsonReadingParser):
         yield from self.give_until(self.content)
 
     def _pass_answer(self) -> Reading[Sequence[_Call]]:
-        """Passes the whole answer and returns its calls; an empty sequence if it is not calls
+        """Consumes the whole answer and returns its calls; an empty sequence if it is not calls
         only.
         """
         yield from self.pass_whitespace()
@@ -166,7 +166,7 @@ class _Answer(JsonReadingParser):
         return calls if (yield from self.peek()) == "" else ()
 
     def _pass_calls(self) -> Reading[Sequence[_Call]]:
-        """Passes an object, a row of objects or an array, and returns the calls.
+        """Consumes an object, a row of objects or an array, and returns the calls.
 
         Returns an empty sequence as soon as one object is not a call.
         """
@@ -186,7 +186,7 @@ class _Answer(JsonReadingParser):
         return calls if not is_array or (yield from self.passes("]")) else ()
 
     def _pass_call(self) -> Reading[_Call | None]:
-        """Passes one object and returns its call; None as soon as the object is not a call."""
+        """Consumes one object and returns its call; None as soon as the object is not a call."""
         call, keys = _Call(), {*NAME_KEYS, *ARGUMENTS_KEYS, _TYPE, _ID}
         following = yield from self.passes("{")
         while following in ("{", ","):
@@ -212,7 +212,7 @@ class _Answer(JsonReadingParser):
         return key.strip('"')
 
     def _pass_member(self, key: str, call: _Call) -> Reading[bool]:
-        """Passes the value of a member; False if a call cannot have this value."""
+        """Consumes the value of a member; False if a call cannot have this value."""
         if key == _ID:
             return (yield from self.pass_string()) is not None
         if key == _TYPE:
@@ -229,7 +229,7 @@ class _Answer(JsonReadingParser):
         return _obeys(self._tools[call.name], arguments_text(call.arguments), self._calls)
 
     def _pass_arguments(self) -> Reading[str | None]:
-        """Passes the arguments and returns their text; None as soon as they are not an object."""
+        """Consumes the arguments and returns their text; None as soon as they are not an object."""
         start = self._at
         if (yield from self.passes(*_BEGINNINGS_OF_ARGUMENTS)) is None:
             return None

@@ -87,8 +87,9 @@ class _CallText:
         return text
 
     def finish(self, *, is_cut: bool) -> str:
-        """Returns the text held back; "" if the arguments are empty or consist of an opening
-        only.
+        """Returns the text that is still held back and is part of the input of the call.
+
+        "" if the output was cut, or the arguments are empty, or the text was no more than syntax.
         """
         is_empty = self._stage is not _Stage.BEFORE or _without_blanks(self._held) in ("", "{}")
         return "" if is_empty or is_cut else self._held

@@ -19,7 +19,7 @@ _MAX_HELD_DEPTH = 64
 
 
 class JsonScan:
-    """Finds the end of one JSON value by counting brackets and closing strings only."""
+    """Finds the end of one JSON value. It looks only at brackets and the ends of strings."""
 
     def __init__(self, max_depth: int = sys.maxsize) -> None:
         self.is_complete = False
@@ -84,7 +84,7 @@ class JsonReadingParser(ReadingParser):
         self._names = frozenset(tool.name for tool in tools)
 
     def pass_value(self) -> Reading[str | None]:
-        """Passes one value and returns its text; None if it is cut off or too deep, or if there is
+        """Consumes one value and returns its text; None if it is cut off or too deep, or there is
         none.
         """
         scan, start = JsonScan(_MAX_HELD_DEPTH), self._at
@@ -100,7 +100,7 @@ class JsonReadingParser(ReadingParser):
                 return self._text[start : self._at] if scan.end() else None
 
     def give_value(self, give: Give) -> Reading[None]:
-        """Passes one value on to `give` while it arrives, complete or cut off."""
+        """Forwards one value to `give` while it arrives, complete or cut off."""
         scan = JsonScan()
         while True:
             end = scan.scan(self._text, self._at)
@@ -111,7 +111,7 @@ class JsonReadingParser(ReadingParser):
                 return
 
     def pass_string(self) -> Reading[str | None]:
-        """Passes one string and returns its decoded text."""
+        """Consumes one string and returns its decoded text."""
         if (yield from self.peek()) != '"':
             return None
         text = yield from self.pass_value()
@@ -204,7 +204,7 @@ class JsonReadingParser(ReadingParser):
         return True
 
     def _pass_key(self) -> Reading[str | None]:
-        """Passes a member's key, its colon and the blanks around both; None if there is no
+        """Consumes a member's key, its colon and the blanks around both; None if there is no
         member.
         """
         yield from self.pass_whitespace()
@@ -259,7 +259,7 @@ class JsonReadingParser(ReadingParser):
         return True
 
     def pass_closers(self) -> Reading[None]:
-        """Passes blanks and surplus closing brackets."""
+        """Consumes blanks and surplus closing brackets."""
         while (char := (yield from self.peek())) and char in WHITESPACE + "}]":
             self._at += 1
 

@@ -49,6 +49,6 @@ class StringDecoding:
             self._give(raw if decoded is None else decoded)
 
     def end(self) -> None:
-        """Ends the string. Half an escape at its end is passed on as it was written."""
+        """Ends the string. An incomplete escape at its end is forwarded unchanged."""
         self._give(self._held)
         self._held = ""

@@ -83,7 +83,7 @@ class LiteralReadingParser(ParameterReadingParser):
         self.commit()
 
     def pass_key(self, sign: str) -> Reading[str | None]:
-        """Passes a name and the sign after it; None if there is no name."""
+        """Consumes a name and the sign after it; None if there is no name."""
         key = yield from self.pass_until(sign, *"(){}[],\n")
         if key is None or (yield from self.passes(sign)) is None:
             return None
@@ -107,7 +107,7 @@ class LiteralReadingParser(ParameterReadingParser):
         return is_whole
 
     def _read_literal(self, value_type: ValueType) -> Reading[bool]:
-        """Passes one value on as JSON; False if it is cut off or invalid."""
+        """Forwards one value as JSON; False if it is cut off or invalid."""
         containers: list[_Container] = []
         while True:
             yield from self.pass_whitespace()
@@ -134,7 +134,7 @@ class LiteralReadingParser(ParameterReadingParser):
                 return True
 
     def _pass_ends(self, containers: list[_Container]) -> Reading[bool]:
-        """Passes the closers after a value up to a comma or the outermost one; False for anything
+        """Consumes the closers after a value up to a comma or the outermost one; False for anything
         else.
         """
         while containers:

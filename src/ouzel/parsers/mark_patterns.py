@@ -14,7 +14,7 @@ from ouzel.parsers.reading_parser import WHITESPACE
 
 
 class PatternError(ValueError):
-    """A pattern is not of the supported form. The message quotes the part."""
+    """A pattern with an unsupported form. The message quotes the unsupported part."""
 
 
 class Gap(enum.Enum):

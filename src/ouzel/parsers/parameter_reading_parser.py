@@ -81,7 +81,7 @@ class ParameterReadingParser(ReadingParser):
         self.commit()
 
     def pass_end(self, *marks: str) -> Reading[None]:
-        """Passes the mark that ends all calls, and the blanks before it, if it comes next."""
+        """Consumes the mark that ends all calls, and the blanks before it, if it comes next."""
         yield from self.pass_whitespace()
         if (yield from self.passes(*marks)):
             self.commit()
@@ -166,7 +166,7 @@ class ParameterReadingParser(ReadingParser):
 
 
 class _BareValue:
-    """Passes one value on while it arrives: a string in pieces, any other value when it is
+    """Forwards one value while it arrives: a string in pieces, any other value when it is
     complete.
     """
 

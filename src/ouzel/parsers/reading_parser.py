@@ -108,7 +108,7 @@ class ReadingParser:
         return self._text[self._at]
 
     def passes(self, *options: str) -> Reading[str | None]:
-        """Passes the longest of the options that comes next and returns it; None if none does."""
+        """Consumes and returns the longest option with which the text continues; None if none."""
         while True:
             rest = self._text[self._at : self._at + max(map(len, options))]
             undecided = [
@@ -123,8 +123,9 @@ class ReadingParser:
             return found
 
     def passes_end(self, *options: str) -> Reading[str | None]:
-        """Passes a mark that must come here, like `passes`. If the output was cut, a beginning of
-        it is enough.
+        """Consumes a mark that must come here, like `passes`.
+
+        If the output was cut, a beginning of the mark is enough.
         """
         found = yield from self.passes(*options)
         rest = self._text[self._at :]
@@ -141,14 +142,14 @@ class ReadingParser:
             self._at += 1
 
     def pass_name(self) -> Reading[str]:
-        """Passes the name of a function, or an id, and returns it; "" if there is none."""
+        """Consumes the name of a function, or an id, and returns it; "" if there is none."""
         start = self._at
         while (char := (yield from self.peek())).isalnum() or (char and char in _NAME_MARKS):
             self._at += 1
         return self._text[start : self._at]
 
     def pass_until(self, *markers: str) -> Reading[str | None]:
-        """Passes the text before the first of the markers and returns it; None if there is no
+        """Consumes the text before the first of the markers and returns it; None if there is no
         marker.
         """
         searched = self._at
@@ -166,7 +167,7 @@ class ReadingParser:
     # Passing text on while it arrives
 
     def give_until(self, give: Give, *markers: str, keeps_cut: bool = True) -> Reading[str | None]:
-        """Passes text to `give` up to the first of the markers. Returns the marker, or None at the
+        """Forwards text to `give` up to the first marker. Returns the marker, or None at the
         end.
 
         With `keeps_cut`, the beginning of a marker at the end of an output that was cut is text.

@@ -21,8 +21,9 @@ _MEMBER = re.compile(r"\{content\.(\w+)\}")
 
 
 class UnreadableTemplate(ValueError):
-    """A description is invalid, or cannot be applied exactly to a stream. The message names the
-    part.
+    """A response_template that is invalid or cannot be applied to a stream.
+
+    The message names the part at fault.
     """
 
 

@@ -103,8 +103,9 @@ class TemplatedParser(JsonReadingParser):
         return name is not None and (yield from read(name))
 
     def _pass_rest(self, mark: Mark) -> Reading[str | None]:
-        """Passes the parts of a mark behind its first text. Returns the function's name or ""; None
-        if they do not follow.
+        """Consumes the parts of a mark behind its first text.
+
+        Returns the function's name, "" for a mark without a name, or None if the text differs.
         """
         name = ""
         for at, part in enumerate(mark.rest):
@@ -164,7 +165,7 @@ class TemplatedParser(JsonReadingParser):
 
 
 class _Text:
-    """Passes one kind of text on while it arrives; if `strips`, without whitespace at both ends.
+    """Forwards one kind of text while it arrives; if `strips`, without whitespace at both ends.
 
     Of the whitespace around a mark inside the text, the part behind the mark is kept, or else the
     part before it.

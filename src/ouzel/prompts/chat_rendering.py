@@ -150,7 +150,7 @@ def _switch_beside_effort(variables: Mapping[str, object], read: frozenset[str])
 
 
 def _wants_reasoning(name: str, value: object) -> bool | None:
-    """Tells whether the variable turns reasoning on or off; None if it does neither."""
+    """Tells whether a template variable turns reasoning on or off; None if it does neither."""
     if name in _SWITCHES and isinstance(value, bool):
         return value
     if name == "reasoning_effort" and isinstance(value, str):

@@ -55,7 +55,7 @@ class ReadableMedia:
         )
 
     def describe_input(self, kind: object) -> str:
-        """Describes the input of the model, for the refusal of a part of type `kind`."""
+        """Describes the kinds of input that the model reads, for the error about a part `kind`."""
         if not self.pictures:
             return "text only"
         no_video = ", no videos" if kind in VIDEOS else ""
@@ -137,8 +137,10 @@ def _rename_old_forms(message: Message) -> None:
 
 
 def _content(content: object, path: str, readable: ReadableMedia, *, may_be_absent: bool) -> object:
-    """Checks a content. An assistant's may be null or absent (it called tools, or was cut while
-    reasoning) and becomes the empty string.
+    """Checks the content of a message and returns it with prepared parts.
+
+    An assistant's content may be null or absent, for example if it only called tools; the empty
+    string is returned.
     """
     if isinstance(content, str):
         return content

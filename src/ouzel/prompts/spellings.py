@@ -31,14 +31,14 @@ class Spellings:
         return any(part in text for text in self.texts)
 
     def len_of_begun(self, text: str) -> int:
-        """Returns the length of the longest end of `text` with which one of the texts begins."""
+        """Returns the length of the longest suffix of `text` that is a prefix of a spelling."""
         for length in range(min(self._max_len, len(text)), 0, -1):
             if _begins_one(text[-length:], self._sorted):
                 return length
         return 0
 
     def len_of_ended(self, text: str) -> int:
-        """Returns the length of the longest start of `text` with which one of the texts ends."""
+        """Returns the length of the longest prefix of `text` that is a suffix of a spelling."""
         for length in range(min(self._max_len, len(text)), 0, -1):
             if _begins_one(text[:length][::-1], self._sorted_reversed):
                 return length

@@ -261,7 +261,7 @@ def _check_operands(operator: str, left: object, right: object) -> None:
 
 
 def _weighed(value: object) -> object:
-    """Returns the value unchanged. Raises TemplateOutputTooLong if its text would be too long."""
+    """Returns the value, or raises TemplateOutputTooLong if its text would be too long."""
     if type(value) not in LIGHT_TYPES:
         weigh(value, _check_num_chars)
     return value

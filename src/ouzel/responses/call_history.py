@@ -79,10 +79,8 @@ class CallHistory:
 
         Raises InvalidRequest, also if no call with this `call_id` stands before the output.
         """
-        call_id, kind = (
-            require_name(item, "call_id", path),
-            str(item["type"]).removesuffix("_output"),
-        )
+        call_id = require_name(item, "call_id", path)
+        kind = str(item["type"]).removesuffix("_output")
         called, name = self._called.get(call_id, ("", ""))
         if called != kind:
             raise invalid_value(f"{path}.call_id", f"the call_id of a {kind} before it", call_id)

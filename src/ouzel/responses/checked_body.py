@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class CheckedBody:
-    """Holds the fields of a body that passed all checks, and the chat that they ask for."""
+    """The fields of a body that passed all checks, and the chat that they ask for."""
 
     fields: ResponsesRequest
     chat: Chat
@@ -124,7 +124,7 @@ def _log_hints(fields: ResponsesRequest) -> None:
 
 
 class _ToolFields(msgspec.Struct):
-    """Holds the tool fields; the old fields `functions` and `function_call` are always empty."""
+    """The tool fields; the old fields `functions` and `function_call` are always empty."""
 
     tools: Sequence[Tool] | None
     tool_choice: Choice | None

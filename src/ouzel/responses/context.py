@@ -28,7 +28,7 @@ _KEEPS_NOTHING = "this server stores nothing"
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """Holds all items from which the prompt of a response is rendered."""
+    """All items from which the prompt of a response is rendered."""
 
     earlier: Sequence[InputItem]
     input: Sequence[InputItem]  # references are resolved

@@ -18,7 +18,7 @@ from ouzel.wire.fields import GenerationFields
 
 @dataclass(frozen=True, slots=True)
 class ResponseStyle:
-    """Describes the properties of responses and events that differ between dialects."""
+    """The properties of responses and events that differ between dialects."""
 
     # True: reasoning is shown as a summary only. False: reasoning is shown as content, and also as
     # a summary if the client asks for one.
@@ -43,7 +43,7 @@ def _as_read(chat: Chat, fields: GenerationFields) -> Chat:
 
 @dataclass(frozen=True, slots=True)
 class ResponseDialect:
-    """Holds the functions that read a body, in the order of their calls.
+    """The functions that adapt the Responses API to a dialect, in the order of their calls.
 
     The functions must be thread-safe.
     """

@@ -65,7 +65,7 @@ class TopDeltaLogprob(msgspec.Struct, frozen=True):
 
 
 class DeltaLogprob(msgspec.Struct, frozen=True):
-    """Describes the log probability of one token in an event; unlike the item, without `bytes`."""
+    """The log probability of one token in an event; unlike the item, without `bytes`."""
 
     token: str
     logprob: float

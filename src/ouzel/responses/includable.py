@@ -36,4 +36,7 @@ def check_includable(name: str, path: str) -> None:
 def log_never_present(names: Iterable[str]) -> None:
     never_there = sorted(set(names) & set(get_args(NeverPresent)))
     if never_there:
-        logger.info("include: this server never has %s", ", ".join(never_there))
+        logger.info(
+            "ignored values of include: %s, which this server never produces",
+            ", ".join(never_there),
+        )

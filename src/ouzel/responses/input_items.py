@@ -42,7 +42,7 @@ _ITEM_TYPES = ("message", *CALL_TYPES, *OUTPUT_TYPES, "reasoning", "compaction")
 
 @dataclass(frozen=True, slots=True)
 class KnownTools:
-    """Holds the tools of the request; the input may also have calls of tools not offered now."""
+    """The tools of the request; the input may also have calls of tools not offered now."""
 
     names: ToolNames = NO_TOOLS
     refuses_unknown: bool = False  # refuse items of hosted tools (`HOSTED_TYPES`)

@@ -33,7 +33,7 @@ from ouzel.wire.offered_tools import ToolNames
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Holds the id of an item, its index in the output, and the event counter of the response."""
+    """The id of an item, its index in the output, and the event counter of the response."""
 
     item_id: str
     output_index: int
@@ -148,7 +148,7 @@ class OpenCall:
 
     @classmethod
     def begin(cls, place: Place, delta: ToolCallDelta, names: ToolNames) -> "OpenCall":
-        """Opens the item of a call; `delta` is the first delta of the call, with id and name."""
+        """Creates the item of a call; `delta` is the first delta of the call, with id and name."""
         assert delta.id is not None and delta.name is not None
         name = names.for_client(delta.name)
         kind = CustomToolCallItem if delta.is_custom else FunctionCallItem

@@ -40,7 +40,7 @@ from ouzel.worker_threads import PreparationThreads
 
 @dataclass(frozen=True, slots=True)
 class PreparedResponse:
-    """Holds everything about a response that is known before the engine gets the request."""
+    """Everything about a response that is known before the engine gets the request."""
 
     request: GenerationRequest
     response: ResponseObject  # the first state, without output
@@ -60,7 +60,7 @@ class PreparedResponse:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Job:
-    """Holds a body to prepare, and the way to prepare it."""
+    """A body to prepare, and the way to prepare it."""
 
     parse: Callable[[], JsonObject]
     num_bytes: int

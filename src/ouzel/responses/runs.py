@@ -166,7 +166,11 @@ class Runs:
     async def _settle(
         self, responses: list[StoredResponse], settle: Callable[[StoredResponse], Awaitable[object]]
     ) -> None:
-        """Calls `settle` for each response, and releases a response later if it raises TryLater."""
+        """Calls `settle` for each abandoned response.
+
+        If `settle` raises TryLater, this response and the following ones stay in `_left_ids`:
+        `_take_over` later releases them for another server.
+        """
         self._left_ids.update(response.id for response in responses)
         for response in responses:
             self._left_ids.remove(response.id)

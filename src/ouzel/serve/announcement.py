@@ -23,7 +23,7 @@ _MAX_ADDRESSES = 4  # a machine with containers has an address for each of their
 
 
 def announce(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> None:
-    """Prints the models and the address with a command to try, and logs who may use them."""
+    """Prints models, address and an example command; logs the API keys' fingerprints."""
     if server.api_key:
         known = ", ".join(fingerprint(key_id(key.encode())) for key in server.api_key)
         logger.info("fingerprints of the API keys, in their order in the options: %s", known)

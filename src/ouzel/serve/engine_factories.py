@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 
 class _AddedTokens(msgspec.Struct):
-    """Holds the added tokens of `tokenizer.json`; reading the vocabulary would take 0.17 s more."""
+    """The added tokens of `tokenizer.json`; reading the vocabulary would take 0.17 s more."""
 
     added_tokens: list[JsonObject] = []
 
@@ -42,10 +42,10 @@ class _AddedTokens(msgspec.Struct):
 def openvino_engine(options: dict[str, object]) -> Engine:
     """Makes the engine of a model.
 
-    `options` holds a ModelConfig (`model`, whose path is a local directory) and an EngineConfig
-    (`engine`); the engine's `memory_share` of the free memory (1.0: all of it); and `free_bytes`,
-    the free memory when all engines of the server were described, so that it is the same for each of
-    them and for a replacement.
+    `options` has four keys: `model`, a ModelConfig whose path is a local directory; `engine`, an
+    EngineConfig; `memory_share`, the share of this engine in the free memory (1.0: all); and
+    `free_bytes`, the free memory before the server made its engines. `free_bytes` is the same for
+    all engines of the server and for a replacement.
     """
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)

@@ -47,7 +47,7 @@ def make_engines(options: Options, local: LocalModel, *, memory_share: float = 1
 
 
 def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
-    """Describes an engine for each replica; together they have the `memory_share`."""
+    """Returns an engine's specification for each replica; they share `memory_share` equally."""
     if options.vllm.is_chosen:
         from ouzel.serve.vllm_engine import child_spec  # noqa: PLC0415  rarely needed
 
@@ -103,7 +103,10 @@ def engine_spec(
     *,
     processors: tuple[int, ...] = (),
 ) -> EngineSpec:
-    """Describes one engine by the name of its factory: this process must not load OpenVINO."""
+    """Returns the specification of one engine.
+
+    It has the name of the factory instead of the factory: this process must not load OpenVINO.
+    """
     draft = "" if local.draft is None else str(local.draft)
     model = msgspec.structs.replace(options.model, model=str(local.directory), draft_model=draft)
     return EngineSpec(

@@ -115,7 +115,10 @@ def _check_template(path: Path) -> None:
 
 
 def _check_adapters(paths: Mapping[str, str], max_loras: int | None) -> None:
-    """Checks that the directories are adapters; the engine checks their tensors."""
+    """Checks that the directories are PEFT adapters and that `max_loras` allows all of them.
+
+    The engine checks the tensors later.
+    """
     for name, path in paths.items():
         if not (Path(path) / "adapter_config.json").is_file():
             raise InvalidOption(
@@ -179,7 +182,7 @@ def _check_context(max_model_len: int, engine: EngineConfig, directory: Path) ->
 
 
 def _check_for_vllm(vllm: VllmConfig, directory: Path) -> None:
-    """Refuses models that only OpenVINO serves."""
+    """Raises InvalidOption for a model that vLLM cannot serve: IR, local GGUF, or vectors."""
     if is_ir(directory):
         raise InvalidOption(f"--engine vllm: cannot serve an OpenVINO IR, given {directory}")
     if not vllm.engine_url and next(directory.glob("*.gguf"), None) is not None:

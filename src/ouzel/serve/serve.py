@@ -104,5 +104,5 @@ def settle_memory() -> None:
 
 
 def _import_front() -> None:
-    """Imports the frontend, which takes most of a second while the engine's process starts."""
+    """Imports the frontend, which takes almost 1 s, while the engine's process starts."""
     import ouzel.serve.http_frontend  # noqa: F401, PLC0415

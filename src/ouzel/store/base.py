@@ -53,7 +53,7 @@ class Store(Protocol):
         ...
 
     async def response(self, response_id: str, key_id: str | None) -> StoredResponse | None:
-        """Returns the response, or None where the key has none with this id."""
+        """Returns the response, or None if the API key has no response with this id."""
         ...
 
     async def delete_response(self, response_id: str, key_id: str | None) -> bool:

@@ -34,7 +34,7 @@ _LOG_AGAIN_S = 60.0
 
 
 class Database:
-    """Holds the engines and their threads.
+    """SQLAlchemy's engines of the store, and the threads that run their transactions.
 
     `reader` and `writer` may be the same engine. Only SQLite has a `file`.
     """
@@ -49,7 +49,7 @@ class Database:
         busy_s: float,
         file: SqliteFile | None = None,
     ) -> None:
-        """`busy_s` is the time in which a transaction must get its turn and its locks."""
+        """`busy_s` is the longest time that a transaction waits for its turn and its locks."""
         self.is_closed = False
         self._busy_s = busy_s
         self._reader = reader

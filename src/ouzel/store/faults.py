@@ -59,7 +59,7 @@ _OUR_BUGS = (DataError, IntegrityError, NotSupportedError, ProgrammingError, Int
 
 
 class DatabaseUnusable(Exception):
-    """A transaction has failed for a reason outside of this program.
+    """The failure of a transaction for a reason outside of this program.
 
     `why` is the reason for clients; the message has the details for the log.
     """

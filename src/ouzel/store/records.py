@@ -9,7 +9,7 @@ import msgspec
 
 
 class Status(StrEnum):
-    """A response is unfinished with one of the first two values; the other values are final."""
+    """The status of a response. QUEUED and IN_PROGRESS are unfinished; all others are final."""
 
     QUEUED = "queued"
     IN_PROGRESS = "in_progress"
@@ -31,7 +31,7 @@ class Item(msgspec.Struct, frozen=True):
 
 
 class NewResponse(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes a response to add to the store; the server that adds the response owns it."""
+    """A response to add to the store; the server that adds the response owns it."""
 
     id: str
     key_id: str | None  # the API key that owns the response; None on a server without keys
@@ -63,7 +63,7 @@ class StoredResponse(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes a change of an unfinished response, or its end."""
+    """A change of an unfinished response, or its end."""
 
     status: Status
     body: bytes

@@ -29,7 +29,7 @@ RUNNING = (Status.QUEUED.value, Status.IN_PROGRESS.value)
 
 
 class Name(TypeDecorator[str]):
-    """A name is text that may come from a client; NUL and lone surrogates are replaced.
+    """A column of texts that may come from clients; NUL and lone surrogates are replaced.
 
     Postgres cannot store these characters.
     """

@@ -23,17 +23,17 @@ _TABLE = _table()
 
 
 def harmless(text: str) -> str:
-    """Replaces control characters by pictures or numbers, but for line ends and tabs."""
+    """Replaces control characters by pictures or numbers, except line ends and tabs."""
     return text.replace("\r\n", "\n").translate(_TABLE)
 
 
 def whole_characters(text: str) -> str:
-    """Replaces lone surrogates, which no request can hold."""
+    """Replaces lone surrogates by question marks: JSON in UTF-8 cannot contain them."""
     return text.encode(errors="replace").decode()
 
 
 def harmless_line(text: str) -> str:
-    """Returns harmless text in one line."""
+    """Makes text harmless, and shows its line ends and tabs as characters of one line."""
     return harmless(text).replace("\n", "␊").replace("\t", " ")
 
 

@@ -19,7 +19,7 @@ class OneLineParser(argparse.ArgumentParser):
         flags = [
             argument.partition("=")[0] for argument in arguments.split() if argument.startswith("-")
         ]
-        hint = f"; {self.prog} --help lists all"
+        hint = f"; {self.prog} --help lists all options"
         if not flags:
             return f"unexpected argument {arguments}{hint}"
         known = [

@@ -17,7 +17,7 @@ PAUSE_S = 2.0  # shortest time between two log lines, and before the first
 
 
 class ProgressLog:
-    """Logs a line for each tenth of a stage; a short stage, or one of unknown size, has none."""
+    """Logs a line for each tenth of a stage, except for stages of short or unknown length."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -29,10 +29,8 @@ class ProgressLog:
         if not progress.total_bytes:
             return
         with self._lock:
-            now, num_done = (
-                time.monotonic(),
-                progress.done_bytes * NUM_LINES // progress.total_bytes,
-            )
+            now = time.monotonic()
+            num_done = progress.done_bytes * NUM_LINES // progress.total_bytes
             if progress.stage != self._stage:
                 self._stage, self._num_said, self._said_at = progress.stage, num_done, now
             if num_done <= self._num_said or now - self._said_at < PAUSE_S:

@@ -54,7 +54,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Holds the text that a chunk adds to the answer."""
+    """The text that a chunk adds to the answer."""
 
     reasoning: str = ""
     content: str = ""

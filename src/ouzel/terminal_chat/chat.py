@@ -24,7 +24,7 @@ _PROBE = ({"role": "user", "content": "."},)
 
 @dataclass(slots=True)
 class Chat:
-    """Holds the state of a chat; commands change its fields."""
+    """The state of a chat; commands change its fields."""
 
     api: ChatApi
     terminal: Terminal

@@ -29,7 +29,7 @@ class _Models(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Document:
-    """Holds facts from the OpenAPI document of the server; empty without a document."""
+    """Facts from the OpenAPI document of the server; empty without a document."""
 
     field_names: frozenset[str] = frozenset()  # fields of a chat completion's request
     has_render: bool = False

@@ -28,7 +28,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _run(flags: ChatFlags, rest: Sequence[str]) -> None:
-    """Silences the keyboard before the slow imports, because a person may type meanwhile."""
+    """Runs the session. In a terminal, it first takes over the keyboard, without echo.
+
+    A person may type while the session is being imported, which is slow.
+    """
     with ExitStack() as stack:
         typist = None
         if flags.prompt is None and sys.stdin.isatty() and sys.stdout.isatty():

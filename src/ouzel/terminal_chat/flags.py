@@ -20,7 +20,7 @@ too, with their environment variables and --config: ouzel serve --help lists the
 
 @dataclass(frozen=True, slots=True)
 class ChatFlags:
-    """Holds the given values of the options, unchecked; empty for options that are not given."""
+    """The given values of the options, unchecked; empty for options that are not given."""
 
     prompt: str | None
     json: bool

@@ -83,7 +83,7 @@ class Keyboard:
 
 @dataclass(frozen=True, slots=True)
 class Typist:
-    """Holds the keyboard, and the text that was typed before the program read the keyboard."""
+    """The keyboard, and the text that was typed before the program read the keyboard."""
 
     keyboard: Keyboard
     typed: str

@@ -51,7 +51,7 @@ class CommandCompleter(Completer):
 
 class LineEditor:
     def __init__(self, completer: Completer, history: History, typed: str = "") -> None:
-        """`typed` has keys that were typed before; the first line begins with these keys."""
+        """`typed` is the text typed before the editor started; the first line begins with it."""
         self._session: PromptSession[str] = PromptSession(
             completer=completer,
             complete_while_typing=False,

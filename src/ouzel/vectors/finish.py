@@ -31,8 +31,9 @@ def finish_vectors(
 
 
 def activate_logits(logits: Vectors, files: SentenceFiles, *, activates: bool) -> Vectors:
-    """Turns logits [pairs, labels] into scores. A single label gets a sigmoid unless the files name
-    another function.
+    """Turns logits [pairs, labels] into scores; without `activates`, returns the logits.
+
+    A single label gets a sigmoid, unless the files name another function.
     """
     if not activates:
         return logits

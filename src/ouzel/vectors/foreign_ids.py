@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 class ForeignIds:
-    """Checks the first inputs of token ids. It is called from many threads."""
+    """Checks whether inputs of token ids are from the model's tokenizer. It is thread-safe."""
 
     def __init__(self, tokenizer: Tokenizer, *, lowers_case: bool) -> None:
         self._tokenizer = tokenizer

@@ -110,8 +110,10 @@ class TextEncoder:
         fields: tuple[str, str],
         instruction: str | None,
     ) -> EncodedText:
-        """Encodes a pair. If it is too long, the error names the second text, unless the first
-        alone is too long.
+        """Encodes a pair of texts.
+
+        If the pair is too long, the error names the field of the second text, or of the first text
+        if the first text alone is too long.
         """
         first, second = self._short(first, limit, fields[0]), self._short(second, limit, fields[1])
         try:

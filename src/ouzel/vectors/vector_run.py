@@ -34,9 +34,9 @@ _numbers = count()
 
 
 class VectorRun:
-    """Computes the vectors of one HTTP request. It has the attributes that the request log reads.
+    """Computes the vectors of one HTTP request; `vectors()` must be awaited once only.
 
-    `vectors()` is awaited once.
+    The request log reads the public attributes.
     """
 
     def __init__(

@@ -28,7 +28,7 @@ from ouzel.wire.tools import ToolFields
 
 @dataclass(frozen=True, slots=True)
 class Chat:
-    """Holds the settings of a chat request, without the messages."""
+    """The settings of a chat request, without the messages."""
 
     options: GenerationOptions
     rendering: ChatRendering

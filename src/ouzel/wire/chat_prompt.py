@@ -93,7 +93,7 @@ def chat_rendering(fields: ChatPromptFields, *, tools: JsonObjects | None = None
 
 
 def has_own_template(fields: JsonObject) -> bool:
-    """Says whether a request body, parsed but not decoded, has a chat template."""
+    """Tells whether a request body, parsed but not decoded, has a chat template."""
     return fields.get("chat_template") is not None
 
 

@@ -17,7 +17,7 @@ from ouzel.sampling import DRAWING_FIELDS, BeamSearchParams, SamplingFields
 
 
 class ChoiceFields(SamplingFields, kw_only=True):
-    """Defines sampling and choice fields. `None` means that the client did not set the field."""
+    """The sampling and choice fields. `None` means that the client did not set the field."""
 
     n: (
         Annotated[

@@ -46,7 +46,7 @@ class StreamOptions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class GenerationFields(ChoiceFields, kw_only=True):
-    """Defines the fields of all generating endpoints.
+    """The fields of all generating endpoints.
 
     `None` means that the client did not set the field.
     """
@@ -166,7 +166,7 @@ class GenerationFields(ChoiceFields, kw_only=True):
 
 
 class CompletionFields(GenerationFields, kw_only=True):
-    """Adds the fields of chat and text completions, which answer with choices."""
+    """The fields of chat and text completions, which answer with choices."""
 
     prompt_logprobs: (
         Annotated[

@@ -30,7 +30,7 @@ class CustomInput(msgspec.Struct):
 
 
 class ToolCall(msgspec.Struct):
-    """Holds a tool call of an answer. `type` says whether it has `function` or `custom`."""
+    """A tool call of an answer. `type` tells whether it has `function` or `custom`."""
 
     id: str
     function: ToolFunction | UnsetType = UNSET
@@ -106,7 +106,7 @@ def _make_empty_call(delta: ToolCallDelta) -> ToolCall:
 
 
 def public_finish_reason(reason: FinishReason, *, called: bool) -> str:
-    """Returns OpenAI's finish reason. `called` says whether the choice has tool calls.
+    """Returns OpenAI's finish reason. `called` tells whether the choice has tool calls.
 
     The reasons `abort`, `error`, `refused` and `overloaded` are raised as exceptions before this
     call.

@@ -41,7 +41,7 @@ class ChatLogprobs(msgspec.Struct):
 
 
 class CompletionLogprobs(msgspec.Struct):
-    """Holds the logprobs of a text completion. The first token of an echoed prompt has null."""
+    """The logprobs of a text completion. The first token of an echoed prompt has null."""
 
     tokens: list[str]
     token_logprobs: list[float | None]
@@ -50,7 +50,7 @@ class CompletionLogprobs(msgspec.Struct):
 
 
 class PromptLogprob(msgspec.Struct):
-    """Holds the log probability of a prompt token, with vLLM's field names."""
+    """The log probability of a prompt token, with vLLM's field names."""
 
     logprob: float
     rank: int  # 1 for the most likely
@@ -92,10 +92,10 @@ def completion_logprobs(
     *,
     skip_special_tokens: bool,
 ) -> tuple[CompletionLogprobs, int]:
-    """Returns the logprobs of output tokens, and the number of characters begun after the last
-    token.
+    """Returns the logprobs of output tokens, and the number of characters up to the last token.
 
-    `num_chars` is the number of characters that have begun before the first token.
+    `num_chars` is the number of characters before the first token. A character counts as soon as
+    a token has its first byte.
     """
     hidden = model.tokenizer.special_token_ids if skip_special_tokens else frozenset()
     token_ids = [position.sampled.token_id for position in positions]
@@ -184,7 +184,7 @@ def keep_top(positions: Sequence[PositionLogprobs], num_top: int) -> Sequence[Po
 
 
 def _is_first_byte(byte: int) -> bool:
-    """Says whether a UTF-8 character begins with this byte."""
+    """Tells whether a UTF-8 character begins with this byte."""
     return byte & 0xC0 != 0x80
 
 

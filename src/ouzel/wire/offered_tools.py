@@ -27,7 +27,7 @@ from ouzel.wire.validation_errors import shown
 
 
 class ClientName(msgspec.Struct, frozen=True):
-    """Holds the name and namespace by which a client knows a tool."""
+    """The name and namespace by which a client knows a tool."""
 
     name: str
     namespace: str | None = None

@@ -76,7 +76,7 @@ ResponseFormat = Annotated[
 
 
 class StructuredOutputs(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Holds a form of the output in vLLM's fields. A request has exactly one of the fields."""
+    """A form of the output in vLLM's fields. A request has exactly one of the fields."""
 
     json: Schema = None
     regex: Pattern | None = None

@@ -145,5 +145,5 @@ def _asks_for_proposals(body: SpeculationFields) -> bool:
 
 
 def _may_propose(body: SpeculationFields, info: EngineInfo) -> bool:
-    """Says whether proposals leave the answer as reproducible as the request demands."""
+    """Tells whether proposals leave the answer as reproducible as the request demands."""
     return body.seed is None or info.is_deterministic or _asks_for_proposals(body)

@@ -28,7 +28,7 @@ from ouzel.wire.tools import (
 
 
 class RequestTools(msgspec.Struct, frozen=True):
-    """Holds the tools of a request. Without tools, `definitions` and `use` are None."""
+    """The tools of a request. Without tools, `definitions` and `use` are None."""
 
     definitions: list[dict[str, object]] | None  # tool definitions for the prompt
     use: ToolUse | None  # the tool calls that are allowed or required
@@ -37,7 +37,7 @@ class RequestTools(msgspec.Struct, frozen=True):
 
 
 class _OfferFields(msgspec.Struct, frozen=True):
-    """Holds the tools of a request and the choice among them, from the new or old fields."""
+    """The tools of a request and the choice among them, from the new or old fields."""
 
     offered: list[OfferedTool]
     choice: Choice | None
@@ -114,7 +114,7 @@ def _use(fields: _OfferFields, names: ToolNames, *, is_parallel: bool, guides_al
 def _callable_tools(
     choice: Choice | None, offered: Sequence[OfferedTool], param: str
 ) -> tuple[set[ClientName], bool, bool]:
-    """Returns the callable tools, whether a call is required, and whether only one is allowed."""
+    """Returns the callable tools, whether a call is required, and whether one tool is forced."""
     match choice:
         case None | "none" | "auto":
             return {tool.name for tool in offered}, False, False

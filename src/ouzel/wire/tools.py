@@ -42,7 +42,7 @@ class GrammarText(msgspec.Struct, frozen=True):
 
 
 class TextOfGrammar(msgspec.Struct, frozen=True, tag_field="type", tag="grammar"):
-    """Holds a text grammar. In the Responses API the fields of `grammar` stand beside `type`."""
+    """A text grammar. The Responses API has the fields of `grammar` beside `type`."""
 
     grammar: GrammarText | None = None
     syntax: Literal["lark", "regex"] | None = None
@@ -55,7 +55,7 @@ CustomFormat = Annotated[
 
 
 class CustomDefinition(msgspec.Struct, frozen=True):
-    """Defines a custom tool, which the model calls with a text instead of arguments."""
+    """A custom tool, which the model calls with a text instead of arguments."""
 
     name: FunctionName
     description: Annotated[
@@ -65,7 +65,7 @@ class CustomDefinition(msgspec.Struct, frozen=True):
 
 
 class Tool(msgspec.Struct, frozen=True):
-    """Holds a tool, in OpenAI's chat form or with all fields beside `type` (Responses API)."""
+    """A tool, in OpenAI's chat form or with all fields beside `type` (Responses API)."""
 
     type: Annotated[
         str,
@@ -89,7 +89,7 @@ class Tool(msgspec.Struct, frozen=True):
 
 
 class ListedTool(Tool, frozen=True):
-    """Holds a tool of the Responses API, where a `namespace` has tools of its own."""
+    """A tool of the Responses API, where a `namespace` has tools of its own."""
 
     tools: list[Tool] | None = None
 
@@ -128,9 +128,9 @@ class AllowedToolList(msgspec.Struct, frozen=True):
 
 
 class AllowedTools(msgspec.Struct, frozen=True, tag_field="type", tag="allowed_tools"):
-    """Holds the choice of allowed tools.
+    """The choice of allowed tools.
 
-    In the Responses API the fields of the list stand beside `type`.
+    The Responses API has the fields of the list beside `type`.
     """
 
     allowed_tools: Annotated[AllowedToolList | None, Meta(description="Some of the tools.")] = None

@@ -166,7 +166,7 @@ def test_the_input_of_a_response_shows_them(
     ).json()
 
     assert listed["data"][0]["content"] == [picture]
-    assert "this server never has" not in caplog.text
+    assert "which this server never produces" not in caplog.text
 
 
 def test_old_turns_are_left_out_with_their_pictures(http: httpx.Client) -> None:

@@ -126,10 +126,8 @@ class MessageAnswer:
             is_full = usage.prompt_tokens + usage.completion_tokens >= self._max_model_len
             is_cut = is_full and usage.completion_tokens < self._max_tokens
             return "model_context_window_exceeded" if is_cut else "max_tokens", None
-        if (
-            isinstance(matched := self._finished.stop_reason, str)
-            and matched in self._stop_sequences
-        ):
+        matched = self._finished.stop_reason
+        if isinstance(matched, str) and matched in self._stop_sequences:
             return "stop_sequence", matched
         return "tool_use" if self._writer.num_calls else "end_turn", None
 

@@ -32,7 +32,7 @@ CountTokens = Callable[[Sequence[Turn]], int]
 
 @dataclass(frozen=True)
 class Draft:
-    """Holds the turns after some of the edits.
+    """The turns after some of the edits.
 
     Tokens are counted when an edit needs their number.
     """

@@ -64,7 +64,7 @@ _CODES_OF_THREADS = frozenset(
 
 
 class CauseDetails(msgspec.Struct):
-    """Names the cause of an error: Anthropic's clients recover from some causes by themselves."""
+    """The cause of an error. Anthropic's clients recover from some causes by themselves."""
 
     error_code: str
     # the client may repeat the request without these fields

@@ -51,7 +51,7 @@ _MESSAGE_PATH = re.compile(r"messages\[(\d+)\]")
 
 
 class History:
-    """Holds the turns of one request.
+    """The turns of one request.
 
     The answer continues the last turn if it is the assistant's.
     """

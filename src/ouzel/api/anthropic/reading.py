@@ -37,7 +37,7 @@ _USUAL_CHARS_PER_TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class ReadMessages:
-    """Holds a request that has been read. `chat` has everything but the messages."""
+    """A request that has been read. `chat` has everything but the messages."""
 
     history: History
     chat: Chat
@@ -95,9 +95,10 @@ def decode_messages(
 
 
 def read_messages(body: MessagesRequest, model: ServedModel, limits: LimitsConfig) -> ReadMessages:
-    """Reads a body.
+    """Translates the body of POST /messages to a chat request, without rendering the messages.
 
-    Raises InvalidRequest if the body contradicts itself, this server or the model.
+    Raises InvalidRequest for fields that contradict each other, exceed a limit of this server, or
+    ask for something that the model does not support.
     """
     check_model(body.model, model)
     template = model.renderer.chat_template

@@ -62,7 +62,7 @@ class RequestMetadata(msgspec.Struct, frozen=True):
 
 
 class MessagesRequest(SamplingFields, kw_only=True):
-    """Defines the body of a message, with sampling fields that Anthropic's API lacks."""
+    """The body of POST /messages, with sampling fields that Anthropic's API lacks."""
 
     model: ModelName = None
     messages: MessageList

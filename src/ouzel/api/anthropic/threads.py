@@ -1,4 +1,4 @@
-"""Holds message threads: conversations to which each request adds only the messages of its turn.
+"""Message threads: conversations to which each request adds only the messages of its turn.
 
     {"type": "create"}                                   messages is the whole conversation so far
     {"type": "continue", "previous_message_id": "msg_1"} messages follow the message msg_1
@@ -148,7 +148,7 @@ def start_conversation(fields: JsonObject, key_id: str | None) -> HeldConversati
 
 
 class HeldConversations:
-    """Holds the newest conversations with a model and its adapters, within a limit of bytes.
+    """The newest conversations with a model and its adapters, within a limit of bytes.
 
     Many threads call it.
     """

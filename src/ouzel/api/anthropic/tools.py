@@ -39,7 +39,7 @@ _DIRECT = "direct"
 
 
 class ClientTool(msgspec.Struct, frozen=True, kw_only=True):
-    """Holds a tool of any kind. Anthropic's own kinds have more fields."""
+    """A tool of any kind. Anthropic's own kinds have more fields."""
 
     type: Annotated[
         str | None, Meta(description="custom; or the name of one of Anthropic's own tools.")

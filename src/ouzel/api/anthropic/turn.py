@@ -1,4 +1,4 @@
-"""Holds a turn of a chat: adjacent messages of one side, as one message of the chat template."""
+"""A turn of a chat: adjacent messages of one role, as one message of the chat template."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field

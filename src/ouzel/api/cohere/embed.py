@@ -108,7 +108,7 @@ class CohereEmbeddings(msgspec.Struct, tag_field="response_type", tag="embedding
 
 
 class CohereFloatEmbeddings(msgspec.Struct, tag_field="response_type", tag="embeddings_floats"):
-    """Holds the answer of the older API to a request without types."""
+    """The answer of the older API to a request without types."""
 
     id: str
     embeddings: list[list[float]]

@@ -37,10 +37,8 @@ def list_errors(words: Words) -> tuple[StructType, ...]:
 
 
 def make_error_refs(operation: Operation) -> JsonObject:
-    error, own_statuses = (
-        _ERRORS.get(operation.words, ErrorBody),
-        _STATUSES.get(operation.words, {}),
-    )
+    error = _ERRORS.get(operation.words, ErrorBody)
+    own_statuses = _STATUSES.get(operation.words, {})
     return {
         own_statuses.get(status, status): {
             "$ref": f"#/components/responses/{_response_name(error, status)}"

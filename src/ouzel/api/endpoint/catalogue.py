@@ -18,7 +18,7 @@ from ouzel.store.base import Store
 
 
 class Catalogue:
-    """Holds the served models in order. The first model answers requests that name no model."""
+    """The served models in order. The first model answers requests that name no model."""
 
     def __init__(
         self,

@@ -56,7 +56,10 @@ class ModelChanges:
         return model
 
     async def _load(self, loader: ModelLoader, fields: Mapping[str, object]) -> ServedModel:
-        """Raises EngineUnavailable if the server stops meanwhile."""
+        """Loads a model in a task, which `drain` can cancel.
+
+        Raises EngineUnavailable if the server stops before the model is loaded.
+        """
         if self._is_closing:
             raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
         self._loading = asyncio.create_task(loader.load(fields))

@@ -17,7 +17,7 @@ ModelChoice = Callable[[Catalogue, Scope, bytes], Services]
 
 
 class _Names(msgspec.Struct):
-    """Holds the two fields undecoded: the endpoint reports errors in them."""
+    """The fields of a body that name a model, undecoded: the endpoint reports errors in them."""
 
     model: msgspec.Raw = msgspec.Raw()
     name: msgspec.Raw = msgspec.Raw()

@@ -36,7 +36,7 @@ class QueryField:
 
 @dataclass(frozen=True, kw_only=True)
 class Operation:
-    """Describes an operation. It has exactly one of `endpoint`, `overall` and `changing`.
+    """A method and path of the API. Exactly one of `endpoint`, `overall` and `changing` is set.
 
     `endpoint` makes an endpoint for each model; `choice` chooses the model of a request. `overall`
     makes one endpoint for all models, `changing` an endpoint that loads and unloads models. Several
@@ -74,7 +74,7 @@ class Operation:
 
     @property
     def is_watching(self) -> bool:
-        """Says whether only machines call the operation, again and again."""
+        """Tells whether monitoring calls the operation periodically: health checks and metrics."""
         return self.is_probe or self.is_scraped
 
     @property

@@ -1,4 +1,4 @@
-"""Holds the services that endpoints use: one record for each model, one for all models."""
+"""The services that endpoints use: one record for each model, one for all models."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ _MAX_WAITING_TEXTS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SharedServices:
-    """Holds the services that all models of an application share.
+    """The services that all models of an application share.
 
     Without a store, `store` is None.
     """
@@ -90,7 +90,7 @@ class SharedServices:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Services:
-    """Holds the services of one served model."""
+    """The services of one served model."""
 
     model: ServedModel
     shared: SharedServices

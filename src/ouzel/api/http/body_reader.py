@@ -19,7 +19,7 @@ class BodyReader:
         self._budget = BodyBudget(limits.most_body_bytes)
 
     def share(self) -> AbstractContextManager[Share]:
-        """Returns a share of the byte budget, as a context manager."""
+        """Opens a share of the byte budget for one body; it is returned at the end of the block."""
         return self._budget.share()
 
     async def read(self, scope: Scope, receive: Receive, share: Share) -> bytes:

@@ -42,8 +42,8 @@ class Dialect(Protocol):
     ) -> tuple[list[GenerationRequest], Answer]:
         """Checks the fields, renders the prompts, and begins the answer.
 
-        Each prompt becomes a request; all have the same `n`. Without prompts the answer is `whole`
-        of no events.
+        Each prompt becomes a request; all have the same `n`. Without prompts, the answer is the
+        result of `Answer.whole` for no events.
         """
         ...
 

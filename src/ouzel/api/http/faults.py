@@ -13,7 +13,7 @@ Headers = list[tuple[bytes, bytes]]
 
 
 class Fault(msgspec.Struct, frozen=True):
-    """Describes an error in OpenAI's terms."""
+    """An error with the fields of OpenAI's error object, its status and headers."""
 
     status: int
     message: str

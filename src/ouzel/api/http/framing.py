@@ -34,7 +34,7 @@ class Framing(msgspec.Struct, frozen=True, kw_only=True):
         ]
 
     def frames(self, objects: Iterable[object]) -> bytes:
-        """Frames the objects of one wake-up as one piece, which is sent in one write."""
+        """Frames several objects as one piece of bytes, so that they are sent in one write."""
         pieces: list[bytes] = []
         for item in objects:
             pieces += (self.before, _encode(item), self.after)

@@ -10,7 +10,7 @@ from ouzel.api.http.exchange import Exchange
 
 @dataclass(frozen=True, slots=True)
 class OpenRequest:
-    """Describes a request whose answer is not complete."""
+    """A request whose answer is not complete."""
 
     request_id: str
     endpoint: str

@@ -63,7 +63,7 @@ class OriginCheck:
 
 
 def _needed_preflight(scope: Scope, origin: str) -> bool:
-    """Says whether a browser sent a preflight first, so that this server's CORS allowed the
+    """Tells whether a browser sent a preflight first, so that this server's CORS allowed the
     request.
 
     Pages need a preflight to send a key. Programs with pages of their own (extensions, Electron,

@@ -23,7 +23,7 @@ _LIKENESS = 0.85
 
 
 class Paths:
-    """Holds the paths of an application, and corrects or suggests paths."""
+    """The paths of an application, and corrects or suggests paths."""
 
     def __init__(
         self,
@@ -62,7 +62,10 @@ class Paths:
         )
 
     def correct(self, path: str) -> str:
-        """Returns the known path for a path, else the path without the root path."""
+        """Returns the known path that the client meant, else the path without the root path.
+
+        It tolerates doubled or trailing slashes and a missing version prefix.
+        """
         if path in self._plain:
             return path
         inner = self._without_root(path)

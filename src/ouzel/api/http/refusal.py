@@ -1,7 +1,8 @@
 """Passes errors of the HTTP protocol to the application, which answers them like all errors.
 
-So they have an id, a log line and an error object in the right style. The protocol stores the error
-in the scope of the request. A request that could not be read has a scope without method and path.
+These errors therefore have an id, a log line and an error object in the right style. The protocol
+stores the error in the scope of the request. If the request could not be read, its scope has no
+method and path.
 """
 
 from collections.abc import Mapping, MutableMapping

@@ -39,7 +39,7 @@ _UNTOLD = "…"
 
 @dataclass(frozen=True, slots=True)
 class RefusalReason:
-    """Holds the reason of a refusal.
+    """The reason of a refusal.
 
     `error` is the code of the answer, or its type without a code.
     """

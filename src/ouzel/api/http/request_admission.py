@@ -20,7 +20,7 @@ from ouzel.observability import Metrics
 
 @dataclass(frozen=True, slots=True)
 class AdmittedBody:
-    """Holds the body of an admitted request and its place in the queue."""
+    """The body of an admitted request and its place in the queue."""
 
     body: bytes
     place: ExitStack  # closed at the end, unless the endpoint takes it with `pop_all`

@@ -44,7 +44,7 @@ class _Names(msgspec.Struct):
 def read_names(body: bytes) -> list[str]:
     """Returns the adapter names in a JSON body, without empty names.
 
-    The list is empty if the body cannot be read.
+    The list is empty if the body is not JSON or has no such field.
     """
     try:
         named = msgspec.json.decode(body, type=_Names)

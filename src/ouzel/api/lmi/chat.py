@@ -62,7 +62,7 @@ class LmiLogprobs(msgspec.Struct):
 
 
 class StrictTopLogprob(msgspec.Struct):
-    """Holds an alternative as LMI streams it: with the log probability in the place of the text."""
+    """An alternative as LMI streams it: with the log probability in the place of the text."""
 
     token: float
     logprob: float

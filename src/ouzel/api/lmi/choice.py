@@ -21,10 +21,10 @@ _MAX_SHOWN = 100  # longest part shown of a name, in characters
 
 
 def choose_by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
-    """Chooses by the names beside the body, else by the body. An unknown name in the body is
-    ignored.
+    """Chooses the model by the names outside the body, else by the names in the body.
 
-    The name of an adapter overrides the name of a model. Raises UnknownAdapter.
+    The name of an adapter overrides the name of a model. An unknown model name is ignored: the
+    first model answers. Raises UnknownAdapter.
     """
     attributes = read_attributes(scope)
     adapter = adapter_beside_body(scope, attributes)
@@ -52,10 +52,11 @@ def _find_adapted(catalogue: Catalogue, adapters: Sequence[str]) -> Services:
 
 
 def check_model(model: ServedModel, scope: Scope, attributes: Mapping[str, str]) -> None:
-    """Checks the names beside the body.
+    """Checks the names of model and adapter in the headers, the query and the path.
 
-    Raises UnknownAdapter or ModelNotFound for a name of another model, or for a version: models
-    have no versions. With an adapter, the name of its base model is allowed too.
+    Raises UnknownAdapter or ModelNotFound for another adapter or model, and ModelNotFound for any
+    `model_version`: models have no versions. If `model` is an adapter, the name of its base model
+    is allowed too.
     """
     adapter = adapter_beside_body(scope, attributes)
     if adapter and adapter != model.adapter:

@@ -27,7 +27,7 @@ from ouzel.types.step_output import FinishReason
 
 
 class Shape(msgspec.Struct, frozen=True, kw_only=True):
-    """Describes the shape of an answer."""
+    """The options of a request that decide which fields its answer has."""
 
     is_batch: bool  # whether the answer is a list
     is_stream: bool
@@ -76,7 +76,7 @@ class StreamDetails(msgspec.Struct):
 
 
 class Line(msgspec.Struct):
-    """Holds a line of a stream: one token; in the last line also the text and the details."""
+    """A line of a stream: one token; in the last line also the text and the details."""
 
     token: Token | None
     top_tokens: list[Token] | UnsetType = UNSET
@@ -93,7 +93,7 @@ class Choice:
         self._texts = texts
 
     def take(self, event: Event) -> list[ShownToken]:
-        """Takes an event, and returns the tokens with a text that is complete by now."""
+        """Takes an event, and returns the tokens whose text is now complete."""
         match event:
             case PromptScored():
                 return []  # it belongs to no choice

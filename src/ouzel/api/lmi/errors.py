@@ -55,7 +55,7 @@ class FrontEndError(msgspec.Struct):
 
 
 class SageMakerError(msgspec.Struct, omit_defaults=True):
-    """Holds an error. AWS's clients raise an exception named by the code."""
+    """An error. AWS's clients raise an exception named by the code."""
 
     code: str
     Message: str

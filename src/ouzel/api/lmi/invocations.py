@@ -1,7 +1,7 @@
 """Answers /invocations, /predictions/{model} and /models/{model}/invoke in several schemas.
 
-The body's fields tell the schemas apart. The model's name, custom attributes, the content type and
-the accepted type stand beside the body.
+The fields of the body decide which schema applies. The model's name, custom attributes, the content
+type and the accepted type are in the path, the query or headers.
 """
 
 from collections.abc import Mapping, Sequence

@@ -69,7 +69,7 @@ class StandardRequest(msgspec.Struct, kw_only=True):
 
 
 class Parameters(CompletionFields, kw_only=True):
-    """Defines the parameters. If LMI's name and our name of a field are both set, LMI's counts."""
+    """The `parameters` of a body. If LMI's name and Ouzel's name of a field are set, LMI's wins."""
 
     max_new_tokens: Annotated[int, Meta(ge=1, description="LMI's name for max_tokens.")] | None = (
         None

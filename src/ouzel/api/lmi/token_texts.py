@@ -41,7 +41,7 @@ class TokenTexts:
         return tokens
 
     def _is_complete(self, num_chars: int) -> bool:
-        """Says whether a token's text is complete.
+        """Tells whether a token's text is complete.
 
         A last token without text may be part of a character.
         """

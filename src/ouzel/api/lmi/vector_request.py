@@ -72,7 +72,7 @@ class VectorRequest(msgspec.Struct, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VectorInputs:
-    """Holds texts or pairs, and never both."""
+    """The texts or the pairs of a request, never both."""
 
     texts: Sequence[Text] = ()
     pairs: Sequence[Pair] = ()

@@ -31,7 +31,7 @@ _NS_PER_S = 1e9
 
 
 class OllamaLine(msgspec.Struct, kw_only=True):
-    """Holds the fields of lines that both endpoints share. Durations are in nanoseconds."""
+    """The fields of lines that both endpoints share. Durations are in nanoseconds."""
 
     model: str
     created_at: str
@@ -47,7 +47,7 @@ class OllamaLine(msgspec.Struct, kw_only=True):
 
 
 class Piece(msgspec.Struct):
-    """Holds the new parts of an answer at one time."""
+    """The new parts of an answer at one time."""
 
     content: str = ""
     thinking: str = ""

@@ -84,7 +84,7 @@ class OllamaBody(msgspec.Struct, kw_only=True):
 
     @property
     def unloads(self) -> bool:
-        """Says whether a request without a prompt would unload the model."""
+        """Tells whether a request without a prompt would unload the model."""
         return self.keep_alive is not None and not re.search("[1-9]", str(self.keep_alive))
 
     @property

@@ -137,7 +137,7 @@ def _role(message: object) -> object:
 
 
 def _is_begun(message: object) -> bool:
-    """Says whether the message is the beginning of an answer."""
+    """Tells whether the message is the beginning of an answer."""
     match message:
         case {"role": "assistant", "content": content, **others}:
             return bool(content) and not others.get("tool_calls")

@@ -27,7 +27,7 @@ _KeepAlive = Annotated[object, Meta(description="A hint: the model stays loaded.
 
 
 class EmbedOptions(msgspec.Struct, kw_only=True):
-    """Holds the options for vectors. Sampling options change no vector, and are ignored."""
+    """The options for vectors. Sampling options change no vector, and are ignored."""
 
     num_ctx: (
         Annotated[

@@ -17,7 +17,7 @@ _NO_PENALTIES = {"repetition_penalty": 1.0, "presence_penalty": 0.0, "frequency_
 
 
 class ModelOptions(SamplingFields, kw_only=True):
-    """Defines Ollama's options and our own sampling fields. Unknown options are ignored."""
+    """Ollama's options and Ouzel's own sampling fields. Unknown options are ignored."""
 
     num_predict: (
         Annotated[

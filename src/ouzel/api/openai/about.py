@@ -23,9 +23,9 @@ class Load(msgspec.Struct):
 
 
 class TokenizerConfig(msgspec.Struct, kw_only=True):
-    """Describes a tokenizer like `tokenizer_config.json`.
+    """The answer of /tokenizer_info, with the fields of `tokenizer_config.json`.
 
-    More named tokens may stand beside these fields.
+    The answer also has a field for each further special token that the tokenizer names.
     """
 
     tokenizer_class: str = _TOKENIZER_CLASS

@@ -85,7 +85,7 @@ class ChatCompletionChunk(msgspec.Struct, tag_field="object", tag="chat.completi
 
 
 class ChatMessage(msgspec.Struct):
-    """Holds the message of a choice. Null stands for fields without a type in the `openai` client.
+    """The message of a choice. Null stands for fields without a type in the `openai` client.
 
     Reading an absent field would be an error in the client.
     """

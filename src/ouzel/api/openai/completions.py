@@ -182,7 +182,7 @@ class Completions:
 
 
 def _check_suffix(body: CompletionRequest) -> None:
-    """Raises InvalidRequest if a suffix stands beside an echo or truncation.
+    """Raises InvalidRequest for a suffix together with `echo` or truncation.
 
     The prompt around a gap differs from the text that was sent, and cannot be cut.
     """
@@ -209,7 +209,7 @@ class CompletionChoice(msgspec.Struct):
 
 
 class Completion(msgspec.Struct, tag_field="object", tag="text_completion"):
-    """Holds a unary answer or a chunk: they have the same shape."""
+    """A unary answer or a chunk: they have the same shape."""
 
     id: str
     created: int

@@ -10,7 +10,7 @@ from ouzel.wire.fields import CompletionFields
 
 
 class Envelope(msgspec.Struct, frozen=True):
-    """Holds the fields that every object of an answer repeats."""
+    """The fields that every object of an answer repeats."""
 
     id: str
     created: int

@@ -11,7 +11,7 @@ from ouzel.generation import ServedModel
 
 
 class Architecture(msgspec.Struct):
-    """Holds OpenRouter's fields, which clients look for."""
+    """OpenRouter's fields, which clients look for."""
 
     modality: str
     input_modalities: list[str]

@@ -27,7 +27,7 @@ Result = TypeVar("Result")
 
 
 class RenderedSampling(msgspec.Struct, kw_only=True):
-    """Holds the sampling parameters with every default filled in."""
+    """The sampling parameters with every default filled in."""
 
     n: int
     max_tokens: int

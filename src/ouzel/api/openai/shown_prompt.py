@@ -1,4 +1,4 @@
-"""Holds the parts of a prompt that completions show: text, logprobs, ids and scores."""
+"""The parts of a prompt that completions show: text, logprobs, ids and scores."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -16,7 +16,7 @@ from ouzel.wire.logprobs import (
 
 
 class ShownPrompt:
-    """Holds the shown parts of a prompt. All choices share them, so each is written once."""
+    """The shown parts of a prompt. All choices share them, so each is written once."""
 
     def __init__(
         self,

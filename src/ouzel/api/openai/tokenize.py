@@ -110,7 +110,7 @@ class DetokenizeRequest(msgspec.Struct, kw_only=True):
 
 
 class TokenizedText(msgspec.Struct):
-    """Holds token ids. `text` is answered with `tokens` alone, a list for each of several texts."""
+    """Token ids. `text` is answered with `tokens` alone, a list for each of several texts."""
 
     tokens: Sequence[int | list[int]]
     count: int | UnsetType = UNSET
@@ -271,7 +271,10 @@ class Tokenizing:
 
 
 def _encode_answer(answer: Callable[[JsonObject], object], fields: JsonObject) -> msgspec.Raw:
-    """Runs `answer`, and encodes its result as JSON here, because it may hold a million numbers."""
+    """Runs `answer` and encodes its result as JSON, in the thread of the caller.
+
+    The result may hold a million numbers.
+    """
     return msgspec.Raw(msgspec.json.encode(answer(fields)))
 
 

@@ -103,6 +103,6 @@ def translate_fields(body: Body) -> Body:
 
 
 def switches_reasoning(template_kwargs: Mapping[str, object] | None) -> bool:
-    """Says whether template variables switch reasoning; then the effort is ignored."""
+    """Tells whether template variables switch reasoning; then the effort is ignored."""
     names = {name for name, value in (template_kwargs or {}).items() if value is not None}
     return bool(names & _SWITCHES)

@@ -1,12 +1,12 @@
 """Holds back the newest piece of a streamed choice, so that the last text has the finish reason.
 
-OVMS's streams end so.
+In a stream of OVMS, the chunk with the last text also has the finish reason.
 
 Rules
 1. A choice begins with an opening chunk without text, which is sent at once: clients measure the
    time to the first token.
-2. A piece is sent with the next piece of its choice, or with the choice's end, whose reason it then
-   has.
+2. A piece is sent when the next piece of its choice arrives, or at the end of the choice. At the
+   end, the piece gets the finish reason.
 3. A piece is also sent after many tokens without text, such as the marks of a call.
 4. A piece gets the newest usage when it is sent, so that the usage never falls from chunk to chunk.
 """

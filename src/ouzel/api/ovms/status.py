@@ -83,7 +83,7 @@ class Reload:
 
 
 def needs_admin_key(config: ServerConfig) -> bool:
-    """Says whether a reload needs the admin key. OVMS lets every client reload."""
+    """Tells whether a reload needs the admin key. OVMS lets every client reload."""
     return config.profile != "ovms" or bool(config.admin_api_key)
 
 

@@ -27,7 +27,7 @@ Pair = tuple[Text, Text]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scoring:
-    """Holds pairs to score and the options of scoring, for all dialects."""
+    """Pairs to score and the options of scoring, for all dialects."""
 
     model_name: str | None
     pairs: Sequence[Pair]
@@ -47,7 +47,7 @@ class Scoring:
 
 @dataclass(frozen=True, slots=True)
 class EncodedPairs:
-    """Holds encoded pairs. Each pair has one score for each piece of its document."""
+    """Pairs of texts as token ids. Each pair has one score for each piece of its document."""
 
     # one text for each score; for embedding models, all distinct texts
     texts: list[EncodedText]

@@ -46,7 +46,7 @@ class CompactRequest(msgspec.Struct, kw_only=True):
 
 
 class CompactedResponse(msgspec.Struct, frozen=True, tag_field="object", tag="response.compaction"):
-    """Holds the items for the client to continue with. The server does not store it."""
+    """The items for the client to continue with. The server does not store it."""
 
     id: str
     created_at: int

@@ -1,4 +1,4 @@
-"""Holds the facts about the server for the JSON answer and the page."""
+"""The facts about the server for the JSON answer and the page."""
 
 from collections.abc import Mapping, Sequence
 

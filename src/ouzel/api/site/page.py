@@ -71,10 +71,8 @@ def index_page(
 
 def _command(index: Index, example: Example) -> str:
     key = ' \\\n  -H "Authorization: Bearer $API_KEY"' if index.needs_api_key else ""
-    url, body = (
-        shlex.quote(index.base_urls["OpenAI"] + example.path),
-        shlex.quote(json.dumps(example.body)),
-    )
+    url = shlex.quote(index.base_urls["OpenAI"] + example.path)
+    body = shlex.quote(json.dumps(example.body))
     return f"curl {url} \\\n  -H 'Content-Type: application/json'{key} \\\n  -d {body}"
 
 

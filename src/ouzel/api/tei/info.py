@@ -31,7 +31,7 @@ class RerankerModel(msgspec.Struct):
 
 
 class ModelType(msgspec.Struct, omit_defaults=True):
-    """Holds the type of a model: exactly one of the two fields is set."""
+    """The type of a model: exactly one of the two fields is set."""
 
     embedding: EmbeddingModel | None = None
     reranker: RerankerModel | None = None

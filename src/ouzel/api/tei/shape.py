@@ -13,7 +13,7 @@ from ouzel.wire.model_name import names_no_model
 
 
 class Shape(msgspec.Struct):
-    """Holds the fields that tell requests apart, undecoded."""
+    """The fields that tell requests apart, undecoded."""
 
     inputs: msgspec.Raw = msgspec.Raw()
     texts: msgspec.Raw = msgspec.Raw()
@@ -21,7 +21,7 @@ class Shape(msgspec.Struct):
 
     @property
     def is_ranking(self) -> bool:
-        """Says whether the body is a TEI ranking. Other servers' clients send `documents`."""
+        """Tells whether the body is a TEI ranking. Other servers' clients send `documents`."""
         return is_present(self.texts) and not is_present(self.documents)
 
 
@@ -37,7 +37,7 @@ def read_shape(body: bytes) -> Shape:
 
 
 def is_present(value: msgspec.Raw) -> bool:
-    """Says whether a body has a field. A null field is absent."""
+    """Tells whether a body has a field. A null field is absent."""
     return bytes(memoryview(value)[:4]) not in (b"", b"null")
 
 

@@ -32,7 +32,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A chart has up to MAX_SERIES series.
+    """A chart with up to MAX_SERIES series.
 
     With `may_be_logarithmic` the horizontal axis is logarithmic if its values differ widely.
     """

@@ -25,7 +25,7 @@ class NamedResult:
 
 @dataclass(frozen=True, slots=True)
 class _Requests:
-    """Holds the times of the answered requests of a result, and the start times of failed ones.
+    """The times of the answered requests of a result, and the start times of failed ones.
 
     A result of vLLM has these times only if it was saved with all details.
     """

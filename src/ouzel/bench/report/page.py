@@ -25,7 +25,7 @@ from ouzel.bench.table import STATISTICS, TOTALS, number, read_value, times
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A table has rows of texts: first the label, then numbers and perhaps a verdict."""
+    """A table whose rows are texts: a label, then numbers and perhaps a verdict."""
 
     caption: str
     headings: tuple[str, ...]

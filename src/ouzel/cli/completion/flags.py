@@ -31,7 +31,7 @@ class Flag:
 
 @dataclass(frozen=True, slots=True)
 class Completed:
-    """Describes one command for the completion scripts."""
+    """One command, as the completion scripts complete it."""
 
     name: str
     summary: str

@@ -114,7 +114,10 @@ def _reranking(setting: Setting) -> Values:
 
 
 def _entry_point(setting: Setting) -> Values:
-    """Sets `lmi_vector_lists`: LMI's handler on vLLM answers one text with a list of one vector."""
+    """Sets `lmi_vector_lists` if the entry point is LMI's handler on vLLM.
+
+    This handler answers one text with a list of one vector.
+    """
     return {"lmi_vector_lists": "true"} if _VLLM_HANDLER in setting.value else {}
 
 

@@ -53,7 +53,7 @@ class _Pipeline(msgspec.Struct):
 
 
 class _Entry(msgspec.Struct):
-    """Holds the keys of an entry, of both lists, but for keys of classic models."""
+    """The keys of an entry of either list, without the keys of classic models."""
 
     name: str
     base_path: str = ""
@@ -78,7 +78,7 @@ class _File(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class _Listing:
-    """Holds an entry of the file, and notes about its unknown keys."""
+    """An entry of the file, and notes about its unknown keys."""
 
     entry: _Entry
     without_meaning: tuple[str, ...]
@@ -87,7 +87,7 @@ class _Listing:
 
 @dataclass(slots=True)
 class OvmsConfig:
-    """Holds the models of the file, and lines for the log."""
+    """The models of the file, and lines for the log."""
 
     path: Path
     entries: list[Values] = field(default_factory=list)  # entries in the form of `models`
@@ -128,7 +128,10 @@ def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
 
 
 def _listings(content: _File) -> Iterator[_Listing]:
-    """Yields the entries of both lists. Raises msgspec.ValidationError."""
+    """Yields the entries of `model_config_list` and `mediapipe_config_list`.
+
+    Raises msgspec.ValidationError.
+    """
     for listed in content.model_config_list:
         yield _listing(msgspec.convert(listed, _Listed).config, _warn_of_unknown(listed, _Listed))
     for fields in content.mediapipe_config_list:
@@ -136,7 +139,7 @@ def _listings(content: _File) -> Iterator[_Listing]:
 
 
 def _listing(fields: Mapping[str, object], unknown: tuple[str, ...]) -> _Listing:
-    """Reads one entry. Raises msgspec.ValidationError."""
+    """Reads one model's entry of the file. Raises msgspec.ValidationError."""
     entry = msgspec.convert(fields, _Entry)
     if not entry.name:
         raise msgspec.ValidationError("each model must have a `name`")

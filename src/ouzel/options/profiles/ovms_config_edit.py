@@ -24,7 +24,7 @@ _LIST, _OLD_LIST = "model_config_list", "mediapipe_config_list"
 
 @dataclass(frozen=True, slots=True)
 class ConfigEntry:
-    """Holds the fields of a new entry of the file."""
+    """The fields of a new entry of the file."""
 
     name: str
     base_path: str
@@ -111,7 +111,7 @@ def _names(content: Mapping[str, Any], path: Path) -> list[str]:
 
 
 def _read_name(item: object) -> str:
-    """Returns the name of an entry, or an empty text."""
+    """Returns the model's name in an entry of the configuration file, or an empty text."""
     fields = item.get("config", item) if isinstance(item, dict) else {}
     return str(fields.get("name", "")) if isinstance(fields, dict) else ""
 

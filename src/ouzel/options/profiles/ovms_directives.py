@@ -47,7 +47,7 @@ class Directive:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """Holds the flags that directives read."""
+    """A command line that may ask for a directive: an action of OVMS instead of a server."""
 
     flags: Mapping[str, str]  # values by OpenVINO Model Server's names
     repository: str

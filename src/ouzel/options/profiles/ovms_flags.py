@@ -59,7 +59,7 @@ _MAY_STAND_ALONE = {  # and are true then
 
 @dataclass(frozen=True, slots=True)
 class OvmsFlags:
-    """Holds the flags of OVMS in a command line, and the other arguments."""
+    """The flags of OVMS in a command line, and the other arguments."""
 
     rest: tuple[str, ...]  # the arguments that are Ouzel's own
     names: tuple[str, ...] = ()
@@ -82,10 +82,8 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
     if wish.is_all:
         values, files = _without_model(settings.values), OvmsFiles()
     else:
-        values, files = (
-            settings.values | _local_model(flags, repository) | _adapters(wish.loras),
-            _files(flags, repository),
-        )
+        values = settings.values | _local_model(flags, repository) | _adapters(wish.loras)
+        files = _files(flags, repository)
         if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
             settings.without_meaning.append(_POLL)
     if flags.get(_EAGLE, "false") in ("true", "1"):

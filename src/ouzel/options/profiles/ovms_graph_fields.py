@@ -30,7 +30,7 @@ _BOOLEANS = dict.fromkeys(("true", "True", "t", "1"), "true") | dict.fromkeys(
 
 @dataclass(frozen=True, slots=True)
 class GivenValue:
-    """Holds the value of one field of a graph."""
+    """The value of one field of a graph."""
 
     field: str
     text: str
@@ -48,7 +48,7 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class Calculator:
-    """Describes a calculator of OVMS whose node in a graph is a model that Ouzel serves."""
+    """A calculator of OVMS whose node in a graph is a model that Ouzel serves."""
 
     message: str  # the type of the node's options
     fields: Mapping[str, Field]
@@ -138,4 +138,4 @@ def refused(text: str) -> Take:
 
 
 def ignored(_: Settings, given: GivenValue) -> None:
-    """Ignores the field here: the calculator's `finish` handles it."""
+    """Does nothing: the calculator's `finish` handles the field, after all others are read."""

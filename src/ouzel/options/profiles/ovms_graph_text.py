@@ -144,7 +144,7 @@ def _vector_graph(name: str, calculator: str, side_packet: str, fields: Mapping[
 
 
 def _plugin_config(flags: Flags) -> dict[str, str]:
-    """Returns the properties of `--plugin_config`, and of flags that are properties too."""
+    """Returns `plugin_config` for the graph, from `--plugin_config` and flags of properties."""
     properties = msgspec.json.decode(
         flags.get("plugin_config", "").strip() or "{}", type=dict[str, object]
     )

@@ -27,7 +27,7 @@ class OvmsFiles:
 
 @dataclass(frozen=True, slots=True)
 class OvmsModels:
-    """Holds the models of the files, and lines for the log."""
+    """The models of the files, and lines for the log."""
 
     own: Values = field(default_factory=dict)  # values for MODEL by the names of Ouzel's options
     entries: tuple[Values, ...] = ()  # entries in the form of `models`

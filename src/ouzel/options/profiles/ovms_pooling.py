@@ -1,4 +1,4 @@
-"""Finds embedding models without a pooling in their files."""
+"""Finds encoder models whose files do not name a pooling method."""
 
 from pathlib import Path
 

@@ -31,7 +31,7 @@ _HERE = "./"  # the model is beside its graph
 
 @dataclass(frozen=True, slots=True)
 class Pull:
-    """Describes a download: the model, its directory in the repository, and flags of its graph."""
+    """A download: the model, its directory in the repository, and flags of its graph."""
 
     source: str  # owner/name
     directory: Path
@@ -156,7 +156,7 @@ def _pull_gguf(pull: Pull) -> None:
 
 
 def _pull_draft(pull: Pull) -> str:
-    """Returns the path of the draft model for the graph."""
+    """Downloads the draft model, unless it is local; returns its path for the graph."""
     local = Path(pull.draft).expanduser()
     if local.is_dir():
         return str(local.resolve())

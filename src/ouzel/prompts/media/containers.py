@@ -44,7 +44,7 @@ class Containers:
         self._process.close()
 
     def read(self, data: bytes, format_: ContainerFormat, path: str) -> Video:
-        """Counts the frames and decodes one of them. `path` is the content part's.
+        """Counts the frames and decodes one of them. `path` names the part in errors.
 
         Raises InvalidRequest or EngineUnavailable.
         """

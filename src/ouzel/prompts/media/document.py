@@ -35,7 +35,7 @@ class Document:
 
 
 def check_file(data: bytes, path: str, limits: PictureLimits) -> PdfFile:
-    """Makes a PdfFile if the size and the header are right. `path` is the content part's.
+    """Makes a PdfFile if the size and the header are right. `path` names the part in errors.
 
     Only the bytes count, not the type that the part declares. Raises InvalidRequest.
     """

@@ -49,7 +49,7 @@ class FileProcess:
     ) -> Outcome:
         """Runs a task and returns its outcome.
 
-        `path` is the content part's. `reason` describes the end of a job in a message. Raises
+        `path` names the part in errors. `reason` describes the end of a job in a message. Raises
         InvalidRequest, and EngineUnavailable if the process cannot run.
         """
         try:

@@ -16,7 +16,7 @@ class MediaPart:
 
     @property
     def key(self) -> tuple[str, str]:
-        """Parts with equal keys have the same picture, prepared in the same way."""
+        """Returns a key that is equal for parts with the same picture, prepared in the same way."""
         return self.url, self.detail
 
 
@@ -31,7 +31,7 @@ class VideoPart:
 
     @property
     def key(self) -> tuple[tuple[str, ...], float | None, bool]:
-        """Parts with equal keys have the same video, sampled in the same way."""
+        """Returns a key that is equal for parts with the same video, sampled in the same way."""
         is_file = isinstance(self.source, MediaPart)
         parts = (self.source,) if isinstance(self.source, MediaPart) else self.source
         return tuple(part.url for part in parts), self.fps, is_file
@@ -47,7 +47,7 @@ class DocumentPart:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Parts with equal keys have the same pages, prepared in the same way."""
+        """Returns a key that is equal for parts with the same pages, prepared in the same way."""
         return "pages", self.url, self.detail
 
 

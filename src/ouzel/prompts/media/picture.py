@@ -80,7 +80,7 @@ def _check_effort(data: bytes, file_format: str, info: Mapping[Any, object]) -> 
 
 
 def check_file_size(num_bytes: int, path: str, limits: PictureLimits) -> None:
-    """Raises InvalidRequest if the file is too large. `path` is the content part's."""
+    """Raises InvalidRequest if the file is too large. `path` names the part in errors."""
     if num_bytes > limits.max_bytes:
         raise InvalidRequest(
             f"must have <= {limits.max_bytes} bytes (max_media_bytes), given {num_bytes}",

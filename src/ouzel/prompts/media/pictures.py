@@ -79,7 +79,7 @@ class Pictures:
         self._process.close()
 
     def read(self, data: bytes, path: str) -> Picture:
-        """Reads the header and returns the picture. `path` is the content part's.
+        """Reads the header and returns the picture. `path` names the part in errors.
 
         Only the bytes count: many clients send a PNG in a data URL as image/jpeg. Raises
         InvalidRequest or EngineUnavailable.

@@ -3,8 +3,8 @@
 Protocol
 1. Chats are rendered in threads, which must not wait. A chat whose images are not prepared
    raises `ImagesNeeded` instead of being rendered.
-2. The caller prepares the images outside the event loop (`ImagesNeeded.provide_prerequisite`), and renders
-   the chat again within that context, where the images are found.
+2. The caller prepares the images outside the event loop (`ImagesNeeded.provide_prerequisite`), and
+   renders the chat again within that context, where the images are found.
 3. Tokens are counted before pixels are decoded. If there are too many, only the newest images
    that fit are prepared. The complete chat is then refused, but a chat without its oldest turns can
    be rendered.
@@ -51,7 +51,7 @@ _prepared: ContextVar[_Prepared] = ContextVar("prepared_images")
 
 
 class ImagesNeeded(PrerequisiteMissing):
-    """A chat has images that are not prepared yet."""
+    """Raised by the rendering of a chat with images that are not prepared yet."""
 
     def __init__(self, reader: "ImageReader", parts: Sequence[ContentPart]) -> None:
         super().__init__(f"{len(parts)} pictures")

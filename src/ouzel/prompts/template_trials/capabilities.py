@@ -163,8 +163,9 @@ def _shows_plainly(text: str | None) -> bool:
 
 
 def _is_native_call(text: str | None) -> bool:
-    """Tells whether a call is shown properly: not escaped twice, not as a Python dictionary, not as
-    a whole JSON message.
+    """Tells whether a rendered prompt shows a tool call in the model's own format.
+
+    Other forms are JSON that is escaped twice, a Python dictionary, and the whole JSON message.
     """
     if text is None or _KEY not in text or _VALUE not in text:
         return False

@@ -1,4 +1,4 @@
-"""Warns at load about a template that makes a control token in a way that is encoded as text."""
+"""Warns at load about a chat template whose control tokens would be encoded as ordinary text."""
 
 import logging
 from collections.abc import Sequence
@@ -43,7 +43,8 @@ def check_marks(template: ChatTemplate, marking: ChatTemplate, control_tokens: S
     template_capabilities.probe(render)
     if lost:
         _logger.warning(
-            "the chat template makes %s in a way that is encoded as text", ", ".join(sorted(lost))
+            "the control tokens %s of the chat template are encoded as text",
+            ", ".join(sorted(lost)),
         )
     if has_changed:
         _logger.warning("the chat template renders differently when its control tokens are marked")

@@ -40,8 +40,9 @@ class AnyRes:
         return np.concatenate([whole, grid_tiles(padded(fitted, resolution[::-1]), (side, side))])
 
     def best_resolution(self, width: int, height: int) -> tuple[int, int]:
-        """Returns the (height, width) that keeps most pixels of the picture; of several, the
-        smallest.
+        """Returns the allowed (height, width) that loses the fewest pixels of the picture.
+
+        If several are equally good, the smallest is returned.
         """
 
         def merit(resolution: tuple[int, int]) -> tuple[int, int]:
@@ -75,9 +76,7 @@ def check_resolutions(
 
 
 def _fitted(width: int, height: int, resolution: tuple[int, int]) -> tuple[int, int]:
-    """Returns the (width, height) of the picture scaled to fit into `resolution`, (height,
-    width).
-    """
+    """Returns (width, height) of the picture, scaled to fit into `resolution` (height, width)."""
     max_height, max_width = resolution
     by_width, by_height = max_width / width, max_height / height
     if by_width < by_height:

@@ -64,7 +64,7 @@ class Gemma4ImageProcessor:
         return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns the largest (width, height) in the picture's shape within the number of
+        """Returns the largest (width, height) with the picture's aspect ratio within the limit of
         tokens.
         """
         check_aspect_ratio(width, height)

@@ -88,7 +88,7 @@ Settings = TypeVar("Settings", bound=PixelSettings)
 
 
 def read_processor_files(directory: Path) -> ProcessorFiles:
-    """Reads the files. Settings in `processor_config.json` take precedence, as in the reference."""
+    """Reads the processor files. `processor_config.json` takes precedence, as in transformers."""
     processor = read_json_object(directory / "processor_config.json")
     image_processor, path = _inner_or_own(
         directory, processor, "image_processor", "preprocessor_config.json"

@@ -70,11 +70,10 @@ class VideoProcessor(Protocol):
     def sampled(
         self, num_frames: int, rate: float, *, fps: float | None, max_frames: int
     ) -> Sequence[int]:
-        """Returns the numbers of the frames to sample from a video of `num_frames`, `rate` per
-        second.
+        """Returns the indices of the frames to sample.
 
-        `fps` is the number of frames per second that the client asks for; None: the checkpoint's
-        number.
+        The video has `num_frames` frames, `rate` of them per second. `fps` is the number of sampled
+        frames per second that the client asks for; None: the checkpoint's number.
         """
         ...
 

@@ -29,6 +29,6 @@ def text_for_model(summary: str, last_text: str = "") -> str:
 
 
 def remove_summary(text: str) -> str:
-    """Removes the summary that `text_for_model` puts first; other texts are returned unchanged."""
+    """Removes the summary that `text_for_model` puts first; returns other texts unchanged."""
     _, end, last_text = text.rpartition(_END)
     return last_text.removeprefix("\n\n") if end else text

@@ -35,7 +35,7 @@ def _encrypt(value: object) -> None:
 
 
 def _join_parts(item: Message) -> str:
-    """Returns the text of a reasoning item that the model reads."""
+    """Returns the text of a reasoning item in a later prompt: its content, else its summary."""
     parts = item.get("content") or item["summary"]
     assert isinstance(parts, list)
     return "\n".join(part["text"] for part in parts)

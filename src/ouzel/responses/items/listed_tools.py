@@ -104,6 +104,9 @@ def shown_tool(tool: JsonObject) -> JsonObject:
 
 
 def _shown_format(format: object) -> object:
-    """Moves the fields of a grammar beside `type`; the chat API has them in an inner object."""
+    """Returns the format of a custom tool in the form of the Responses API.
+
+    There, the fields of a grammar are beside `type`; the chat API has them in an inner object.
+    """
     grammar = format.get("grammar") if isinstance(format, dict) else None
     return {"type": "grammar", **grammar} if isinstance(grammar, dict) else format

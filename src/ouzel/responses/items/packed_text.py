@@ -16,7 +16,7 @@ _DIGEST_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """Defines a format of packed texts; no text is valid in two formats."""
+    """A format of packed texts; no text is valid in two formats."""
 
     mark: str  # the prefix of packed texts, with the version of the format
     person: bytes  # BLAKE2 personalization of the digest, different for each format

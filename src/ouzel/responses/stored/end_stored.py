@@ -17,8 +17,8 @@ _encode = msgspec.json.Encoder().encode
 async def cancel_stored(store: Store, stored: StoredResponse) -> ResponseObject | None:
     """Cancels a stored response.
 
-    Returns the ended response; its status is another one if it ended before. Returns None if the
-    response was deleted in the meantime.
+    Returns the ended response. If the response had ended before, its status is unchanged. Returns
+    None if the response was deleted in the meantime.
     """
     return await _end(store, stored, ResponseBuilder.cancel)
 

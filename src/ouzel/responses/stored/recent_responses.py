@@ -17,7 +17,7 @@ from ouzel.responses.response_object import ResponseObject
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Holds the whole conversation up to the end of a response."""
+    """The whole conversation up to the end of a response."""
 
     items: Sequence[Message]  # items are shared with the histories of earlier responses
     num_bytes: int

@@ -20,7 +20,7 @@ Completed = Literal["nothing", "path", "setting", "set", "model", "switch"]
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """Describes a command of the chat."""
+    """One command of the chat, such as /help."""
 
     parameters: str  # shown by /help; "" for a command without parameters
     summary: str
@@ -40,7 +40,7 @@ def run_command(chat: Chat, line: str) -> bool:
     command = COMMANDS.get(name)
     if command is None:
         similar = get_close_matches(name, COMMANDS, n=1)
-        hint = f"did you mean /{similar[0]}?" if similar else "/help lists all"
+        hint = f"did you mean /{similar[0]}?" if similar else "/help lists all commands"
         raise ChatError(f"there is no command /{name}; {hint} (a message may begin with //)")
     if argument and not command.parameters:
         raise ChatError(f"/{name}: must stand alone, given {argument!r}")

@@ -86,7 +86,7 @@ def _arguments_type(
 
 
 def _default(value: object) -> object:
-    """Returns an immutable default as it is, so that the schema shows it; hides any other."""
+    """Returns a simple default unchanged, so that the schema shows it; hides any other default."""
     is_simple = value is None or isinstance(value, bool | int | float | str)
     return value if is_simple else msgspec.field(default_factory=lambda: value)
 
@@ -123,7 +123,7 @@ def _parameter_descriptions(docstring: str) -> dict[str, str]:
 
 
 def _flat(schema: dict[str, Any], name: str) -> dict[str, Any]:
-    """Moves the object of the parameters to the root of the schema, beside its definitions."""
+    """Returns the schema with the parameters' object at its root instead of a `$ref` to it."""
     definitions = dict(schema["$defs"])
     parameters = {key: value for key, value in definitions.pop(name).items() if key != "title"}
     return parameters | ({"$defs": definitions} if definitions else {})

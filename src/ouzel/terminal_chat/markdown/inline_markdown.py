@@ -19,9 +19,9 @@ _markdown = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
 
 
 def settled(source: str) -> int:
-    """Returns the length of the beginning of an unfinished line that can be drawn now.
+    """Returns how many characters of an unfinished line can be drawn now.
 
-    It has whole words only and ends before the first mark that is still open.
+    They are whole words, and end before the first mark that is still open.
     """
     at = 0
     while (match := _MARKS.search(source, at)) is not None:

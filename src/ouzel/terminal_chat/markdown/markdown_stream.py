@@ -140,9 +140,9 @@ class MarkdownStream:
         self._show(Text(" " * fence.indent) + fence.code.add(code.expandtabs(4)))
 
     def _is_of_table(self, line: str) -> bool:
-        """Handles a line that begins with a bar; returns False for any other line.
+        """Draws or holds back a line of a table; returns False for a line without a bar in front.
 
-        Lines are drawn as a table if the second of them is a delimiter.
+        Lines are a table if the second line is a delimiter such as `|---|`.
         """
         is_row = line.lstrip().startswith("|")
         if self._table is not None and is_row:

@@ -113,7 +113,7 @@ class Acceptor:
 
 
 class _Opening:
-    """Holds a connection during its TLS handshake; without TLS, only for a moment."""
+    """A connection during its TLS handshake. Without TLS, the handshake takes no time."""
 
     def __init__(self, accepted: socket.socket, connections: Connections) -> None:
         self.accepted = accepted

@@ -40,7 +40,7 @@ _USUAL_S = {Wait.LEAVING: 0.1, Wait.HEAD: 1.0, Wait.BODY: 3.0, Wait.IDLE: 30.0, 
 
 
 class Waiting(Protocol):
-    """Declares a connection, as far as this file uses it."""
+    """The part of a connection's interface that this file uses."""
 
     def end_wait(self) -> None:
         """Closes the connection after its time limit."""
@@ -65,7 +65,7 @@ class Connections:
 
     @property
     def is_busy(self) -> bool:
-        """Says whether requests in progress occupy all connections that are allowed."""
+        """Tells whether requests in progress occupy all connections that are allowed."""
         num_waiting = sum(map(len, self._since_s.values()))
         return len(self.open) - num_waiting >= self.max_connections
 
@@ -83,7 +83,7 @@ class Connections:
 
     @property
     def has_room(self) -> bool:
-        """Says whether one more connection may be accepted."""
+        """Tells whether one more connection may be accepted."""
         return len(self.open) < self.max_connections + NUM_SPARE
 
     def make_room(self) -> bool:

@@ -82,7 +82,10 @@ class SocketProtocol(WebSocketsSansIOProtocol):
         self._abort_if_unread()
 
     def _abort_if_unread(self) -> None:
-        """Aborts a connection after a delay: unread output would keep it open."""
+        """Aborts the connection after a delay, if the client has not read all output by now.
+
+        Unread output would keep the connection open.
+        """
         if self.transport.get_write_buffer_size():
             self.loop.call_later(_CLOSE_AFTER_S, self.transport.abort)
 

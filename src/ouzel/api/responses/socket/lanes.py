@@ -23,7 +23,7 @@ MakeOutbox = Callable[[str | None], AbstractContextManager[Outbox]]
 
 
 class Lanes:
-    """Holds the lanes of one WebSocket.
+    """The lanes of one WebSocket.
 
     `tasks` runs the workers; an exception of `respond` ends all.
     """

@@ -32,7 +32,7 @@ _MAX_QUEUED = 64  # steers that wait on one WebSocket
 
 @dataclass(slots=True)
 class Active:
-    """Holds a running response."""
+    """A running response, and the input that waits to steer it."""
 
     run: Run
     create: Create

@@ -42,7 +42,7 @@ class Target:
 
 
 def read_target(url: str, path: str) -> Target:
-    """Parses a URL into its host, port and path. `path` is the content part's.
+    """Parses a URL into its host, port and path. `path` names the part in errors.
 
     A URL that other programs may parse differently is refused. Raises InvalidRequest.
     """

@@ -66,7 +66,7 @@ class Intake:
     async def read(self, source: Source, path: str, check: Callable[[bytes], Result]) -> Result:
         """Gets the bytes and returns the result of `check`, which runs in a thread.
 
-        `path` is the content part's. Raises InvalidRequest.
+        `path` names the part in errors. Raises InvalidRequest.
         """
         match source:
             case RemoteSource():

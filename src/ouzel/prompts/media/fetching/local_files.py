@@ -39,7 +39,10 @@ class LocalFiles:
         self._real_directory = os.path.realpath(directory) if directory else ""
 
     def read(self, file_path: str, path: str, limits: PictureLimits) -> bytes:
-        """Reads a file. `path` is the content part's. Raises InvalidRequest."""
+        """Reads a file below the allowed directory.
+
+        `path` is the path of the content part, for errors. Raises InvalidRequest.
+        """
         if not self._directory:
             raise InvalidRequest(
                 f"must be a data URL, {BARE_FORM}, or a URL: this server reads no local files "

@@ -59,7 +59,10 @@ Source = InlineSource | RemoteSource | FileSource
 
 
 def read_source(url: str, path: str) -> Source:
-    """Tells which kind of source a URL is. `path` is the content part's. Raises InvalidRequest."""
+    """Returns the kind of source of a URL. `path` names the part in errors.
+
+    Raises InvalidRequest.
+    """
     found = _SCHEME.match(url)
     scheme = found[1].lower() if found else ""
     match scheme:
