@@ -691,7 +691,8 @@ def test_beams_get_as_many_tokens_as_fit_into_the_cache(
 
     assert fit(40, is_strict=False) == fit(left, is_strict=True) == left
     with pytest.raises(
-        InvalidRequest, match=f"max_tokens must be <= {left} with {width} beams, given {left + 1}"
+        InvalidRequest,
+        match=f"max_tokens must be <= {left} with {width} beams in this KV cache, given {left + 1}",
     ):
         fit(left + 1, is_strict=True)
 

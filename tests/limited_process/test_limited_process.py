@@ -234,7 +234,7 @@ process.close()
         ).stderr
 
     assert [json.loads(line)["message"] for line in written["debug"].splitlines()] == [
-        "a job writes: memory allocation failed"
+        "standard error of a job: memory allocation failed"
     ]
     assert written["info"] == ""
 

@@ -58,7 +58,7 @@ def files_below(directory: Path) -> list[str]:
         ("secret", "must be like sqlite:///PATH"),
         ("sqlite://", "must name a file"),
         ("sqlite:///:memory:", "must name a file"),
-        ("sqlite:////proc/none/secret/x.db", "cannot be made"),
+        ("sqlite:////proc/none/secret/x.db", "cannot be created"),
         ("postgresql://user:secret@127.0.0.1:1/name", "refused"),
         ("postgresql://user:secret@127.0.0.1:port/name", "must be like postgresql://"),
         (

@@ -67,7 +67,7 @@ def fit_beams(
         )
     if is_strict and max_tokens > left:
         raise InvalidRequest(
-            f"must be <= {left} with {width} beams, the room of the KV cache, given {max_tokens}",
+            f"must be <= {left} with {width} beams in this KV cache, given {max_tokens}",
             field=param,
         )
     return min(max_tokens, left)

@@ -134,12 +134,12 @@ INEXACT = [
     Refused(
         "const with a control character",
         {"const": "a\u0001"},
-        "#/const must hold no control characters",
+        "#/const must have no control characters",
     ),
     Refused(
         "const with a control character in a key",
         {"const": {"\u007f": 1}},
-        "#/const must hold no control characters",
+        "#/const must have no control characters",
     ),
     Refused(
         "minProperties of unknown names",
