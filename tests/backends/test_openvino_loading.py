@@ -464,7 +464,7 @@ def test_a_warm_up_that_gives_no_numbers_fails() -> None:
             return np.full_like(super().run(batch), np.nan)
 
     warm_up(FakeRunner())
-    with pytest.raises(SelfCheckFailed, match="no numbers"):
+    with pytest.raises(SelfCheckFailed, match="not finite"):
         warm_up(Runner())
 
 
