@@ -61,7 +61,7 @@ def _text(flags: ChatFlags) -> str | None:
         if not sys.stdout.isatty():
             raise InvalidOption("-p: is required if the output is not a terminal")
     elif not text.strip() and not flags.image:
-        raise InvalidOption("-p: needs a text, there or on standard input; both are empty")
+        raise InvalidOption("-p: must have a text, or standard input must have one; both are empty")
     elif flags.tools:
         raise InvalidOption(
             "--tools: needs a conversation, in which the user allows each call; cannot be used "
