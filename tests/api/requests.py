@@ -18,7 +18,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
         time.sleep(0.005)
 
 
-def events_of(response: httpx.Response) -> list[str]:
+def read_events(response: httpx.Response) -> list[str]:
     """The data of each server-sent event."""
     assert response.headers["content-type"].startswith("text/event-stream")
     frames = response.text.split("\n\n")
@@ -27,13 +27,13 @@ def events_of(response: httpx.Response) -> list[str]:
     return [frame.removeprefix("data: ") for frame in frames]
 
 
-def content_of(events: list[str]) -> str:
+def join_content(events: list[str]) -> str:
     """Returns the text to which the chunks of a chat with one choice add up."""
     choices = [json.loads(event)["choices"][0] for event in events if event != "[DONE]"]
     return "".join(choice["delta"].get("content") or "" for choice in choices)
 
 
-def metric(exposition: str, name: str) -> float:
+def sum_metric(exposition: str, name: str) -> float:
     """The sum over all label values."""
     values = [
         float(line.rsplit(" ", 1)[1])
@@ -44,7 +44,7 @@ def metric(exposition: str, name: str) -> float:
     return sum(values)
 
 
-def error_of(response: httpx.Response) -> dict[str, str]:
+def read_error(response: httpx.Response) -> dict[str, str]:
     error: dict[str, str] = json.loads(response.text)["error"]
     assert error.keys() == {"message", "type", "param", "code"}
     return error

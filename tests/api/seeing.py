@@ -14,7 +14,9 @@ from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from ouzel.prompts.vision.loader import load_video_processor
 from ouzel.types.engine_request import EngineRequest
-from tests.api.serving import RunningServer, byte_tokenizer, running_server, say_what_the_user_said
+from tests.api.byte_tokens import byte_tokenizer
+from tests.api.engines import repeat_user_message
+from tests.api.serving import RunningServer, running_server
 from tests.prompts.media.files import saved
 from tests.prompts.vision.checkpoints import loaded
 from tests.prompts.vision.pictures import picture
@@ -72,7 +74,7 @@ def create_seeing_parrot(options: dict[str, object]) -> FakeEngine:
     def say(request: EngineRequest, position: int) -> int:
         if position == 0:
             _requests_heard.append(request)
-        return say_what_the_user_said(request, position)
+        return repeat_user_message(request, position)
 
     return FakeEngine(msgspec.convert(options, FakeOptions), say)
 
@@ -102,12 +104,12 @@ def seeing_server(
 
 
 @functools.cache
-def base64_of(height: int, width: int) -> str:
+def encode_base64(height: int, width: int) -> str:
     return b64encode(saved(picture(width, height), "PNG")).decode()
 
 
 def data_url(height: int, width: int) -> str:
-    return f"data:image/png;base64,{base64_of(height, width)}"
+    return f"data:image/png;base64,{encode_base64(height, width)}"
 
 
 def last_request() -> EngineRequest:

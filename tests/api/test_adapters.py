@@ -18,7 +18,7 @@ from ouzel.engine_client import EngineClient
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.serve.engine_factories import load_adapters
-from tests.api.serving import ServerSetup
+from tests.api.server_setup import ServerSetup
 
 
 def create_adaptable(options: dict[str, object]) -> EngineCore:
@@ -35,7 +35,7 @@ async def model(request: pytest.FixtureRequest) -> AsyncIterator[ServedModel]:
     )
     engine = EngineClient(setup.engine_spec(), in_thread=True)
     await engine.start()
-    yield setup.model_on(engine)
+    yield setup.build_model(engine)
     await engine.close()
 
 

@@ -13,7 +13,7 @@ from ouzel.sampling import SamplingFields
 from ouzel.wire.aliases import ALIASES
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import decode_object
-from tests.api.requests import Json, chat, error_of
+from tests.api.requests import Json, chat, read_error
 
 VALUES: dict[str, object] = {
     "bad_words": ["x"],
@@ -90,7 +90,7 @@ def test_an_alias_is_the_field_itself(alias: str) -> None:
 def test_an_error_names_the_field_as_the_client_did(
     http: httpx.Client, fields: dict[str, object], param: str, message: str
 ) -> None:
-    error = error_of(http.post("/v1/chat/completions", json=chat("Hi", **fields)))
+    error = read_error(http.post("/v1/chat/completions", json=chat("Hi", **fields)))
     assert (error["param"], error["message"]) == (param, message)
 
 
@@ -112,6 +112,6 @@ def test_an_alias_is_no_unknown_field(http: httpx.Client, caplog: pytest.LogCapt
 def test_what_only_the_prompt_can_say_names_it_too(http: httpx.Client) -> None:
     bodies: dict[str, Json] = {"chat/completions": chat("Hi"), "responses": {"input": "Hi"}}
     for path, body in bodies.items():
-        error = error_of(http.post(f"/v1/{path}", json={**body, "min_new_tokens": 5000}))
+        error = read_error(http.post(f"/v1/{path}", json={**body, "min_new_tokens": 5000}))
         assert error["param"] == "min_new_tokens"
         assert re.fullmatch(r"min_new_tokens must be <= 40\d\d, given 5000", error["message"])

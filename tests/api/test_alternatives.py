@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import chat, error_of
+from tests.api.requests import chat, read_error
 from tests.api.serving import running_server
 
 VOCAB_SIZE = 260
@@ -14,7 +14,7 @@ VOCAB_SIZE = 260
 
 @pytest.fixture(scope="module")
 def limited() -> Iterator[httpx.Client]:
-    with running_server(engine_factory="create_babbler") as server, server.client() as http:
+    with running_server(engine_factory="create_random_engine") as server, server.client() as http:
         yield http
 
 
@@ -22,7 +22,7 @@ def limited() -> Iterator[httpx.Client]:
 def unlimited() -> Iterator[httpx.Client]:
     limits = LimitsConfig(max_logprobs=-1)
     with (
-        running_server(engine_factory="create_babbler", limits=limits) as server,
+        running_server(engine_factory="create_random_engine", limits=limits) as server,
         server.client() as http,
     ):
         yield http
@@ -109,7 +109,7 @@ def test_what_cannot_be_shown_is_refused(
 ) -> None:
     response = limited.post(f"/v1/{path}", json=body)
     assert response.status_code == 400, response.text
-    error = error_of(response)
+    error = read_error(response)
     assert error["param"] == field
     assert message in error["message"]
 
@@ -144,10 +144,14 @@ def test_more_than_fit_into_the_memory_are_refused() -> None:
             "/v1/completions", json=completion(logprobs=1024, max_tokens=4000, stop="b")
         )
         scored = http.post("/v1/completions", json=prompts)
-    assert error_of(too_long)["message"] == "logprobs must be <= 95325 with 11 tokens, given 100000"
-    assert error_of(too_many)["message"] == "logprobs must be <= 87381 with 12 tokens, given 100000"
     assert (
-        error_of(scored)["message"]
+        read_error(too_long)["message"] == "logprobs must be <= 95325 with 11 tokens, given 100000"
+    )
+    assert (
+        read_error(too_many)["message"] == "logprobs must be <= 87381 with 12 tokens, given 100000"
+    )
+    assert (
+        read_error(scored)["message"]
         == "prompt_logprobs must be <= 87381 with 12 tokens, given 100000"
     )
     assert usual.status_code == 200

@@ -18,8 +18,9 @@ from ouzel.wire.aliases import ALIASES
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
-from tests.api.requests import chat, error_of
-from tests.api.serving import MODEL, running_server
+from tests.api.requests import chat, read_error
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 
 MESSAGE = {"role": "user", "content": "Hi"}
 TOOL = {"type": "function", "function": {"name": "look"}}
@@ -441,7 +442,7 @@ def test_a_wrong_field_is_named(
     http: httpx.Client, fields: dict[str, object], param: str, message: str
 ) -> None:
     response = http.post("/v1/chat/completions", json=chat("Hi", **fields))
-    error = error_of(response)
+    error = read_error(response)
     assert response.status_code == 400
     assert message in error["message"]
     assert error["param"] == param
@@ -489,7 +490,7 @@ def test_a_body_that_is_no_request_is_refused(
 ) -> None:
     response = http.post("/v1/chat/completions", content=body)
     assert response.status_code == 400
-    assert message in error_of(response)["message"]
+    assert message in read_error(response)["message"]
 
 
 @pytest.mark.parametrize(
@@ -536,8 +537,8 @@ def test_a_field_of_another_endpoint_is_answered_with_what_to_use_here(http: htt
         "/v1/completions", json={"model": "parrot", "prompt": "Hi", "messages": [MESSAGE]}
     )
     assert response.status_code == 400
-    assert error_of(response)["param"] == "messages"
-    assert "(use prompt, or /chat/completions)" in error_of(response)["message"]
+    assert read_error(response)["param"] == "messages"
+    assert "(use prompt, or /chat/completions)" in read_error(response)["message"]
 
 
 @pytest.mark.parametrize(
@@ -574,8 +575,8 @@ def test_a_compressed_body_is_refused_in_words_that_name_the_encoding(
     body = gzip.compress(msgspec.json.encode(chat("Hi")))
     response = http.post(path, content=body, headers={"content-encoding": "gzip"})
     assert response.status_code == 415
-    assert error_of(response)["code"] == "unsupported_encoding"
-    assert error_of(response)["message"] == "Content-Encoding must be identity, given gzip"
+    assert read_error(response)["code"] == "unsupported_encoding"
+    assert read_error(response)["message"] == "Content-Encoding must be identity, given gzip"
 
 
 def test_the_encoding_of_a_plain_body_may_be_named(http: httpx.Client) -> None:
@@ -613,15 +614,15 @@ def test_a_server_with_one_model_needs_no_name(
 def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
     response = http.post("/v1/chat/completions", json={"model": "gpt-9", "messages": [MESSAGE]})
     assert response.status_code == 404
-    assert error_of(response)["code"] == "model_not_found"
-    assert error_of(response)["param"] == "model"
+    assert read_error(response)["code"] == "model_not_found"
+    assert read_error(response)["param"] == "model"
 
 
 def test_a_prompt_longer_than_the_context_is_refused(http: httpx.Client) -> None:
     response = http.post("/v1/chat/completions", json=chat("x" * 5000))
     assert response.status_code == 400
-    assert error_of(response)["code"] == "context_length_exceeded"
-    assert "4096" in error_of(response)["message"]
+    assert read_error(response)["code"] == "context_length_exceeded"
+    assert "4096" in read_error(response)["message"]
 
 
 @pytest.mark.parametrize(
@@ -650,7 +651,7 @@ def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(
         "/v1/chat/completions", content=b'{"model":"parrot","messages":[],"x":' + values + b"}"
     )
     assert response.status_code == 400
-    assert error_of(response)["message"] == f"the body must have <= {limit}"
+    assert read_error(response)["message"] == f"the body must have <= {limit}"
 
 
 @pytest.mark.parametrize(
@@ -658,12 +659,12 @@ def test_a_body_of_very_many_values_is_refused_before_it_is_parsed(
 )
 def test_a_long_text_is_one_value(http: httpx.Client, text: str) -> None:
     response = http.post("/v1/chat/completions", json=chat(text))
-    assert error_of(response)["code"] == "context_length_exceeded"
+    assert read_error(response)["code"] == "context_length_exceeded"
 
 
 def test_a_million_token_ids_are_not_too_many_values(http: httpx.Client) -> None:
     response = http.post("/v1/completions", json={"model": "parrot", "prompt": [7] * 2**20})
-    assert error_of(response)["code"] == "context_length_exceeded"
+    assert read_error(response)["code"] == "context_length_exceeded"
 
 
 @pytest.mark.parametrize("is_announced", [True, False])
@@ -674,7 +675,7 @@ def test_a_body_of_100_megabytes_is_refused_before_it_is_read(
     body = megabyte * 100 if is_announced else (megabyte for _ in range(100))
     response = http.post("/v1/chat/completions", content=body)
     assert response.status_code == 413
-    assert error_of(response)["message"] == "the request body must be <= 16777216 bytes long"
+    assert read_error(response)["message"] == "the request body must be <= 16777216 bytes long"
     assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
 
 
@@ -704,9 +705,10 @@ def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
             == 200
         )
         refused = http.post("/v1/chat/completions", json=chat("abcdefgh", max_completion_tokens=5))
-        assert error_of(refused)["param"] == "max_completion_tokens"
+        assert read_error(refused)["param"] == "max_completion_tokens"
         assert (
-            "must be <= 4, this server's max_tokens_limit, given 5" in error_of(refused)["message"]
+            "must be <= 4, this server's max_tokens_limit, given 5"
+            in read_error(refused)["message"]
         )
 
 
@@ -738,7 +740,7 @@ def test_without_a_chat_template_chat_is_refused_and_completions_work() -> None:
     with running_server(has_chat_template=False) as server, server.client() as http:
         response = http.post("/v1/chat/completions", json=chat("Hi"))
         assert response.status_code == 400
-        assert "no chat template" in error_of(response)["message"]
+        assert "no chat template" in read_error(response)["message"]
         body = {"model": "parrot", "prompt": "abc", "max_tokens": 4}
         assert http.post("/v1/completions", json=body).json()["choices"][0]["text"] == "abca"
         assert http.get("/v1/models/parrot").json()["capabilities"] == ["completion"]

@@ -10,7 +10,7 @@ from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.anthropic import exchanges
 from tests.api.ollama import lines
-from tests.api.requests import Json, chat, content_of, events_of
+from tests.api.requests import Json, chat, join_content, read_events
 from tests.api.responses.strict import strict_end, strict_events, strict_response
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
@@ -44,7 +44,7 @@ def whole_choice(http: httpx.Client, said: str, **fields: object) -> Json:
 
 
 def streamed_choices(http: httpx.Client, said: str, **fields: object) -> list[Json]:
-    events = events_of(
+    events = read_events(
         http.post(PATH, json=chat(said, **{"tools": [TOOL], "stream": True, **fields}))
     )
     return [json.loads(event)["choices"][0] for event in events if event != "[DONE]"]
@@ -164,7 +164,7 @@ def test_a_message_has_the_call_as_a_block(http: httpx.Client) -> None:
     fields = exchanges.asked(CALL, tools=[tool])
     whole = http.post(exchanges.PATH, json=fields).json()
     streamed = exchanges.folded(
-        exchanges.events_of(http.post(exchanges.PATH, json=fields | {"stream": True}))
+        exchanges.read_events(http.post(exchanges.PATH, json=fields | {"stream": True}))
     )
 
     for message in (whole, streamed):
@@ -180,7 +180,7 @@ def test_a_message_has_the_call_as_a_block(http: httpx.Client) -> None:
 def test_ollamas_chat_has_the_call(http: httpx.Client) -> None:
     fields = lines.chat(CALL, tools=[TOOL])
     whole = lines.whole(http.post("/api/chat", json=fields | {"stream": False}))
-    streamed = lines.folded(lines.lines_of(http.post("/api/chat", json=fields)))
+    streamed = lines.folded(lines.read_lines(http.post("/api/chat", json=fields)))
 
     for answer in (whole, streamed):
         [call] = answer["message"]["tool_calls"]
@@ -197,7 +197,7 @@ def test_the_option_leaves_it_as_content() -> None:
     )
     with server as running, running.client() as http:
         message = whole_choice(http, CALL)["message"]
-        events = events_of(http.post(PATH, json=chat(CALL, tools=[TOOL], stream=True)))
+        events = read_events(http.post(PATH, json=chat(CALL, tools=[TOOL], stream=True)))
 
     assert isinstance(message, dict)
-    assert message["content"] == content_of(events) == CALL
+    assert message["content"] == join_content(events) == CALL

@@ -8,13 +8,13 @@ import httpx
 import pytest
 
 from ouzel.config import MediaConfig, ServerConfig
-from tests.api.requests import Json, error_of
-from tests.api.seeing import base64_of, last_prompt, seeing_server, sizes_seen
+from tests.api.requests import Json, read_error
+from tests.api.seeing import encode_base64, last_prompt, seeing_server, sizes_seen
 from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
 
 SIZE = (28, 56)
-BARE = base64_of(*SIZE)
+BARE = encode_base64(*SIZE)
 JPEG = b64encode(saved(picture(56, 28), "JPEG")).decode()
 WAYS = "must be a data URL, the base64 of a PNG, JPEG, WebP or GIF, or a URL"
 
@@ -124,5 +124,5 @@ def test_a_picture_wins_over_a_path_and_paths_stay_below_the_allowed_directory(
     assert outside.status_code == 400
     assert (
         "must be the path of a file in the server's allowed_local_media_path"
-        in error_of(outside)["message"]
+        in read_error(outside)["message"]
     )

@@ -11,7 +11,7 @@ import pytest
 from ouzel.config import LimitsConfig
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import read_options
-from tests.api.requests import chat, error_of, metric, wait_until
+from tests.api.requests import chat, read_error, sum_metric, wait_until
 from tests.api.serving import RunningServer, running_server
 
 PATH = "/v1/chat/completions"
@@ -71,7 +71,7 @@ def test_bodies_have_a_budget_of_bytes_that_short_ones_need_not() -> None:
             if response.status_code == 400:  # it is no JSON
                 return False
             assert (response.status_code, response.headers["retry-after"]) == (429, "1")
-            error = error_of(response)
+            error = read_error(response)
             assert "max_body_bytes_total is 2097152" in error["message"]
             assert error["code"] == "overloaded"
             return True
@@ -81,7 +81,7 @@ def test_bodies_have_a_budget_of_bytes_that_short_ones_need_not() -> None:
             assert is_refused(b" " * MEBIBYTE)
             assert is_refused(b" " * 2**16 for _ in range(16))
             assert http.post(PATH, json=chat("Hi")).status_code == 200
-            assert metric(http.get("/metrics").text, "ouzel_requests_refused_total") == 3
+            assert sum_metric(http.get("/metrics").text, "ouzel_requests_refused_total") == 3
         wait_until(lambda: not is_refused(b" " * MEBIBYTE))
 
 

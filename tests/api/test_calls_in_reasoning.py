@@ -10,8 +10,10 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from ouzel.types.engine_request import EngineRequest
-from tests.api.requests import chat, events_of
-from tests.api.serving import CHAT_TEMPLATE, END, byte_tokenizer, running_server
+from tests.api.byte_tokens import END, byte_tokenizer
+from tests.api.requests import chat, read_events
+from tests.api.server_setup import CHAT_TEMPLATE
+from tests.api.serving import running_server
 
 MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 TOKENIZER = byte_tokenizer(*MARKS)
@@ -51,7 +53,7 @@ def answer(
         response = http.post("/v1/chat/completions", json=body)
     assert response.status_code == 200, response.text
     if stream:
-        chunks = [json.loads(event) for event in events_of(response) if event != "[DONE]"]
+        chunks = [json.loads(event) for event in read_events(response) if event != "[DONE]"]
         messages = [choice["delta"] for chunk in chunks for choice in chunk["choices"]]
     else:
         messages = [response.json()["choices"][0]["message"]]

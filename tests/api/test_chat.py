@@ -7,8 +7,8 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk, ChatCompletionUserMessageParam
 
-from tests.api.requests import chat, content_of, events_of
-from tests.api.serving import MODEL
+from tests.api.requests import chat, join_content, read_events
+from tests.api.server_setup import MODEL
 
 HELLO: list[ChatCompletionUserMessageParam] = [{"role": "user", "content": "Hello, wörld 🦉"}]
 
@@ -73,9 +73,9 @@ def test_a_folded_stream_is_the_unary_answer(
 
 
 def test_usage_is_null_in_chunks_only_when_asked_for(http: httpx.Client) -> None:
-    without = events_of(http.post("/v1/chat/completions", json=chat("Hi", stream=True)))
+    without = read_events(http.post("/v1/chat/completions", json=chat("Hi", stream=True)))
     asked = chat("Hi", stream=True, stream_options={"include_usage": True})
-    with_usage = events_of(http.post("/v1/chat/completions", json=asked))
+    with_usage = read_events(http.post("/v1/chat/completions", json=asked))
     assert not any('"usage"' in event for event in without)
     assert all('"usage":null' in event for event in with_usage[:-2])
     assert '"choices":[]' in with_usage[-2]
@@ -131,7 +131,7 @@ def test_a_stop_string_can_be_shown(http: httpx.Client) -> None:
         == "one two"
     )
     assert (
-        content_of(events_of(http.post("/v1/chat/completions", json={**body, "stream": True})))
+        join_content(read_events(http.post("/v1/chat/completions", json={**body, "stream": True})))
         == "one two"
     )
 
@@ -141,7 +141,7 @@ def test_a_frame_is_one_line_for_clients_that_know_all_line_ends(http: httpx.Cli
     response = http.post("/v1/chat/completions", json=chat(said, stream=True))
     lines = [line for line in response.iter_lines() if line]
     assert all(line.startswith("data: ") for line in lines)
-    assert content_of([line.removeprefix("data: ") for line in lines]) == said
+    assert join_content([line.removeprefix("data: ") for line in lines]) == said
 
 
 def test_a_stop_token_ends_without_text_of_its_own(http: httpx.Client) -> None:
@@ -215,7 +215,7 @@ def test_prompt_logprobs_have_one_entry_per_prompt_token(
     }
     assert len(answer["choices"]) == fields.get("n", 1)
 
-    events = events_of(http.post("/v1/chat/completions", json={**body, "stream": True}))
+    events = read_events(http.post("/v1/chat/completions", json={**body, "stream": True}))
     assert json.loads(events[0])["prompt_logprobs"] == answer["prompt_logprobs"]
     assert not any("prompt_logprobs" in event for event in events[1:])
 
@@ -226,7 +226,7 @@ def test_scoring_alone_generates_nothing(http: httpx.Client, is_stream: bool) ->
         "/v1/chat/completions", json=chat("Hi", prompt_logprobs=0, max_tokens=0, stream=is_stream)
     )
 
-    answer = json.loads(events_of(response)[0]) if is_stream else response.json()
+    answer = json.loads(read_events(response)[0]) if is_stream else response.json()
     (choice,) = answer["choices"]
     assert choice["finish_reason"] == "length"
     if not is_stream:
@@ -239,7 +239,7 @@ def test_prompt_logprobs_are_absent_when_nobody_asks(http: httpx.Client) -> None
 
 
 def test_an_empty_answer_still_introduces_itself(http: httpx.Client) -> None:
-    events = events_of(http.post("/v1/chat/completions", json=chat("x", stop="x", stream=True)))
+    events = read_events(http.post("/v1/chat/completions", json=chat("x", stop="x", stream=True)))
     assert len(events) == 3
     assert '"delta":{"role":"assistant","content":""}' in events[0]
     assert '"finish_reason":"stop"' in events[1]

@@ -12,8 +12,9 @@ import tokenizers
 from tokenizers import decoders, models, pre_tokenizers
 
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from tests.api.requests import Json, chat, content_of, error_of, events_of
-from tests.api.serving import END, running_server
+from tests.api.byte_tokens import END
+from tests.api.requests import Json, chat, join_content, read_error, read_events
+from tests.api.serving import running_server
 from tests.tries import holds_in_a_try
 
 UNFINISHED: Json = {
@@ -36,7 +37,7 @@ def test_the_final_message_goes_on_and_only_the_new_text_is_the_answer(
     content = answer["choices"][0]["message"]["content"]
     assert content and not content.startswith("Well")
     streamed = http.post("/v1/chat/completions", json={**body, "stream": True})
-    assert content_of(events_of(streamed)) == content
+    assert join_content(read_events(streamed)) == content
 
 
 def test_without_a_generation_prompt_the_prompt_is_shorter(http: httpx.Client) -> None:
@@ -59,7 +60,7 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
             == "HO Hi"
         )
         body["stream"] = True
-        assert content_of(events_of(http.post("/v1/chat/completions", json=body))) == "HO Hi"
+        assert join_content(read_events(http.post("/v1/chat/completions", json=body))) == "HO Hi"
         for text, message in [
             ("{% if %}", "chat_template is broken: line 1"),
             ("{% break %}", "chat_template is broken: line 1: 'break' outside loop"),
@@ -73,8 +74,8 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
         ]:
             response = http.post("/v1/chat/completions", json=chat("Hi", chat_template=text))
             assert response.status_code == 400
-            assert message in error_of(response)["message"]
-            assert error_of(response)["param"] == "chat_template"
+            assert message in read_error(response)["message"]
+            assert read_error(response)["param"] == "chat_template"
         assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
 
 
@@ -118,7 +119,7 @@ def test_a_template_of_the_requests_own_holds_up_nobody_however_its_field_is_spe
 def test_completions_have_no_chat_to_shape(http: httpx.Client, field: str) -> None:
     response = http.post("/v1/completions", json={"model": "parrot", "prompt": "x", field: "low"})
     assert response.status_code == 400
-    assert error_of(response)["param"] == field
+    assert read_error(response)["param"] == field
 
 
 @pytest.mark.parametrize("given", [True, False, None])
@@ -148,5 +149,5 @@ def test_no_spaces_where_the_tokenizer_writes_them_is_refused() -> None:
         assert http.post("/v1/completions", json=body).status_code == 200
         response = http.post("/v1/completions", json={**body, "skip_special_tokens": False})
         assert response.status_code == 400
-        assert error_of(response)["param"] == "spaces_between_special_tokens"
-        assert "must be true, given false" in error_of(response)["message"]
+        assert read_error(response)["param"] == "spaces_between_special_tokens"
+        assert "must be true, given false" in read_error(response)["message"]

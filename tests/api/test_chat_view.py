@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.requests import Json, chat, error_of, events_of
+from tests.api.requests import Json, chat, read_error, read_events
 from tests.api.serving import running_server
 
 SAID = "<think>\nHm.\n</think>\n\nYes."
@@ -39,7 +39,7 @@ def shown(http: httpx.Client, body: Json, *, stream: bool) -> tuple[str, str]:
 
 
 def _data(response: httpx.Response) -> list[str]:
-    return [event for event in events_of(response) if event != "[DONE]"]
+    return [event for event in read_events(response) if event != "[DONE]"]
 
 
 @pytest.mark.parametrize("stream", [False, True])
@@ -87,7 +87,7 @@ def test_wishes_that_differ_are_refused(
     thinker: httpx.Client, fields: dict[str, object], param: str
 ) -> None:
     answer = thinker.post("/v1/chat/completions", json=chat("Hi", **fields))
-    assert (answer.status_code, error_of(answer)["param"]) == (400, param)
+    assert (answer.status_code, read_error(answer)["param"]) == (400, param)
 
 
 @pytest.mark.parametrize("stream", [False, True])

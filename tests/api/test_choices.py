@@ -7,8 +7,9 @@ from typing import Any  # JSON
 import httpx
 import pytest
 
-from tests.api.requests import Json, chat, error_of, events_of
-from tests.api.serving import END, running_server
+from tests.api.byte_tokens import END
+from tests.api.requests import Json, chat, read_error, read_events
+from tests.api.serving import running_server
 
 PROMPT = {"model": "parrot", "prompt": "añb", "max_tokens": 12}
 BEAMS: Json = {"num_beams": 4, "n": 3, "stop_token_ids": [*range(40)], "logprobs": 2}
@@ -17,7 +18,7 @@ BEST: Json = {"best_of": 6, "n": 2, "seed": 5, "top_k": 50, "logprobs": 2}
 
 @pytest.fixture(scope="module")
 def babbler() -> Iterator[httpx.Client]:
-    with running_server(engine_factory="create_babbler") as server, server.client() as http:
+    with running_server(engine_factory="create_random_engine") as server, server.client() as http:
         yield http
 
 
@@ -45,7 +46,7 @@ def test_a_folded_stream_is_the_unary_answer(babbler: httpx.Client, fields: Json
     streamed = PROMPT | fields | {"stream": True, "stream_options": {"include_usage": True}}
     *chunks, last = [
         json.loads(event)
-        for event in events_of(babbler.post("/v1/completions", json=streamed))[:-1]
+        for event in read_events(babbler.post("/v1/completions", json=streamed))[:-1]
     ]
 
     assert last["usage"] == unary["usage"]
@@ -168,5 +169,5 @@ def test_more_beams_than_a_batch_holds_are_refused(
 ) -> None:
     response = babbler.post("/v1/completions", json=PROMPT | fields)
     assert response.status_code == 400
-    assert message in error_of(response)["message"]
-    assert error_of(response)["param"] == param
+    assert message in read_error(response)["message"]
+    assert read_error(response)["param"] == param

@@ -11,7 +11,8 @@ import pytest
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import malformed_requests
 from tests.api.requests import Json
-from tests.api.serving import MODEL, running_server
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 from tests.engine.vector_runner import VECTOR_SIZE
 
 PROMPTS = {"query": "ask: ", "passage": "say: ", "Classification": "sort: "}

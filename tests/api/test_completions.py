@@ -8,8 +8,9 @@ import openai
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import error_of, events_of, wait_until
-from tests.api.serving import byte_tokenizer, running_server
+from tests.api.byte_tokens import byte_tokenizer
+from tests.api.requests import read_error, read_events, wait_until
+from tests.api.serving import running_server
 from tests.api.test_streams import FOREVER, num_running, send_raw
 
 
@@ -74,7 +75,7 @@ def test_more_prompts_than_are_allowed_are_told_the_limit(http: httpx.Client) ->
     message = (
         "prompt must have <= 256 entries when n is 1, given 1000; send them in several requests"
     )
-    assert error_of(response)["message"] == message
+    assert read_error(response)["message"] == message
 
 
 def test_every_prompt_needs_a_place() -> None:
@@ -88,7 +89,7 @@ def test_every_prompt_needs_a_place() -> None:
                 f"{server.url}/v1/completions", json={"model": "parrot", "prompt": prompt}
             )
 
-        assert error_of(complete(["a", "b", "c"]))["param"] == "prompt"  # it never fits
+        assert read_error(complete(["a", "b", "c"]))["param"] == "prompt"  # it never fits
         assert complete(["a", "b"]).status_code == 200
         with send_raw(server, FOREVER):
             wait_until(lambda: num_running(server) == 1)
@@ -109,7 +110,7 @@ def test_one_prompt_that_fails_fails_the_request(http: httpx.Client) -> None:
         "/v1/completions", json={"model": "parrot", "prompt": ["ab", "a<|fail|>"], "max_tokens": 90}
     )
     assert response.status_code == 500
-    assert error_of(response)["code"] == "engine_failed"
+    assert read_error(response)["code"] == "engine_failed"
 
 
 @pytest.mark.parametrize(("skips", "last_offset"), [(True, 1), (False, 1 + len("<|im_end|>"))])
@@ -163,7 +164,7 @@ def test_every_choice_has_the_logprobs_of_its_own_prompt(
     }
     response = http.post("/v1/completions", json={**body, "stream": is_stream})
     answers = (
-        [json.loads(event) for event in events_of(response)[:-1]]
+        [json.loads(event) for event in read_events(response)[:-1]]
         if is_stream
         else [response.json()]
     )
@@ -218,7 +219,7 @@ def test_every_choice_has_the_logprobs_of_its_own_prompt(
 def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], param: str) -> None:
     response = http.post("/v1/completions", json={"model": "parrot", **fields})
     assert response.status_code == 400
-    assert error_of(response)["param"] == param
+    assert read_error(response)["param"] == param
 
 
 @pytest.fixture(scope="module")

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import chat, events_of
+from tests.api.requests import chat, read_events
 from tests.api.serving import running_server
 
 PAGE = "https://chat.example.org"
@@ -80,7 +80,7 @@ def test_the_page_may_read_a_stream(http: httpx.Client, said: str, last: str) ->
 
     assert response.headers["access-control-allow-origin"] == PAGE
     assert response.headers["x-request-id"] == "abc"
-    assert last in events_of(response)[-1]
+    assert last in read_events(response)[-1]
 
 
 def test_a_strange_page_may_not_read_the_answer(http: httpx.Client) -> None:

@@ -9,8 +9,9 @@ from openai.types.chat import ChatCompletion
 
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
-from tests.api.requests import Json, chat, error_of, events_of
-from tests.api.serving import prompts_heard, running_server
+from tests.api.engines import received_prompts
+from tests.api.requests import Json, chat, read_error, read_events
+from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
 TEXT = '+a "b"\n\\n é'
@@ -28,7 +29,7 @@ def http() -> Iterator[httpx.Client]:
     setup = OutputFormat(calls=HERMES)
     with (
         running_server(
-            chat_template=QWEN, output_format=setup, engine_factory="create_attentive_parrot"
+            chat_template=QWEN, output_format=setup, engine_factory="create_recording_parrot"
         ) as server,
         server.client() as client,
     ):
@@ -43,7 +44,7 @@ def test_a_call_is_a_text_in_an_answer_and_in_its_stream(http: httpx.Client) -> 
     whole = ChatCompletion.model_validate_json(
         http.post("/v1/chat/completions", json=asked()).text, strict=True
     )
-    events = events_of(http.post("/v1/chat/completions", json=asked(stream=True)))
+    events = read_events(http.post("/v1/chat/completions", json=asked(stream=True)))
 
     [choice] = whole.choices
     assert choice.finish_reason == "tool_calls"
@@ -61,13 +62,13 @@ def test_a_call_is_a_text_in_an_answer_and_in_its_stream(http: httpx.Client) -> 
 
 def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(http: httpx.Client) -> None:
     answer = http.post("/v1/chat/completions", json=asked()).json()["choices"][0]["message"]
-    first = [*prompts_heard[-1], *SAID.encode()]
+    first = [*received_prompts[-1], *SAID.encode()]
     result = {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "done"}
     messages = [{"role": "user", "content": SAID}, answer, result]
     assert (
         http.post("/v1/chat/completions", json=asked() | {"messages": messages}).status_code == 200
     )
-    assert list(prompts_heard[-1][: len(first)]) == first
+    assert list(received_prompts[-1][: len(first)]) == first
 
 
 @pytest.mark.parametrize(
@@ -111,6 +112,6 @@ def test_what_cannot_be_read_is_named(
     http: httpx.Client, fields: Json, param: str, complaint: str
 ) -> None:
     answer = http.post("/v1/chat/completions", json=asked() | fields)
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param), error
     assert complaint in str(error["message"])

@@ -12,7 +12,7 @@ from openai.types.chat import ChatCompletion
 from ouzel.config import MediaConfig
 from ouzel.responses.items.packed_text import SUMMARY
 from tests.api.anthropic import exchanges
-from tests.api.requests import Json, content_of, error_of, events_of
+from tests.api.requests import Json, join_content, read_error, read_events
 from tests.api.responses.strict import strict_end, strict_items, strict_response
 from tests.api.responses.test_conversations import new_conversation
 from tests.api.responses.test_input import call, message, output
@@ -24,11 +24,11 @@ INCH = (72, 72)  # 150 pixels, of which the family makes 140: 25 tokens
 LOOK: Json = {"type": "text", "text": "Look"}
 
 
-def base64_of(file: bytes) -> str:
+def encode_base64(file: bytes) -> str:
     return b64encode(file).decode()
 
 
-TWO = base64_of(coloured(2, INCH))
+TWO = encode_base64(coloured(2, INCH))
 URL = f"data:application/pdf;base64,{TWO}"
 TWO_PAGES = "<picture of 25><picture of 25>"
 
@@ -99,7 +99,7 @@ def test_the_pages_of_a_chats_file_stand_where_it_is(http: httpx.Client) -> None
     assert usage is not None and usage.prompt_tokens_details is not None
     assert usage.prompt_tokens_details.image_tokens == 52
     streamed = http.post(CHATS, json=chat(*parts, stream=True))
-    assert content_of(events_of(streamed)) == "Look here"
+    assert join_content(read_events(streamed)) == "Look here"
     assert [image.digest for image in last_request().images] == [image.digest for image in sent]
 
 
@@ -141,7 +141,7 @@ def test_the_pages_of_a_messages_document_stand_where_it_is(http: httpx.Client) 
     ) == len(last_request().prompt_token_ids)
     counted = http.post(f"{MESSAGES}/count_tokens", json=messages(*blocks)).json()
     assert counted["input_tokens"] == len(last_request().prompt_token_ids)
-    streamed = exchanges.events_of(http.post(MESSAGES, json=messages(*blocks, stream=True)))
+    streamed = exchanges.read_events(http.post(MESSAGES, json=messages(*blocks, stream=True)))
     assert exchanges.folded(streamed)["content"] == answer["content"]
 
 
@@ -163,7 +163,7 @@ def test_a_file_may_be_named_in_many_ways(http: httpx.Client, path: str, body: J
 
 
 def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
-    large = base64_of(coloured(1, (300, 300)))
+    large = encode_base64(coloured(1, (300, 300)))
     for detail, num_tokens in (("low", 324), ("high", 484)):
         http.post(
             RESPONSES, json=items(input_file(file_data=large, detail=detail), max_output_tokens=16)
@@ -183,7 +183,7 @@ def test_files_are_kept_as_they_were_sent(http: httpx.Client) -> None:
 def test_each_page_counts_as_a_picture(http: httpx.Client) -> None:
     picture: Json = {"type": "image_url", "image_url": {"url": data_url(28, 28)}}
 
-    error = error_of(http.post(CHATS, json=chat(picture, file(URL), file(URL))))
+    error = read_error(http.post(CHATS, json=chat(picture, file(URL), file(URL))))
 
     assert error["param"] == "messages[0].content[2].file.file_data"
     assert (
@@ -192,12 +192,12 @@ def test_each_page_counts_as_a_picture(http: httpx.Client) -> None:
 
 
 def test_pages_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
-    error = error_of(http.post(CHATS, json=chat(file(base64_of(coloured(3, (300, 300)))))))
+    error = read_error(http.post(CHATS, json=chat(file(encode_base64(coloured(3, (300, 300)))))))
 
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
 
 
-NO_PDF = base64_of(b"a,b\n1,2\n")
+NO_PDF = encode_base64(b"a,b\n1,2\n")
 REFUSED: dict[str, tuple[str, Json, str, str]] = {
     "no PDF": (
         CHATS,
@@ -261,7 +261,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
     ),
     "long pages": (
         CHATS,
-        chat(file(base64_of(coloured(1, (14_400, 10))))),
+        chat(file(encode_base64(coloured(1, (14_400, 10))))),
         "messages[0].content[0].file.file_data",
         "has a page that this model cannot take: the aspect ratio must be <= 200, given 3072x2",
     ),
@@ -276,7 +276,7 @@ def test_what_cannot_be_read_is_refused_by_its_place(http: httpx.Client, fault: 
         response = http.post(path, json={**body, "stream": stream})
 
         assert response.status_code == 400
-        error = error_of(response)
+        error = read_error(response)
         assert error["param"] == param
         assert complaint in error["message"]
 
@@ -287,8 +287,10 @@ def test_without_the_extra_files_are_refused(
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
 
     for path, body in ((CHATS, chat(file(URL))), (RESPONSES, items(input_file(file_data=URL)))):
-        assert "this server needs its extra pdf" in error_of(http.post(path, json=body))["message"]
-    status, kind, text = exchanges.error_of(http.post(MESSAGES, json=messages(document())))
+        assert (
+            "this server needs its extra pdf" in read_error(http.post(path, json=body))["message"]
+        )
+    status, kind, text = exchanges.read_error(http.post(MESSAGES, json=messages(document())))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(
         "messages[0].content[0].source.data must not be given: to read PDFs this server needs its "

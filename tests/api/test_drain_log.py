@@ -19,7 +19,8 @@ from ouzel.engine_client import EngineClient
 from ouzel.store.sql_store import open_store
 from tests.api.requests import chat, wait_until
 from tests.api.responses.sockets import socket_to
-from tests.api.serving import ServerSetup, running_server
+from tests.api.server_setup import ServerSetup
+from tests.api.serving import running_server
 
 LONG = "a sentence that takes for ever " * 100
 
@@ -52,7 +53,7 @@ async def hosted(tmp_path: Path) -> AsyncIterator[Hosted]:
     store = await open_store(
         f"sqlite:///{tmp_path}/responses.sqlite3", max_age_s=3600, max_bytes=2**30
     )
-    app = create_app(setup.model_on(engine), LimitsConfig(), ServerConfig(), store)
+    app = create_app(setup.build_model(engine), LimitsConfig(), ServerConfig(), store)
     async with httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None
     ) as http:
@@ -61,7 +62,7 @@ async def hosted(tmp_path: Path) -> AsyncIterator[Hosted]:
     await engine.close()
 
 
-def lines_of(caplog: pytest.LogCaptureFixture) -> list[str]:
+def read_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     return [
         record.getMessage()
         for record in caplog.records
@@ -78,7 +79,7 @@ async def test_what_is_aborted_is_named_with_its_age_and_its_tokens(
         await host.app.drain(0)
         assert (await asking).status_code == 503
 
-    [line] = lines_of(caplog)
+    [line] = read_lines(caplog)
     pattern = (
         r"stopping at once: aborting 1 open request "
         r"\(the-chat POST /v1/chat/completions since [\d.]+ s with \d+ t"
@@ -101,7 +102,7 @@ async def test_what_is_waited_for_is_named_the_oldest_first(
         await host.app.drain(3600)
         assert [(await each).status_code for each in asking] == [200, 200]
 
-    [line] = lines_of(caplog)
+    [line] = read_lines(caplog)
     assert line.startswith(
         "stopping: waiting up to 3600 s for 3 open requests (chat-0 POST /v1/chat/completions since "
     )
@@ -116,7 +117,7 @@ async def test_a_server_without_requests_says_so(
         await host.http.get("/v1/models")
         await host.app.drain(10)
 
-    assert lines_of(caplog) == ["stopping: waiting up to 10 s for 0 open requests"]
+    assert read_lines(caplog) == ["stopping: waiting up to 10 s for 0 open requests"]
 
 
 def request(number: int) -> OpenRequest:
@@ -134,11 +135,11 @@ def waiting_until(condition: Callable[[], bool]) -> Callable[[float], "asyncio.F
 async def test_the_log_repeats_for_what_the_server_waits(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     requests = [request(number) for number in range(13)]
-    drain = waiting_until(lambda: len(lines_of(caplog)) > 3)
+    drain = waiting_until(lambda: len(read_lines(caplog)) > 3)
 
     await drain_with_log(drain, 3600, lambda: requests, pauses_s=(0.0,))
 
-    first, *others = lines_of(caplog)
+    first, *others = read_lines(caplog)
     assert first.startswith(
         "stopping: waiting up to 3600 s for 13 open requests (r0 POST /x since "
     )
@@ -153,11 +154,11 @@ async def test_what_is_open_after_the_timeout_is_named_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)
-    drain = waiting_until(lambda: len(lines_of(caplog)) > 1)
+    drain = waiting_until(lambda: len(read_lines(caplog)) > 1)
 
     await drain_with_log(drain, 0.001, lambda: [request(1)])
 
-    assert [line.split(" (")[0] for line in lines_of(caplog)] == [
+    assert [line.split(" (")[0] for line in read_lines(caplog)] == [
         "stopping: waiting up to 0.001 s for 1 open request",
         "stopping: aborting after 0.001 s 1 open request",
     ]

@@ -9,7 +9,7 @@ import httpx
 import openai
 import pytest
 
-from tests.api.requests import error_of, events_of
+from tests.api.requests import read_error, read_events
 
 Json = dict[str, Any]
 HALF_AN_N = [97, 195]  # "a" and the first byte of "ñ"
@@ -25,7 +25,7 @@ def streamed(http: httpx.Client, **fields: object) -> list[Json]:
     """The choices that the chunks add up to."""
     body = {"model": "parrot", "max_tokens": 3, "stream": True, **fields}
     choices: dict[int, Json] = {}
-    for event in events_of(http.post("/v1/completions", json=body))[:-1]:
+    for event in read_events(http.post("/v1/completions", json=body))[:-1]:
         (piece,) = json.loads(event)["choices"]
         if piece["index"] not in choices:
             choices[piece["index"]] = piece
@@ -181,4 +181,4 @@ def test_the_hidden_token_that_ends_a_completion_has_its_logprob(
 def test_a_wrong_field_is_named(http: httpx.Client, fields: Json, param: str) -> None:
     response = http.post("/v1/completions", json={"model": "parrot", "prompt": "a", **fields})
     assert response.status_code == 400
-    assert error_of(response)["param"] == param
+    assert read_error(response)["param"] == param

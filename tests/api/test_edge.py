@@ -5,8 +5,8 @@ import logging
 import httpx
 import pytest
 
-from tests.api.requests import chat, error_of, metric, wait_until
-from tests.api.serving import MODEL
+from tests.api.requests import chat, read_error, sum_metric, wait_until
+from tests.api.server_setup import MODEL
 
 VLLM_NAMES = (
     "num_requests_running",
@@ -70,7 +70,7 @@ def test_models_say_what_they_can(http: httpx.Client) -> None:
 def test_an_unknown_model_is_a_404(http: httpx.Client) -> None:
     response = http.get("/v1/models/org/owl")
     assert response.status_code == 404
-    assert error_of(response)["code"] == "model_not_found"
+    assert read_error(response)["code"] == "model_not_found"
 
 
 def test_the_request_id_is_echoed_when_it_is_sane(http: httpx.Client) -> None:
@@ -167,7 +167,7 @@ def test_metrics_grow_under_our_names_and_those_of_vllm(
         return http.get("/metrics").text
 
     def growth(stem: str) -> float:
-        return metric(exposition(), f"vllm:{stem}") - metric(before, f"vllm:{stem}")
+        return sum_metric(exposition(), f"vllm:{stem}") - sum_metric(before, f"vllm:{stem}")
 
     before = exposition()
     http.post("/v1/chat/completions", json=chat("Hi!", **fields))
@@ -177,7 +177,7 @@ def test_metrics_grow_under_our_names_and_those_of_vllm(
 
     after = exposition()
     for stem in VLLM_NAMES:
-        assert metric(after, f"vllm:{stem}") == metric(after, f"ouzel_{stem}")
+        assert sum_metric(after, f"vllm:{stem}") == sum_metric(after, f"ouzel_{stem}")
     assert [stem for stem in VLLM_NAMES if stem.endswith("_count") and growth(stem) != 1] == []
     assert (
         growth("generation_tokens_total")

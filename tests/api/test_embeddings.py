@@ -14,7 +14,8 @@ import openai
 import pytest
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
+from tests.api.server_setup import ALIAS, MODEL
+from tests.api.serving import RunningServer, running_server
 from tests.engine import vector_runner
 from tests.engine.vector_runner import NOT_FINITE_TOKEN_ID, VECTOR_SIZE
 
@@ -54,7 +55,7 @@ def vectors(http: httpx.Client, **body: object) -> list[list[float]]:
     return [entry["embedding"] for entry in response.json()["data"]]
 
 
-def error_of(http: httpx.Client, path: str = "/v1/embeddings", **body: object) -> tuple[int, str]:
+def read_error(http: httpx.Client, path: str = "/v1/embeddings", **body: object) -> tuple[int, str]:
     response = http.post(path, json=body)
     return response.status_code, response.json()["error"]["message"]
 
@@ -264,7 +265,7 @@ def test_what_would_generate_names_the_endpoint_to_use(
 
 def test_a_model_that_generates_says_how_it_could() -> None:
     with running_server() as server, server.client() as http:
-        status, message = error_of(http, input="a")
+        status, message = read_error(http, input="a")
         ollama = http.post("/api/embed", json={"input": "a"})
     assert status == 400
     assert (
@@ -275,7 +276,7 @@ def test_a_model_that_generates_says_how_it_could() -> None:
 
 
 def test_another_model_is_not_found(http: httpx.Client) -> None:
-    assert error_of(http, input="a", model="other")[0] == 404
+    assert read_error(http, input="a", model="other")[0] == 404
 
 
 def test_the_list_of_models_says_what_it_is_for(http: httpx.Client) -> None:

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.requests import chat, error_of
+from tests.api.requests import chat, read_error
 from tests.api.serving import running_server
 
 INTEGER = {"type": "integer", "minimum": 7, "maximum": 7}
@@ -15,7 +15,7 @@ DIGITS = 'root ::= digit "-" digit\ndigit ::= [7]'
 
 @pytest.fixture(scope="module")
 def guided() -> Iterator[httpx.Client]:
-    with running_server(engine_factory="create_guided_parrot") as server, server.client() as http:
+    with running_server(engine_factory="create_grammar_parrot") as server, server.client() as http:
         yield http
 
 
@@ -89,18 +89,18 @@ def test_a_wrong_form_is_named(
 ) -> None:
     answer = http.post("/v1/chat/completions", json=chat("abc", **fields))
     assert answer.status_code == 400
-    assert error_of(answer)["param"] == param
-    assert message in error_of(answer)["message"]
+    assert read_error(answer)["param"] == param
+    assert message in read_error(answer)["message"]
 
 
 @pytest.mark.parametrize("output_format", [OutputFormat(), OutputFormat(reasoning=THINKING_ONLY)])
 def test_a_form_that_no_text_fits_is_refused_before_and_behind_the_reasoning(
     output_format: OutputFormat,
 ) -> None:
-    setup = running_server(engine_factory="create_guided_parrot", output_format=output_format)
+    setup = running_server(engine_factory="create_grammar_parrot", output_format=output_format)
     with setup as server, server.client() as http:
         answer = http.post(
             "/v1/chat/completions", json=chat("Hello", guided_grammar="start: T\nT: /a/ & /b/")
         )
     assert answer.status_code == 400
-    assert error_of(answer)["message"] == "guided_grammar: no text fits the grammar"
+    assert read_error(answer)["message"] == "guided_grammar: no text fits the grammar"

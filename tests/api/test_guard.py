@@ -15,7 +15,7 @@ from ouzel.api.http.paths import Paths
 from ouzel.api.http.request_recorder import RequestRecorder
 from ouzel.config import ServerConfig
 from ouzel.observability import HttpResponses
-from tests.api.requests import chat, error_of
+from tests.api.requests import chat, read_error
 from tests.api.serving import RunningServer, running_server
 
 FIRST, SECOND = "sk-first", "sk-second"
@@ -64,14 +64,14 @@ def test_without_a_key_every_path_is_a_401(
     assert response.status_code == 401
     assert response.headers["www-authenticate"] == "Bearer"
     assert response.headers["x-request-id"] == "abc"
-    error = error_of(response)
+    error = read_error(response)
     assert (error["type"], error["code"]) == ("invalid_request_error", "invalid_api_key")
     assert "sk-" not in error["message"]
 
 
 def test_a_wrong_key_is_told_in_words_by_which_litellm_knows_it(http: httpx.Client) -> None:
     """The version that aider pins takes a 401 in other words for a bad request."""
-    error = error_of(http.get("/v1/models", headers=bearer("sk-wrong")))
+    error = read_error(http.get("/v1/models", headers=bearer("sk-wrong")))
 
     assert "Incorrect API key provided" in error["message"]
 

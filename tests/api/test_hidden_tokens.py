@@ -10,7 +10,7 @@ from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.anthropic import exchanges
 from tests.api.ollama import lines
-from tests.api.requests import Json, chat, content_of, events_of, wait_until
+from tests.api.requests import Json, chat, join_content, read_events, wait_until
 from tests.api.responses.strict import strict_end, strict_response
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
@@ -44,14 +44,14 @@ def answer(http: httpx.Client, said: str, **fields: object) -> tuple[str, str, i
 
 
 def test_blanks_without_end_are_cut_off(http: httpx.Client) -> None:
-    events = events_of(http.post(PATH, json=chat("Hi" + BLANKS + "Ho", stream=True)))
+    events = read_events(http.post(PATH, json=chat("Hi" + BLANKS + "Ho", stream=True)))
 
     assert answer(http, "Hi" + BLANKS + "Ho") == (
         "Hi" + BLANKS[:LIMIT],
         "length",
         len("Hi") + LIMIT,
     )
-    assert content_of(events) == "Hi" + BLANKS[:LIMIT]
+    assert join_content(events) == "Hi" + BLANKS[:LIMIT]
 
 
 def test_text_between_blanks_begins_the_count_anew(http: httpx.Client) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
-from tests.api.requests import Json, chat, error_of
+from tests.api.requests import Json, chat, read_error
 
 
 def test_hints_are_taken_with_one_line_of_the_log(
@@ -113,5 +113,5 @@ def test_what_would_change_the_answer_is_refused(
     http: httpx.Client, fields: dict[str, object], param: str
 ) -> None:
     answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
-    assert (answer.status_code, error_of(answer)["param"]) == (400, param)
-    assert "is not supported" in error_of(answer)["message"]
+    assert (answer.status_code, read_error(answer)["param"]) == (400, param)
+    assert "is not supported" in read_error(answer)["message"]

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import error_of
+from tests.api.requests import read_error
 from tests.api.serving import RunningServer, running_server
 from tests.api.test_connections import answer_to, refusal
 
@@ -41,7 +41,7 @@ def test_addresses_and_own_names_are_answered(http: httpx.Client, host: str) -> 
 def test_names_of_others_are_a_403_that_names_the_option(http: httpx.Client, host: str) -> None:
     response = http.get("/v1/models", headers={"host": host})
     assert response.status_code == 403
-    error = error_of(response)
+    error = read_error(response)
     assert host.partition(":")[0] in error["message"] and "--allowed-hosts" in error["message"]
     assert error["code"] == "host_not_allowed"
 

@@ -9,7 +9,7 @@ import openai
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import chat, content_of, events_of, wait_until
+from tests.api.requests import chat, join_content, read_events, wait_until
 from tests.api.serving import RunningServer, running_server
 
 COMMENT = ": keep-alive"
@@ -24,7 +24,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
-def lines_of(server: RunningServer, path: str, body: dict[str, object]) -> list[str]:
+def read_lines(server: RunningServer, path: str, body: dict[str, object]) -> list[str]:
     return httpx.post(f"{server.url}{path}", json=body, timeout=None).text.splitlines()
 
 
@@ -39,7 +39,7 @@ def lines_of(server: RunningServer, path: str, body: dict[str, object]) -> list[
 def test_comments_come_before_and_between_what_is_said(
     slow: RunningServer, path: str, body: dict[str, object]
 ) -> None:
-    lines = lines_of(slow, path, body)
+    lines = read_lines(slow, path, body)
 
     first_said = next(i for i, line in enumerate(lines) if line.startswith(("data", "event")))
     assert COMMENT in lines[first_said:]
@@ -56,7 +56,7 @@ def test_comments_come_between_tokens_without_text() -> None:
         f"a{' ' * 100}", stream=True, stop=[" " * 101]
     )  # the spaces may be the beginning of the stop string
     with running_server({"step_s": 0.02}, LIMITS) as server:
-        lines = lines_of(server, "/v1/chat/completions", body)
+        lines = read_lines(server, "/v1/chat/completions", body)
 
     first_said = next(i for i, line in enumerate(lines) if line.startswith("data"))
     assert COMMENT in lines[first_said:]
@@ -112,13 +112,13 @@ def test_who_leaves_while_nothing_is_said_is_noticed(caplog: pytest.LogCaptureFi
 
 
 def test_json_lines_and_streams_without_keepalive_have_none(slow: RunningServer) -> None:
-    lines = lines_of(
+    lines = read_lines(
         slow, "/invocations", {"inputs": "ab", "parameters": {"max_new_tokens": 2}, "stream": True}
     )
     assert [json.loads(line)["token"]["text"] for line in lines] == ["a", "b"]
 
     with running_server({"step_s": 0.2}, LimitsConfig(stream_keepalive_s=0)) as server:
-        assert COMMENT not in lines_of(server, "/v1/chat/completions", chat("ab", stream=True))
+        assert COMMENT not in read_lines(server, "/v1/chat/completions", chat("ab", stream=True))
 
 
 def test_a_quick_stream_has_none(server: RunningServer) -> None:
@@ -126,5 +126,5 @@ def test_a_quick_stream_has_none(server: RunningServer) -> None:
         f"{server.url}/v1/chat/completions", json=chat("a" * 50, stream=True), timeout=None
     )
 
-    assert content_of(events_of(response)) == "a" * 50
+    assert join_content(read_events(response)) == "a" * 50
     assert COMMENT not in response.text

@@ -12,7 +12,7 @@ from ouzel.config import LimitsConfig
 from ouzel.options.options import read_options
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.requests import Json, chat, content_of, error_of, events_of
+from tests.api.requests import Json, chat, join_content, read_error, read_events
 from tests.api.responses.sockets import error, socket_to
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
@@ -50,7 +50,7 @@ def tool(name: str, parameters: object, **fields: object) -> Json:
 @pytest.fixture(scope="module")
 def lenient() -> Iterator[httpx.Client]:
     setup = running_server(
-        engine_factory="create_guided_parrot",
+        engine_factory="create_grammar_parrot",
         chat_template=QWEN,
         output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
         has_lenient_formats=True,
@@ -62,7 +62,7 @@ def lenient() -> Iterator[httpx.Client]:
 @pytest.fixture(scope="module")
 def unreasoning() -> Iterator[httpx.Client]:
     setup = running_server(
-        engine_factory="create_guided_parrot",
+        engine_factory="create_grammar_parrot",
         output_format=OutputFormat(),
         has_lenient_formats=True,
     )
@@ -102,7 +102,7 @@ def test_a_format_that_cannot_be_made_is_dropped(
 
     assert answer.status_code == 200, answer.text
     text = (
-        content_of(events_of(answer))
+        join_content(read_events(answer))
         if stream
         else answer.json()["choices"][0]["message"]["content"]
     )
@@ -210,11 +210,11 @@ def test_a_format_that_the_engine_refuses_is_dropped(
 def test_a_format_that_fails_behind_its_first_tokens_is_an_error(lenient: httpx.Client) -> None:
     answer = lenient.post(CHAT, json=chat("Hello", temperature=0, **TOO_WIDE))
     assert (answer.status_code, HEADER in answer.headers) == (400, False)
-    assert "the grammar is too complex" in error_of(answer)["message"]
+    assert "the grammar is too complex" in read_error(answer)["message"]
 
 
 def test_an_engine_that_is_overloaded_still_puts_off() -> None:
-    setup = running_server(engine_factory="create_swamped", has_lenient_formats=True)
+    setup = running_server(engine_factory="create_grammar_timeout_engine", has_lenient_formats=True)
     with setup as server, server.client() as http:
         answer = http.post(CHAT, json=chat("Hello", response_format={"type": "json_object"}))
     assert answer.status_code == 429
@@ -235,7 +235,7 @@ def test_prompts_of_one_request_are_answered_alike(lenient: httpx.Client) -> Non
     assert "no text fits the grammar" in answer.headers[HEADER]
     streamed = lenient.post(COMPLETIONS, json=body | {"stream": True})
     assert streamed.headers[HEADER] == answer.headers[HEADER]
-    assert events_of(streamed)[-1] == "[DONE]"
+    assert read_events(streamed)[-1] == "[DONE]"
 
 
 @pytest.mark.parametrize(
@@ -268,7 +268,7 @@ def test_a_format_of_another_type_and_a_second_one_are_refused(
 ) -> None:
     answer = lenient.post(CHAT, json=chat("Hello", **fields))
     assert answer.status_code == 400
-    assert error_of(answer)["param"] in fields | {
+    assert read_error(answer)["param"] in fields | {
         "structured_outputs.colour": None,
         "guided_regex": None,
     }
@@ -355,7 +355,7 @@ def test_without_the_option_each_is_refused_and_names_the_tool(http: httpx.Clien
     with setup as server, server.client() as client:
         bad = tool("add", {"type": "object", "properties": {"numbers": UNIQUE}})
         beside = client.post(CHAT, json=chat("Hello", tools=[bad], **schema_format({"const": 7})))
-    assert (beside.status_code, error_of(beside)["param"]) == (400, "tools")
+    assert (beside.status_code, read_error(beside)["param"]) == (400, "tools")
 
 
 def test_the_option_is_on_in_ovms_profile_only() -> None:
@@ -371,7 +371,7 @@ def test_the_option_is_on_in_ovms_profile_only() -> None:
 def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None:
     setup = running_server(
         limits=LimitsConfig(stream_keepalive_s=0.001),
-        engine_factory="create_guided_parrot",
+        engine_factory="create_grammar_parrot",
         output_format=OutputFormat(),
         has_lenient_formats=True,
     )

@@ -51,7 +51,7 @@ def score_of(http: httpx.Client, path: str = "/v1/rerank", **body: object) -> An
     return result["relevance_score"]
 
 
-def error_of(http: httpx.Client, **body: object) -> tuple[str | None, str, str]:
+def read_error(http: httpx.Client, **body: object) -> tuple[str | None, str, str]:
     answer = http.post("/v1/rerank", json={"query": QUERY, "documents": [LONG], **body})
     error = answer.json()["error"]
     assert answer.status_code == 400
@@ -97,7 +97,7 @@ def test_a_document_is_cut_before_it_is_divided(http: httpx.Client) -> None:
 def test_a_request_says_that_documents_are_cut_or_refused(http: httpx.Client) -> None:
     assert score_of(http, truncate=True) == scored(http, QUERY, [LONG[:ROOM]])[0]
     assert score_of(http, truncate_prompt_tokens=20) == scored(http, QUERY, [LONG[:15]])[0]
-    assert error_of(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
+    assert read_error(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
 
 
 @pytest.mark.parametrize(
@@ -107,12 +107,12 @@ def test_pieces_beside_a_cut_are_refused(http: httpx.Client, field: dict[str, ob
     message = (
         "max_chunks_per_doc must not be given beside truncate or truncate_prompt_tokens, given 2"
     )
-    assert error_of(http, max_chunks_per_doc=2, **field)[2] == message
+    assert read_error(http, max_chunks_per_doc=2, **field)[2] == message
 
 
 def test_a_query_that_leaves_no_room_to_pieces_is_refused(http: httpx.Client) -> None:
     assert score_of(http, query="q" * 48) == max(scored(http, "q" * 48, pieces_of(LONG, 16)))
-    code, param, message = error_of(http, query="q" * 49)
+    code, param, message = read_error(http, query="q" * 49)
     assert (code, param) == ("context_length_exceeded", "query")
     assert "your query leaves less than a quarter of them to the document" in message
     assert score_of(http, query="q" * 49, documents=["a" * 15]) > 0  # which needs no division
@@ -126,7 +126,7 @@ def test_the_server_bounds_the_pieces_of_a_request() -> None:
         server.client() as http,
     ):
         assert score_of(http, documents=[LONG]) == max(scored(http, QUERY, pieces_of(LONG)))
-        code, param, message = error_of(http, documents=[LONG, LONG])
+        code, param, message = read_error(http, documents=[LONG, LONG])
         bounded = ranked(http, documents=[LONG, LONG], max_chunks_per_doc=3)
     assert (code, param) == (None, "documents")
     limit = (
@@ -148,7 +148,7 @@ def test_the_query_before_each_document_counts_among_the_tokens_of_a_request() -
     ):
         query, documents = "q" * (2**16 - 1), ["d"] * 128
         assert len(ranked(http, query=query, documents=documents)["results"]) == 128
-        code, param, message = error_of(http, query=query, documents=[*documents, "d"])
+        code, param, message = read_error(http, query=query, documents=[*documents, "d"])
     assert (code, param) == (None, "documents")
     limit = "must come to <= 8388608 tokens in all, the query before each piece included"
     assert message == f"documents {limit}, given {129 * 2**16} or more"
@@ -161,10 +161,10 @@ def test_the_server_refuses_long_documents() -> None:
         ) as server,
         server.client() as http,
     ):
-        assert error_of(http)[:2] == ("context_length_exceeded", "documents[0]")
+        assert read_error(http)[:2] == ("context_length_exceeded", "documents[0]")
         assert score_of(http, documents=["short"]) == scored(http, QUERY, ["short"])[0]
         assert score_of(http, truncate=True) == scored(http, QUERY, [LONG[:ROOM]])[0]
-        message = error_of(http, max_chunks_per_doc=2)[2]
+        message = read_error(http, max_chunks_per_doc=2)[2]
     assert message == (
         "max_chunks_per_doc is not supported by this server, which divides no document (--max-document-chunks 0), "
         "given 2"
@@ -180,7 +180,7 @@ def test_the_server_cuts_long_documents() -> None:
     ):
         assert score_of(http) == scored(http, QUERY, [LONG[:ROOM]])[0]
         assert score_of(http, max_chunks_per_doc=9) == max(scored(http, QUERY, pieces_of(LONG)))
-        assert error_of(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
+        assert read_error(http, truncate=False)[:2] == ("context_length_exceeded", "documents[0]")
 
 
 def test_with_the_profile_of_ovms_the_query_is_cut_to_half() -> None:

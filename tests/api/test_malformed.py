@@ -9,7 +9,7 @@ import pytest
 from ouzel.api.operations import DOCUMENTED
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import Malformed, malformed_requests
-from tests.api.requests import Json, chat, error_of
+from tests.api.requests import Json, chat, read_error
 from tests.api.serving import running_server
 
 CONVERSATION = "/v1/conversations/{conversation_id}"
@@ -93,7 +93,7 @@ def complaint(request: Malformed, response: httpx.Response) -> str:
     said = f"{request.path} {request.field} ({request.what}): {response.status_code} {response.text[:300]}"
     if not 400 <= response.status_code < 500:
         return said
-    error = error_of(response)
+    error = read_error(response)
     is_named = (
         re.fullmatch(rf"{request.field}([.\[].*)?", error["param"] or "", re.DOTALL) is not None
     )

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import chat, error_of
+from tests.api.requests import chat, read_error
 from tests.api.serving import running_server
 
 CONTEXT = 64
@@ -64,7 +64,7 @@ def test_a_beam_search_gets_what_is_left_of_the_cache() -> None:
         "temperature": 0,
         "ignore_eos": True,
     }
-    with running_server(engine_factory="create_babbler") as server, server.client() as http:
+    with running_server(engine_factory="create_random_engine") as server, server.client() as http:
         choice = http.post("/v1/completions", json={**body, "max_tokens": 100_000}).json()[
             "choices"
         ][0]
@@ -127,7 +127,7 @@ def test_a_strict_server_refuses_more(
     strict: httpx.Client, fields: dict[str, object], param: str, message: str
 ) -> None:
     answer = strict.post("/v1/completions", json={"model": "parrot", "prompt": PROMPT, **fields})
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param)
     assert message in error["message"]
     assert error["code"] == (None if "-2" in message else "context_length_exceeded")

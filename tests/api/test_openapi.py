@@ -21,7 +21,8 @@ from ouzel.api.ovms.status import RELOAD_PATH
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.prompts.shaped_messages import COMMON_ROLES
 from ouzel.wire.message_schema import ROLES
-from tests.api.serving import ALIAS, MODEL, RunningServer
+from tests.api.server_setup import ALIAS, MODEL
+from tests.api.serving import RunningServer
 from tools.documents import fields
 
 

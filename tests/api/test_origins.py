@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import Json, chat, error_of
+from tests.api.requests import Json, chat, read_error
 from tests.api.serving import RunningServer, running_server
 
 EVIL = "https://evil.example.org"
@@ -101,7 +101,7 @@ def test_each_dialect_has_its_own_form_of_the_error(
 def test_every_method_that_changes_something_is_refused(http: httpx.Client, method: str) -> None:
     response = http.request(method, "/v1/responses/resp_1", headers={"origin": EVIL})
 
-    assert (response.status_code, error_of(response)["code"]) == (403, "origin_not_allowed")
+    assert (response.status_code, read_error(response)["code"]) == (403, "origin_not_allowed")
 
 
 @pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS"])
@@ -134,7 +134,7 @@ def test_methods_that_only_read_pass(http: httpx.Client, method: str) -> None:
 def test_foreign_pages_are_refused(http: httpx.Client, headers: dict[str, str]) -> None:
     response = post(http, headers)
 
-    assert (response.status_code, error_of(response)["code"]) == (403, "origin_not_allowed")
+    assert (response.status_code, read_error(response)["code"]) == (403, "origin_not_allowed")
 
 
 @pytest.mark.parametrize(

@@ -6,8 +6,9 @@ import httpx
 import pytest
 
 from ouzel.config import Profile, ServerConfig
-from tests.api.requests import Json, chat, error_of
-from tests.api.serving import MODEL, running_server
+from tests.api.requests import Json, chat, read_error
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 
 FORM: Json = {"response_format": {"type": "json_object"}}
 COMPLETION: Json = {"model": "parrot", "prompt": "a", "max_tokens": 2}
@@ -16,7 +17,10 @@ MESSAGE = "too many other grammars are being compiled; try again later"
 
 @pytest.fixture(scope="module")
 def swamped() -> Iterator[httpx.Client]:
-    with running_server(engine_factory="create_swamped") as server, server.client() as http:
+    with (
+        running_server(engine_factory="create_grammar_timeout_engine") as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -42,7 +46,7 @@ def test_a_grammar_whose_turn_does_not_come_is_put_off(
 
     assert response.status_code == 429
     assert response.headers["retry-after"] == "5"
-    assert error_of(response) == {
+    assert read_error(response) == {
         "message": MESSAGE,
         "type": "rate_limit_error",
         "param": None,
@@ -67,7 +71,7 @@ def test_each_profile_says_so_in_its_words(
 ) -> None:
     config = ServerConfig(profile=profile)
     with (
-        running_server(config=config, engine_factory="create_swamped") as server,
+        running_server(config=config, engine_factory="create_grammar_timeout_engine") as server,
         server.client() as http,
     ):
         for stream in (False, True):

@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import chat, content_of, error_of, events_of
-from tests.api.serving import ALIAS, MODEL, RunningServer, running_server
+from tests.api.requests import chat, join_content, read_error, read_events
+from tests.api.server_setup import ALIAS, MODEL
+from tests.api.serving import RunningServer, running_server
 
 ENDPOINTS = (
     "this server has no such endpoint; it has /v1/chat/completions, /v1/completions, /v1/responses"
@@ -42,7 +43,7 @@ def url_of(http: httpx.Client, path: str) -> str:
 def test_a_chat_is_answered_wherever_it_is_plain(http: httpx.Client, path: str) -> None:
     url = url_of(http, path)
     assert http.post(url, json=chat("Hi")).json()["choices"][0]["message"]["content"] == "Hi"
-    assert content_of(events_of(http.post(url, json=chat("Hi", stream=True)))) == "Hi"
+    assert join_content(read_events(http.post(url, json=chat("Hi", stream=True)))) == "Hi"
 
 
 @pytest.mark.parametrize("path", ["/models", "/v1/models/", "//models", "/models/"])
@@ -77,7 +78,7 @@ def test_what_stands_at_the_root_is_there_below_v1_too(http: httpx.Client, path:
 def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant: str) -> None:
     response = http.post(path, json=chat("Hi"))
     assert response.status_code == 404
-    error = error_of(response)
+    error = read_error(response)
     assert error["message"] == f"unknown URL: POST {path}; did you mean {meant}?"
     assert (error["type"], error["code"]) == ("invalid_request_error", "unknown_url")
 
@@ -93,12 +94,12 @@ def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant
 def test_a_hint_names_no_object_that_may_not_exist(
     http: httpx.Client, method: str, path: str, meant: str
 ) -> None:
-    error = error_of(http.request(method, path))
+    error = read_error(http.request(method, path))
     assert error["message"] == f"unknown URL: {method} {path}; did you mean {meant}?"
 
 
 def test_a_hint_with_an_id_is_for_the_method_of_the_request(http: httpx.Client) -> None:
-    message = error_of(http.post("/x/responses/resp_1", json={}))["message"]
+    message = read_error(http.post("/x/responses/resp_1", json={}))["message"]
     assert message.startswith(f"unknown URL: POST /x/responses/resp_1; {ENDPOINTS}")
 
 
@@ -118,7 +119,7 @@ def test_a_hint_with_an_id_is_for_the_method_of_the_request(http: httpx.Client) 
 def test_what_is_not_there_is_told_what_is(http: httpx.Client, path: str) -> None:
     response = http.post(path, json={"input": "a", "model": ALIAS})
     assert response.status_code == 404
-    message = error_of(response)["message"]
+    message = read_error(response)["message"]
     assert message.startswith(f"unknown URL: POST {path[:200]}; {ENDPOINTS}")
     assert len(message) < 500
 
@@ -132,7 +133,7 @@ def test_a_proxy_may_keep_its_prefix_or_take_it_off(behind_proxy: httpx.Client) 
     assert behind_proxy.get("/llm/openapi.json").json()["servers"] == [{"url": "/llm"}]
     missed = behind_proxy.get("/llm/v1/v1/models")
     assert (
-        error_of(missed)["message"]
+        read_error(missed)["message"]
         == "unknown URL: GET /v1/v1/models; did you mean /llm/v1/models?"
     )
     assert behind_proxy.get("/llmv1/models").status_code == 404
@@ -163,7 +164,7 @@ def test_all_methods_of_a_path_are_named(http: httpx.Client, path: str, allowed:
     assert (options.status_code, options.headers["allow"], options.content) == (204, allowed, b"")
     wrong = http.request("PATCH", path)
     assert (wrong.status_code, wrong.headers["allow"]) == (405, allowed)
-    assert error_of(wrong)["message"].endswith(f"; allowed: {allowed}")
+    assert read_error(wrong)["message"].endswith(f"; allowed: {allowed}")
 
 
 def test_options_of_an_unknown_path_is_a_404(http: httpx.Client) -> None:

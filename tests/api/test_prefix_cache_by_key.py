@@ -8,9 +8,10 @@ import pytest
 
 from ouzel.config import ServerConfig
 from ouzel.parsers.plain import PlainParser
-from tests.api.requests import Json, chat, metric, wait_until
+from tests.api.requests import Json, chat, sum_metric, wait_until
 from tests.api.responses.sockets import socket_to
-from tests.api.serving import RunningServer, output_format_of, running_server
+from tests.api.server_setup import build_output_format
+from tests.api.serving import RunningServer, running_server
 
 ONE, OTHER = "sk-one", "sk-other"
 CONFIG = ServerConfig(api_key=(ONE, OTHER))
@@ -19,9 +20,11 @@ LIMIT: Json = {"model": "parrot", "max_tokens": 2}
 
 babbling_server = partial(
     running_server,
-    engine_factory="create_babbler",
+    engine_factory="create_random_engine",
     config=CONFIG,
-    output_format=output_format_of(PlainParser),  # the other falls over some of what a babbler says
+    output_format=build_output_format(
+        PlainParser
+    ),  # the other falls over some of what a babbler says
 )
 
 
@@ -41,7 +44,7 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
 def num_cached(http: httpx.Client, key: str) -> float:
     """Counts the tokens that were found in the cache since the server began."""
     exposition = http.get("/metrics", headers=bearer(key)).text
-    return metric(exposition, "ouzel_prompt_tokens_cached_total")
+    return sum_metric(exposition, "ouzel_prompt_tokens_cached_total")
 
 
 def bearer(key: str) -> dict[str, str]:

@@ -21,7 +21,8 @@ from ouzel.observability import Metrics
 from ouzel.wire.decode import JsonObject
 from ouzel.worker_threads import PreparationThreads
 from tests.api.requests import chat
-from tests.api.serving import MODEL, running_server
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 
 
 class CountedChats:

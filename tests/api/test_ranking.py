@@ -9,7 +9,8 @@ import pytest
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.golden_server import golden_server
-from tests.api.serving import MODEL, running_server
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 from tests.backends.test_openvino_ir_encoders import ir_directory
 from tests.backends.test_openvino_sentences import read_golden
 

@@ -12,8 +12,9 @@ from ouzel.parsers.base import Family
 from ouzel.parsers.registry import FAMILIES, PLAIN, OutputFormat
 from ouzel.parsers.response_template import read_response_template
 from ouzel.parsers.templated_parser import make_templated_family
-from tests.api.requests import Json, chat, events_of
-from tests.api.serving import CHAT_TEMPLATE, running_server
+from tests.api.requests import Json, chat, read_events
+from tests.api.server_setup import CHAT_TEMPLATE
+from tests.api.serving import running_server
 
 THOUGHT, RESPONSE = "Here is my thought process:", "Here is my response:"
 MESSAGE, ANALYSIS, FINAL = (
@@ -49,7 +50,7 @@ def granite() -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def guided_granite() -> Iterator[httpx.Client]:
-    with serving(family("granite"), "create_guided_parrot") as http:
+    with serving(family("granite"), "create_grammar_parrot") as http:
         yield http
 
 
@@ -71,7 +72,7 @@ def answer(
     assert response.status_code == 200, response.text
     answers: list[Any]
     answers = (
-        [json.loads(event) for event in events_of(response) if event != "[DONE]"]
+        [json.loads(event) for event in read_events(response) if event != "[DONE]"]
         if stream
         else [response.json()]
     )

@@ -7,8 +7,9 @@ import httpx
 import pytest
 
 from ouzel.parsers.registry import FAMILIES, OutputFormat
-from tests.api.requests import Json, chat, events_of
-from tests.api.serving import CHAT_TEMPLATE, running_server
+from tests.api.requests import Json, chat, read_events
+from tests.api.server_setup import CHAT_TEMPLATE
+from tests.api.serving import running_server
 
 COUNT = {
     "type": "object",
@@ -40,7 +41,7 @@ def gpt_oss() -> Iterator[httpx.Client]:
 def serving(name: str) -> Iterator[httpx.Client]:
     [family] = [family for family in FAMILIES if name in family.names]
     server = running_server(
-        engine_factory="create_guided_parrot",
+        engine_factory="create_grammar_parrot",
         output_format=OutputFormat(family, family),
         trusts_request_template=True,
     )
@@ -65,7 +66,7 @@ def answer(
     if stream:
         messages = [
             json.loads(event)["choices"][0]["delta"]
-            for event in events_of(response)
+            for event in read_events(response)
             if event != "[DONE]"
         ]
     else:

@@ -94,14 +94,14 @@ def log(caplog: pytest.LogCaptureFixture) -> pytest.LogCaptureFixture:
     return caplog
 
 
-def lines_of(log: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
+def read_lines(log: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in log.records if record.name == LOGGER]
 
 
 def facts_of(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, Any]]:
     """Waits for so many lines: one is written after its response."""
-    wait_until(lambda: len(lines_of(log)) >= count)
-    return [record.facts for record in lines_of(log)]  # type: ignore[attr-defined]  # what `facts` has put there
+    wait_until(lambda: len(read_lines(log)) >= count)
+    return [record.facts for record in read_lines(log)]  # type: ignore[attr-defined]  # what `facts` has put there
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_reason_and_field_are_told(
     [facts] = facts_of(log)
     assert (facts["error"], facts.get("field"), facts["reason"]) == told
     assert facts["status"] == status
-    text = lines_of(log)[0].getMessage()
+    text = read_lines(log)[0].getMessage()
     assert f" error={told[0]} " in text and text.endswith(f' reason="{told[2]}"')
     assert "Zebra" not in text
 
@@ -181,7 +181,7 @@ def test_no_name_is_told_of_a_body_that_cannot_be_read(
     assert (answer.status_code, "Zebra" in answer.json()["error"]["param"]) == (400, True)
     [facts] = facts_of(log)
     assert facts["field"] == "…" and facts["reason"].startswith("must be ")
-    assert "Zebra" not in lines_of(log)[0].getMessage()
+    assert "Zebra" not in read_lines(log)[0].getMessage()
 
 
 def bodies_with_a_secret(path: str) -> Iterator[Json]:

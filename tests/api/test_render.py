@@ -5,8 +5,9 @@ from typing import Any  # an answer's JSON
 import httpx
 import pytest
 
-from tests.api.requests import chat, error_of, metric
-from tests.api.serving import ALIAS, END, MODEL, START
+from tests.api.byte_tokens import END, START
+from tests.api.requests import chat, read_error, sum_metric
+from tests.api.server_setup import ALIAS, MODEL
 
 CHAT_TEXT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 CHAT_IDS = [START, *b"user\nHi", END, *b"\n", START, *b"assistant\n"]
@@ -52,10 +53,10 @@ def test_a_completion_is_a_list_of_prompts(http: httpx.Client) -> None:
 
 
 def test_nothing_is_generated(http: httpx.Client) -> None:
-    before = metric(http.get("/metrics").text, "ouzel_generation_tokens_total")
+    before = sum_metric(http.get("/metrics").text, "ouzel_generation_tokens_total")
     rendered(http, "/v1/chat/completions/render", chat("Hi"))
     rendered(http, "/v1/chat/completions/render", chat("Hi " * 1000))  # read in a thread
-    assert metric(http.get("/metrics").text, "ouzel_generation_tokens_total") == before
+    assert sum_metric(http.get("/metrics").text, "ouzel_generation_tokens_total") == before
 
 
 @pytest.mark.parametrize(
@@ -71,5 +72,5 @@ def test_what_could_not_be_answered_is_refused_in_the_same_words(
     http: httpx.Client, body: dict[str, object], param: str
 ) -> None:
     refusal = http.post("/v1/chat/completions/render", json=body)
-    assert error_of(refusal)["param"] == param
+    assert read_error(refusal)["param"] == param
     assert refusal.json() == http.post("/v1/chat/completions", json=body).json()

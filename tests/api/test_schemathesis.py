@@ -17,7 +17,8 @@ import requests
 from ouzel.api.document.openapi import build_document
 from ouzel.api.operations import DOCUMENTED
 from tests.api.requests import chat
-from tests.api.serving import ALIAS, RunningServer
+from tests.api.server_setup import ALIAS
+from tests.api.serving import RunningServer
 from tests.release_only import release_only
 
 if TYPE_CHECKING:

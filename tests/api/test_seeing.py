@@ -6,7 +6,7 @@ import httpx
 import pytest
 from openai.types.chat import ChatCompletion
 
-from tests.api.requests import content_of, error_of, events_of
+from tests.api.requests import join_content, read_error, read_events
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server, sizes_seen
 
 
@@ -44,7 +44,7 @@ def test_pictures_stand_where_the_chat_has_them(http: httpx.Client) -> None:
     assert usage is not None and usage.prompt_tokens == len(last_request().prompt_token_ids)
     assert usage.prompt_tokens_details is not None and usage.prompt_tokens_details.image_tokens == 8
     streamed = http.post("/v1/chat/completions", json=body(*parts, stream=True))
-    assert content_of(events_of(streamed)) == "Onetwo"
+    assert join_content(read_events(streamed)) == "Onetwo"
     assert sizes_seen() == [(56, 84), (28, 56)]
 
 
@@ -54,7 +54,7 @@ def test_what_is_no_picture_is_refused_by_its_place(http: httpx.Client) -> None:
     response = http.post("/v1/chat/completions", json=body(said("Look"), broken))
 
     assert response.status_code == 400
-    assert error_of(response)["param"] == "messages[0].content[1].image_url.url"
+    assert read_error(response)["param"] == "messages[0].content[1].image_url.url"
 
 
 def test_the_original_detail_is_all_that_the_model_takes(http: httpx.Client) -> None:
@@ -72,7 +72,7 @@ def test_pictures_that_are_too_many_for_the_context_are_too_long_a_chat(http: ht
     )
 
     assert response.status_code == 400
-    error = error_of(response)
+    error = read_error(response)
     assert (error["code"], error["param"]) == ("context_length_exceeded", "messages")
     assert "your messages resulted in 1012 tokens" in error["message"]
 
@@ -98,7 +98,7 @@ def test_an_answer_goes_on_from_a_text_only(http: httpx.Client) -> None:
         "/v1/chat/completions", json=body(said("Look"), shown(28, 56), continue_final_message=True)
     )
     assert (
-        error_of(shown_last)["message"]
+        read_error(shown_last)["message"]
         == "continue_final_message needs a last message that ends with a text"
     )
 

@@ -17,8 +17,9 @@ from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import EngineUnavailable
 from ouzel.generation import ServedModel
-from tests.api.requests import chat, metric
-from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server
+from tests.api.requests import chat, sum_metric
+from tests.api.server_setup import MODEL, ServerSetup
+from tests.api.serving import RunningServer, running_server
 
 ADMIN = {"authorization": "Bearer sk-admin"}
 OTHER, PLAIN = "org/other", "plain"
@@ -395,4 +396,4 @@ def test_a_model_that_goes_and_comes_again_keeps_its_place() -> None:
 def test_metrics_of_one_model_are_as_before() -> None:
     with running_server() as server, server.client() as http:
         http.post("/v1/chat/completions", json=chat("Polly"))
-        assert metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0
+        assert sum_metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0

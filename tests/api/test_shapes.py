@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletion, ChatCompletionChunk
 from openai.types.shared.error_object import ErrorObject
 from pydantic import BaseModel
 
-from tests.api.requests import Json, chat, events_of
+from tests.api.requests import Json, chat, read_events
 
 OF_OTHER_SERVERS = {
     "architecture",
@@ -65,7 +65,7 @@ def test_chunks_of_a_chat_have_the_clients_shape(http: httpx.Client, fields: Jso
     response = http.post(
         "/v1/chat/completions", json=chat("Hello", stream=True, stream_options=options, **fields)
     )
-    *events, end = events_of(response)
+    *events, end = read_events(response)
     assert end == "[DONE]"
     chunks = [
         ChatCompletionChunk.model_validate(json.loads(event), strict=True) for event in events
@@ -100,7 +100,7 @@ def test_a_completion_has_the_clients_shape(http: httpx.Client, fields: Json) ->
 @pytest.mark.parametrize("fields", COMPLETIONS)
 def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, fields: Json) -> None:
     body = {"model": "parrot", "prompt": "abc", "max_tokens": 5, "stream": True, **fields}
-    *events, end = events_of(http.post("/v1/completions", json=body))
+    *events, end = read_events(http.post("/v1/completions", json=body))
     assert end == "[DONE]"
     for event in events:
         chunk = json.loads(event)

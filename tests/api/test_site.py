@@ -9,7 +9,8 @@ import pytest
 from ouzel import __version__
 from ouzel.config import ServerConfig
 from tests.api.requests import chat, wait_until
-from tests.api.serving import ALIAS, CHAT_TEMPLATE, MODEL, RunningServer, running_server
+from tests.api.server_setup import ALIAS, CHAT_TEMPLATE, MODEL
+from tests.api.serving import RunningServer, running_server
 
 BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 

@@ -9,8 +9,9 @@ import pytest
 
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.types.engine_request import SpeculationParams
-from tests.api.requests import Json, chat, error_of, events_of, metric
-from tests.api.serving import hints_heard, running_server
+from tests.api.engines import received_hints
+from tests.api.requests import Json, chat, read_error, read_events, sum_metric
+from tests.api.serving import running_server
 
 SAID = "the cat sat on the mat, the cat sat on the mat, the cat sat on the mat"
 
@@ -18,7 +19,10 @@ SAID = "the cat sat on the mat, the cat sat on the mat, the cat sat on the mat"
 @pytest.fixture(scope="module")
 def guessing() -> Iterator[httpx.Client]:
     """Of a server that finds most of what it says in what it has been told."""
-    with running_server(engine_factory="create_guessing_parrot") as server, server.client() as http:
+    with (
+        running_server(engine_factory="create_speculating_parrot") as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -53,13 +57,13 @@ def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(
         "vllm:spec_decode_num_accepted_tokens_total",
         "vllm:spec_decode_num_draft_tokens_total",
     )
-    grown = [metric(after, name) - metric(before, name) for name in names]
+    grown = [sum_metric(after, name) - sum_metric(before, name) for name in names]
     assert grown == [accepted, accepted + rejected]
 
 
 def test_a_stream_counts_them_too(guessing: httpx.Client) -> None:
     body = chat(SAID, temperature=0, stream=True, stream_options={"include_usage": True})
-    *chunks, end = events_of(guessing.post("/v1/chat/completions", json=body))
+    *chunks, end = read_events(guessing.post("/v1/chat/completions", json=body))
 
     last = json.loads(chunks[-1])
     assert end == "[DONE]"
@@ -88,7 +92,7 @@ def test_of_what_a_stop_string_cuts_off_nothing_is_accepted(guessing: httpx.Clie
 
 def test_a_server_that_does_not_guess_counts_none(http: httpx.Client) -> None:
     assert counted(answered(http, chat(SAID))) == (0, 0)
-    assert metric(http.get("/metrics").text, "vllm:spec_decode_num_draft_tokens_total") == 0
+    assert sum_metric(http.get("/metrics").text, "vllm:spec_decode_num_draft_tokens_total") == 0
 
 
 def predicting(content: object) -> Json:
@@ -99,7 +103,7 @@ def test_a_prediction_changes_no_answer_and_is_accepted_as_far_as_it_comes() -> 
     """Of an answer that nothing else foretells: what another salt was told is not looked at."""
     letters = {"allowed_token_ids": list(range(ord("a"), ord("z") + 1)), "max_tokens": 40}
     with (
-        running_server(engine_factory="create_guessing_babbler") as server,
+        running_server(engine_factory="create_speculating_random_engine") as server,
         server.client() as http,
     ):
         plain = answered(http, chat("Hi", **letters, cache_salt="a"))
@@ -114,7 +118,10 @@ def test_a_prediction_changes_no_answer_and_is_accepted_as_far_as_it_comes() -> 
 @pytest.fixture(scope="module")
 def hinted() -> Iterator[httpx.Client]:
     """Of a server that has every way to guess."""
-    with running_server(engine_factory="create_hinted_parrot") as server, server.client() as http:
+    with (
+        running_server(engine_factory="create_hint_recording_parrot") as server,
+        server.client() as http,
+    ):
         yield http
 
 
@@ -132,7 +139,7 @@ def body_of(path: str) -> Json:
 
 def heard(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
     """What the engine is told."""
-    hints_heard.clear()
+    received_hints.clear()
     fields = (
         {"parameters": fields | {"max_new_tokens": 2}}
         if path == "standard"
@@ -141,7 +148,7 @@ def heard(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
     address = {"standard": "/invocations", "lmi": "/invocations", "ovms": "/v3/chat/completions"}
     response = http.post(address.get(path, f"/v1/{path}"), json=body_of(path) | fields)
     assert response.status_code == 200, response.text
-    [params] = hints_heard
+    [params] = received_hints
     return params
 
 
@@ -188,7 +195,7 @@ def test_a_prediction_reaches_the_engine_as_tokens(
 
 def refusal(http: httpx.Client, path: str, fields: Json) -> tuple[int, str, str]:
     response = http.post(f"/v1/{path}", json=body_of(path) | fields)
-    error = error_of(response)
+    error = read_error(response)
     return response.status_code, error["param"], error["message"]
 
 
@@ -294,7 +301,7 @@ def test_a_prediction_longer_than_the_context_is_refused(
 
 def test_the_request_counts_before_the_models_makers() -> None:
     makers = SamplingDefaults(num_assistant_tokens=7, assistant_confidence_threshold=0.3)
-    hinted = running_server(engine_factory="create_hinted_parrot", sampling_defaults=makers)
+    hinted = running_server(engine_factory="create_hint_recording_parrot", sampling_defaults=makers)
     with hinted as server, server.client() as http:
         assert heard(http, "completions") == SpeculationParams(
             max_proposed_tokens=7, confidence_threshold=0.3

@@ -13,7 +13,7 @@ import psutil
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import chat, content_of, error_of, events_of, metric, wait_until
+from tests.api.requests import chat, join_content, read_error, read_events, sum_metric, wait_until
 from tests.api.serving import RunningServer, running_server
 
 FOREVER = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": True}
@@ -69,7 +69,7 @@ def test_a_disconnect_aborts(is_stream: bool, caplog: pytest.LogCaptureFixture) 
         connection.close()
         wait_until(lambda: num_running(server) == 0 and server.engine.num_unfinished == 0)
         exposition = httpx.get(f"{server.url}/metrics").text
-        assert metric(exposition, "ouzel_num_aborts_total") == 2
+        assert sum_metric(exposition, "ouzel_num_aborts_total") == 2
     assert "POST /v1/completions 499 " in caplog.text
     assert "finish=abort,abort" in caplog.text
 
@@ -124,7 +124,7 @@ def test_a_client_that_reads_slowly_is_waited_for() -> None:
 
 
 def test_an_error_after_the_first_chunk_is_one_frame_and_the_end(http: httpx.Client) -> None:
-    events = events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
+    events = read_events(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
     assert [json.loads(event).keys() >= {"choices"} for event in events] == [True, False]
     error = json.loads(events[-1])["error"]
     assert error["message"] == "scripted failure"
@@ -134,17 +134,19 @@ def test_an_error_after_the_first_chunk_is_one_frame_and_the_end(http: httpx.Cli
 
 def test_an_error_comes_after_its_tokens_however_late_they_are_read(http: httpx.Client) -> None:
     def fail(_: int) -> list[str]:
-        return events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
+        return read_events(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
 
     with ThreadPoolExecutor(8) as pool:  # a busy server reads a token and the error in one
         answers = list(pool.map(fail, range(100)))
-    assert {(content_of(events[:-1]), "error" in json.loads(events[-1])) for events in answers} == {
-        ("a", True)
-    }
+    assert {
+        (join_content(events[:-1]), "error" in json.loads(events[-1])) for events in answers
+    } == {("a", True)}
 
 
 def test_one_choice_that_fails_ends_the_stream(http: httpx.Client) -> None:
-    events = events_of(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True, n=3)))
+    events = read_events(
+        http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True, n=3))
+    )
     assert sum("error" in json.loads(event) for event in events) == 1
     assert "error" in json.loads(events[-1])
 
@@ -160,7 +162,7 @@ def test_the_official_client_raises_on_an_error_frame(client: openai.OpenAI) -> 
 def test_a_unary_request_that_fails_is_a_500(http: httpx.Client) -> None:
     response = http.post("/v1/chat/completions", json=chat("ab<|fail|>"))
     assert response.status_code == 500
-    assert error_of(response)["message"] == "scripted failure"
+    assert read_error(response)["message"] == "scripted failure"
 
 
 @pytest.mark.parametrize("bug", ["#", "\a"])
@@ -171,9 +173,9 @@ def test_a_bug_of_ours_is_a_500_that_tells_only_the_log(
     assert unary.status_code == 500
     begins_before_it_fails = chat("a" * 2000 + bug, stream=True)
     streamed = json.loads(
-        events_of(http.post("/v1/chat/completions", json=begins_before_it_fails))[-1]
+        read_events(http.post("/v1/chat/completions", json=begins_before_it_fails))[-1]
     )
-    assert error_of(unary) == streamed["error"]
+    assert read_error(unary) == streamed["error"]
     assert streamed["error"]["type"] == "server_error"
     assert "detail" not in unary.text
     assert "a detail for the log" in caplog.text
@@ -189,8 +191,10 @@ def test_a_full_server_refuses_at_the_door() -> None:
         response = httpx.post(f"{server.url}/v1/chat/completions", content=b"not even JSON")
         assert response.status_code == 429
         assert response.headers["retry-after"] == "1"
-        assert error_of(response)["type"] == "rate_limit_error"
-        assert metric(httpx.get(f"{server.url}/metrics").text, "ouzel_requests_refused_total") == 1
+        assert read_error(response)["type"] == "rate_limit_error"
+        assert (
+            sum_metric(httpx.get(f"{server.url}/metrics").text, "ouzel_requests_refused_total") == 1
+        )
         connection.close()
         wait_until(lambda: server.engine.num_unfinished == 0)
         assert httpx.post(f"{server.url}/v1/chat/completions", json=chat("Hi")).status_code == 200
@@ -205,12 +209,14 @@ def test_a_dead_engine_is_told_and_comes_back() -> None:
         wait_until(lambda: num_running(server) == 1)
         response = http.post(f"{server.url}/v1/chat/completions", json=chat("<|die|>"))
         assert response.status_code == 500
-        assert error_of(response)["code"] == "engine_failed"
+        assert read_error(response)["code"] == "engine_failed"
         frames = read_to_end(connection).split("data: ")
         assert "engine_failed" in frames[-1]
         wait_until(lambda: http.get(f"{server.url}/health").status_code == 200)
         assert http.post(f"{server.url}/v1/chat/completions", json=chat("Hi")).status_code == 200
-        assert metric(http.get(f"{server.url}/metrics").text, "ouzel_engine_restarts_total") == 1
+        assert (
+            sum_metric(http.get(f"{server.url}/metrics").text, "ouzel_engine_restarts_total") == 1
+        )
 
 
 def test_a_hung_engine_is_told_and_comes_back() -> None:
@@ -234,9 +240,9 @@ def test_a_hung_engine_is_told_and_comes_back() -> None:
             health.json()["reason"],
         )
         assert [http.get(path).status_code for path in ("/ping", "/v2/health/ready")] == [503, 503]
-        assert metric(http.get("/metrics").text, "ouzel_engine_step_age_seconds") > 1.5
+        assert sum_metric(http.get("/metrics").text, "ouzel_engine_step_age_seconds") > 1.5
         assert response.status_code == 500
-        assert error_of(response)["code"] == "engine_failed"
+        assert read_error(response)["code"] == "engine_failed"
         assert "engine_failed" in read_to_end(connection).split("data: ")[-1]
         wait_until(lambda: http.get("/health").status_code == 200)
         assert http.post("/v1/chat/completions", json=chat("Hi")).status_code == 200
@@ -253,7 +259,7 @@ def test_while_draining_running_requests_end_and_new_ones_are_refused() -> None:
         response = http.post(f"{server.url}/v1/chat/completions", json=chat("Hi"))
         assert response.status_code == 503
         assert response.headers["retry-after"] == "2"
-        assert error_of(response)["code"] == "engine_unavailable"
+        assert read_error(response)["code"] == "engine_unavailable"
 
 
 def test_many_streams_at_once_do_not_mix(server: RunningServer) -> None:

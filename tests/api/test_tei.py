@@ -11,7 +11,8 @@ from huggingface_hub import InferenceClient
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.malformed import malformed_requests
 from tests.api.requests import Json
-from tests.api.serving import MODEL, RunningServer, ServerSetup, running_server
+from tests.api.server_setup import MODEL, ServerSetup
+from tests.api.serving import RunningServer, running_server
 
 TOO_LONG = "a" * 300
 

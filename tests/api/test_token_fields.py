@@ -5,8 +5,8 @@ import json
 import httpx
 import pytest
 
-from tests.api.requests import Json, chat, error_of, events_of
-from tests.api.serving import END, START
+from tests.api.byte_tokens import END, START
+from tests.api.requests import Json, chat, read_error, read_events
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 PROMPT_IDS = {
@@ -31,7 +31,7 @@ def unary(http: httpx.Client, path: str, body: Json) -> Json:
 def streamed(http: httpx.Client, path: str, body: Json) -> list[Json]:
     return [
         json.loads(event)
-        for event in events_of(http.post(path, json={**body, "stream": True}))[:-1]
+        for event in read_events(http.post(path, json={**body, "stream": True}))[:-1]
     ]
 
 
@@ -158,7 +158,7 @@ def test_a_wrong_field_is_named(
 ) -> None:
     response = http.post(path, json=body_for(path, **fields))
     assert response.status_code == 400
-    assert error_of(response)["param"] == param
+    assert read_error(response)["param"] == param
 
 
 @pytest.mark.parametrize("path", [CHAT, COMPLETIONS])

@@ -10,8 +10,9 @@ import pytest
 from tokenizers.processors import TemplateProcessing
 
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from tests.api.requests import Json, chat, error_of
-from tests.api.serving import END, FAIL, START, byte_library_tokenizer, running_server
+from tests.api.byte_tokens import END, FAIL, START, byte_library_tokenizer
+from tests.api.requests import Json, chat, read_error
+from tests.api.serving import running_server
 from tests.tries import holds_in_a_try
 
 CHAT_IDS = [START, *b"user\nHi", END, *b"\n", START, *b"assistant\n"]
@@ -208,8 +209,8 @@ def test_what_cannot_be_tokenized_is_named(
 ) -> None:
     response = http.post("/v1/tokenize", json=body)
     assert response.status_code == 400
-    assert error_of(response)["param"] == param
-    assert message in error_of(response)["message"]
+    assert read_error(response)["param"] == param
+    assert message in read_error(response)["message"]
 
 
 @pytest.mark.parametrize(
@@ -233,8 +234,8 @@ def test_what_cannot_be_text_is_named(
 ) -> None:
     response = http.post("/v1/detokenize", json=body)
     assert response.status_code == 400
-    assert error_of(response)["param"] == param
-    assert message in error_of(response)["message"]
+    assert read_error(response)["param"] == param
+    assert message in read_error(response)["message"]
 
 
 def test_texts_that_take_long_delay_no_chat() -> None:
@@ -273,11 +274,14 @@ def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:
 )
 def test_the_door_is_that_of_the_other_endpoints(http: httpx.Client, path: str, body: Json) -> None:
     unknown = http.post(path, json={**body, "model": "gpt-9"})
-    assert (unknown.status_code, error_of(unknown)["code"]) == (404, "model_not_found")
+    assert (unknown.status_code, read_error(unknown)["code"]) == (404, "model_not_found")
     assert http.post(path, content=b"{").status_code == 400
     assert http.post(path, content=b"x" * (16 * 2**20 + 1)).status_code == 413
     wrong_method = http.get(path)
-    assert (wrong_method.status_code, error_of(wrong_method)["code"]) == (405, "method_not_allowed")
+    assert (wrong_method.status_code, read_error(wrong_method)["code"]) == (
+        405,
+        "method_not_allowed",
+    )
 
 
 def test_without_a_chat_template_only_chats_are_refused() -> None:
@@ -285,7 +289,7 @@ def test_without_a_chat_template_only_chats_are_refused() -> None:
         assert tokenize(http, text="a") == {"tokens": [97]}
         response = http.post("/tokenize", json={"messages": MESSAGES})
         assert response.status_code == 400
-        assert "no chat template" in error_of(response)["message"]
+        assert "no chat template" in read_error(response)["message"]
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ import pytest
 from openai.types.chat import ChatCompletion
 
 from ouzel.config import MediaConfig
-from tests.api.requests import Json, content_of, error_of, events_of
+from tests.api.requests import Json, join_content, read_error, read_events
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server
 from tests.prompts.media.files import saved
 from tests.prompts.media.films import film, moving
@@ -75,7 +75,7 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
     assert usage is not None and usage.prompt_tokens_details is not None
     assert usage.prompt_tokens_details.image_tokens == 2 * ROWS + 1
     streamed = http.post(CHATS, json=body(*parts, stream=True))
-    assert content_of(events_of(streamed)) == "Onetwo"
+    assert join_content(read_events(streamed)) == "Onetwo"
     assert [image.digest for image in last_request().images] == [image.digest for image in sent]
 
 
@@ -219,13 +219,13 @@ def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: 
     response = http.post(CHATS, json=body(said("Look"), part))
 
     assert response.status_code == 400
-    error = error_of(response)
+    error = read_error(response)
     assert error["param"] == f"messages[0].content[1]{path}"
     assert complaint in error["message"]
 
 
 def test_too_many_videos_are_refused(http: httpx.Client) -> None:
-    error = error_of(http.post(CHATS, json=body(*[{"type": "video", "video": frames(2)}] * 3)))
+    error = read_error(http.post(CHATS, json=body(*[{"type": "video", "video": frames(2)}] * 3)))
 
     assert error["param"] == "messages[0].content[2].video"
     assert "must be one of <= 2 videos in a request (max_videos), given 3" in error["message"]
@@ -234,7 +234,7 @@ def test_too_many_videos_are_refused(http: httpx.Client) -> None:
 def test_videos_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
     long = {"type": "video", "video": [data_url(448, 448)] * 8}  # 256 tokens a pair
 
-    error = error_of(
+    error = read_error(
         http.post(
             CHATS, json=body(long, long, {"type": "image_url", "image_url": data_url(700, 700)})
         )
@@ -246,7 +246,7 @@ def test_videos_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> No
 def test_responses_and_messages_have_no_videos(http: httpx.Client) -> None:
     part = {"type": "video_url", "video_url": data_url(28, 28)}
     asked = {"model": "parrot", "input": [{"role": "user", "content": [part]}]}
-    error = error_of(http.post("/v1/responses", json=asked))
+    error = read_error(http.post("/v1/responses", json=asked))
     assert error["param"] == "input[0].content[0].type" and 'given "video_url"' in error["message"]
     sent = http.post("/v1/messages", json={**body(part), "max_tokens": 5})
     assert sent.status_code == 400 and "video_url" in sent.text

@@ -10,7 +10,7 @@ import pytest_asyncio
 from ouzel.api.app import build_probe_app
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.requests import chat, error_of, metric, wait_until
+from tests.api.requests import chat, read_error, sum_metric, wait_until
 from tests.api.serving import RunningServer, running_server
 
 PROBES = ("/health", "/ping", "/v2/health/live", "/v2/health/ready", "/v2/models/org/parrot/ready")
@@ -35,7 +35,7 @@ async def watching(guarded: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
 
 def test_open_metrics_need_no_key_and_all_else_does(guarded: RunningServer) -> None:
     with guarded.client() as http:
-        assert metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0
+        assert sum_metric(http.get("/metrics").text, "ouzel_num_requests_running") == 0
         assert http.get("/v1/models").status_code == 401
         assert http.get("/metrics/x").status_code == 401
         assert http.get("/v2/models/parrot/ready").status_code == 401
@@ -66,7 +66,7 @@ async def test_the_app_for_those_that_watch_has_nothing_else(
     response = await watching.request(method, path)
 
     assert response.status_code == 404
-    assert error_of(response)["code"] == "unknown_url"
+    assert read_error(response)["code"] == "unknown_url"
 
 
 def test_a_server_that_leaves_says_so_and_takes_what_comes() -> None:

@@ -16,7 +16,8 @@ from ouzel.bench.progress import Progress, shown
 from ouzel.bench.run import Run, run_load
 from ouzel.bench.target import Target
 from ouzel.client.http_client import HttpClient
-from tests.api.serving import MODEL, running_server
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 from tests.bench.measurements import measurement
 
 TEXTS = [f"number {number}" for number in range(12)]

@@ -15,7 +15,8 @@ from ouzel.bench.prompt_texts import PromptTexts, find_prompt_texts, tokenize
 from ouzel.bench.workloads import Shape, Workload, make_conversations
 from ouzel.client.base import ApiClient
 from ouzel.client.http_client import HttpClient
-from tests.api.serving import MODEL, running_server
+from tests.api.server_setup import MODEL
+from tests.api.serving import running_server
 from tests.client.canned_server import canned_server, json_answer
 
 SHAPE = Shape(Workload.RANDOM, num_requests=10, input_lens=Uniform(5, 40), output_lens=Fixed(7))

@@ -16,7 +16,8 @@ import pytest
 
 from ouzel.cli.app import main
 from ouzel.config import ServerConfig
-from tests.api.serving import RunningServer, prompts_heard, running_server
+from tests.api.engines import received_prompts
+from tests.api.serving import RunningServer, running_server
 from tests.client.canned_server import canned_server
 from tests.release_only import release_only
 
@@ -376,10 +377,10 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     )
     prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
     arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
-    prompts_heard.clear()  # of other tests in this process
-    with running_server({"step_s": 0.01}, engine_factory="create_attentive_parrot") as server:
+    received_prompts.clear()  # of other tests in this process
+    with running_server({"step_s": 0.01}, engine_factory="create_recording_parrot") as server:
         run = _started("--url", server.url, *arguments, directory=tmp_path)
-        while not any(len(prompt) > 3000 for prompt in prompts_heard):
+        while not any(len(prompt) > 3000 for prompt in received_prompts):
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
         said, errors = run.communicate()

@@ -12,7 +12,7 @@ from ouzel.api.app import create_app
 from ouzel.client.app_client import AppClient
 from ouzel.client.base import ApiFailure
 from ouzel.engine_client import EngineClient
-from tests.api.serving import ServerSetup
+from tests.api.server_setup import ServerSetup
 
 
 @asynccontextmanager
@@ -20,7 +20,7 @@ async def asked_app(**options: object) -> AsyncIterator[AppClient]:
     setup = ServerSetup(options)
     engine = EngineClient(setup.engine_spec(), in_thread=True)
     await engine.start()
-    model = setup.model_on(engine)
+    model = setup.build_model(engine)
     client = AppClient(create_app(model, setup.limits, setup.config))
     await client.start()
     try:

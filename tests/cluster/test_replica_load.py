@@ -7,7 +7,7 @@ from tests.generation.test_generation import served
 
 async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:
     engine = EngineClient(
-        EngineSpec(factory="tests.api.serving:create_parrot", options={"vocab_size": 260}),
+        EngineSpec(factory="tests.api.engines:create_parrot", options={"vocab_size": 260}),
         in_thread=True,
     )
     info = await engine.start()

@@ -27,7 +27,7 @@ from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, StepOutput
 from ouzel.types.tools import FunctionTool
-from tests.api.serving import END, byte_library_tokenizer
+from tests.api.byte_tokens import END, byte_library_tokenizer
 from tests.grammar.tokenizers import saved_for_grammars
 from tests.parsers.cutting import parse
 

@@ -38,8 +38,9 @@ from ouzel.sampling import SamplingFields, SamplingParams
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.step_output import FinishReason, PositionLogprobs, TokenLogprob
 from ouzel.wire.fold import FoldedChoice, fold
-from tests.api.requests import metric
-from tests.api.serving import FAIL, FragileParser, byte_tokenizer, output_format_of
+from tests.api.byte_tokens import FAIL, byte_tokenizer
+from tests.api.requests import sum_metric
+from tests.api.server_setup import FragileParser, build_output_format
 
 FATAL = 1  # a byte
 
@@ -236,7 +237,7 @@ async def engine() -> AsyncIterator[EngineClient]:
         "fatal_token_id": FATAL,
     }
     client = EngineClient(
-        EngineSpec(factory="tests.api.serving:create_parrot", options=options), in_thread=True
+        EngineSpec(factory="tests.api.engines:create_parrot", options=options), in_thread=True
     )
     await client.start()
     yield client
@@ -251,7 +252,7 @@ def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser
         renderer=PromptRenderer(tokenizer, None, 4096),
         sampling_defaults=SamplingDefaults(),
         engine=engine,
-        output_format=output_format_of(make_parser),
+        output_format=build_output_format(make_parser),
         vocabulary=GrammarVocabulary({}, tokenizer.vocab_size),
         created=0,
         system_fingerprint="fp",
@@ -493,7 +494,7 @@ async def test_a_bug_of_ours_is_counted_as_an_error(run: Run, engine: EngineClie
 def counts(metrics: Metrics, *names: str) -> list[float]:
     reading = EngineReading(num_restarts=0, step_age_s=0, block_size=16, num_blocks=1)
     text = exposition([(metrics, [reading])])
-    return [metric(text, f"ouzel_{name}") for name in names]
+    return [sum_metric(text, f"ouzel_{name}") for name in names]
 
 
 async def test_tokens_are_counted_as_they_come(run: Run, engine: EngineClient) -> None:

@@ -18,7 +18,7 @@ from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason
-from tests.api.serving import END, byte_alphabet, byte_tokenizer
+from tests.api.byte_tokens import END, byte_alphabet, byte_tokenizer
 
 NAMES = [family.names[0] for family in FAMILIES if family.reasoning is not None]
 THOUGHT = "I think so, or not."  # no cut of it ends as a mark begins

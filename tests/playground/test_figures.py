@@ -12,7 +12,8 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import Browser, Locator, Page, Route, expect
 
 from ouzel.config import ServerConfig
-from tests.api.serving import RunningServer, ServerSetup, running_server
+from tests.api.server_setup import ServerSetup
+from tests.api.serving import RunningServer, running_server
 from tests.playground.looks import LOOKS
 from tests.serve.running import serving
 

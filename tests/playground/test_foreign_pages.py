@@ -9,7 +9,8 @@ from queue import SimpleQueue
 import pytest
 from playwright.sync_api import Browser, Page
 
-from tests.api.serving import RunningServer, prompts_heard, running_server
+from tests.api.engines import received_prompts
+from tests.api.serving import RunningServer, running_server
 from tests.http_servers import file_server
 
 BODY = '{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]}'
@@ -32,7 +33,7 @@ ATTACKS = {
 
 @pytest.fixture(scope="module")
 def attentive() -> Iterator[RunningServer]:
-    with running_server(engine_factory="create_attentive_parrot") as server:
+    with running_server(engine_factory="create_recording_parrot") as server:
         yield server
 
 
@@ -90,21 +91,21 @@ def test_a_strange_page_makes_the_server_compute_nothing(
         "a file": f"file://{directory}/index.html",
     }
     page.goto(places[place])
-    prompts_heard.clear()
+    received_prompts.clear()
 
     url = f"{attentive.url}/v1/chat/completions"
     with answers_to_posts() as statuses:
         page.evaluate(ATTACKS[attack].replace("BODY", f"'{BODY}'"), url)
 
         assert statuses.get() == 403
-    assert prompts_heard == []
+    assert received_prompts == []
 
 
 def test_the_same_requests_are_answered_on_a_page_of_the_server(
     page: Page, attentive: RunningServer
 ) -> None:
     page.goto(f"{attentive.url}/")
-    prompts_heard.clear()
+    received_prompts.clear()
 
     with answers_to_posts() as statuses:
         page.evaluate(
@@ -112,4 +113,4 @@ def test_the_same_requests_are_answered_on_a_page_of_the_server(
         )
 
         assert statuses.get() == 200
-    assert len(prompts_heard) == 1
+    assert len(received_prompts) == 1

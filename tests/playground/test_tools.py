@@ -18,7 +18,7 @@ def call(name: str, **arguments: object) -> str:
 
 @pytest.fixture(scope="module")
 def guided() -> Iterator[RunningServer]:
-    with running_server(engine_factory="create_guided_parrot") as server:
+    with running_server(engine_factory="create_grammar_parrot") as server:
         yield server
 
 

@@ -16,7 +16,7 @@ from ouzel.prompts.messages import Message
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.base import Tokenizer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
-from tests.api.serving import byte_library_tokenizer
+from tests.api.byte_tokens import byte_library_tokenizer
 from tests.prompts.families import FAMILIES
 from tests.tokenizer.test_guarded_encoder import control_ids, normalising, unigram
 

@@ -8,7 +8,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.messages import Message
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.template_trials.capabilities import TemplateCapabilities
-from tests.api.serving import byte_tokenizer
+from tests.api.byte_tokens import byte_tokenizer
 from tests.prompts.families import FAMILIES
 
 SPECIAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>"}

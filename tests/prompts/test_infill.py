@@ -6,7 +6,7 @@ from ouzel.errors import ContextLengthExceeded, InvalidRequest
 from ouzel.prompts.infill import INFILL_FORMATS, Infill
 from ouzel.prompts.render import PromptRenderer
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from tests.api.serving import byte_tokenizer
+from tests.api.byte_tokens import byte_tokenizer
 from tests.tokenizer.test_tokenizer_text import sentencepiece
 
 LAYOUTS = {

@@ -9,7 +9,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.render import PromptRenderer
 from ouzel.prompts.truncation import Truncation
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
-from tests.api.serving import byte_alphabet, byte_tokenizer
+from tests.api.byte_tokens import byte_alphabet, byte_tokenizer
 
 BOS = 256
 

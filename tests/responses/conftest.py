@@ -35,7 +35,8 @@ from ouzel.store.base import Store
 from ouzel.store.sql_store import open_store
 from ouzel.types.engine_request import EngineRequest
 from ouzel.worker_threads import PreparationThreads
-from tests.api.serving import DIE, FAIL, byte_tokenizer, say_what_the_user_said
+from tests.api.byte_tokens import DIE, FAIL, byte_tokenizer
+from tests.api.engines import repeat_user_message
 from tests.prompts.families import QWEN
 
 _engine_may_work = threading.Event()
@@ -46,7 +47,7 @@ def create_held_parrot(options: dict[str, object]) -> FakeEngine:
 
     def say(request: EngineRequest, position: int) -> int:
         _engine_may_work.wait()
-        return say_what_the_user_said(request, position)
+        return repeat_user_message(request, position)
 
     return FakeEngine(msgspec.convert(options, FakeOptions), say)
 

@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
-from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
+from tests.api.lmi.answers import PREFIX, read_lines, read_refusal
 from tests.api.requests import Json
 from tests.serve.running import serving
 from tests.serve.test_adapters import demo_adapter
@@ -140,12 +140,14 @@ def test_tgis_name_of_the_field_is_read(
     contrary = http.post(
         "/invocations", json={"inputs": TEXT, "parameters": parameters, "adapters": "two"}
     )
-    assert refusal_of(contrary) == f'{PREFIX}adapter_id must be the name in adapters, given "one"'
+    assert read_refusal(contrary) == f'{PREFIX}adapter_id must be the name in adapters, given "one"'
 
 
 def test_a_stream_has_its_adapter(http: httpx.Client, expected: dict[str, dict[str, str]]) -> None:
     for schema, body in (("standard", STANDARD), ("chat", CHAT)):
-        lines = lines_of(http.post("/invocations", json=body | {"stream": True, "adapters": "one"}))
+        lines = read_lines(
+            http.post("/invocations", json=body | {"stream": True, "adapters": "one"})
+        )
         if schema == "standard":
             assert lines[-1]["generated_text"] == expected[schema]["one"]
         else:
@@ -174,4 +176,4 @@ def test_a_stream_has_its_adapter(http: httpx.Client, expected: dict[str, dict[s
     ],
 )
 def test_wrong_adapters_are_a_424(http: httpx.Client, fields: Json, message: str) -> None:
-    assert refusal_of(http.post("/invocations", json=STANDARD | fields)) == PREFIX + message
+    assert read_refusal(http.post("/invocations", json=STANDARD | fields)) == PREFIX + message

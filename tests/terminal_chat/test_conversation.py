@@ -13,7 +13,7 @@ import pytest
 
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
-from tests.api.seeing import base64_of, last_prompt, seeing_server
+from tests.api.seeing import encode_base64, last_prompt, seeing_server
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 from tests.terminal_chat.terminal_program import (
@@ -135,7 +135,7 @@ def test_a_picture_goes_with_the_next_message_and_is_taken_off_where_it_is_refus
     chat: Chatting, tmp_path: Path
 ) -> None:
     picture = tmp_path / "a picture.png"
-    picture.write_bytes(b64decode(base64_of(56, 56)))
+    picture.write_bytes(b64decode(encode_base64(56, 56)))
     (tmp_path / "model").mkdir()
     with (
         seeing_server(tmp_path / "model") as server,

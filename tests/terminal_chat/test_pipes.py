@@ -12,7 +12,7 @@ import pytest
 
 from ouzel.config import ServerConfig
 from ouzel.terminal_chat.loop_thread import LoopThread
-from tests.api.seeing import base64_of, last_prompt, seeing_server
+from tests.api.seeing import encode_base64, last_prompt, seeing_server
 from tests.api.serving import RunningServer, running_server
 from tests.client.canned_server import canned_server, json_answer
 from tests.terminal_chat.running import piped
@@ -33,7 +33,7 @@ def parrot() -> Iterator[RunningServer]:
 
 @pytest.fixture(scope="module")
 def guided() -> Iterator[RunningServer]:
-    with running_server(engine_factory="create_guided_parrot") as server:
+    with running_server(engine_factory="create_grammar_parrot") as server:
         yield server
 
 
@@ -96,7 +96,7 @@ def test_a_cut_answer_is_told_of_beside_the_output(parrot: RunningServer) -> Non
 
 def test_system_text_and_pictures_reach_the_model(tmp_path: Path) -> None:
     picture = tmp_path / "a picture.png"
-    picture.write_bytes(b64decode(base64_of(56, 56)))
+    picture.write_bytes(b64decode(encode_base64(56, 56)))
     (tmp_path / "model").mkdir()
     with seeing_server(tmp_path / "model") as server:
         ended = piped(

@@ -16,7 +16,7 @@ def http() -> Iterator[httpx.Client]:
         running_server(
             chat_template=QWEN,
             output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
-            engine_factory="create_attentive_parrot",
+            engine_factory="create_recording_parrot",
         ) as server,
         server.client() as http,
     ):

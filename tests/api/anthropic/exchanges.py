@@ -5,7 +5,8 @@ from typing import Any  # JSON
 
 import httpx
 
-from tests.api.serving import START, prompts_heard
+from tests.api.byte_tokens import START
+from tests.api.engines import received_prompts
 
 Json = dict[str, Any]
 PATH = "/v1/messages"
@@ -43,7 +44,7 @@ def asked(said: str, **fields: object) -> Json:
     }
 
 
-def error_of(response: httpx.Response) -> tuple[int, str, str]:
+def read_error(response: httpx.Response) -> tuple[int, str, str]:
     """Its status, type and message; its form is checked."""
     body = response.json()
     assert body.keys() == {"type", "error", "request_id"} and body["type"] == "error"
@@ -52,7 +53,7 @@ def error_of(response: httpx.Response) -> tuple[int, str, str]:
     return response.status_code, body["error"]["type"], body["error"]["message"]
 
 
-def events_of(response: httpx.Response) -> list[Json]:
+def read_events(response: httpx.Response) -> list[Json]:
     """The events of a stream, each named by its type."""
     assert response.headers["content-type"].startswith("text/event-stream"), response.text
     events = []
@@ -125,6 +126,6 @@ def _parsed(written: str) -> Json:
 def last_prompt() -> str:
     pieces = [
         SPECIAL_TEXTS.get(token_id, "").encode() or bytes([token_id])
-        for token_id in prompts_heard[-1]
+        for token_id in received_prompts[-1]
     ]
     return b"".join(pieces).decode()

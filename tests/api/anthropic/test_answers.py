@@ -25,10 +25,10 @@ from tests.api.anthropic.exchanges import (
     SAYINGS,
     Json,
     asked,
-    error_of,
-    events_of,
     folded,
     last_prompt,
+    read_error,
+    read_events,
 )
 from tests.api.serving import running_server
 
@@ -73,7 +73,7 @@ def test_a_stream_adds_up_to_the_whole_message(
     body = asked(SAYINGS[saying], tools=[LOOK, REST], **fields)
     whole = http.post(PATH, json=body).json()
 
-    events = events_of(http.post(PATH, json=body | {"stream": True}))
+    events = read_events(http.post(PATH, json=body | {"stream": True}))
 
     assert events[1] == {"type": "ping"}
     assert without_ids(folded(events)) == without_ids(whole)
@@ -103,7 +103,7 @@ def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
 
 
 def test_a_streamed_message_leaves_the_same_keys_out(http: httpx.Client) -> None:
-    events = events_of(http.post(PATH, json=asked("Hi", stream=True)))
+    events = read_events(http.post(PATH, json=asked("Hi", stream=True)))
     starts = [event["content_block"] for event in events if event["type"] == "content_block_start"]
     assert starts == [{"type": "text", "text": ""}]
     assert not {"citations", "container", "server_tool_use", "context_management"} & set(
@@ -122,7 +122,7 @@ def test_thinking_comes_before_the_text_and_is_signed(http: httpx.Client) -> Non
 
 def test_thinking_that_is_not_shown_is_in_the_signature(http: httpx.Client) -> None:
     omitted = {"type": "adaptive", "display": "omitted"}
-    events = events_of(
+    events = read_events(
         http.post(PATH, json=asked(SAYINGS["thinking"], thinking=omitted, stream=True))
     )
     assert "thinking_delta" not in str(events)
@@ -190,7 +190,7 @@ def test_a_prompt_may_be_computed_for_the_cache_alone(http: httpx.Client) -> Non
 
 
 def test_what_is_in_the_cache_is_counted_apart() -> None:
-    with running_server(engine_factory="create_guided_parrot") as server, server.client() as http:
+    with running_server(engine_factory="create_grammar_parrot") as server, server.client() as http:
         first, second = (answer_to(http, "a" * 100, max_tokens=1)["usage"] for _ in range(2))
     assert first["cache_read_input_tokens"] == 0 < second["cache_read_input_tokens"]
     assert second["input_tokens"] + second["cache_read_input_tokens"] == first["input_tokens"]
@@ -200,8 +200,8 @@ def test_the_end_of_the_context_has_a_reason_of_its_own() -> None:
     with running_server({"max_model_len": 64}) as server, server.client() as http:
         message = answer_to(http, "a" * 30, max_tokens=4000)
         assert message["stop_reason"] == "model_context_window_exceeded"
-        status, kind, text = error_of(http.post(PATH, json=asked("a" * 100)))
-        counted = error_of(http.post(f"{PATH}/count_tokens", json=asked("a" * 100)))
+        status, kind, text = read_error(http.post(PATH, json=asked("a" * 100)))
+        counted = read_error(http.post(f"{PATH}/count_tokens", json=asked("a" * 100)))
     assert (status, kind) == (400, "invalid_request_error")
     assert text == counted[2] == "prompt is too long: 119 tokens > 63 maximum"
 
@@ -237,6 +237,6 @@ def test_a_budget_beyond_the_context_is_the_context() -> None:
 
 def test_a_fault_in_the_middle_is_an_event() -> None:
     with running_server() as server, server.client() as http:
-        events = events_of(http.post(PATH, json=asked("ab<|fail|>", stream=True)))
+        events = read_events(http.post(PATH, json=asked("ab<|fail|>", stream=True)))
     assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == "api_error"
     assert "message_stop" not in str(events)

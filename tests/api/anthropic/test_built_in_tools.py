@@ -6,7 +6,7 @@ import json
 import httpx
 import pytest
 
-from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, error_of, last_prompt
+from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, last_prompt, read_error
 
 SCREEN = {"display_width_px": 1024, "display_height_px": 768}
 TOOLS: dict[str, tuple[str, Json]] = {  # by type: the name, and an input as clients take it
@@ -151,13 +151,13 @@ def test_a_computer_zooms_where_the_client_says_so(http: httpx.Client, zooms: bo
 def test_a_tool_that_is_not_honoured_is_named(
     http: httpx.Client, fields: Json, message: str
 ) -> None:
-    status, kind, text = error_of(http.post(PATH, json=asked("Hi", tools=[fields])))
+    status, kind, text = read_error(http.post(PATH, json=asked("Hi", tools=[fields])))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message), text
 
 
 def test_two_tools_of_one_name_are_refused(http: httpx.Client) -> None:
     both = [tool("bash_20250124"), tool("bash_20241022")]
-    assert error_of(http.post(PATH, json=asked("Hi", tools=both)))[2].startswith(
+    assert read_error(http.post(PATH, json=asked("Hi", tools=both)))[2].startswith(
         "tools[1].name must be unique"
     )

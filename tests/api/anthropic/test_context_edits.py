@@ -14,10 +14,10 @@ from tests.api.anthropic.exchanges import (
     REST,
     Json,
     asked,
-    error_of,
-    events_of,
     folded,
     last_prompt,
+    read_error,
+    read_events,
 )
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
@@ -33,7 +33,7 @@ def remembering_server(max_model_len: int = 4096) -> AbstractContextManager[Runn
         {"max_model_len": max_model_len},
         chat_template=REMEMBERING,
         output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
-        engine_factory="create_attentive_parrot",
+        engine_factory="create_recording_parrot",
     )
 
 
@@ -144,7 +144,7 @@ def test_a_stream_tells_the_applied_edits_at_its_end(http: httpx.Client) -> None
     fields = body(chat("look", "look"), {"type": TOOLS, "trigger": uses(1), "keep": uses(1)})
     whole = answered(http, fields)["context_management"]
 
-    *_, delta, _ = events = events_of(http.post(PATH, json=fields | {"stream": True}))
+    *_, delta, _ = events = read_events(http.post(PATH, json=fields | {"stream": True}))
 
     assert delta["context_management"] == whole
     assert "context_management" not in events[0]["message"]
@@ -158,7 +158,7 @@ def test_answers_say_nothing_of_a_context_that_is_not_managed(http: httpx.Client
 
 def thought(http: httpx.Client, text: str) -> list[Json]:
     message = folded(
-        events_of(
+        read_events(
             http.post(
                 PATH,
                 json=asked(f"<think>{text}</think>A", thinking={"type": "adaptive"}, stream=True),
@@ -234,7 +234,7 @@ def test_the_number_of_edits_is_bounded(http: httpx.Client) -> None:
     """Each edit may tokenize the chat again: many of them would occupy a thread for minutes."""
     edit = {"type": TOOLS, "trigger": uses(1), "keep": uses(0)}
     answered(http, body(chat("look"), *[edit] * 16))
-    status, _, text = error_of(http.post(PATH, json=body(chat("look"), *[edit] * 17)))
+    status, _, text = read_error(http.post(PATH, json=body(chat("look"), *[edit] * 17)))
     assert (status, text[:57]) == (400, "context_management.edits must have a length <= 16, given ")
 
 
@@ -249,7 +249,7 @@ def test_edits_make_a_chat_fit_that_is_too_long_without_them() -> None:
     with remembering_server(max_model_len=2048) as server, server.client() as http:
         plain = http.post(PATH, json=fields | {"context_management": None})
         [applied] = answered(http, fields)["context_management"]["applied_edits"]
-    assert error_of(plain)[0] == 400 and "prompt is too long" in error_of(plain)[2]
+    assert read_error(plain)[0] == 400 and "prompt is too long" in read_error(plain)[2]
     assert applied["cleared_input_tokens"] > 29_000
 
 
@@ -293,6 +293,6 @@ def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
 def test_an_edit_that_is_not_honoured_is_named(
     http: httpx.Client, edit: Json, message: str
 ) -> None:
-    status, kind, text = error_of(http.post(PATH, json=body(chat("look"), edit)))
+    status, kind, text = read_error(http.post(PATH, json=body(chat("look"), edit)))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message), text

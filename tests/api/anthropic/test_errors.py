@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, error_of
+from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, read_error
 from tests.api.malformed import malformed_requests
 from tests.api.serving import running_server
 
@@ -129,7 +129,7 @@ def said(role: str, *blocks: object) -> Json:
     ],
 )
 def test_what_is_wrong_is_named(http: httpx.Client, fields: Json, message: str) -> None:
-    status, kind, text = error_of(http.post(PATH, json={**asked("Hi"), **fields}))
+    status, kind, text = read_error(http.post(PATH, json={**asked("Hi"), **fields}))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message)
 
@@ -144,7 +144,7 @@ def test_reasons_are_given_for_blocks_that_cannot_be_read(http: httpx.Client) ->
         (image, "messages[0].content[0].type"),
         (inner, "messages[0].content[0].content[0].type"),
     ):
-        _, _, text = error_of(http.post(PATH, json=asked("Hi") | said("user", block)))
+        _, _, text = read_error(http.post(PATH, json=asked("Hi") | said("user", block)))
         assert text.startswith(place) and text.endswith('given "image": this model reads no images')
 
 
@@ -156,7 +156,7 @@ def test_no_malformed_request_is_more_than_refused(http: httpx.Client, path: str
         response = http.post(path, json=request.body)
         if response.status_code == 200 and request.what.endswith("huge"):
             continue  # more than fits is what fits
-        if response.status_code != 400 or error_of(response)[1] != "invalid_request_error":
+        if response.status_code != 400 or read_error(response)[1] != "invalid_request_error":
             complaints.append(
                 f"{request.field} ({request.what}): {response.status_code} {response.text[:200]}"
             )
@@ -167,7 +167,7 @@ def test_no_malformed_request_is_more_than_refused(http: httpx.Client, path: str
     "body", ["", "{", "[]", '{"a":' * 100_000, '{"a": "\xff"}'.encode("latin-1")]
 )
 def test_what_is_no_json_object_is_refused(http: httpx.Client, body: str | bytes) -> None:
-    assert error_of(http.post(PATH, content=body))[:2] == (400, "invalid_request_error")
+    assert read_error(http.post(PATH, content=body))[:2] == (400, "invalid_request_error")
 
 
 @pytest.fixture(scope="module")
@@ -193,7 +193,7 @@ def test_each_status_has_its_type(guarded: httpx.Client) -> None:
         "invalid_request_error": (405, guarded.put(PATH, json=asked("Hi"), headers=key)),
     }
     for kind, (status, response) in answers.items():
-        assert error_of(response)[:2] == (status, kind)
+        assert read_error(response)[:2] == (status, kind)
     assert guarded.post(PATH, json=asked("Hi"), headers=key).status_code == 200
     assert (
         guarded.post(
@@ -205,12 +205,15 @@ def test_each_status_has_its_type(guarded: httpx.Client) -> None:
 
 def test_paths_below_and_models_have_them_too(guarded: httpx.Client) -> None:
     version = {"anthropic-version": "2023-06-01", "x-api-key": "sk-right"}
-    assert error_of(guarded.get(f"{PATH}/batches", headers=version))[:2] == (404, "not_found_error")
-    assert error_of(guarded.get("/v1/models/claude", headers=version))[:2] == (
+    assert read_error(guarded.get(f"{PATH}/batches", headers=version))[:2] == (
         404,
         "not_found_error",
     )
-    assert error_of(guarded.get("/v1/models", headers={"anthropic-version": "1"}))[:2] == (
+    assert read_error(guarded.get("/v1/models/claude", headers=version))[:2] == (
+        404,
+        "not_found_error",
+    )
+    assert read_error(guarded.get("/v1/models", headers={"anthropic-version": "1"}))[:2] == (
         401,
         "authentication_error",
     )
@@ -252,7 +255,10 @@ def test_values_that_ask_for_nothing_and_hints_are_taken(
 
 def test_a_server_with_too_much_to_do_is_overloaded() -> None:
     form = {"output_config": {"format": {"type": "json_schema", "schema": {"type": "object"}}}}
-    with running_server(engine_factory="create_swamped") as server, server.client() as http:
+    with (
+        running_server(engine_factory="create_grammar_timeout_engine") as server,
+        server.client() as http,
+    ):
         response = http.post(PATH, json=asked("Hi", **form))
-    assert error_of(response)[:2] == (529, "overloaded_error")
+    assert read_error(response)[:2] == (529, "overloaded_error")
     assert response.headers["retry-after"] == "5"

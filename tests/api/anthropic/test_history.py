@@ -15,8 +15,8 @@ from tests.api.anthropic.exchanges import (
     SAYINGS,
     Json,
     asked,
-    error_of,
     last_prompt,
+    read_error,
 )
 from tests.api.serving import running_server
 
@@ -131,7 +131,7 @@ def test_a_template_without_later_system_messages_has_the_user_say_them() -> Non
         "<|im_start|>assistant\n"
     )
     with (
-        running_server(chat_template=template, engine_factory="create_attentive_parrot") as server,
+        running_server(chat_template=template, engine_factory="create_recording_parrot") as server,
         server.client() as http,
     ):
         answered(http, user("Hi"), {"role": "system", "content": "Be kind."})
@@ -187,11 +187,11 @@ def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(
         f'tools[0] ("{kind}") was left out: this server runs no tools of its own'
     )
     assert "hosted" not in last_prompt() and '"look"' in last_prompt()
-    status, kind_of_error, message = error_of(http.post(PATH, json=asked("Hi", tools=[hosted])))
+    status, kind_of_error, message = read_error(http.post(PATH, json=asked("Hi", tools=[hosted])))
     assert (status, kind_of_error) == (400, "invalid_request_error") and message.startswith(
         "tools[0].type must be one of"
     )
-    _, _, message = error_of(http.post(PATH, json=asked("Hi", mcp_servers=servers)))
+    _, _, message = read_error(http.post(PATH, json=asked("Hi", mcp_servers=servers)))
     assert message == "mcp_servers must be empty: this server runs no tools of its own"
 
 

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.api.anthropic.exchanges import PATH, Json, asked, error_of, events_of, folded
+from tests.api.anthropic.exchanges import PATH, Json, asked, folded, read_error, read_events
 from tests.api.seeing import (
-    base64_of,
     data_url,
+    encode_base64,
     last_prompt,
     last_request,
     seeing_server,
@@ -29,7 +29,7 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def image(height: int, width: int, **fields: object) -> Json:
-    source = {"type": "base64", "media_type": "image/png", "data": base64_of(height, width)}
+    source = {"type": "base64", "media_type": "image/png", "data": encode_base64(height, width)}
     return {"type": "image", "source": source, **fields}
 
 
@@ -70,7 +70,7 @@ def test_images_stand_where_the_blocks_are(seeing: httpx.Client) -> None:
     assert answer["usage"]["input_tokens"] == len(last_request().prompt_token_ids)
     counted = seeing.post(f"{PATH}/count_tokens", json=sent).json()
     assert counted == {"input_tokens": answer["usage"]["input_tokens"]}
-    streamed = folded(events_of(seeing.post(PATH, json={**sent, "stream": True})))
+    streamed = folded(read_events(seeing.post(PATH, json={**sent, "stream": True})))
     assert streamed["content"] == answer["content"]
     assert sizes_seen() == [(56, 84), (28, 56)]
 
@@ -156,12 +156,12 @@ def test_what_cannot_be_seen_is_refused_by_its_place(
     }
 
     for place, sent in places.items():
-        status, kind, text = error_of(seeing.post(path, json=sent))
+        status, kind, text = read_error(seeing.post(path, json=sent))
         assert (status, kind) == (400, "invalid_request_error")
         assert text.startswith(f"{place}.{complaint}")
 
 
 def test_images_beyond_the_context_are_a_prompt_that_is_too_long(seeing: httpx.Client) -> None:
-    _, _, text = error_of(seeing.post(PATH, json=body(image(700, 700), image(700, 728))))
+    _, _, text = read_error(seeing.post(PATH, json=body(image(700, 700), image(700, 728))))
 
     assert text == "prompt is too long: 1275 tokens > 1199 maximum"  # clients look for it

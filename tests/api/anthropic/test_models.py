@@ -4,8 +4,9 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, error_of
-from tests.api.serving import ALIAS, MODEL, running_server
+from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, read_error
+from tests.api.server_setup import ALIAS, MODEL
+from tests.api.serving import running_server
 
 VERSION = {"anthropic-version": "2023-06-01"}
 
@@ -48,7 +49,7 @@ def test_models_come_page_by_page(
     "params", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"after_id": "nobody"}]
 )
 def test_pages_that_are_none_are_refused(http: httpx.Client, params: Json) -> None:
-    status, kind, message = error_of(http.get("/v1/models", headers=VERSION, params=params))
+    status, kind, message = read_error(http.get("/v1/models", headers=VERSION, params=params))
     assert (status, kind) == (400, "invalid_request_error") and message.startswith(
         next(iter(params))
     )

@@ -17,10 +17,10 @@ from tests.api.anthropic.exchanges import (
     PATH,
     Json,
     asked,
-    error_of,
-    events_of,
     folded,
     last_prompt,
+    read_error,
+    read_events,
 )
 from tests.api.serving import running_server
 
@@ -75,14 +75,14 @@ def test_a_call_without_its_result_is_named_by_the_id_that_the_client_knows(
     http: httpx.Client,
 ) -> None:
     first = answered(http, CALL, CREATE, tools=[LOOK])
-    text = error_of(http.post(PATH, json=asked("", thread=go_on(first), messages=[])))[2]
+    text = read_error(http.post(PATH, json=asked("", thread=go_on(first), messages=[])))[2]
     assert text.endswith(
         f'must be followed by the result of the tool call "{first["content"][-1]["id"]}"'
     )
 
 
 def test_a_streamed_message_is_held_as_a_whole_one(http: httpx.Client) -> None:
-    message = folded(events_of(http.post(PATH, json=asked("Hello", thread=CREATE, stream=True))))
+    message = folded(read_events(http.post(PATH, json=asked("Hello", thread=CREATE, stream=True))))
     answered(http, "", go_on(message), messages=said("Go on"))
     assert "user\nHello<|im_end|>\n<|im_start|>assistant\nHello<|im_end|>" in last_prompt()
     assert last_prompt().count("Go on") == 1
@@ -118,7 +118,7 @@ def test_a_message_is_continued_once(http: httpx.Client) -> None:
 def test_a_turn_that_fails_leaves_the_thread_as_it_was(http: httpx.Client) -> None:
     first = answered(http, "Hello", CREATE)
     failed = http.post(PATH, json=asked("Go on", thread=go_on(first), temperature=9))
-    assert error_of(failed)[2].startswith("temperature must be <= 2.0")
+    assert read_error(failed)[2].startswith("temperature must be <= 2.0")
     answered(http, "Go on", go_on(first))
 
 
@@ -130,7 +130,7 @@ def test_errors_name_the_messages_that_the_client_sent(http: httpx.Client) -> No
         (7, "messages[0].content"),
     ):
         fields = asked("", thread=go_on(first), messages=[{"role": "user", "content": content}])
-        assert error_of(http.post(PATH, json=fields))[2].startswith(f"{path} must be")
+        assert read_error(http.post(PATH, json=fields))[2].startswith(f"{path} must be")
 
 
 def test_without_new_messages_the_last_answer_is_continued(http: httpx.Client) -> None:
@@ -155,7 +155,7 @@ def test_without_new_messages_the_last_answer_is_continued(http: httpx.Client) -
 def test_a_thread_of_another_form_is_refused(
     http: httpx.Client, thread: object, message: str
 ) -> None:
-    text = error_of(http.post(PATH, json=asked("Hi", thread=thread)))[2]
+    text = read_error(http.post(PATH, json=asked("Hi", thread=thread)))[2]
     assert text.startswith(message), text
 
 

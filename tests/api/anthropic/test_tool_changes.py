@@ -3,7 +3,7 @@
 import httpx
 import pytest
 
-from tests.api.anthropic.exchanges import LOOK, PATH, REST, Json, asked, error_of, last_prompt
+from tests.api.anthropic.exchanges import LOOK, PATH, REST, Json, asked, last_prompt, read_error
 
 SEARCH = {"type": "web_search_20250305", "name": "web_search"}
 
@@ -93,7 +93,7 @@ def test_a_message_that_only_changes_tools_is_no_instruction(http: httpx.Client)
 def test_a_change_that_is_not_honoured_is_named(
     http: httpx.Client, change: Json, message: str
 ) -> None:
-    status, kind, text = error_of(http.post(PATH, json=body(change, tools=[LOOK])))
+    status, kind, text = read_error(http.post(PATH, json=body(change, tools=[LOOK])))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message), text
 
@@ -102,7 +102,7 @@ def test_a_change_that_is_not_honoured_is_named(
 def test_a_chat_of_nothing_but_changes_is_refused(http: httpx.Client, path: str) -> None:
     fields = asked("", messages=[{"role": "system", "content": [removed("rest")]}], tools=[REST])
     assert (
-        error_of(http.post(path, json=fields))[2]
+        read_error(http.post(path, json=fields))[2]
         == "messages must have more than changes of the tools"
     )
 
@@ -111,6 +111,6 @@ def test_a_tool_that_was_removed_cannot_be_chosen(http: httpx.Client) -> None:
     fields = body(removed("rest"), tools=[LOOK, REST]) | {
         "tool_choice": {"type": "tool", "name": "rest"}
     }
-    assert error_of(http.post(PATH, json=fields))[2].startswith(
+    assert read_error(http.post(PATH, json=fields))[2].startswith(
         "tool_choice must name one of the tools"
     )

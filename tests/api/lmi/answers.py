@@ -8,7 +8,7 @@ import httpx
 PREFIX = "Input Parsing failed. Ensure that the request payload is valid. "
 
 
-def lines_of(response: httpx.Response) -> list[Any]:
+def read_lines(response: httpx.Response) -> list[Any]:
     """The objects of a stream, as a client splits it that knows nothing but the media type."""
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/jsonlines"
@@ -17,7 +17,7 @@ def lines_of(response: httpx.Response) -> list[Any]:
     return [json.loads(line) for line in lines]
 
 
-def refusal_of(response: httpx.Response) -> str:
+def read_refusal(response: httpx.Response) -> str:
     """What LMI's model handler says."""
     body = response.json()
     assert response.status_code == 424, body

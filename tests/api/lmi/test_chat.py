@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
-from tests.api.requests import Json, events_of
+from tests.api.lmi.answers import PREFIX, read_lines, read_refusal
+from tests.api.requests import Json, read_events
 from tests.api.serving import running_server
 
 # The example request of LMI's page "Chat Completions API Schema".
@@ -58,7 +58,7 @@ def test_the_documented_request_gives_the_documented_shape(lmi: httpx.Client, pa
 
 def test_the_documented_request_streamed_is_one_line_per_piece(lmi: httpx.Client) -> None:
     body = json.loads(EXAMPLE) | {"stream": True}
-    chunks = lines_of(lmi.post("/v1/chat/completions", json=body))
+    chunks = read_lines(lmi.post("/v1/chat/completions", json=body))
     assert all(list(chunk) == ["id", "object", "created", "choices"] for chunk in chunks)
     assert {(chunk["id"], chunk["object"]) for chunk in chunks} == {
         (chunks[0]["id"], "chat.completion.chunk")
@@ -108,7 +108,7 @@ def test_a_folded_stream_is_the_unary_answer(
 ) -> None:
     body = saying("Hello, wörld 🦉", **{"n": n, **fields})
     unary = lmi.post("/invocations", json=body).json()["choices"]
-    chunks = lines_of(lmi.post("/invocations", json=body | {"stream": True}))
+    chunks = read_lines(lmi.post("/invocations", json=body | {"stream": True}))
     assert len(unary) == (fields.get("n", n) or 1)
     for expected in unary:
         own = [
@@ -125,7 +125,7 @@ def test_a_folded_stream_is_the_unary_answer(
 
 
 def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
-    chunks = lines_of(lmi.post("/invocations", json=saying("Hello", stream=True, max_tokens=1)))
+    chunks = read_lines(lmi.post("/invocations", json=saying("Hello", stream=True, max_tokens=1)))
     assert [chunk["choices"] for chunk in chunks] == [
         [
             {
@@ -140,7 +140,7 @@ def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
 
 def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
     body = saying("Hi", stream=True)
-    events = events_of(
+    events = read_events(
         lmi.post("/v1/chat/completions", json=body, headers={"accept": "text/event-stream"})
     )
     assert events.pop() == "[DONE]"
@@ -161,7 +161,7 @@ def test_the_limit_can_be_configured() -> None:
 
 def test_usage_is_in_a_stream_where_it_is_asked_for(lmi: httpx.Client) -> None:
     body = saying("Hi", stream=True, stream_options={"include_usage": True})
-    chunks = lines_of(lmi.post("/invocations", json=body))
+    chunks = read_lines(lmi.post("/invocations", json=body))
     assert chunks[-1]["choices"] == []
     assert chunks[-1]["usage"] == {"prompt_tokens": 21, "completion_tokens": 3, "total_tokens": 24}
 
@@ -192,7 +192,7 @@ def test_top_logprobs_counts_only_beside_logprobs(lmi: httpx.Client) -> None:
 def test_streamed_logprobs_can_be_as_lmi_has_them() -> None:
     with running_server(config=ServerConfig(lmi_strict_logprobs=True)) as server:
         body = saying("Hi", stream=True, logprobs=True, top_logprobs=1)
-        chunks = lines_of(httpx.post(f"{server.url}/invocations", json=body, timeout=None))
+        chunks = read_lines(httpx.post(f"{server.url}/invocations", json=body, timeout=None))
     [logprobs] = chunks[0]["choices"][0]["logprobs"]
     assert logprobs.keys() == {"content"}
     assert logprobs["content"][0] == {  # a slow reader gets the next token in the same chunk
@@ -232,7 +232,7 @@ def test_streamed_logprobs_can_be_as_lmi_has_them() -> None:
     ],
 )
 def test_a_wrong_field_is_named(lmi: httpx.Client, fields: Json, message: str) -> None:
-    assert refusal_of(lmi.post("/v1/chat/completions", json=saying("Hi") | fields)).startswith(
+    assert read_refusal(lmi.post("/v1/chat/completions", json=saying("Hi") | fields)).startswith(
         PREFIX + message
     )
 

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.lmi.answers import lines_of
+from tests.api.lmi.answers import read_lines
 from tests.api.requests import Json
 from tests.api.serving import running_server
 
@@ -119,7 +119,7 @@ def test_a_stream_has_the_documented_objects(lmi: httpx.Client) -> None:
     response = chat(lmi, **{**FIELDS, "n": 1, "stream": True})
 
     assert response.headers["content-type"] == "application/jsonlines"
-    lines = lines_of(response)
+    lines = read_lines(response)
     for number, line in enumerate(lines):
         assert list(line) == ["id", "object", "created", "choices"]
         assert (line["id"], line["object"], type(line["created"])) == (
@@ -139,14 +139,16 @@ def test_a_stream_has_the_documented_objects(lmi: httpx.Client) -> None:
 
 def test_without_logprobs_the_field_is_null(lmi: httpx.Client) -> None:
     assert chat(lmi).json()["choices"][0]["logprobs"] is None
-    assert all(line["choices"][0]["logprobs"] is None for line in lines_of(chat(lmi, stream=True)))
+    assert all(
+        line["choices"][0]["logprobs"] is None for line in read_lines(chat(lmi, stream=True))
+    )
 
 
 def test_the_documented_stream_with_its_own_logprobs() -> None:
     """The example of the page has a list, and a number in the place of the token of each alternative."""
     config = ServerConfig(profile="lmi", lmi_strict_logprobs=True)
     with running_server(config=config) as server, server.client() as http:
-        lines = lines_of(chat(http, logprobs=True, top_logprobs=1, stream=True, max_tokens=4))
+        lines = read_lines(chat(http, logprobs=True, top_logprobs=1, stream=True, max_tokens=4))
         whole = chat(http, logprobs=True, top_logprobs=1, max_tokens=4).json()
 
     for line in lines:

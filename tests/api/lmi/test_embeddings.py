@@ -10,7 +10,7 @@ import pytest
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
-from tests.api.lmi.answers import PREFIX, refusal_of
+from tests.api.lmi.answers import PREFIX, read_refusal
 from tests.api.requests import Json
 from tests.api.serving import RunningServer, running_server
 
@@ -111,7 +111,7 @@ def test_a_csv_body_is_a_batch(http: httpx.Client, ranker: httpx.Client) -> None
     for names in ("text,text_pair", "value,key"):
         scores = ranker.post("/invocations", content=f"{names}\nab,c\na,b", headers=headers)
         assert scores.json() == [[score(3)], [score(2)]]
-    assert "inputs[0] must be an object with text and text_pair" in refusal_of(
+    assert "inputs[0] must be an object with text and text_pair" in read_refusal(
         ranker.post("/invocations", content="inputs\nab\nc", headers=headers)
     )
 
@@ -147,7 +147,7 @@ def test_pairs_have_scores(ranker: httpx.Client, path: str) -> None:
 
 def test_pairs_may_be_cut(ranker: httpx.Client) -> None:
     long = {"query": "ab", "texts": [TOO_LONG]}
-    assert "your texts[0] resulted in" in refusal_of(ranker.post("/invocations", json=long))
+    assert "your texts[0] resulted in" in read_refusal(ranker.post("/invocations", json=long))
     assert posted(ranker, long | {"parameters": {"truncate": True}}) == [[score(256)]]
 
 
@@ -189,7 +189,7 @@ def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) ->
     ],
 )
 def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, message: str) -> None:
-    refused = refusal_of(http.post("/invocations", json=body))
+    refused = read_refusal(http.post("/invocations", json=body))
     assert refused.startswith(PREFIX) and message in refused
 
 
@@ -219,9 +219,9 @@ def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, mes
 def test_what_is_wrong_with_pairs_is_named(
     ranker: httpx.Client, body: object, message: str
 ) -> None:
-    refused = refusal_of(ranker.post("/invocations", json=body))
+    refused = read_refusal(ranker.post("/invocations", json=body))
     assert refused.startswith(PREFIX) and message in refused
 
 
 def test_a_failure_of_the_engine_is_a_424(http: httpx.Client) -> None:
-    assert refusal_of(http.post("/invocations", json={"inputs": "\x07"}))
+    assert read_refusal(http.post("/invocations", json={"inputs": "\x07"}))

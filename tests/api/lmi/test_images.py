@@ -10,11 +10,11 @@ import httpx
 import pytest
 
 from ouzel.config import MediaConfig, ServerConfig
-from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
+from tests.api.lmi.answers import PREFIX, read_lines, read_refusal
 from tests.api.requests import Json
 from tests.api.seeing import (
-    base64_of,
     data_url,
+    encode_base64,
     last_prompt,
     last_request,
     seeing_server,
@@ -53,7 +53,7 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client, path: str)
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["choices"][0]["message"]["content"] == "Look"
     assert answer["usage"]["prompt_tokens"] == len(last_request().prompt_token_ids)
-    chunks = lines_of(seeing.post(path, json={**body, "stream": True}))
+    chunks = read_lines(seeing.post(path, json={**body, "stream": True}))
     assert "".join(chunk["choices"][0]["delta"]["content"] for chunk in chunks) == "Look"
     assert sizes_seen() == [(56, 84), (28, 56)]
 
@@ -61,7 +61,7 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client, path: str)
 @pytest.mark.parametrize("path", PATHS)
 def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path: str) -> None:
     refused = {
-        url: refusal_of(seeing.post(path, json=saying(LOOK, shown(url))))
+        url: read_refusal(seeing.post(path, json=saying(LOOK, shown(url))))
         for url in ("data:,hi", "data:", "")
     }
 
@@ -72,7 +72,7 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path:
 
 
 def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
-    text = refusal_of(lmi.post("/invocations", json=saying(LOOK, shown(data_url(28, 28)))))
+    text = read_refusal(lmi.post("/invocations", json=saying(LOOK, shown(data_url(28, 28)))))
 
     assert text.endswith(
         'messages[0].content[1].type must be "text", given "image_url": this model reads text only'
@@ -80,7 +80,7 @@ def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
 
 
 def test_bare_base64_is_a_picture_as_the_schema_documents(seeing: httpx.Client) -> None:
-    answer = seeing.post("/invocations", json=saying(LOOK, shown(base64_of(28, 56))))
+    answer = seeing.post("/invocations", json=saying(LOOK, shown(encode_base64(28, 56))))
 
     assert answer.status_code == 200, answer.text
     assert sizes_seen() == [(28, 56)]
@@ -88,7 +88,7 @@ def test_bare_base64_is_a_picture_as_the_schema_documents(seeing: httpx.Client) 
 
 class PictureHandler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
-        data = b64decode(base64_of(28, 56))
+        data = b64decode(encode_base64(28, 56))
         self.send_response(200)
         self.send_header("Content-Length", str(len(data)))
         self.end_headers()
@@ -129,7 +129,7 @@ def test_urls_of_pictures_are_behind_the_list_of_hosts(
         answer = http.post("/invocations", json=saying(LOOK, shown(picture_url)))
 
     if message:
-        assert message in refusal_of(answer)
+        assert message in read_refusal(answer)
     else:
         assert answer.status_code == 200, answer.text
         assert sizes_seen() == [(28, 56)]
@@ -150,7 +150,7 @@ def test_all_opens_the_urls_of_every_public_host(tmp_path: Path) -> None:
             answer = http.post(
                 "/invocations", json=saying(LOOK, shown("http://pictures.invalid/a.png"))
             )
-            refused[allowed] = refusal_of(answer)
+            refused[allowed] = read_refusal(answer)
 
     assert "allowed_media_domains" in refused[()]
     assert "allowed_media_domains" not in refused[("all",)]

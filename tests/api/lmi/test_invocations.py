@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
+from tests.api.lmi.answers import PREFIX, read_lines, read_refusal
 from tests.api.requests import Json
 from tests.api.serving import running_server
 
@@ -62,14 +62,14 @@ def test_the_body_says_which_schema_it_is_in(http: httpx.Client) -> None:
     assert "choices" in http.post("/invocations", json={"messages": [message]}).json()
     assert "generated_text" in http.post("/invocations", json={"inputs": "Hi"}).json()
     assert http.post("/invocations", json={"prompt": "Hi"}).json()["object"] == "text_completion"
-    chunks = lines_of(
+    chunks = read_lines(
         http.post("/invocations", json={"prompt": "Hi", "max_tokens": 4, "stream": True})
     )
     assert "".join(chunk["choices"][0]["text"] for chunk in chunks) == "HiHi"
 
 
 def test_the_fields_of_two_schemas_are_refused(http: httpx.Client) -> None:
-    assert "prompt is not supported" in refusal_of(
+    assert "prompt is not supported" in read_refusal(
         http.post("/invocations", json={"inputs": "Hi", "prompt": "a"})
     )
 
@@ -78,7 +78,7 @@ def test_the_fields_of_two_schemas_are_refused(http: httpx.Client) -> None:
 def test_a_body_in_no_schema_is_refused_in_the_documented_words(
     http: httpx.Client, body: Json
 ) -> None:
-    assert refusal_of(http.post("/invocations", json=body)) == NO_SCHEMA
+    assert read_refusal(http.post("/invocations", json=body)) == NO_SCHEMA
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_a_body_in_no_schema_is_refused_in_the_documented_words(
 )
 def test_a_body_that_is_no_object_is_refused(http: httpx.Client, body: str, message: str) -> None:
     response = http.post("/invocations", content=body, headers={"content-type": "application/json"})
-    assert refusal_of(response).startswith(PREFIX + message)
+    assert read_refusal(response).startswith(PREFIX + message)
 
 
 def test_the_reason_phrase_is_one_line(http: httpx.Client) -> None:
@@ -124,7 +124,7 @@ def test_content_types(http: httpx.Client, content_type: str | None, content: by
     "content_type", ["text/html", "image/png", "application/x-www-form-urlencoded"]
 )
 def test_other_content_types_are_named(http: httpx.Client, content_type: str) -> None:
-    message = refusal_of(
+    message = read_refusal(
         http.post("/invocations", content=b"x", headers={"content-type": content_type})
     )
     assert (
@@ -141,7 +141,7 @@ def test_other_content_types_are_named(http: httpx.Client, content_type: str) ->
     ],
 )
 def test_an_adapter_that_is_not_there_is_named(http: httpx.Client, headers: dict[str, str]) -> None:
-    assert "Adapter mine is not registered" in refusal_of(
+    assert "Adapter mine is not registered" in read_refusal(
         http.post("/invocations", json=BODY, headers=headers)
     )
 
@@ -158,7 +158,7 @@ def test_an_adapter_that_is_not_there_is_named(http: httpx.Client, headers: dict
 def test_headers_that_ask_for_what_is_not_here_are_refused(
     http: httpx.Client, headers: dict[str, str]
 ) -> None:
-    assert "is not supported by this server" in refusal_of(
+    assert "is not supported by this server" in read_refusal(
         http.post("/invocations", json=BODY, headers=headers)
     )
 
@@ -235,8 +235,8 @@ def test_a_full_server_is_a_503() -> None:
 
 def test_a_failure_of_the_engine_is_a_424_or_the_last_line(http: httpx.Client) -> None:
     body = {"inputs": "ab<|fail|>"}
-    assert refusal_of(http.post("/invocations", json=body)) == "scripted failure"
-    lines = lines_of(http.post("/invocations", json=body | {"stream": True}))
+    assert read_refusal(http.post("/invocations", json=body)) == "scripted failure"
+    lines = read_lines(http.post("/invocations", json=body | {"stream": True}))
     assert lines[-1] == {"error": "scripted failure", "code": 424}
     assert [list(line) for line in lines[:-1]] == [["token"]]
 
@@ -275,7 +275,7 @@ def test_a_csv_body_is_a_batch_of_its_inputs(
 
 
 def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Client) -> None:
-    refused = refusal_of(posted_csv(http, f"inputs\n{'a' * 200_000}"))
+    refused = read_refusal(posted_csv(http, f"inputs\n{'a' * 200_000}"))
     assert "context" in refused  # the length of the context limits the text, and nothing before
 
 
@@ -325,4 +325,4 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
 def test_what_is_wrong_with_a_csv_body_is_named(
     http: httpx.Client, text: str | bytes, message: str
 ) -> None:
-    assert refusal_of(posted_csv(http, text)).startswith(PREFIX + message)
+    assert read_refusal(posted_csv(http, text)).startswith(PREFIX + message)

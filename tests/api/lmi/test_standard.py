@@ -9,9 +9,10 @@ import pytest
 
 from ouzel.api.lmi.standard import Parameters
 from ouzel.config import LimitsConfig
-from tests.api.lmi.answers import PREFIX, lines_of, refusal_of
+from tests.api.byte_tokens import END
+from tests.api.lmi.answers import PREFIX, read_lines, read_refusal
 from tests.api.requests import Json
-from tests.api.serving import END, running_server
+from tests.api.serving import running_server
 
 
 def ask(
@@ -22,7 +23,7 @@ def ask(
     )
 
 
-def events_of(response: httpx.Response) -> list[Any]:
+def read_events(response: httpx.Response) -> list[Any]:
     """The events of a stream that ends without a mark."""
     assert response.headers["content-type"].startswith("text/event-stream")
     frames = response.text.split("\n\n")
@@ -84,7 +85,7 @@ def test_a_stream_is_the_unary_answer_token_by_token(
 ) -> None:
     inputs = "Hello<|im_end|>"
     unary = ask(lmi, inputs, details=True, top_n_tokens=2, **parameters).json()
-    lines = lines_of(ask(lmi, inputs, stream=True, details=True, top_n_tokens=2, **parameters))
+    lines = read_lines(ask(lmi, inputs, stream=True, details=True, top_n_tokens=2, **parameters))
     details = unary["details"]
     assert (unary["generated_text"], details["finish_reason"]) == (text, finish_reason)
     assert [line["token"] for line in lines] == details["tokens"]
@@ -104,7 +105,7 @@ def test_a_stream_is_the_unary_answer_token_by_token(
 def test_the_texts_of_the_tokens_add_up_to_the_text(
     lmi: httpx.Client, text: str, max_new_tokens: int
 ) -> None:
-    lines = lines_of(ask(lmi, text, stream=True, max_new_tokens=max_new_tokens))
+    lines = read_lines(ask(lmi, text, stream=True, max_new_tokens=max_new_tokens))
     assert "".join(line["token"]["text"] for line in lines) == lines[-1]["generated_text"]
     assert len(lines) == max_new_tokens
     assert (
@@ -114,7 +115,7 @@ def test_the_texts_of_the_tokens_add_up_to_the_text(
 
 
 def test_the_last_line_has_details_only_where_they_are_asked_for(lmi: httpx.Client) -> None:
-    assert lines_of(ask(lmi, "Hi", stream=True, max_new_tokens=2)) == [
+    assert read_lines(ask(lmi, "Hi", stream=True, max_new_tokens=2)) == [
         {"token": token(72)},
         {"token": token(105), "generated_text": "Hi"},
     ]
@@ -129,7 +130,7 @@ def test_the_prompt_and_its_logprobs(lmi: httpx.Client) -> None:
     prefill = [token(72, log_prob=None), token(105)]
     asked: Json = {"max_new_tokens": 1, "details": True, "decoder_input_details": True}
     assert ask(lmi, "Hi", **asked).json()["details"]["prefill"] == prefill
-    assert lines_of(ask(lmi, "Hi", stream=True, **asked))[-1]["details"]["prefill"] == prefill
+    assert read_lines(ask(lmi, "Hi", stream=True, **asked))[-1]["details"]["prefill"] == prefill
     answers = ask(lmi, ["Hi", "i"], n=2, **asked).json()
     assert [answer["details"]["prefill"] for answer in answers] == [
         prefill,
@@ -160,7 +161,7 @@ def test_several_sequences_are_the_best_and_the_others(lmi: httpx.Client, name: 
 
 
 def test_a_stream_has_the_best_of_several(lmi: httpx.Client) -> None:
-    lines = lines_of(ask(lmi, "Hi", stream=True, best_of=3, max_new_tokens=2, details=True))
+    lines = read_lines(ask(lmi, "Hi", stream=True, best_of=3, max_new_tokens=2, details=True))
     assert [line["token"]["text"] for line in lines] == ["H", "i"]
     assert lines[-1]["details"]["generated_tokens"] == 2
 
@@ -169,14 +170,15 @@ def test_events_on_demand(lmi: httpx.Client) -> None:
     expected = [{"token": token(72)}, {"token": token(105), "generated_text": "Hi"}]
     body = {"inputs": "Hi", "parameters": {"max_new_tokens": 2}, "stream": True}
     assert (
-        events_of(lmi.post("/invocations", json=body, headers={"accept": "text/event-stream"}))
+        read_events(lmi.post("/invocations", json=body, headers={"accept": "text/event-stream"}))
         == expected
     )
     assert (
-        events_of(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="sse")) == expected
+        read_events(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="sse"))
+        == expected
     )
     assert (
-        lines_of(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="jsonlines"))
+        read_lines(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="jsonlines"))
         == expected
     )
     assert ask(lmi, "Hi", max_new_tokens=2, output_formatter="json").json() == {
@@ -186,7 +188,7 @@ def test_events_on_demand(lmi: httpx.Client) -> None:
 
 def test_stream_may_stand_among_the_parameters(lmi: httpx.Client) -> None:
     body: Json = {"inputs": "Hi", "parameters": {"max_new_tokens": 1, "stream": True}}
-    assert len(lines_of(lmi.post("/invocations", json=body))) == 1
+    assert len(read_lines(lmi.post("/invocations", json=body))) == 1
     assert lmi.post("/invocations", json=body | {"stream": False}).json() == {"generated_text": "H"}
 
 
@@ -200,7 +202,7 @@ def test_tgi_compatibility(tgi: httpx.Client) -> None:
         {"generated_text": "Hi", "details": end | {"tokens": tokens}}
     ]
     assert ask(tgi, "Hi", max_new_tokens=2, details=False).json() == [{"generated_text": "Hi"}]
-    assert events_of(ask(tgi, "Hi", stream=True, max_new_tokens=2)) == [
+    assert read_events(ask(tgi, "Hi", stream=True, max_new_tokens=2)) == [
         {"token": tokens[0]},
         {"token": tokens[1], "generated_text": "Hi", "details": end | {"input_length": 2}},
     ]
@@ -232,7 +234,7 @@ def test_tgi_compatibility(tgi: httpx.Client) -> None:
     ],
 )
 def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> None:
-    assert refusal_of(lmi.post("/invocations", json={"inputs": "Hi"} | body)).startswith(
+    assert read_refusal(lmi.post("/invocations", json={"inputs": "Hi"} | body)).startswith(
         PREFIX + message
     )
 
@@ -285,7 +287,7 @@ def test_a_wrong_field_is_named(lmi: httpx.Client, body: Json, message: str) -> 
 )
 def test_a_wrong_parameter_is_named(lmi: httpx.Client, parameters: Json, message: str) -> None:
     body = {"inputs": "Hi", "parameters": parameters}
-    assert refusal_of(lmi.post("/invocations", json=body)).startswith(PREFIX + message)
+    assert read_refusal(lmi.post("/invocations", json=body)).startswith(PREFIX + message)
 
 
 def test_values_that_ask_for_nothing_are_taken(lmi: httpx.Client) -> None:
@@ -337,7 +339,7 @@ def test_a_batch_takes_its_places(lmi: httpx.Client) -> None:
             f"{server.url}/invocations", json={"inputs": ["a", "b", "c"]}, timeout=None
         )
     assert (
-        refusal_of(response)
+        read_refusal(response)
         == f"{PREFIX}inputs must have <= 2 entries of 1 sequences each, given 3"
     )
 
@@ -366,5 +368,5 @@ STRANGE: list[object] = [
 def test_no_value_of_a_parameter_is_a_fault_of_ours(lmi: httpx.Client, name: str) -> None:
     for value in STRANGE:
         response = ask(lmi, "Hi", **{"max_new_tokens": 2, name: value})
-        assert response.status_code == 200 or refusal_of(response).startswith(PREFIX)
+        assert response.status_code == 200 or read_refusal(response).startswith(PREFIX)
     assert ask(lmi, "Hi", **{"max_new_tokens": 2, name: None}).status_code == 200

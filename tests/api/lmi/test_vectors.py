@@ -35,7 +35,7 @@ from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
 from ouzel.types.step_output import FinishReason, PositionLogprobs, TokenLogprob
 from ouzel.wire.chat_request import ChatCompletionRequest
 from tests.api.requests import Json
-from tests.api.serving import output_format_of
+from tests.api.server_setup import build_output_format
 
 INPUTS = "This is a wonderful day"
 TEXTS = {244: "He", 576: "llo", 4558: " world"}
@@ -74,7 +74,7 @@ def model() -> ServedModel:
         renderer=PromptRenderer(tokenizer, None, 100),
         sampling_defaults=SamplingDefaults(),
         engine=EngineClient(EngineSpec(factory="never:started", options={})),
-        output_format=output_format_of(PlainParser),
+        output_format=build_output_format(PlainParser),
         vocabulary=GrammarVocabulary({}, 300),
         created=0,
         system_fingerprint="fp",

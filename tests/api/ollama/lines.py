@@ -5,7 +5,7 @@ from typing import Any  # JSON
 
 import httpx
 
-from tests.api.serving import prompts_heard
+from tests.api.engines import received_prompts
 
 Json = dict[str, Any]
 STATISTICS = ("total_duration", "load_duration", "prompt_eval_duration", "eval_duration")
@@ -15,7 +15,7 @@ def chat(said: str, **fields: object) -> Json:
     return {"model": "parrot", "messages": [{"role": "user", "content": said}], **fields}
 
 
-def lines_of(response: httpx.Response) -> list[Json]:
+def read_lines(response: httpx.Response) -> list[Json]:
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/x-ndjson"
     assert response.text.endswith("\n")
@@ -50,11 +50,11 @@ def prompt_heard() -> str:
     """The text of the newest prompt that the attentive parrot got; its tokens are bytes and three marks."""
     marks = {256: b"<|im_start|>", 257: b"<|im_end|>"}
     return b"".join(
-        marks.get(token_id) or bytes([token_id]) for token_id in prompts_heard[-1]
+        marks.get(token_id) or bytes([token_id]) for token_id in received_prompts[-1]
     ).decode()
 
 
-def error_of(response: httpx.Response, status: int) -> str:
+def read_error(response: httpx.Response, status: int) -> str:
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/json"
     body = response.json()

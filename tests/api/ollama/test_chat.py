@@ -12,10 +12,10 @@ from tests.api.ollama.lines import (
     STATISTICS,
     Json,
     chat,
-    error_of,
     folded,
-    lines_of,
     prompt_heard,
+    read_error,
+    read_lines,
     whole,
     without_times,
 )
@@ -32,7 +32,7 @@ CALL = '<tool_call>\n{"name": "add", "arguments": {"a": 1e3,\n "b": "é"}}\n</to
 
 
 def test_a_chat_streams_unless_told_otherwise(ollama: httpx.Client) -> None:
-    lines = lines_of(ollama.post("/api/chat", json=chat("Hello")))
+    lines = read_lines(ollama.post("/api/chat", json=chat("Hello")))
     *pieces, last = lines
     assert [line["done"] for line in lines] == [False] * len(pieces) + [True]
     assert all(
@@ -69,7 +69,7 @@ def test_durations_are_measured_and_add_up(ollama: httpx.Client) -> None:
     "said", ["Hello", f"<think>\nHm.\n</think>\n\nI see. {CALL}", f"{CALL}\n{CALL}"]
 )
 def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fields: Json) -> None:
-    lines = lines_of(ollama.post("/api/chat", json=chat(said, **fields)))
+    lines = read_lines(ollama.post("/api/chat", json=chat(said, **fields)))
     answer = whole(ollama.post("/api/chat", json=chat(said, stream=False, **fields)))
     streamed_logprobs = [entry for line in lines for entry in line.get("logprobs", [])]
     assert answer.get("logprobs", []) == streamed_logprobs
@@ -87,7 +87,7 @@ def _without_ids(answer: Json) -> Json:
 
 
 def test_a_call_is_whole_and_has_its_arguments_as_an_object(ollama: httpx.Client) -> None:
-    lines = lines_of(ollama.post("/api/chat", json=chat(f"Wait. {CALL}\n{CALL}", tools=[ADD])))
+    lines = read_lines(ollama.post("/api/chat", json=chat(f"Wait. {CALL}\n{CALL}", tools=[ADD])))
     message: Json = folded(lines)["message"]
     calls = message["tool_calls"]
     assert isinstance(calls, list)
@@ -167,7 +167,7 @@ def test_ids_join_calls_and_results() -> None:
         *results,
     ]
     with (
-        running_server(chat_template=template, engine_factory="create_attentive_parrot") as server,
+        running_server(chat_template=template, engine_factory="create_recording_parrot") as server,
         server.client() as http,
     ):
         whole(http.post("/api/chat", json=chat("", messages=messages, stream=False)))
@@ -300,7 +300,7 @@ def test_names_have_a_tag_or_none(ollama: httpx.Client, name: str | None) -> Non
 @pytest.mark.parametrize("name", ["nobody", "parrot:8b", "org/parrot:latest:latest", ":latest"])
 def test_an_unknown_model_is_not_found(ollama: httpx.Client, name: str) -> None:
     assert (
-        error_of(ollama.post("/api/chat", json=chat("Hi", model=name)), 404)
+        read_error(ollama.post("/api/chat", json=chat("Hi", model=name)), 404)
         == f"model '{name}' not found"
     )
 
@@ -323,8 +323,8 @@ def test_a_chat_that_does_not_fit_loses_its_oldest_turns(ollama: httpx.Client) -
     assert heard.startswith("<|im_start|>system\nBe.<|im_end|>\n<|im_start|>user\n3 x")
     assert "user\nNow.<|im_end|>" in heard
     refused = ollama.post("/api/chat", json=chat("", messages=messages, truncate=False))
-    assert "4096" in error_of(refused, 400)
-    assert "4096" in error_of(ollama.post("/api/chat", json=chat("x" * 5000)), 400)
+    assert "4096" in read_error(refused, 400)
+    assert "4096" in read_error(ollama.post("/api/chat", json=chat("x" * 5000)), 400)
 
 
 def test_a_form_is_obeyed() -> None:
@@ -334,7 +334,7 @@ def test_a_form_is_obeyed() -> None:
         "required": ["a"],
         "additionalProperties": False,
     }
-    with running_server(engine_factory="create_guided_parrot") as server, server.client() as http:
+    with running_server(engine_factory="create_grammar_parrot") as server, server.client() as http:
         options = {"temperature": 0, "num_predict": 40}
         for form, said in ((schema, '{"a": 1}'), ("json", '{"b": [2]}'), ("", "Hi")):
             answer = whole(
@@ -346,4 +346,4 @@ def test_a_form_is_obeyed() -> None:
         )
         assert str(answer["message"]["content"]).startswith("{")
         bad = http.post("/api/chat", json=chat("Hi", format={"type": "nothing"}))
-        assert error_of(bad, 400).startswith("format")
+        assert read_error(bad, 400).startswith("format")

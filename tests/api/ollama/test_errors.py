@@ -5,7 +5,7 @@ import pytest
 
 from ouzel.config import LimitsConfig, Profile, ServerConfig
 from tests.api.malformed import malformed_requests
-from tests.api.ollama.lines import Json, chat, error_of, lines_of, whole
+from tests.api.ollama.lines import Json, chat, read_error, read_lines, whole
 from tests.api.serving import running_server
 
 GOOD: dict[str, Json] = {
@@ -28,7 +28,7 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
         name = (
             "num_predict" if request.field == "max_output_tokens" else request.field
         )  # by which it is read
-        assert name in error_of(response, response.status_code), request
+        assert name in read_error(response, response.status_code), request
     whole(ollama.post(path, json=GOOD[path]))
 
 
@@ -90,13 +90,13 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
 def test_a_wrong_field_is_named_as_ollama_names_it(
     ollama: httpx.Client, fields: Json, message: str
 ) -> None:
-    assert error_of(ollama.post("/api/chat", json=chat("Hi", **fields)), 400).startswith(message)
+    assert read_error(ollama.post("/api/chat", json=chat("Hi", **fields)), 400).startswith(message)
 
 
 def test_a_model_that_cannot_think_says_so() -> None:
     with running_server() as server, server.client() as http:
         for think in (True, "low"):
-            message = error_of(http.post("/api/chat", json=chat("Hi", think=think)), 400)
+            message = read_error(http.post("/api/chat", json=chat("Hi", think=think)), 400)
             assert message == '"parrot" does not support thinking'
         assert whole(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))["done"]
 
@@ -113,21 +113,21 @@ def test_a_model_that_cannot_think_says_so() -> None:
 def test_what_is_no_object_is_refused(
     ollama: httpx.Client, path: str, body: bytes, reason: str
 ) -> None:
-    assert error_of(ollama.post(path, content=body), 400).startswith(reason)
+    assert read_error(ollama.post(path, content=body), 400).startswith(reason)
 
 
 def test_paths_and_methods_that_are_not_there(ollama: httpx.Client) -> None:
-    assert error_of(ollama.get("/api/nothing"), 404).startswith("unknown URL: GET /api/nothing")
+    assert read_error(ollama.get("/api/nothing"), 404).startswith("unknown URL: GET /api/nothing")
     response = ollama.get("/api/chat")
     assert "POST" in response.headers["allow"]
-    assert "allowed: " in error_of(response, 405)
+    assert "allowed: " in read_error(response, 405)
 
 
 def test_a_failure_in_a_stream_is_its_last_line(ollama: httpx.Client) -> None:
-    *pieces, last = lines_of(ollama.post("/api/chat", json=chat("ab|fail|")))
+    *pieces, last = read_lines(ollama.post("/api/chat", json=chat("ab|fail|")))
     assert last == {"error": "scripted failure"}
     assert not any(piece["done"] for piece in pieces)
-    error_of(ollama.post("/api/chat", json=chat("ab|fail|", stream=False)), 500)
+    read_error(ollama.post("/api/chat", json=chat("ab|fail|", stream=False)), 500)
 
 
 @pytest.mark.parametrize("profile", ["openai", "ovms"])
@@ -138,17 +138,20 @@ def test_the_guard_and_the_door_say_so_in_any_profile(profile: Profile) -> None:
     )
     with running_server(config=config, limits=limits) as server, server.client() as http:
         response = http.post("/api/chat", json=chat("Hi"))
-        assert "an API key is needed" in error_of(response, 401)
+        assert "an API key is needed" in read_error(response, 401)
         http.headers["authorization"] = "Bearer secret"
-        assert "must be <= 200 bytes" in error_of(
+        assert "must be <= 200 bytes" in read_error(
             http.post("/api/chat", json=chat("Hi" * 100)), 413
         )
         assert whole(http.post("/api/chat", json=chat("Hi", stream=False)))["done"]
 
 
 def test_an_overloaded_server_says_when_to_come_back() -> None:
-    with running_server(engine_factory="create_swamped") as server, server.client() as http:
+    with (
+        running_server(engine_factory="create_grammar_timeout_engine") as server,
+        server.client() as http,
+    ):
         for stream in (True, False):
             response = http.post("/api/chat", json=chat("Hi", stream=stream, format="json"))
-            assert "try again later" in error_of(response, 429)
+            assert "try again later" in read_error(response, 429)
             assert response.headers["retry-after"] == "5"

@@ -3,16 +3,17 @@
 import httpx
 import pytest
 
+from tests.api.byte_tokens import byte_tokenizer
 from tests.api.ollama.lines import (
     Json,
-    error_of,
     folded,
-    lines_of,
     prompt_heard,
+    read_error,
+    read_lines,
     whole,
     without_times,
 )
-from tests.api.serving import byte_tokenizer, running_server
+from tests.api.serving import running_server
 
 
 def prompt(text: str, **fields: object) -> Json:
@@ -24,7 +25,7 @@ def prompt(text: str, **fields: object) -> Json:
 )
 @pytest.mark.parametrize("said", ["Hello", "<think>\nHm.\n</think>\n\nYes."])
 def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fields: Json) -> None:
-    lines = lines_of(ollama.post("/api/generate", json=prompt(said, **fields)))
+    lines = read_lines(ollama.post("/api/generate", json=prompt(said, **fields)))
     answer = whole(ollama.post("/api/generate", json=prompt(said, stream=False, **fields)))
     assert without_times(answer) == without_times(folded(lines))
     assert all("context" not in line for line in lines[:-1])
@@ -68,15 +69,15 @@ def test_raw_takes_the_text_as_it_is(ollama: httpx.Client) -> None:
 
 
 def test_without_a_template_every_prompt_is_raw() -> None:
-    setup = running_server(has_chat_template=False, engine_factory="create_attentive_parrot")
+    setup = running_server(has_chat_template=False, engine_factory="create_recording_parrot")
     with setup as server, server.client() as http:
         answer = whole(
             http.post("/api/generate", json=prompt("ab", stream=False, options={"num_predict": 3}))
         )
         assert (prompt_heard(), answer["response"]) == ("ab", "aba")
-        assert error_of(http.post("/api/generate", json=prompt("ab", system="x")), 400).startswith(
-            "system must not"
-        )
+        assert read_error(
+            http.post("/api/generate", json=prompt("ab", system="x")), 400
+        ).startswith("system must not")
         assert http.post("/api/show", json={}).json()["template"] == ""
 
 
@@ -128,11 +129,11 @@ def test_nothing_to_answer_loads_or_unloads_the_model(
 def test_what_cannot_be_honoured_is_refused_by_name(
     ollama: httpx.Client, fields: Json, message: str
 ) -> None:
-    assert error_of(ollama.post("/api/generate", json=prompt("Hi", **fields)), 400).startswith(
+    assert read_error(ollama.post("/api/generate", json=prompt("Hi", **fields)), 400).startswith(
         message
     )
 
 
 def test_a_prompt_that_does_not_fit_is_named(ollama: httpx.Client) -> None:
     response = ollama.post("/api/generate", json=prompt("x" * 5000))
-    assert "Please reduce the length of the prompt" in error_of(response, 400)
+    assert "Please reduce the length of the prompt" in read_error(response, 400)

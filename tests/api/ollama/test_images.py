@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.api.ollama.lines import Json, chat, error_of, folded, lines_of, whole
+from tests.api.ollama.lines import Json, chat, folded, read_error, read_lines, whole
 from tests.api.seeing import (
-    base64_of,
     data_url,
+    encode_base64,
     last_prompt,
     last_request,
     seeing_server,
@@ -38,7 +38,7 @@ def prompt(text: str, *images: str, **fields: object) -> Json:
 
 
 def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
-    body = talk(message("Look", base64_of(56, 84), data_url(28, 56)))
+    body = talk(message("Look", encode_base64(56, 84), data_url(28, 56)))
 
     answer = whole(seeing.post("/api/chat", json={**body, "stream": False}))
 
@@ -49,16 +49,16 @@ def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["message"]["content"] == "Look"
     assert answer["prompt_eval_count"] == len(last_request().prompt_token_ids)
-    assert folded(lines_of(seeing.post("/api/chat", json=body)))["message"] == answer["message"]
+    assert folded(read_lines(seeing.post("/api/chat", json=body)))["message"] == answer["message"]
     assert sizes_seen() == [(56, 84), (28, 56)]
 
 
 @pytest.mark.parametrize(
     ("given", "shown"),
     [
-        (message("", base64_of(28, 28)), "<picture of 1>"),
-        ({"role": "user", "images": [base64_of(28, 28)]}, "<picture of 1>"),
-        (message([{"type": "text", "text": "Hi"}], base64_of(28, 28)), "<picture of 1>Hi"),
+        (message("", encode_base64(28, 28)), "<picture of 1>"),
+        ({"role": "user", "images": [encode_base64(28, 28)]}, "<picture of 1>"),
+        (message([{"type": "text", "text": "Hi"}], encode_base64(28, 28)), "<picture of 1>Hi"),
         (message("Hi"), "Hi"),
         (message("Hi", images=None), "Hi"),
     ],
@@ -76,7 +76,7 @@ def test_a_tool_shows_images(seeing: httpx.Client) -> None:
         "role": "tool",
         "tool_name": "look",
         "content": "There",
-        "images": [base64_of(28, 56)],
+        "images": [encode_base64(28, 56)],
     }
 
     whole(seeing.post("/api/chat", json=talk(message("Go"), called, result, stream=False)))
@@ -85,7 +85,7 @@ def test_a_tool_shows_images(seeing: httpx.Client) -> None:
 
 
 def test_a_prompt_has_its_images_before_it(seeing: httpx.Client) -> None:
-    body = prompt("Look", base64_of(56, 84), base64_of(28, 56), system="Be kind.")
+    body = prompt("Look", encode_base64(56, 84), encode_base64(28, 56), system="Be kind.")
 
     answer = whole(seeing.post("/api/generate", json={**body, "stream": False}))
 
@@ -95,13 +95,15 @@ def test_a_prompt_has_its_images_before_it(seeing: httpx.Client) -> None:
     )
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["response"] == "Look" and "context" not in answer
-    streamed = lines_of(seeing.post("/api/generate", json=body))
+    streamed = read_lines(seeing.post("/api/generate", json=body))
     assert folded(streamed)["response"] == "Look" and "context" not in streamed[-1]
     assert whole(seeing.post("/api/generate", json=prompt("Hi", stream=False)))["context"]
 
 
 def test_images_alone_are_a_prompt(seeing: httpx.Client) -> None:
-    answer = whole(seeing.post("/api/generate", json=prompt("", base64_of(28, 56), stream=False)))
+    answer = whole(
+        seeing.post("/api/generate", json=prompt("", encode_base64(28, 56), stream=False))
+    )
 
     assert answer["done_reason"] == "stop"
     assert sizes_seen() == [(28, 56)]
@@ -109,21 +111,21 @@ def test_images_alone_are_a_prompt(seeing: httpx.Client) -> None:
 
 def test_a_chat_that_does_not_fit_loses_its_oldest_images(seeing: httpx.Client) -> None:
     turns = [
-        message("Look", base64_of(560, width)) for width in (560, 588, 616)
+        message("Look", encode_base64(560, width)) for width in (560, 588, 616)
     ]  # 400, 420, 440 tokens
 
     whole(seeing.post("/api/chat", json=talk(*turns, message("And?"), stream=False)))
 
     assert sizes_seen() == [(560, 588), (560, 616)]
     refused = seeing.post("/api/chat", json=talk(*turns, message("And?"), truncate=False))
-    assert "Please reduce the length of the messages" in error_of(refused, 400)
-    alone = seeing.post("/api/generate", json=prompt("Look", base64_of(980, 980)))
-    assert "your prompt resulted in 1225 tokens" in error_of(alone, 400)
+    assert "Please reduce the length of the messages" in read_error(refused, 400)
+    alone = seeing.post("/api/generate", json=prompt("Look", encode_base64(980, 980)))
+    assert "your prompt resulted in 1225 tokens" in read_error(alone, 400)
 
 
 FAULTS: dict[str, tuple[object, str]] = {
     "no picture": (["aGk="], "[0] must be a picture"),
-    "no base64": ([base64_of(28, 28), "/tmp/a.png*"], "[1] must have valid base64"),
+    "no base64": ([encode_base64(28, 28), "/tmp/a.png*"], "[1] must have valid base64"),
     "a path": (["/etc/hostname"], "[0] must"),
     "a URL": (["https://example.org/a.png"], "[0] must have valid base64"),
     "a number": ([1], "[0] must be a"),
@@ -136,11 +138,11 @@ FAULTS: dict[str, tuple[object, str]] = {
 def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, fault: str) -> None:
     images, complaint = FAULTS[fault]
 
-    of_chat = error_of(
+    of_chat = read_error(
         seeing.post("/api/chat", json=talk(message("Hi"), {**message("Look"), "images": images})),
         400,
     )
-    of_prompt = error_of(
+    of_prompt = read_error(
         seeing.post("/api/generate", json=prompt("Look") | {"images": images}), 400
     )
 
@@ -159,9 +161,9 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, fault
 def test_images_need_the_template_and_the_whole_chat(
     seeing: httpx.Client, fields: Json, complaint: str
 ) -> None:
-    refused = seeing.post("/api/generate", json=prompt("Look", base64_of(28, 28), **fields))
+    refused = seeing.post("/api/generate", json=prompt("Look", encode_base64(28, 28), **fields))
 
-    assert error_of(refused, 400).startswith(complaint)
+    assert read_error(refused, 400).startswith(complaint)
 
 
 def test_a_model_that_sees_says_so(seeing: httpx.Client) -> None:

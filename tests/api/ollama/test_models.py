@@ -10,7 +10,7 @@ import pytest
 from ouzel.checkpoint.model_facts import NO_FACTS, read_model_facts
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.demo import MODEL_DIRECTORY
-from tests.api.ollama.lines import error_of, whole
+from tests.api.ollama.lines import read_error, whole
 from tests.api.serving import running_server
 
 ONE_MODEL = "this server has the models that it was started with"
@@ -99,10 +99,10 @@ def test_the_served_model_is_pulled_already(ollama: httpx.Client, stream: bool |
 
 
 def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
-    message = error_of(ollama.post("/api/pull", json={"name": "llama3"}), 404)
+    message = read_error(ollama.post("/api/pull", json={"name": "llama3"}), 404)
     assert message.startswith(f"model 'llama3' cannot be pulled: {ONE_MODEL}")
     assert (
-        error_of(ollama.post("/api/show", json={"model": "llama3"}), 404)
+        read_error(ollama.post("/api/show", json={"model": "llama3"}), 404)
         == "model 'llama3' not found"
     )
 
@@ -120,5 +120,5 @@ def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
 def test_what_is_not_here_is_answered_with_what_is(
     ollama: httpx.Client, method: str, path: str, what: str
 ) -> None:
-    message = error_of(ollama.request(method, path, json={"model": "parrot", "input": "x"}), 400)
+    message = read_error(ollama.request(method, path, json={"model": "parrot", "input": "x"}), 400)
     assert what in message and ONE_MODEL in message

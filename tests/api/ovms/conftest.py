@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.serving import ALIAS, MODEL, running_server
+from tests.api.server_setup import ALIAS, MODEL
+from tests.api.serving import running_server
 
 
 @pytest.fixture(scope="package", params=["openai", "ovms"])
@@ -27,7 +28,7 @@ def babbler() -> Iterator[httpx.Client]:
     """Our own engine, for what needs more than one possible answer."""
     with (
         running_server(
-            config=ServerConfig(profile="ovms"), engine_factory="create_babbler"
+            config=ServerConfig(profile="ovms"), engine_factory="create_random_engine"
         ) as server,
         server.client() as http,
     ):

@@ -4,7 +4,7 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.requests import Json, chat, error_of, events_of
+from tests.api.requests import Json, chat, read_error, read_events
 from tests.api.serving import running_server
 
 PATH = "/v3/chat/completions"
@@ -133,7 +133,7 @@ def test_a_body_that_is_too_long() -> None:
 
 
 def test_a_failure_within_a_stream_is_an_event(ovms: httpx.Client) -> None:
-    *events, last = events_of(ovms.post(PATH, json=chat("ab<|fail|>", stream=True)))
+    *events, last = read_events(ovms.post(PATH, json=chat("ab<|fail|>", stream=True)))
     assert "a" in events[0]
     assert last.startswith('{"error":"')
     unary = ovms.post(PATH, json=chat("ab<|fail|>"))
@@ -142,6 +142,6 @@ def test_a_failure_within_a_stream_is_an_event(ovms: httpx.Client) -> None:
 
 
 def test_the_default_profile_has_the_errors_of_openai(http: httpx.Client) -> None:
-    assert error_of(http.post(PATH, content="{"))["type"] == "invalid_request_error"
+    assert read_error(http.post(PATH, content="{"))["type"] == "invalid_request_error"
     assert http.get("/nowhere").status_code == 404
     assert http.get(PATH).status_code == 405

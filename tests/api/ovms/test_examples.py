@@ -4,7 +4,7 @@ import json
 
 import httpx
 
-from tests.api.requests import content_of, events_of
+from tests.api.requests import join_content, read_events
 
 PATH = "/v3/chat/completions"
 JSON = {"Content-Type": "application/json"}
@@ -67,9 +67,9 @@ def test_the_unary_example_has_the_documented_shape(either: httpx.Client) -> Non
 
 
 def test_the_streamed_example_has_the_documented_shape(either: httpx.Client) -> None:
-    *events, end = events_of(either.post(PATH, content=STREAM, headers=JSON))
+    *events, end = read_events(either.post(PATH, content=STREAM, headers=JSON))
     assert end == "[DONE]"
-    assert content_of(events) == "hello"
+    assert join_content(events) == "hello"
     chunks = [json.loads(event) for event in events]
     assert {chunk["object"] for chunk in chunks} == {"chat.completion.chunk"}
     assert chunks[0]["choices"][0]["delta"]["role"] == "assistant"

@@ -9,7 +9,7 @@ import pytest
 
 from ouzel.config import ServerConfig
 from ouzel.options.options import read_options
-from tests.api.requests import Json, chat, content_of, events_of
+from tests.api.requests import Json, chat, join_content, read_events
 from tests.api.serving import running_server
 
 CHAT = "/v3/chat/completions"
@@ -29,7 +29,7 @@ def texts(http: httpx.Client, **fields: object) -> list[str]:
 
 
 def streamed_texts(http: httpx.Client, **fields: object) -> list[str]:
-    events = events_of(http.post(COMPLETIONS, json=PROMPT | fields | {"stream": True}))
+    events = read_events(http.post(COMPLETIONS, json=PROMPT | fields | {"stream": True}))
     pieces = [choice for event in events[:-1] for choice in json.loads(event)["choices"]]
     num_choices = 1 + max(piece["index"] for piece in pieces)
     return [
@@ -49,7 +49,8 @@ def test_the_stop_string_is_shown_in_streams_only(ovms: httpx.Client) -> None:
     (choice,) = choices(ovms, CHAT, chat("Hello", **asked))
     assert (choice["message"]["content"], choice["finish_reason"]) == ("Hel", "stop")
     assert (
-        content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == "Hello"
+        join_content(read_events(ovms.post(CHAT, json=chat("Hello", stream=True, **asked))))
+        == "Hello"
     )
 
 
@@ -60,12 +61,15 @@ def test_the_stop_string_is_shown_or_hidden_as_the_request_says(
     asked: Json = {"stop": "lo", "include_stop_str_in_output": shows}
     (choice,) = choices(ovms, CHAT, chat("Hello", **asked))
     assert choice["message"]["content"] == text
-    assert content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == text
+    assert (
+        join_content(read_events(ovms.post(CHAT, json=chat("Hello", stream=True, **asked)))) == text
+    )
 
 
 def test_a_stream_without_a_stop_string_ends_as_it_does_elsewhere(ovms: httpx.Client) -> None:
     assert (
-        content_of(events_of(ovms.post(CHAT, json=chat("Hello", stream=True, stop=[])))) == "Hello"
+        join_content(read_events(ovms.post(CHAT, json=chat("Hello", stream=True, stop=[]))))
+        == "Hello"
     )
 
 
@@ -149,7 +153,7 @@ def test_a_completion_without_a_limit_goes_on_to_the_end_of_the_context() -> Non
         server.client() as http,
     ):
         unary = http.post(COMPLETIONS, json=body).json()
-        streamed = events_of(http.post(COMPLETIONS, json=body | {"stream": True}))
+        streamed = read_events(http.post(COMPLETIONS, json=body | {"stream": True}))
         (limited,) = choices(http, COMPLETIONS, body | {"max_tokens": 2})
     assert unary["usage"]["completion_tokens"] == 61
     assert unary["choices"][0]["finish_reason"] == "length"
@@ -162,7 +166,7 @@ def test_a_completion_without_a_limit_goes_on_to_the_end_of_the_context() -> Non
 
 def test_logprobs_work_in_streams_too(ovms: httpx.Client) -> None:
     (choice,) = choices(ovms, CHAT, chat("Hi", logprobs=True))
-    events = events_of(ovms.post(CHAT, json=chat("Hi", logprobs=True, stream=True)))[:-1]
+    events = read_events(ovms.post(CHAT, json=chat("Hi", logprobs=True, stream=True)))[:-1]
     shown = [json.loads(event)["choices"][0]["logprobs"] for event in events]
     assert [entry for each in shown if each for entry in each["content"]] == choice["logprobs"][
         "content"
@@ -171,7 +175,7 @@ def test_logprobs_work_in_streams_too(ovms: httpx.Client) -> None:
 
 def test_the_default_profile_reads_them_as_openai_and_vllm_do(http: httpx.Client) -> None:
     asked = chat("Hello", stream=True, stop=["lo"])
-    assert content_of(events_of(http.post(CHAT, json=asked))) == "Hel"
+    assert join_content(read_events(http.post(CHAT, json=asked))) == "Hel"
     assert "tool_calls" not in http.post(CHAT, json=chat("Hi")).json()["choices"][0]["message"]
 
 

@@ -8,10 +8,10 @@ import pytest
 from ouzel.config import ServerConfig
 from tests.api.ovms.test_errors import WRAPPER
 from tests.api.ovms.test_examples import IMAGE, JSON, PATH
-from tests.api.requests import Json, content_of, events_of
+from tests.api.requests import Json, join_content, read_events
 from tests.api.seeing import (
-    base64_of,
     data_url,
+    encode_base64,
     last_prompt,
     last_request,
     seeing_server,
@@ -45,7 +45,7 @@ def said(text: str) -> Json:
 
 def test_the_documented_example_is_answered(seeing: httpx.Client) -> None:
     example = IMAGE.replace("llava", "parrot").replace(
-        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD ...", base64_of(56, 84)
+        "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD ...", encode_base64(56, 84)
     )
 
     answer = seeing.post(PATH, content=example, headers=JSON).json()
@@ -60,12 +60,12 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client) -> None:
         said(f"One {TAG}"),
         shown(data_url(28, 28)),
         said("two"),
-        shown(f"base64,{base64_of(28, 56)}"),
+        shown(f"base64,{encode_base64(28, 56)}"),
     )
 
     streamed = seeing.post(PATH, json={**sent, "stream": True})
 
-    assert content_of(events_of(streamed)) == f"One {TAG}two"
+    assert join_content(read_events(streamed)) == f"One {TAG}two"
     assert f"user\nOne {TAG}<picture of 1>two<picture of 2><|im_end|>" in last_prompt()
     assert sizes_seen() == [(28, 28), (28, 56)]
 

@@ -9,7 +9,7 @@ import pytest
 from ouzel.config import ServerConfig
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.requests import Json, chat, content_of, events_of
+from tests.api.requests import Json, chat, join_content, read_events
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
@@ -48,10 +48,10 @@ def test_calls_and_reasoning_stay_in_the_text(thinking: httpx.Client) -> None:
 
 
 def test_a_stream_shows_the_same_text(thinking: httpx.Client) -> None:
-    events = events_of(
+    events = read_events(
         thinking.post(CHAT, json=chat(SAID, stream=True, skip_special_tokens=False, **TOOLS))
     )
-    assert content_of(events) == SAID + END
+    assert join_content(events) == SAID + END
     assert not any(
         '"tool_calls":[' in event or '"finish_reason":"tool_calls"' in event for event in events
     )
@@ -80,7 +80,7 @@ def test_a_call_that_must_come_is_forced_and_shown_as_text() -> None:
         config=config,
         chat_template=QWEN,
         output_format=OutputFormat(calls=HERMES),
-        engine_factory="create_guided_parrot",
+        engine_factory="create_grammar_parrot",
     )
     with setup as server, server.client() as http:
         choice = choice_of(

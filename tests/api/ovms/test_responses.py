@@ -318,7 +318,7 @@ def test_ten_turns_give_the_engine_the_prompts_of_the_default_dialect(
         config = ServerConfig(profile=profile)
         with (
             thinking_server(
-                url, max_model_len=2**15, engine_factory="create_attentive_parrot", config=config
+                url, max_model_len=2**15, engine_factory="create_recording_parrot", config=config
             ) as server,
             httpx.Client(base_url=f"{server.url}/v3", timeout=None) as http,
         ):

@@ -4,7 +4,8 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.serving import ALIAS, MODEL, running_server
+from tests.api.server_setup import ALIAS, MODEL
+from tests.api.serving import running_server
 
 READY = ["/v2/health/ready", f"/v2/models/{MODEL}/ready", f"/v2/models/{ALIAS}/ready"]
 

@@ -11,7 +11,7 @@ import pytest
 from ouzel.config import ServerConfig
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.requests import Json, chat, events_of
+from tests.api.requests import Json, chat, read_events
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 
@@ -43,7 +43,7 @@ def streamed(http: httpx.Client, path: str, body: Json) -> list[dict[str, Any]]:
     """Returns the chunks of a stream that ends as it should."""
     response = http.post(path, json=body | {"stream": True})
     assert response.status_code == 200, response.text
-    *events, end = events_of(response)
+    *events, end = read_events(response)
     assert end == "[DONE]"
     return [json.loads(event) for event in events]
 

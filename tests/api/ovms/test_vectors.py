@@ -7,7 +7,8 @@ import pytest
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
-from tests.api.serving import ServerSetup, running_server
+from tests.api.server_setup import ServerSetup
+from tests.api.serving import running_server
 
 EMBEDDER, RANKER = "embedder", "ranker"
 EMBEDDINGS = ("/v3/embeddings", "/v1/embeddings", "/v3/v1/embeddings")

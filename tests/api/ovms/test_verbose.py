@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import chat, events_of
+from tests.api.requests import chat, read_events
 from tests.api.serving import running_server
 
 CHAT, COMPLETION = "/v3/chat/completions", "/v3/completions"
@@ -39,7 +39,7 @@ def test_a_completion_does_too(verbose: httpx.Client) -> None:
 def test_one_chunk_of_a_stream_has_it_the_one_that_ends_the_choice(
     verbose: httpx.Client, more: dict[str, Any]
 ) -> None:
-    events = events_of(verbose.post(CHAT, json=chat("Hello", stream=True, **more)))
+    events = read_events(verbose.post(CHAT, json=chat("Hello", stream=True, **more)))
     [told] = [json.loads(event) for event in events if "__verbose" in event]
     assert told["__verbose"] == {"prompt": PROMPT, "content": "Hello<|im_end|>"}
     assert told["choices"][0]["finish_reason"] == "stop"

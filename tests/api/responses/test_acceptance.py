@@ -19,10 +19,11 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
-from tests.api.requests import error_of, wait_until
+from tests.api.byte_tokens import END, byte_library_tokenizer
+from tests.api.requests import read_error, wait_until
 from tests.api.responses.sockets import Socket, ended, socket_to
 from tests.api.responses.strict import strict_event, strict_response
-from tests.api.serving import END, RunningServer, byte_library_tokenizer, running_server
+from tests.api.serving import RunningServer, running_server
 from tests.grammar.tokenizers import saved_for_grammars
 
 Json = dict[str, Any]
@@ -243,7 +244,7 @@ def test_a_request_that_is_wrong_is_a_status(
 ) -> None:
     with server.client() as http:
         answer = http.post("/v1/responses", json=asking() | fields)
-    assert (answer.status_code, str(error_of(answer)["param"])[: len(param)]) == (status, param)
+    assert (answer.status_code, str(read_error(answer)["param"])[: len(param)]) == (status, param)
     wait_until_free(server)
 
 
@@ -251,7 +252,7 @@ def test_a_grammar_that_only_the_engine_refuses_is_a_status(server: RunningServe
     with server.client() as http:
         answer = http.post("/v1/responses", json=asking("Hi", regex="[z-a]"))
     assert answer.status_code == 400
-    assert error_of(answer)["message"].startswith("regex: invalid regex")  # as the engine says
+    assert read_error(answer)["message"].startswith("regex: invalid regex")  # as the engine says
     wait_until_free(server)
 
 
@@ -277,7 +278,7 @@ def test_a_full_server_is_a_status() -> None:
             names([stream.event() for stream in (first, second, third)]) == ["response.created"] * 3
         )
         refused = http.post("/v1/responses", json=asking())
-        assert (refused.status_code, error_of(refused)["code"]) == (429, "overloaded")
+        assert (refused.status_code, read_error(refused)["code"]) == (429, "overloaded")
 
 
 def test_a_client_that_leaves_before_the_first_token_cancels(server: RunningServer) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.api.requests import Json, error_of, wait_until
+from tests.api.requests import Json, read_error, wait_until
 from tests.api.serving import RunningServer, running_server
 
 
@@ -66,7 +66,7 @@ def test_what_cannot_be_kept_from_the_beginning_is_refused(
 ) -> None:
     with broken(file, BEGINS):
         answer = http.post("/v1/responses", json=hello(**fields))
-    assert (answer.status_code, error_of(answer)["code"]) == (503, "store_unavailable")
+    assert (answer.status_code, read_error(answer)["code"]) == (503, "store_unavailable")
     wait_until(lambda: is_idle(server))
     assert http.post("/v1/responses", json=hello(**fields)).status_code == 200
 
@@ -77,7 +77,7 @@ def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file:
     ]  # so that it is kept from its beginning
     with broken(file, ENDS):
         answer = http.post("/v1/responses", json=hello(conversation=conversation_id))
-    assert (answer.status_code, error_of(answer)["code"]) == (503, "store_unavailable")
+    assert (answer.status_code, read_error(answer)["code"]) == (503, "store_unavailable")
 
 
 def test_a_stream_whose_end_cannot_be_kept_says_so(http: httpx.Client, file: Path) -> None:
@@ -105,7 +105,7 @@ def test_a_response_whose_end_cannot_be_kept_can_be_deleted(
         response_id = http.post("/v1/responses", json=hello(background=True)).json()["id"]
         wait_until(lambda: "Hello" in http.get(f"/v1/responses/{response_id}").text)
         refused = http.post(f"/v1/responses/{response_id}/cancel")
-        assert (refused.status_code, error_of(refused)["code"]) == (503, "store_unavailable")
+        assert (refused.status_code, read_error(refused)["code"]) == (503, "store_unavailable")
         assert http.delete(f"/v1/responses/{response_id}").json()["deleted"]
     assert http.get(f"/v1/responses/{response_id}").status_code == 404
     wait_until(lambda: is_idle(server))
@@ -124,7 +124,7 @@ def test_a_deleted_file_is_a_503_that_says_so_until_it_is_back(
     aside.rename(file)
     for answer in answers:
         assert answer.status_code == 503
-        assert error_of(answer)["message"] == "the store cannot be used now: its file is gone"
+        assert read_error(answer)["message"] == "the store cannot be used now: its file is gone"
         assert answer.headers["retry-after"] == "1"
     assert http.get(f"/v1/responses/{kept_id}").status_code == 200
     assert http.post("/v1/responses", json=hello(**fields)).status_code == 200

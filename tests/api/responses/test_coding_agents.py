@@ -4,7 +4,7 @@ import httpx
 import pytest
 from openai.types.responses import Response, ResponseCompletedEvent, ResponseOutputItemDoneEvent
 
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import strict_events
 from tests.api.responses.test_input import call, message, output
 from tests.api.responses.test_response import SAYINGS
@@ -132,6 +132,6 @@ def test_what_cannot_be_done_is_refused_before_the_stream(
 
     answer = thinker_http.post("/v1/responses", json=body)
 
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param)
     assert error["message"].startswith(param) and told in error["message"]

@@ -22,12 +22,13 @@ from ouzel.prompts.render import PromptRenderer
 from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.packed_text import SUMMARY
-from tests.api.requests import Json, error_of, metric, wait_until
+from tests.api.byte_tokens import byte_tokenizer
+from tests.api.requests import Json, read_error, sum_metric, wait_until
 from tests.api.responses.strict import check, strict_items, strict_response
 from tests.api.responses.test_conversations import TALK, new_conversation
 from tests.api.responses.test_input import message
 from tests.api.responses.test_input_tokens import counted
-from tests.api.serving import RunningServer, byte_tokenizer, running_server
+from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import FAMILIES
 
 
@@ -173,7 +174,7 @@ def test_an_altered_or_foreign_summary_is_refused(
     }
     for path in ("/v1/responses", "/v1/responses/compact", "/v1/responses/input_tokens"):
         answer = thinker_http.post(path, json=body)
-        assert (answer.status_code, error_of(answer)["param"]) == (
+        assert (answer.status_code, read_error(answer)["param"]) == (
             400,
             "input[1].encrypted_content",
         )
@@ -206,7 +207,7 @@ def test_what_needs_too_many_summaries_is_refused_before_the_first() -> None:
     limits = LimitsConfig(max_prompts=2)
     with running_server({"max_model_len": 4096}, limits=limits) as server, server.client() as http:
         answer = http.post("/v1/responses/compact", json={"model": "parrot", "input": talk})
-        error = error_of(answer)
+        error = read_error(answer)
         assert (answer.status_code, error["param"]) == (400, "input")
         assert (
             "must be summarised in <= 2 parts that fit into max_model_len (max_prompts), given about "
@@ -237,7 +238,7 @@ def test_calls_count_by_their_arguments_when_the_number_of_summaries_is_estimate
 def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Client) -> None:
     body: Json = {"model": "parrot", "input": [USER, message("assistant", "word " * 800), USER]}
     answer = thinker_http.post("/v1/responses/compact", json=body)
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["code"], error["param"]) == (
         400,
         "context_length_exceeded",
@@ -265,7 +266,7 @@ def test_what_is_not_honoured_is_refused(
         "/v1/responses/compact", json={"model": "parrot", "input": "Hi", **fields}
     )
     assert answer.status_code == (404 if param in ("model", "previous_response_id") else 400)
-    assert error_of(answer)["param"] == param
+    assert read_error(answer)["param"] == param
 
 
 def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
@@ -274,8 +275,8 @@ def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
         answer = httpx.post(
             f"{server.url}/v1/responses/compact", json={"model": "parrot", "input": "Hi"}
         )
-    assert (answer.status_code, error_of(answer)["code"]) == (500, "engine_failed")
-    assert "no summary" in error_of(answer)["message"]
+    assert (answer.status_code, read_error(answer)["code"]) == (500, "engine_failed")
+    assert "no summary" in read_error(answer)["message"]
 
 
 def test_who_leaves_ends_the_summary() -> None:
@@ -286,9 +287,11 @@ def test_who_leaves_ends_the_summary() -> None:
             head = f"POST /v1/responses/compact HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
             connection.sendall(head.encode() + body)
             metrics = f"{server.url}/metrics"
-            wait_until(lambda: metric(httpx.get(metrics).text, "vllm:generation_tokens_total") > 0)
+            wait_until(
+                lambda: sum_metric(httpx.get(metrics).text, "vllm:generation_tokens_total") > 0
+            )
         wait_until(lambda: server.engine.num_unfinished == 0)
-        assert metric(httpx.get(metrics).text, "ouzel_num_aborts_total") == 1
+        assert sum_metric(httpx.get(metrics).text, "ouzel_num_aborts_total") == 1
 
 
 @pytest.mark.filterwarnings(

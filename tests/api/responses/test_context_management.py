@@ -11,7 +11,7 @@ from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.compaction_item import text_for_model
 from ouzel.responses.items.packed_text import CONTEXT
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import named_events, strict_end, strict_events, strict_response
 from tests.api.responses.test_input import call, message, output
 from tests.api.responses.ways import WAYS, Send, Way
@@ -103,7 +103,7 @@ def test_without_a_threshold_it_is_what_leaves_no_room(
 ) -> None:
     too_long = [*TALK * 4, LAST]
     refused = thinker_http.post("/v1/responses", json=body(*too_long))
-    assert error_of(refused)["code"] == "context_length_exceeded"
+    assert read_error(refused)["code"] == "context_length_exceeded"
     assert made(body(*too_long, **managed(None))).output_text.endswith("And now?")
 
 

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import strict_conversation, strict_item, strict_items
 from tests.api.responses.test_input import call, message, output, reasoning
 from tests.api.serving import RunningServer, running_server
@@ -95,8 +95,8 @@ def test_a_deleted_item_is_gone_from_its_conversation(thinker_http: httpx.Client
     assert strict_conversation(thinker_http.delete(path).text).id == conversation_id
     assert items_of(thinker_http, conversation_id) == [second]
     for answer in (thinker_http.get(path), thinker_http.delete(path)):
-        assert (answer.status_code, error_of(answer)["param"]) == (404, "item_id")
-        assert str(first["id"]) in error_of(answer)["message"]
+        assert (answer.status_code, read_error(answer)["param"]) == (404, "item_id")
+        assert str(first["id"]) in read_error(answer)["message"]
 
 
 def test_an_item_may_stand_for_a_kept_one(thinker_http: httpx.Client) -> None:
@@ -149,7 +149,7 @@ REFUSED_OF_NEW: dict[str, tuple[Json, str, str]] = {
 def test_a_conversation_is_not_made_of_anything(thinker_http: httpx.Client, case: str) -> None:
     body, param, told = (REFUSED | REFUSED_OF_NEW)[case]
     answer = thinker_http.post("/v1/conversations", json=body)
-    error = error_of(answer)
+    error = read_error(answer)
     assert answer.status_code == (404 if "reference" in case else 400)
     assert error["param"] == param and told in error["message"]
 
@@ -159,7 +159,7 @@ def test_nothing_is_added_when_one_item_is_wrong(thinker_http: httpx.Client, cas
     body, param, told = REFUSED[case]
     conversation_id = new_conversation(thinker_http, items=[USER])
     answer = thinker_http.post(f"/v1/conversations/{conversation_id}/items", json=body)
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param)
     assert told in error["message"]
     assert len(items_of(thinker_http, conversation_id)) == 1
@@ -170,7 +170,7 @@ def test_a_call_id_counts_once_in_a_conversation(thinker_http: httpx.Client) -> 
     answer = thinker_http.post(
         f"/v1/conversations/{conversation_id}/items", json={"items": [call("call_1")]}
     )
-    assert (answer.status_code, error_of(answer)["param"]) == (400, "items[0].call_id")
+    assert (answer.status_code, read_error(answer)["param"]) == (400, "items[0].call_id")
 
 
 @pytest.mark.parametrize(
@@ -191,8 +191,8 @@ def test_an_unknown_conversation_is_not_found(
     """Nor is any where nothing is kept."""
     for client in (thinker_http, http):
         answer = client.request(method, f"/v1/conversations/conv_9{rest}", json=body)
-        assert (answer.status_code, error_of(answer)["param"]) == (404, "conversation_id")
-        assert "'conv_9' not found" in error_of(answer)["message"]
+        assert (answer.status_code, read_error(answer)["param"]) == (404, "conversation_id")
+        assert "'conv_9' not found" in read_error(answer)["message"]
 
 
 def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
 def test_where_nothing_is_kept_no_conversation_begins(http: httpx.Client) -> None:
     answer = http.post("/v1/conversations", json={})
     assert answer.status_code == 400
-    assert "stores nothing" in error_of(answer)["message"]
+    assert "stores nothing" in read_error(answer)["message"]
 
 
 @pytest.mark.parametrize("query", ["include=reasoning", "limit=0", "order=up", "after=msg_9"])
@@ -237,7 +237,7 @@ def test_a_list_that_cannot_be_given_is_refused(thinker_http: httpx.Client, quer
     conversation_id = new_conversation(thinker_http, items=[USER])
     answer = thinker_http.get(f"/v1/conversations/{conversation_id}/items?{query}")
     assert answer.status_code == (404 if "after" in query else 400)
-    assert error_of(answer)["param"] == query.partition("=")[0]
+    assert read_error(answer)["param"] == query.partition("=")[0]
 
 
 def test_an_empty_list_of_items_is_a_list(thinker_http: httpx.Client) -> None:

@@ -16,7 +16,7 @@ from ouzel.engine_client import EngineClient
 from ouzel.store.records import Status, StoredResponse
 from ouzel.store.sql_store import SqlStore, open_store
 from tests.api.requests import Json
-from tests.api.serving import ServerSetup
+from tests.api.server_setup import ServerSetup
 
 SAID = "a sentence that takes the slow engine some time to say"
 BACKGROUND: Json = {"model": "parrot", "input": SAID, "background": True}
@@ -44,7 +44,7 @@ async def hosted(tmp_path: Path, *, drain_timeout_s: float = 3600) -> AsyncItera
     store = await open_store(
         f"sqlite:///{tmp_path}/responses.sqlite3", max_age_s=3600, max_bytes=2**30
     )
-    yield Hosted(create_app(setup.model_on(engine), limits, ServerConfig(), store), store)
+    yield Hosted(create_app(setup.build_model(engine), limits, ServerConfig(), store), store)
     await store.close()
     await engine.close()
 

@@ -10,7 +10,7 @@ import pytest
 from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.packed_text import REASONING, SUMMARY
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import (
     named_events,
     strict_events,
@@ -176,7 +176,7 @@ def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
 
 
 def test_it_must_be_a_string(http: httpx.Client) -> None:
-    error = error_of(http.post("/v1/responses", json={"model": "parrot", "input": [item(7)]}))
+    error = read_error(http.post("/v1/responses", json={"model": "parrot", "input": [item(7)]}))
     assert error["message"] == "input[0].encrypted_content must be a string, given 7"
 
 
@@ -201,7 +201,7 @@ def test_what_no_item_has_is_taken_as_a_hint(thinker_http: httpx.Client) -> None
 
 
 def test_what_nobody_knows_is_a_400(http: httpx.Client) -> None:
-    error = error_of(
+    error = read_error(
         http.post(
             "/v1/responses", json={"model": "parrot", "input": "Hi", "include": ["reasoning"]}
         )

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import strict_end, strict_response
 from tests.api.serving import RunningServer, running_server
 
@@ -84,7 +84,7 @@ def test_what_is_not_honoured_is_a_400_that_names_it(
     answer = http.post(
         "/v1/responses", json={"model": "parrot", "input": "Hi", "stream": is_stream, **given}
     )
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["type"], error["param"]) == (
         400,
         "invalid_request_error",
@@ -177,7 +177,7 @@ def test_without_a_store_there_is_nothing_to_find(
 ) -> None:
     answer = http.request(method, path)
     assert answer.status_code == 404
-    assert "'resp_1' not found" in error_of(answer)["message"]
+    assert "'resp_1' not found" in read_error(answer)["message"]
 
 
 @pytest.mark.parametrize(
@@ -244,7 +244,7 @@ def test_two_efforts_that_differ_are_refused(verbose: RunningServer) -> None:
         "reasoning": {"effort": "high"},
         "reasoning_effort": "low",
     }
-    error = error_of(httpx.post(f"{verbose.url}/v1/responses", json=body))
+    error = read_error(httpx.post(f"{verbose.url}/v1/responses", json=body))
     assert error["param"] == "reasoning_effort"
 
 
@@ -255,4 +255,4 @@ def test_a_second_form_is_refused(http: httpx.Client) -> None:
         "text": {"format": {"type": "json_object"}},
         "guided_regex": "a+",
     }
-    assert error_of(http.post("/v1/responses", json=body))["param"] == "guided_regex"
+    assert read_error(http.post("/v1/responses", json=body))["param"] == "guided_regex"

@@ -6,7 +6,7 @@ import httpx
 import pytest
 
 from ouzel.responses.items.packed_text import CONTEXT, SUMMARY
-from tests.api.requests import Json, error_of, wait_until
+from tests.api.requests import Json, read_error, wait_until
 from tests.api.responses.sockets import socket_to
 from tests.api.responses.strict import strict_end, strict_items, strict_response
 from tests.api.responses.test_conversations import new_conversation
@@ -178,8 +178,8 @@ def test_old_turns_are_left_out_with_their_pictures(http: httpx.Client) -> None:
     refused = http.post("/v1/responses", json=body(*turns))
     answered = http.post("/v1/responses", json=body(*turns, truncation="auto"))
 
-    assert error_of(refused)["code"] == "context_length_exceeded"
-    assert error_of(refused)["param"] == "input"
+    assert read_error(refused)["code"] == "context_length_exceeded"
+    assert read_error(refused)["param"] == "input"
     assert answered.json()["status"] == "completed"
     assert sizes_seen() == [(560, 588), (560, 616)]
 
@@ -270,7 +270,7 @@ def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: 
             json=body(message("user", "Hi"), message("user", [LOOK, part]), stream=stream),
         )
         assert response.status_code == 400
-        error = error_of(response)
+        error = read_error(response)
         assert error["param"] == f"input[1].content[1]{path}"
         assert complaint in error["message"]
 
@@ -278,7 +278,7 @@ def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: 
 def test_what_a_tool_shows_is_refused_by_its_place(http: httpx.Client) -> None:
     items = [call("a"), output("a", [LOOK, {"type": "input_image", "image_url": BROKEN}])]
 
-    error = error_of(http.post("/v1/responses", json=body(*items)))
+    error = read_error(http.post("/v1/responses", json=body(*items)))
 
     assert error["param"] == "input[1].output[1].image_url"
 
@@ -289,7 +289,7 @@ def test_a_picture_that_was_kept_and_is_none_is_refused_by_what_leads_to_it(
     broken = message("user", [{"type": "input_image", "image_url": BROKEN}])
     conversation_id = new_conversation(http, items=[broken])
 
-    error = error_of(
+    error = read_error(
         http.post("/v1/responses", json=body(message("user", "Hi"), conversation=conversation_id))
     )
 
@@ -297,7 +297,7 @@ def test_a_picture_that_was_kept_and_is_none_is_refused_by_what_leads_to_it(
 
 
 def test_answers_have_no_pictures(http: httpx.Client) -> None:
-    error = error_of(
+    error = read_error(
         http.post(
             "/v1/responses", json=body(message("assistant", [PICTURE]), message("user", "Hi"))
         )
@@ -312,5 +312,7 @@ def test_answers_have_no_pictures(http: httpx.Client) -> None:
 def test_a_model_of_texts_keeps_none(thinker_http: httpx.Client) -> None:
     refused = thinker_http.post("/v1/conversations", json={"items": [message("user", [PICTURE])]})
 
-    assert error_of(refused)["param"] == "items[0].content[0].type"
-    assert error_of(refused)["message"].endswith('given "input_image": this model reads text only')
+    assert read_error(refused)["param"] == "items[0].content[0].type"
+    assert read_error(refused)["message"].endswith(
+        'given "input_image": this model reads text only'
+    )

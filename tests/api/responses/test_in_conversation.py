@@ -6,7 +6,7 @@ import httpx
 import openai
 import pytest
 
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import strict_end, strict_response
 from tests.api.responses.test_conversations import USER, items_of, new_conversation
 from tests.api.responses.test_input import call, output
@@ -62,7 +62,7 @@ def test_without_input_the_conversation_goes_on(thinker_http: httpx.Client) -> N
 def test_an_empty_conversation_needs_input(thinker_http: httpx.Client) -> None:
     body = {"model": "parrot", "conversation": new_conversation(thinker_http)}
     answer = thinker_http.post("/v1/responses", json=body)
-    assert (answer.status_code, error_of(answer)["param"]) == (400, "input")
+    assert (answer.status_code, read_error(answer)["param"]) == (400, "input")
 
 
 @pytest.mark.parametrize("is_stream", [False, True])
@@ -81,7 +81,7 @@ def test_a_failed_response_leaves_a_conversation_as_it_was(
 def test_a_refused_response_leaves_a_conversation_as_it_was(thinker_http: httpx.Client) -> None:
     conversation_id = new_conversation(thinker_http, items=[USER])
     answer = thinker_http.post("/v1/responses", json=said("x" * 5000, conversation=conversation_id))
-    assert error_of(answer)["code"] == "context_length_exceeded"
+    assert read_error(answer)["code"] == "context_length_exceeded"
     answered(thinker_http, "unary", said("Hello", conversation=conversation_id))
 
 
@@ -98,13 +98,13 @@ def test_what_does_not_go_with_a_conversation_is_refused(
 ) -> None:
     body = said("Hi", conversation=new_conversation(thinker_http), **fields)
     answer = thinker_http.post("/v1/responses", json=body)
-    assert (answer.status_code, error_of(answer)["param"]) == (400, param)
+    assert (answer.status_code, read_error(answer)["param"]) == (400, param)
 
 
 def test_an_unknown_conversation_is_not_continued(thinker_http: httpx.Client) -> None:
     answer = thinker_http.post("/v1/responses", json=said("Hi", conversation="conv_9"))
-    assert (answer.status_code, error_of(answer)["param"]) == (404, "conversation")
-    assert "'conv_9' not found" in error_of(answer)["message"]
+    assert (answer.status_code, read_error(answer)["param"]) == (404, "conversation")
+    assert "'conv_9' not found" in read_error(answer)["message"]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
-from tests.api.requests import Json, chat, error_of
+from tests.api.requests import Json, chat, read_error
 from tests.api.responses.strict import strict_items, strict_response
 from tests.api.responses.test_response import LOOK, SAYINGS, said
 
@@ -253,7 +253,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
 def test_what_cannot_be_shown_to_the_model_is_refused(http: httpx.Client, case: str) -> None:
     given, param, told = REFUSED[case]
     answer = http.post("/v1/responses", json={"model": "parrot", "input": given})
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param)
     assert error["message"].startswith(param) and told in error["message"]
 
@@ -322,7 +322,7 @@ def turns(num: int, **fields: object) -> Json:
 
 def test_an_input_that_is_too_long_is_refused(http: httpx.Client) -> None:
     answer = http.post("/v1/responses", json=turns(1000))
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["code"], error["param"]) == (
         400,
         "context_length_exceeded",
@@ -363,4 +363,4 @@ def test_a_last_turn_that_is_too_long_is_refused_whatever_the_truncation(
         "input": [USER, message("user", "word " * 10_000)],
         "truncation": "auto",
     }
-    assert error_of(http.post("/v1/responses", json=body))["code"] == "context_length_exceeded"
+    assert read_error(http.post("/v1/responses", json=body))["code"] == "context_length_exceeded"

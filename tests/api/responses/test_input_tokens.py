@@ -7,7 +7,7 @@ import httpx
 import openai
 import pytest
 
-from tests.api.requests import Json, error_of, metric
+from tests.api.requests import Json, read_error, sum_metric
 from tests.api.responses.strict import strict_response
 from tests.api.responses.test_conversations import TALK, new_conversation
 from tests.api.responses.test_input import message, turns
@@ -80,9 +80,9 @@ def test_what_the_input_continues_is_counted_too(
 
 def test_nothing_is_generated(thinker_http: httpx.Client) -> None:
     name = "vllm:generation_tokens_total"
-    before = metric(thinker_http.get("/metrics").text, name)
+    before = sum_metric(thinker_http.get("/metrics").text, name)
     counted(thinker_http, input="Hello", stream=True, background=True)
-    assert metric(thinker_http.get("/metrics").text, name) == before
+    assert sum_metric(thinker_http.get("/metrics").text, name) == before
 
 
 @pytest.mark.parametrize(
@@ -101,8 +101,8 @@ def test_what_no_response_would_be_made_of_is_not_counted(
 ) -> None:
     answer = thinker_http.post("/v1/responses/input_tokens", json=body)
     same = thinker_http.post("/v1/responses", json={"model": "parrot", **body})
-    assert (answer.status_code, error_of(answer)) == (same.status_code, error_of(same))
-    assert error_of(answer)["param"] == param
+    assert (answer.status_code, read_error(answer)) == (same.status_code, read_error(same))
+    assert read_error(answer)["param"] == param
 
 
 def test_the_clients_count(thinker: RunningServer, thinker_client: openai.OpenAI) -> None:

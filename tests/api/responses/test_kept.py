@@ -9,7 +9,7 @@ import openai.types.responses as openai_types
 import pydantic
 import pytest
 
-from tests.api.requests import error_of
+from tests.api.requests import read_error
 from tests.api.responses.strict import named_events, strict_end, strict_response
 from tests.api.responses.test_response import SAYINGS, said
 from tests.api.serving import RunningServer, running_server
@@ -73,7 +73,7 @@ def test_what_is_not_to_be_kept_leaves_nothing(thinker_http: httpx.Client) -> No
     )
     answer = thinker_http.get(f"/v1/responses/{response.id}")
     assert answer.status_code == 404
-    assert response.id in error_of(answer)["message"]
+    assert response.id in read_error(answer)["message"]
 
 
 def test_deleted_is_gone(thinker_client: openai.OpenAI) -> None:

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.requests import Json, error_of, wait_until
+from tests.api.requests import Json, read_error, wait_until
 from tests.api.responses.strict import named_events, strict_response
 from tests.api.serving import RunningServer, running_server
 
@@ -192,7 +192,7 @@ def test_nobody_sees_an_end_before_it_is_kept(http: httpx.Client, file: Path) ->
         wait_until(lambda: '"Hi"' in http.get(f"/v1/responses/{response_id}").text)
         assert {status_of(http, response_id) for _ in range(40)} == {"in_progress"}
         answer = http.post("/v1/responses", json=saying("And?", previous_response_id=response_id))
-        assert error_of(answer)["param"] == "previous_response_id"
+        assert read_error(answer)["param"] == "previous_response_id"
         connection.execute("COMMIT")
     wait_until(lambda: status_of(http, response_id) == "completed")
 

@@ -9,7 +9,8 @@ import openai
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import Json, error_of
+from tests.api.byte_tokens import END, START
+from tests.api.requests import Json, read_error
 from tests.api.responses.strict import (
     named_events,
     strict_end,
@@ -17,7 +18,8 @@ from tests.api.responses.strict import (
     strict_response,
     without_ids,
 )
-from tests.api.serving import END, MODEL, START, RunningServer, running_server
+from tests.api.server_setup import MODEL
+from tests.api.serving import RunningServer, running_server
 
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "the owl"}}\n</tool_call>'
 OTHER_CALL = '<tool_call>\n{"name": "rest", "arguments": {}}\n</tool_call>'
@@ -353,7 +355,7 @@ def test_a_bug_of_ours_fails_the_stream_and_tells_only_the_log(
 
 def test_a_whole_response_that_fails_is_an_error(http: httpx.Client) -> None:
     answer = http.post("/v1/responses", json={"model": "parrot", "input": "a<|fail|>"})
-    assert (answer.status_code, error_of(answer)["message"]) == (500, "scripted failure")
+    assert (answer.status_code, read_error(answer)["message"]) == (500, "scripted failure")
 
 
 @pytest.mark.parametrize("saying", ["text", "reasoning", "calls"])

@@ -13,10 +13,11 @@ from openai.types.responses import ResponseCustomToolCall, ResponseFunctionToolC
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.families.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.registry import OutputFormat
-from tests.api.requests import Json, error_of, events_of
+from tests.api.engines import received_prompts
+from tests.api.requests import Json, read_error, read_events
 from tests.api.responses.strict import named_events, strict_events, strict_response, without_ids
 from tests.api.responses.test_response import LOOK
-from tests.api.serving import RunningServer, prompts_heard, running_server
+from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 
 AGENTS: Json = {
@@ -68,14 +69,17 @@ def calling_server(
 @pytest.fixture(scope="module")
 def guided_http() -> Iterator[httpx.Client]:
     """Its grammars are those of a real engine."""
-    with calling_server(engine_factory="create_guided_parrot") as server, server.client() as client:
+    with (
+        calling_server(engine_factory="create_grammar_parrot") as server,
+        server.client() as client,
+    ):
         yield client
 
 
 @pytest.fixture(scope="module")
 def attentive_http() -> Iterator[httpx.Client]:
     with (
-        calling_server(engine_factory="create_attentive_parrot") as server,
+        calling_server(engine_factory="create_recording_parrot") as server,
         server.client() as client,
     ):
         yield client
@@ -165,11 +169,11 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(
 ) -> None:
     said = f"\n{said}"  # as the template begins it
     [item] = attentive_http.post("/v1/responses", json=body(said, *tools)).json()["output"]
-    first = [*prompts_heard[-1], *said.encode()]
+    first = [*received_prompts[-1], *said.encode()]
     answered = {"type": f"{item['type']}_output", "call_id": item["call_id"], "output": "done"}
     later = body("", *tools) | {"input": [{"role": "user", "content": said}, item, answered]}
     assert attentive_http.post("/v1/responses", json=later).status_code == 200
-    assert list(prompts_heard[-1][: len(first)]) == first
+    assert list(received_prompts[-1][: len(first)]) == first
 
 
 def test_what_is_kept_is_continued_under_the_same_names(thinker_http: httpx.Client) -> None:
@@ -212,7 +216,7 @@ def test_parts_of_an_output_are_read_and_calls_are_matched_by_their_kind(
         called,
         {**answered, "type": "function_call_output"},
     ]
-    error = error_of(thinker_http.post("/v1/responses", json=asked))
+    error = read_error(thinker_http.post("/v1/responses", json=asked))
     assert (
         error["message"]
         == 'input[2].call_id must be the call_id of a function_call before it, given "a"'
@@ -320,7 +324,7 @@ def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) ->
     ]
     stream = thinker_http.post("/v1/chat/completions", json=asked | {"stream": True})
     assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
-    first, *others = events_of(stream)
+    first, *others = read_events(stream)
     assert json.loads(first)["warnings"] == [SEARCH_WARNING] and not any(
         "warnings" in chunk for chunk in others
     )
@@ -420,23 +424,23 @@ def test_what_cannot_be_honoured_is_named(
     thinker_http: httpx.Client, fields: Json, param: str, complaint: str
 ) -> None:
     answer = thinker_http.post("/v1/responses", json=body("Hi", AGENTS, CREW, LOOK, PATCH) | fields)
-    error = error_of(answer)
+    error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param), error
     assert complaint in str(error["message"]), error
 
 
 def test_a_server_may_refuse_what_it_does_not_run() -> None:
     with calling_server(refuses_unknown_tools=True) as server, server.client() as http:
-        error = error_of(http.post("/v1/responses", json=body("Hi", LOOK, SEARCH)))
+        error = read_error(http.post("/v1/responses", json=body("Hi", LOOK, SEARCH)))
         assert error["param"] == "tools[1].type"
         asked = body("Hi", LOOK) | {"input": [{"type": "web_search_call", "status": "searching"}]}
-        assert error_of(http.post("/v1/responses", json=asked))["param"] == "input[0].type"
+        assert read_error(http.post("/v1/responses", json=asked))["param"] == "input[0].type"
         chat = {
             "model": "parrot",
             "messages": [{"role": "user", "content": "Hi"}],
             "tools": [LOOK, SEARCH],
         }
-        assert error_of(http.post("/v1/chat/completions", json=chat))["param"] == "tools[1].type"
+        assert read_error(http.post("/v1/chat/completions", json=chat))["param"] == "tools[1].type"
 
 
 @pytest.mark.parametrize("choice", ["auto", {"type": "custom", "name": "patch"}])
@@ -471,7 +475,7 @@ def test_a_model_that_writes_bare_text_is_held_to_no_recursion() -> None:
         server.client() as http,
     ):
         tool = grammar("lark", 'start: "(" start? ")"')
-        error = error_of(http.post("/v1/responses", json=body("Hi", tool)))
+        error = read_error(http.post("/v1/responses", json=body("Hi", tool)))
     assert error["param"] == "tools"
     assert "custom tool 'patch': format.definition has recursion or %ignore" in str(
         error["message"]

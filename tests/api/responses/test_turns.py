@@ -7,10 +7,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from tests.api.byte_tokens import END
+from tests.api.engines import received_prompts
 from tests.api.responses.test_response import LOOK, REST, SAYINGS
 from tests.api.responses.thinking import thinking_server
 from tests.api.responses.ways import WAYS, Way, calls_in, output_of
-from tests.api.serving import END, prompts_heard
 
 
 @pytest.fixture
@@ -18,7 +19,7 @@ def http(tmp_path: Path) -> Iterator[httpx.Client]:
     url = f"sqlite:///{tmp_path}/responses.sqlite3"
     with (
         thinking_server(
-            url, max_model_len=2**15, engine_factory="create_attentive_parrot"
+            url, max_model_len=2**15, engine_factory="create_recording_parrot"
         ) as server,
         httpx.Client(base_url=f"{server.url}/v1", timeout=None) as http,
     ):
@@ -33,7 +34,7 @@ def test_three_ways_give_the_engine_the_same_prompts(http: httpx.Client) -> None
 
 
 def prompts_of_ten_turns(http: httpx.Client, way: Way) -> list[Sequence[int]]:
-    send, num_heard = way(http), len(prompts_heard)
+    send, num_heard = way(http), len(received_prompts)
     fields = {"model": "parrot", "tools": [LOOK, REST], "instructions": "Look, then rest."}
     for turn in range(10):
         asked = {
@@ -45,4 +46,4 @@ def prompts_of_ten_turns(http: httpx.Client, way: Way) -> list[Sequence[int]]:
         ]
         assert len(outputs) == 2
         send(*outputs, **fields)
-    return prompts_heard[num_heard:]
+    return received_prompts[num_heard:]

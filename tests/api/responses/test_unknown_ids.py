@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.config import ServerConfig
-from tests.api.requests import Json, error_of
+from tests.api.requests import Json, read_error
 from tests.api.serving import RunningServer, running_server
 
 STRANGE = ["x", "'", '"; DROP TABLE responses; --', "%", "a\0b", "a\nb", "wörld 🦉", "x" * 5000]
@@ -66,7 +66,7 @@ def asked_by_field(http: httpx.Client, given_id: str) -> list[httpx.Response]:
 @pytest.mark.parametrize("given_id", STRANGE)
 def test_an_id_of_nothing(ours: httpx.Client, given_id: str) -> None:
     answers = [*asked_by_path(ours, given_id), *asked_by_field(ours, given_id)]
-    errors = [error_of(answer) for answer in answers]
+    errors = [read_error(answer) for answer in answers]
     assert {answer.status_code for answer in answers} == {404}
     fields = ["previous_response_id", "conversation", "conversation", "input[0]"]
     assert [error["param"] for error in errors] == ["response_id"] * 5 + fields
@@ -113,4 +113,4 @@ def test_a_method_that_a_path_has_not_is_told_those_it_has(
 ) -> None:
     answer = ours.put(path)
     assert (answer.status_code, answer.headers["allow"]) == (405, allowed)
-    assert allowed in error_of(answer)["message"]
+    assert allowed in read_error(answer)["message"]

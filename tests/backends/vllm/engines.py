@@ -9,7 +9,7 @@ from typing import Any
 from ouzel.backends.vllm.child_engine import VllmEngine, create_engine
 from ouzel.engine.base import Engine
 from ouzel.types.step_output import StepOutput
-from tests.api.serving import byte_library_tokenizer
+from tests.api.byte_tokens import byte_library_tokenizer
 
 _DIRECTORY = tempfile.TemporaryDirectory(prefix="ouzel-vllm-")
 
@@ -29,7 +29,7 @@ def make_engine(
 
 
 def create_vllm(options: dict[str, object]) -> Engine:
-    """Is a factory for tests/api/serving.py, whose options of a fake engine it leaves aside."""
+    """Is a factory for tests/api/server_setup.py; ignores the options of a fake engine."""
     return make_engine(max_num_seqs=64)
 
 

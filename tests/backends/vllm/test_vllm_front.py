@@ -8,7 +8,7 @@ import pytest
 
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
-from tests.api.requests import Json, chat, content_of, error_of, events_of, metric
+from tests.api.requests import Json, chat, join_content, read_error, read_events, sum_metric
 from tests.api.serving import running_server
 from tests.backends.vllm.engines import asked_there
 from tests.prompts.families import QWEN
@@ -39,9 +39,9 @@ def http() -> Iterator[httpx.Client]:
 
 def test_an_answer_and_its_stream(http: httpx.Client) -> None:
     whole = http.post("/v1/chat/completions", json=chat("Hello there.")).json()
-    events = events_of(http.post("/v1/chat/completions", json=chat("Hello there.", stream=True)))
+    events = read_events(http.post("/v1/chat/completions", json=chat("Hello there.", stream=True)))
 
-    assert whole["choices"][0]["message"]["content"] == content_of(events) == "Hello there."
+    assert whole["choices"][0]["message"]["content"] == join_content(events) == "Hello there."
     assert whole["choices"][0]["finish_reason"] == "stop"
 
 
@@ -108,7 +108,7 @@ def test_hits_and_metrics(http: httpx.Client) -> None:
     for _ in range(2):
         usage = http.post("/v1/chat/completions", json=chat(said, max_tokens=1)).json()["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] >= 80
-    assert metric(http.get("/metrics").text, "vllm:prefix_cache_hits_total") >= 80
+    assert sum_metric(http.get("/metrics").text, "vllm:prefix_cache_hits_total") >= 80
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,8 @@ def test_what_it_cannot_do_is_refused_by_name(
 ) -> None:
     answer = http.post("/v1/chat/completions", json=chat("abc", stream=stream, **fields))
     assert answer.status_code == 400
-    assert error_of(answer)["param"] == param
-    assert param in error_of(answer)["message"]
+    assert read_error(answer)["param"] == param
+    assert param in read_error(answer)["message"]
 
 
 def test_a_grammar_of_a_custom_tool_is_refused_by_name(http: httpx.Client) -> None:
@@ -139,7 +139,7 @@ def test_a_grammar_of_a_custom_tool_is_refused_by_name(http: httpx.Client) -> No
     answer = http.post(
         "/v1/chat/completions", json=chat("abc", tools=[tool], tool_choice="required")
     )
-    assert (answer.status_code, error_of(answer)["param"]) == (400, "tools")
+    assert (answer.status_code, read_error(answer)["param"]) == (400, "tools")
 
 
 def test_a_picture_is_refused(http: httpx.Client) -> None:
@@ -148,7 +148,7 @@ def test_a_picture_is_refused(http: httpx.Client) -> None:
         "/v1/chat/completions", json={"messages": [{"role": "user", "content": [picture]}]}
     )
     assert answer.status_code == 400
-    assert "messages[0].content[0]" in str(error_of(answer)["param"])
+    assert "messages[0].content[0]" in str(read_error(answer)["param"])
 
 
 def test_a_prediction_is_a_hint(http: httpx.Client) -> None:

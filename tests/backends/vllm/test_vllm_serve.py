@@ -7,7 +7,7 @@ import httpx
 import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
-from tests.api.requests import content_of, events_of, metric
+from tests.api.requests import join_content, read_events, sum_metric
 from tests.backends.vllm.interpreter import make_interpreter
 from tests.backends.vllm.vllm_server import vllm_server
 from tests.serve.answers import ask_all
@@ -22,7 +22,7 @@ SAID = {
 
 def check(server: RunningServer) -> None:
     whole = httpx.post(f"{server.url}/chat/completions", json=SAID, timeout=None).json()
-    events = events_of(
+    events = read_events(
         httpx.post(f"{server.url}/chat/completions", json=SAID | {"stream": True}, timeout=None)
     )
     stored = httpx.post(
@@ -34,14 +34,14 @@ def check(server: RunningServer) -> None:
 
     assert send(server.curl)["usage"]["completion_tokens"] > 0
     assert 0 < whole["usage"]["completion_tokens"] <= 12
-    assert whole["choices"][0]["message"]["content"] == content_of(events[:-1])
+    assert whole["choices"][0]["message"]["content"] == join_content(events[:-1])
     assert httpx.get(f"{server.url}/responses/{stored['id']}").json()["id"] == stored["id"]
     assert (refused.status_code, refused.json()["error"]["param"]) == (400, "typical_p")
     answers = ask_all(
         f"{server.url}/", [SAID | {"stream": place % 2 == 0} for place in range(64)], concurrency=64
     )
     assert {answer.whole["choices"][0]["message"]["content"] for answer in answers} == {
-        content_of(events[:-1])
+        join_content(events[:-1])
     }
 
 
@@ -72,7 +72,8 @@ def test_a_server_elsewhere(tmp_path: Path) -> None:
         ) as server:
             check(server)
             while (
-                metric(httpx.get(f"{server.root}/metrics").text, "vllm:num_preemptions_total") == 0
+                sum_metric(httpx.get(f"{server.root}/metrics").text, "vllm:num_preemptions_total")
+                == 0
             ):
                 pass  # its metrics are read every few seconds
 

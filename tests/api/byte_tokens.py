@@ -1,0 +1,40 @@
+"""A tokenizer whose tokens are bytes, with the control tokens of the tests' chat template."""
+
+import tokenizers
+from tokenizers import AddedToken, decoders, models, pre_tokenizers
+
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
+
+START, END, FAIL, DIE = 256, 257, 258, 259  # the tokens after the 256 bytes
+
+
+def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
+    return HuggingFaceTokenizer(
+        byte_library_tokenizer(*more_special_tokens), {"eos_token": "<|im_end|>"}
+    )
+
+
+def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
+    """Token ids 0 to 255 are bytes."""
+    alphabet = byte_alphabet()
+    library_tokenizer = tokenizers.Tokenizer(
+        models.BPE({alphabet[byte]: byte for byte in range(256)}, [])
+    )
+    library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    library_tokenizer.decoder = decoders.ByteLevel()
+    for token in ("<|im_start|>", "<|im_end|>", "|fail|", "|die|", *more_special_tokens):
+        is_special = token not in (
+            "|fail|",
+            "|die|",
+        )  # no control tokens, so that a message can hold them
+        library_tokenizer.add_tokens([AddedToken(token, special=is_special)])
+    return library_tokenizer
+
+
+def byte_alphabet() -> list[str]:
+    """GPT-2's printable stand-ins for bytes: themselves where printable, else the next characters from 256 on."""
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    others = [byte for byte in range(256) if byte not in printable]
+    return [
+        chr(byte) if byte in printable else chr(256 + others.index(byte)) for byte in range(256)
+    ]

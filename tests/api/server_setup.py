@@ -1,0 +1,146 @@
+"""The choices of a test about its server: its model, engine, limits and options."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import KW_ONLY, dataclass, field
+
+from ouzel import __version__
+from ouzel.checkpoint.model_files import SamplingDefaults
+from ouzel.checkpoint.sentence_files import SentenceFiles
+from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
+from ouzel.engine_client import EngineClient, EngineSpec
+from ouzel.generation import ServedModel, system_fingerprint
+from ouzel.grammar.vocabulary import GrammarVocabulary
+from ouzel.parsers.base import Delta, Family, Parser
+from ouzel.parsers.plain import PlainParser
+from ouzel.parsers.registry import OutputFormat
+from ouzel.prompts.chat_template import ChatTemplate
+from ouzel.prompts.media.loader import MediaLoader
+from ouzel.prompts.media_readers.image_reader import ImageReader
+from ouzel.prompts.render import PromptRenderer
+from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.video import VideoProcessor
+from ouzel.tokenizer.huggingface import HuggingFaceTokenizer
+from tests.api.byte_tokens import DIE, FAIL, byte_tokenizer
+
+MODEL = "org/parrot"
+ALIAS = "parrot"
+CHAT_TEMPLATE = (
+    "{% for message in messages %}"
+    "<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n"
+    "{% endfor %}"
+    "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+)
+
+
+class Panic(BaseException):
+    """Native libraries raise such: pyo3's PanicException is no Exception."""
+
+
+class FragileParser(PlainParser):
+    """Stands for a bug of ours."""
+
+    def feed(self, text: str) -> list[Delta]:
+        if text == "#":
+            raise RuntimeError("a detail for the log")
+        if text == "\a":
+            raise Panic("a detail for the log")
+        return super().feed(text)
+
+
+def build_output_format(make_parser: Callable[[], Parser]) -> OutputFormat:
+    """Everything the model writes goes through that parser."""
+    family = Family(
+        names=(),
+        matches=lambda template: False,
+        interleaved=lambda tools, prompt_text: make_parser(),
+    )
+    return OutputFormat(calls=family)
+
+
+@dataclass(frozen=True)
+class ServerSetup:
+    """What a test may choose about its server; without `store_url` the server keeps nothing."""
+
+    options: Mapping[str, object] = field(default_factory=dict)  # of the fake engine
+    limits: LimitsConfig = field(default_factory=LimitsConfig)
+    config: ServerConfig = field(default_factory=ServerConfig)
+    _: KW_ONLY
+    has_chat_template: bool = True
+    trusts_request_template: bool = False
+    tokenizer: HuggingFaceTokenizer = field(default_factory=byte_tokenizer)
+    # a function of this module, or of another one by its name before a colon
+    engine_factory: str = "create_parrot"
+    names: tuple[str, ...] = (MODEL, ALIAS)
+    chat_template: str = CHAT_TEMPLATE
+    output_format: OutputFormat = field(default_factory=lambda: build_output_format(FragileParser))
+    sampling_defaults: SamplingDefaults = field(default_factory=SamplingDefaults)
+    store_url: str | None = None
+    step_timeout_s: float = 300
+    max_tokens_limit: int | None = None
+    max_hidden_tokens: int = 0
+    shares_prefix_cache: bool = False
+    refuses_unknown_tools: bool = False
+    has_lenient_formats: bool = False
+    reads_bare_calls: bool = True
+    image_processor: ImageProcessor | None = None  # of a model that sees
+    video_processor: VideoProcessor | None = None  # of one that sees videos, too
+    media: MediaConfig = field(default_factory=MediaConfig)
+    sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
+    cuts_long_texts: bool = False
+    max_document_pieces: int = 10_000
+    further: tuple[
+        "ServerSetup", ...
+    ] = ()  # of models beside this one: names, engine and what reads texts
+
+    def engine_spec(self) -> EngineSpec:
+        always = {
+            "vocab_size": self.tokenizer.vocab_size,
+            "failing_token_id": FAIL,
+            "fatal_token_id": DIE,
+        }
+        factory = (
+            self.engine_factory
+            if ":" in self.engine_factory
+            else f"tests.api.engines:{self.engine_factory}"
+        )
+        return EngineSpec(
+            factory=factory, options={**always, **self.options}, heartbeat_every_s=0.25
+        )
+
+    def build_model(self, engine: EngineClient) -> ServedModel:
+        template = (
+            ChatTemplate({"default": self.chat_template}, {}) if self.has_chat_template else None
+        )
+        return ServedModel(
+            names=self.names,
+            tokenizer=self.tokenizer,
+            renderer=PromptRenderer(
+                self.tokenizer,
+                template,
+                engine.info.max_model_len,
+                parsed_marks=self.output_format.prompt_marks,
+                trusts_request_template=self.trusts_request_template,
+                images=self._images(engine.info.max_model_len),
+            ),
+            sampling_defaults=self.sampling_defaults,
+            engine=engine,
+            output_format=self.output_format,
+            vocabulary=GrammarVocabulary({}, self.tokenizer.vocab_size),
+            max_tokens_limit=self.max_tokens_limit,
+            max_hidden_tokens=self.max_hidden_tokens,
+            shares_prefix_cache=self.shares_prefix_cache,
+            refuses_unknown_tools=self.refuses_unknown_tools,
+            has_lenient_formats=self.has_lenient_formats,
+            reads_bare_calls=self.reads_bare_calls,
+            sentences=self.sentences,
+            cuts_long_texts=self.cuts_long_texts,
+            max_document_pieces=self.max_document_pieces,
+            created=1_700_000_000,
+            system_fingerprint=system_fingerprint(MODEL, engine.info, __version__),
+        )
+
+    def _images(self, max_model_len: int) -> ImageReader | None:
+        processor = self.image_processor
+        if processor is None:
+            return None
+        return ImageReader(processor, MediaLoader(self.media), max_model_len, self.video_processor)
