@@ -1,4 +1,4 @@
-"""Small HTTP servers beside the server under test."""
+"""Starts small HTTP servers beside the server under test."""
 
 import threading
 from collections.abc import Callable, Iterator
@@ -30,5 +30,6 @@ def file_server(directory: Path) -> Iterator[int]:
 
 
 class _QuietHandler(SimpleHTTPRequestHandler):
-    def log_message(self, format: str, *args: object) -> None:  # the base class names it so
+    # the base class determines the name `format`
+    def log_message(self, format: str, *args: object) -> None:
         pass

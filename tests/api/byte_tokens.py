@@ -15,7 +15,7 @@ def byte_tokenizer(*more_special_tokens: str) -> HuggingFaceTokenizer:
 
 
 def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
-    """Token ids 0 to 255 are bytes."""
+    """Builds a tokenizer whose token ids 0 to 255 are bytes."""
     alphabet = byte_alphabet()
     library_tokenizer = tokenizers.Tokenizer(
         models.BPE({alphabet[byte]: byte for byte in range(256)}, [])
@@ -23,16 +23,17 @@ def byte_library_tokenizer(*more_special_tokens: str) -> tokenizers.Tokenizer:
     library_tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     library_tokenizer.decoder = decoders.ByteLevel()
     for token in ("<|im_start|>", "<|im_end|>", "|fail|", "|die|", *more_special_tokens):
-        is_special = token not in (
-            "|fail|",
-            "|die|",
-        )  # no control tokens, so that a message can hold them
+        # a message can contain these two, because they are no control tokens
+        is_special = token not in ("|fail|", "|die|")
         library_tokenizer.add_tokens([AddedToken(token, special=is_special)])
     return library_tokenizer
 
 
 def byte_alphabet() -> list[str]:
-    """GPT-2's printable stand-ins for bytes: themselves where printable, else the next characters from 256 on."""
+    """Returns the characters with which GPT-2 writes the 256 bytes.
+
+    A printable byte stands for itself; the others take the next characters from 256 on.
+    """
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     others = [byte for byte in range(256) if byte not in printable]
     return [

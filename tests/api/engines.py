@@ -40,7 +40,7 @@ def create_parrot(options: dict[str, object]) -> FakeEngine:
 
 
 def create_recording_parrot(options: dict[str, object]) -> FakeEngine:
-    """Remembers what it was asked. Its engine runs in a thread of the tests' process."""
+    """Makes an engine that appends each prompt to `received_prompts`; it needs `in_thread=True`."""
 
     def say(request: EngineRequest, position: int) -> int:
         if position == 0:
@@ -51,7 +51,10 @@ def create_recording_parrot(options: dict[str, object]) -> FakeEngine:
 
 
 class HintRecordingParrot(FakeEngine):
-    """Has every way to guess, and remembers what it was told of guesses; in a thread of the tests' process."""
+    """An engine with all sources of proposals, which appends requests to `received_hints`.
+
+    It needs `in_thread=True`.
+    """
 
     @property
     def info(self) -> EngineInfo:
@@ -67,14 +70,14 @@ def create_hint_recording_parrot(options: dict[str, object]) -> HintRecordingPar
 
 
 def create_random_engine(options: dict[str, object]) -> EngineCore:
-    """Our own engine on pseudo-random logits, for what needs more than one possible answer."""
+    """Makes a real engine on pseudo-random logits, for tests that need several possible answers."""
     return EngineCore(
         FakeRunner(vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256)
     )
 
 
 def create_speculating_random_engine(options: dict[str, object]) -> EngineCore:
-    """The same, which guesses what comes, and as if guesses cost nothing."""
+    """Makes a real engine on pseudo-random logits that makes proposals, as if they cost nothing."""
     runner = FakeRunner(
         vocab_size=260, num_blocks=1024, max_model_len=256, max_num_batched_tokens=256
     )
@@ -82,20 +85,23 @@ def create_speculating_random_engine(options: dict[str, object]) -> EngineCore:
 
 
 def create_grammar_parrot(options: dict[str, object]) -> EngineCore:
-    """Our own engine, with grammars, on a device that wants to say what the user said."""
+    """Makes a real engine with grammars, whose logits prefer to repeat the user's message."""
     tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
     return EngineCore(ParrotRunner(), grammars=GrammarCompiler(tokenizer, timeout_s=60))
 
 
 def create_speculating_parrot(options: dict[str, object]) -> EngineCore:
-    """The same without grammars; it guesses what comes, and as if guesses cost nothing."""
+    """Makes a real engine that repeats the user's message and makes proposals at no cost."""
     return EngineCore(
         ParrotRunner(), speculation=Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
     )
 
 
 class ParrotRunner(FakeRunner):
-    """Prefers the byte that goes on with what the user said, from as far as the context has come with it."""
+    """A runner whose logits prefer the next byte of the user's message.
+
+    The next byte follows the longest beginning of the message with which the answer ends.
+    """
 
     def __init__(self) -> None:
         super().__init__(
@@ -116,7 +122,7 @@ class ParrotRunner(FakeRunner):
 
 
 def create_grammar_timeout_engine(options: dict[str, object]) -> EngineCore:
-    """Its grammar compiler never comes to a grammar, as one that has too many others in hand."""
+    """Makes an engine whose grammar compiler times out, like a compiler with too many grammars."""
     tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
     grammars = GrammarCompiler(tokenizer, timeout_s=0.01)
     grammars.close()

@@ -1,4 +1,4 @@
-"""A server of a small checkpoint that makes vectors or scores, computed in float32."""
+"""Starts a server of a small checkpoint that makes vectors or scores, computed in float32."""
 
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -17,7 +17,7 @@ def golden_server(
     directory: Path | None = None,
     **model_options: object,
 ) -> AbstractContextManager[RunningServer]:
-    """Serves the golden checkpoint, or a conversion of it in the `directory`."""
+    """Starts a server of the golden checkpoint, or of its conversion in the `directory`."""
     directory = directory or read_golden(name).directory
     model = {
         "model": str(directory),

@@ -16,7 +16,7 @@ JsonSchema = dict[str, Any]
 
 _HUGE_NUMBER = 10**400
 _SAMPLES: dict[str, list[object]] = {
-    "null": [],  # is "not given"
+    "null": [],  # null is the same as a missing field
     "boolean": [True],
     "integer": [5],
     "number": [0.5],
@@ -37,11 +37,12 @@ class Malformed:
     body: Json
 
 
-MAX_STRINGS = 2**18  # in a body: more are refused before it is known in which field
+# A body with more strings is refused before the server knows their field.
+MAX_STRINGS = 2**18
 
 
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
-    """`good`: a body that is right."""
+    """Yields copies of the correct body `good`, each with one wrong field."""
     schemas: JsonSchema = msgspec.to_builtins(build_document(DOCUMENTED))["components"]["schemas"]
     [(body_type,)] = [
         operation.bodies for operation in DOCUMENTED if operation.path == path and operation.bodies
@@ -49,7 +50,7 @@ def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     schema = schemas[body_type.__name__]
     for name, field in schema["properties"].items():
         if name in ALIASES and name not in body_type.__struct_encode_fields__:
-            continue  # it is read as the field whose name it means
+            continue  # the server reads an alias as the field that it stands for
         for what, value in _wrong_values(field, schemas):
             yield Malformed(path, name, what, {**good, name: value})
         if name in schema.get("required", ()):
@@ -118,7 +119,7 @@ def _out_of_range(kind: JsonSchema) -> Iterator[tuple[str, object]]:
 
 
 def _kinds(field: JsonSchema, schemas: JsonSchema) -> Iterator[JsonSchema]:
-    """The alternatives of a field, references followed."""
+    """Yields the alternative schemas of a field; references are replaced by their schemas."""
     if "$ref" in field:
         yield from _kinds(schemas[field["$ref"].rpartition("/")[2]], schemas)
     elif "anyOf" in field:

@@ -1,4 +1,4 @@
-"""Bodies to send, and answers read back."""
+"""Builds bodies of requests, and reads answers."""
 
 import json
 import time
@@ -19,7 +19,7 @@ def wait_until(condition: Callable[[], bool]) -> None:
 
 
 def read_events(response: httpx.Response) -> list[str]:
-    """The data of each server-sent event."""
+    """Returns the data of each server-sent event of the response."""
     assert response.headers["content-type"].startswith("text/event-stream")
     frames = response.text.split("\n\n")
     assert frames.pop() == ""
@@ -28,13 +28,13 @@ def read_events(response: httpx.Response) -> list[str]:
 
 
 def join_content(events: list[str]) -> str:
-    """Returns the text to which the chunks of a chat with one choice add up."""
+    """Joins the texts of the chunks of a chat with one choice."""
     choices = [json.loads(event)["choices"][0] for event in events if event != "[DONE]"]
     return "".join(choice["delta"].get("content") or "" for choice in choices)
 
 
 def sum_metric(exposition: str, name: str) -> float:
-    """The sum over all label values."""
+    """Returns the sum of a metric over all label values."""
     values = [
         float(line.rsplit(" ", 1)[1])
         for line in exposition.splitlines()

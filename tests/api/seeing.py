@@ -1,4 +1,7 @@
-"""A server whose model sees, without weights: its engine says what the user said, and remembers what it was asked."""
+"""A server whose model reads images, without weights.
+
+The engine repeats the user's message and records the requests that it receives.
+"""
 
 import functools
 import re
@@ -22,7 +25,7 @@ from tests.prompts.vision.checkpoints import loaded
 from tests.prompts.vision.pictures import picture
 
 MARKS = ("<|vision_start|>", "<|vision_end|>", "<|image_pad|>", "<|video_pad|>")
-ROW_SIDE = 28  # a row of features is of so many pixels squared
+ROW_SIDE = 28  # the pixels on each side of the square that becomes one row of features
 FILES: dict[str, object] = {
     "config.json": {
         "model_type": "qwen2_vl",
@@ -33,7 +36,7 @@ FILES: dict[str, object] = {
         "min_pixels": ROW_SIDE**2,
     },
 }
-# Shaped like that of Qwen3-VL: its markup and its habits, our words.
+# A template with the structure and markup of Qwen3-VL's template, in our words.
 QWEN_VL = """
 {%- macro shown(content) %}
     {%- if content is string %}{{- content }}{%- else %}
@@ -63,17 +66,20 @@ QWEN_VL = """
 {%- if add_generation_prompt %}{{- '<|im_start|>assistant\\n' }}{% endif %}
 """
 _TOKENIZER = byte_tokenizer(*MARKS)
-_requests_heard: list[EngineRequest] = []
+_received_requests: list[EngineRequest] = []
 
 Size = tuple[int, int]  # height and width
 
 
 def create_seeing_parrot(options: dict[str, object]) -> FakeEngine:
-    """Its engine runs in a thread of the tests' process."""
+    """Makes an engine that appends each request to `_received_requests`.
+
+    It needs `in_thread=True`.
+    """
 
     def say(request: EngineRequest, position: int) -> int:
         if position == 0:
-            _requests_heard.append(request)
+            _received_requests.append(request)
         return repeat_user_message(request, position)
 
     return FakeEngine(msgspec.convert(options, FakeOptions), say)
@@ -87,7 +93,7 @@ def seeing_server(
     media: MediaConfig | None = None,
     store_url: str | None = None,
 ) -> AbstractContextManager[RunningServer]:
-    """`directory` is an empty one."""
+    """Starts a server; writes the model's small files into the empty `directory`."""
     image_processor = loaded(directory, FILES)
     return running_server(
         {"max_model_len": max_model_len},
@@ -113,8 +119,8 @@ def data_url(height: int, width: int) -> str:
 
 
 def last_request() -> EngineRequest:
-    """Returns the newest one that the engine got, whose pictures and pairs of frames are where its tokens say."""
-    request = _requests_heard[-1]
+    """Returns the newest request; checks that its images are at the places of its image tokens."""
+    request = _received_requests[-1]
     feature_ids = [_TOKENIZER.control_tokens[token] for token in ("<|image_pad|>", "<|video_pad|>")]
     places = [at for at, token_id in enumerate(request.prompt_token_ids) if token_id in feature_ids]
     assert places == [
@@ -129,12 +135,15 @@ def last_request() -> EngineRequest:
 
 
 def sizes_seen() -> list[Size]:
-    """Returns those of the pictures in the newest request, in the order of their tokens."""
+    """Returns the sizes of the images in the newest request, in the order of their tokens."""
     return [image.size for image in last_request().images]
 
 
 def last_prompt() -> str:
-    """Returns the text of the newest prompt, with the tokens of each picture as one and their number."""
+    """Returns the text of the newest prompt.
+
+    The tokens of each image are replaced by their number, as in "<picture of 12>".
+    """
     text = _TOKENIZER.decode(last_request().prompt_token_ids, skip_special_tokens=False)
     pattern = r"<\|vision_start\|>((?:<\|(image|video)_pad\|>)+)<\|vision_end\|>"
     kinds = {"image": "picture", "video": "video"}

@@ -33,11 +33,11 @@ CHAT_TEMPLATE = (
 
 
 class Panic(BaseException):
-    """Native libraries raise such: pyo3's PanicException is no Exception."""
+    """An error of a native library: pyo3's PanicException is not an `Exception` either."""
 
 
 class FragileParser(PlainParser):
-    """Stands for a bug of ours."""
+    """A parser with two bugs: "#" raises an exception, and a bell raises `Panic`."""
 
     def feed(self, text: str) -> list[Delta]:
         if text == "#":
@@ -48,7 +48,7 @@ class FragileParser(PlainParser):
 
 
 def build_output_format(make_parser: Callable[[], Parser]) -> OutputFormat:
-    """Everything the model writes goes through that parser."""
+    """Builds an output format that sends the whole output through one parser."""
     family = Family(
         names=(),
         matches=lambda template: False,
@@ -59,16 +59,16 @@ def build_output_format(make_parser: Callable[[], Parser]) -> OutputFormat:
 
 @dataclass(frozen=True)
 class ServerSetup:
-    """What a test may choose about its server; without `store_url` the server keeps nothing."""
+    """The choices of a test about its server; without `store_url` the server stores nothing."""
 
-    options: Mapping[str, object] = field(default_factory=dict)  # of the fake engine
+    options: Mapping[str, object] = field(default_factory=dict)  # options of the fake engine
     limits: LimitsConfig = field(default_factory=LimitsConfig)
     config: ServerConfig = field(default_factory=ServerConfig)
     _: KW_ONLY
     has_chat_template: bool = True
     trusts_request_template: bool = False
     tokenizer: HuggingFaceTokenizer = field(default_factory=byte_tokenizer)
-    # a function of this module, or of another one by its name before a colon
+    # a function of tests/api/engines.py, or "module:function"
     engine_factory: str = "create_parrot"
     names: tuple[str, ...] = (MODEL, ALIAS)
     chat_template: str = CHAT_TEMPLATE
@@ -82,15 +82,14 @@ class ServerSetup:
     refuses_unknown_tools: bool = False
     has_lenient_formats: bool = False
     reads_bare_calls: bool = True
-    image_processor: ImageProcessor | None = None  # of a model that sees
-    video_processor: VideoProcessor | None = None  # of one that sees videos, too
+    image_processor: ImageProcessor | None = None  # not None: the model reads images
+    video_processor: VideoProcessor | None = None  # not None: the model reads videos
     media: MediaConfig = field(default_factory=MediaConfig)
-    sentences: SentenceFiles | None = None  # of a model that makes vectors or scores
+    sentences: SentenceFiles | None = None  # not None: the model makes vectors or scores
     cuts_long_texts: bool = False
     max_document_pieces: int = 10_000
-    further: tuple[
-        "ServerSetup", ...
-    ] = ()  # of models beside this one: names, engine and what reads texts
+    # models beside this one; their limits, config and store_url are ignored
+    further: tuple["ServerSetup", ...] = ()
 
     def engine_spec(self) -> EngineSpec:
         always = {

@@ -1,4 +1,4 @@
-"""A real server on an ephemeral port, by default with a fake engine that repeats the user's message."""
+"""A real server on an ephemeral port; its default engine is fake and repeats the user's message."""
 
 import asyncio
 import socket
@@ -23,7 +23,10 @@ from tests.api.server_setup import ServerSetup
 
 
 class ThreadHost:
-    """Implements `ModelLoader` with engines in threads: what is loaded is a parrot with the name it is given."""
+    """Implements `ModelLoader` with engines in threads.
+
+    It can load one model, "parrot", under any name. A load of "endless" never ends.
+    """
 
     def __init__(self, limits: LimitsConfig) -> None:
         self._limits = limits
@@ -62,7 +65,8 @@ class RunningServer:
 
     def __init__(self, setup: ServerSetup) -> None:
         self._setup = setup
-        # With the protocol named, asyncio sets TCP_NODELAY; without, small answers wait for delayed acknowledgements.
+        # asyncio sets TCP_NODELAY only if the socket names its protocol. Without TCP_NODELAY,
+        # small answers wait for delayed acknowledgements.
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         self._socket.bind(("127.0.0.1", 0))
         self._is_ready = threading.Event()
@@ -76,11 +80,11 @@ class RunningServer:
         self._loop: asyncio.AbstractEventLoop
 
     def client(self) -> httpx.Client:
-        """Waits for answers as long as they take: a slow machine is no failure."""
+        """Returns a client without timeouts, so that no test fails because the machine is slow."""
         return httpx.Client(base_url=self.url, timeout=None)
 
     def shrink_send_buffers(self) -> None:
-        """Of connections to come, so that slow clients are noticed early."""
+        """Shrinks the send buffers of new connections: the server soon notices a slow client."""
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 4096)
 
     def start(self) -> None:
@@ -89,7 +93,7 @@ class RunningServer:
         assert self._server.started, "the server's thread ended at its start"
 
     def run(self, work: Coroutine[None, None, None]) -> None:
-        """In the server's event loop, to its end."""
+        """Runs `work` in the server's event loop and waits for its end."""
         asyncio.run_coroutine_threadsafe(work, self._loop).result()
 
     def stop(self) -> None:
@@ -124,9 +128,8 @@ class RunningServer:
             await asyncio.sleep(0.001)
         self._is_ready.set()
         await serving
-        for connection in tuple(
-            self._server.server_state.connections
-        ):  # of clients that do not read their answers
+        # connections whose clients do not read their answers
+        for connection in tuple(self._server.server_state.connections):
             connection.transport.abort()
         if store is not None:
             await store.close()
@@ -137,12 +140,12 @@ class RunningServer:
 Fields = ParamSpec("Fields")
 
 
-def _runner_of(
-    setup_of: Callable[Fields, ServerSetup],
+def _make_runner(
+    make_setup: Callable[Fields, ServerSetup],
 ) -> Callable[Fields, AbstractContextManager[RunningServer]]:
     @contextmanager
     def run(*args: Fields.args, **kwargs: Fields.kwargs) -> Iterator[RunningServer]:
-        server = RunningServer(setup_of(*args, **kwargs))
+        server = RunningServer(make_setup(*args, **kwargs))
         server.start()
         try:
             yield server
@@ -152,4 +155,4 @@ def _runner_of(
     return run
 
 
-running_server = _runner_of(ServerSetup)  # takes what ServerSetup takes
+running_server = _make_runner(ServerSetup)  # has the arguments of ServerSetup

@@ -19,9 +19,8 @@ MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 TOKENIZER = byte_tokenizer(*MARKS)
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "Turku"}}\n</tool_call>'
 SAID = f"<think>I look.\n{CALL}"
-HIDDEN = CALL.replace("<tool_call>", "").replace(
-    "\n</tool_call>", ""
-)  # special tokens of no use to the request
+# special tokens of no use to the request
+HIDDEN = CALL.replace("<tool_call>", "").replace("\n</tool_call>", "")
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 TEMPLATE = "{% if tools %}{{ tools | tojson }}{% endif %}" + CHAT_TEMPLATE
 BOTH = OutputFormat(HERMES, HERMES)

@@ -134,10 +134,11 @@ def test_every_sample_counts_as_usage_and_logprobs_are_shown_only_when_asked_for
 
 
 def test_chat_has_both(babbler: httpx.Client) -> None:
+    # the server's parser fails on purpose at "#"
     bans = {
         "logit_bias": {"35": -100},
         "max_tokens": 10,
-    }  # the server's parser fails on purpose at "#"
+    }
     for fields in ({"num_beams": 3, "n": 2}, {"best_of": 4, "n": 2, "seed": 1}):
         answer = babbler.post("/v1/chat/completions", json=chat("Hi", **fields, **bans)).json()
         assert [choice["index"] for choice in answer["choices"]] == [0, 1]

@@ -46,9 +46,8 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def test_a_flood_of_unfinished_bodies_displaces_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(
-        connections._USUAL_S, Wait.IDLE, 1e6
-    )  # else a busy machine makes the idle one wait too long
+    # else a busy machine makes the idle one wait too long
+    monkeypatch.setitem(connections._USUAL_S, Wait.IDLE, 1e6)
     with running_server(limits=LimitsConfig(max_connections=8)) as server, ExitStack() as stack:
         idle = stack.enter_context(connected(server.port))
         for _ in range(2):

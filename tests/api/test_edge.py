@@ -171,9 +171,8 @@ def test_metrics_grow_under_our_names_and_those_of_vllm(
 
     before = exposition()
     http.post("/v1/chat/completions", json=chat("Hi!", **fields))
-    wait_until(
-        lambda: growth("e2e_request_latency_seconds_count") == 1
-    )  # a step later after a stop string
+    # a step later after a stop string
+    wait_until(lambda: growth("e2e_request_latency_seconds_count") == 1)
 
     after = exposition()
     for stem in VLLM_NAMES:

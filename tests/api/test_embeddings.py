@@ -66,9 +66,8 @@ def of(text: str) -> list[float]:
 
 
 def test_texts_come_back_in_their_order(client: openai.OpenAI) -> None:
-    answer = client.embeddings.create(
-        model=MODEL, input=["b", "ccc", "aa"]
-    )  # the client asks for base64
+    # the client asks for base64
+    answer = client.embeddings.create(model=MODEL, input=["b", "ccc", "aa"])
     assert [entry.index for entry in answer.data] == [0, 1, 2]
     assert [entry.embedding for entry in answer.data] == [of("b"), of("ccc"), of("aa")]
     assert (answer.object, answer.model) == ("list", MODEL)

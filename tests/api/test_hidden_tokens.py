@@ -134,11 +134,12 @@ def test_anthropics_messages_have_a_limit_of_their_own(http: httpx.Client) -> No
 
 
 def test_a_completion_without_a_limit_is_cut_off(http: httpx.Client) -> None:
+    # which the parrot repeats for ever
     body = {
         "model": "parrot",
         "prompt": " " * 5,
         "max_tokens": -1,
-    }  # which the parrot repeats for ever
+    }
     choice = http.post("/v1/completions", json=body).json()["choices"][0]
 
     assert (choice["text"], choice["finish_reason"]) == (" " * LIMIT, "length")

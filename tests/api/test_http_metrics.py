@@ -159,9 +159,8 @@ def test_a_proxy_on_this_machine_says_who_its_client_is(
     caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")
     http.get("/one", headers={"x-forwarded-for": "203.0.113.7"})
     http.get("/two", headers={"x-forwarded-for": "GET /v1/models 200"})
-    http.get(
-        "/three", headers={"x-forwarded-for": "fe80::1%eth0 key=0123abcd"}
-    )  # Python takes any zone
+    # Python takes any zone
+    http.get("/three", headers={"x-forwarded-for": "fe80::1%eth0 key=0123abcd"})
     http.get("/four", headers={"x-forwarded-for": "FE80:0::1%eth0"})
 
     assert " client=203.0.113.7" in line_of(caplog, "/one")

@@ -43,18 +43,18 @@ def test_comments_come_before_and_between_what_is_said(
 
     first_said = next(i for i, line in enumerate(lines) if line.startswith(("data", "event")))
     assert COMMENT in lines[first_said:]
+    # a response is created before it waits
     assert path == "/v1/responses" or lines[:2] == [
         COMMENT,
         "",
-    ]  # a response is created before it waits
+    ]
     assert all(line == COMMENT or line.startswith(("data: ", "event: ")) for line in lines if line)
     assert lines[-2] == "data: [DONE]"
 
 
 def test_comments_come_between_tokens_without_text() -> None:
-    body = chat(
-        f"a{' ' * 100}", stream=True, stop=[" " * 101]
-    )  # the spaces may be the beginning of the stop string
+    # the spaces may be the beginning of the stop string
+    body = chat(f"a{' ' * 100}", stream=True, stop=[" " * 101])
     with running_server({"step_s": 0.02}, LIMITS) as server:
         lines = read_lines(server, "/v1/chat/completions", body)
 

@@ -168,10 +168,11 @@ def test_the_rest_of_a_schema_counts_without_the_keywords_that_cannot(
 @pytest.mark.parametrize(
     ("said", "fields"),
     [
+        # a call without marks
         (
             '{"name": "say", "arguments": {}}',
             {"tools": [tool("say", {"type": "object"})]},
-        ),  # a call without marks
+        ),
         ("<think>\nA thought of more than half the tokens.\n</think>\n\nHi", {"max_tokens": 64}),
     ],
 )

@@ -68,9 +68,8 @@ def test_the_best_piece_of_a_long_document_counts(http: httpx.Client, path: str)
     assert [result["index"] for result in answer["results"]] == sorted(
         range(4), key=lambda index: -expected[index]
     )
-    assert (
-        expected[0] > scored(http, QUERY, [LONG[:ROOM]])[0]
-    )  # or the first piece alone would pass
+    # or the first piece alone would pass
+    assert expected[0] > scored(http, QUERY, [LONG[:ROOM]])[0]
 
 
 def test_all_tokens_and_pieces_are_counted(http: httpx.Client) -> None:

@@ -50,9 +50,10 @@ def test_every_operation_with_a_body_is_tried() -> None:
         for operation in DOCUMENTED
         if operation.bodies and operation.words == "openai"
     ]
+    # has the body of another
     assert GOOD.keys() | OF_VECTORS.keys() == {
         path for path in tried if not path.endswith("/render")
-    }  # has the body of another
+    }
 
 
 @pytest.mark.parametrize("path", GOOD)

@@ -117,9 +117,8 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
     described = {operation.path for operation in DOCUMENTED}
     for path in paths - described - model_loading.PATHS - {RELOAD_PATH}:  # which are for operators
-        below_v1 = "/v1" + re.sub(
-            r"^/v[13](/v1)?", "", path
-        )  # the description names the other prefixes
+        # the description names the other prefixes
+        below_v1 = "/v1" + re.sub(r"^/v[13](/v1)?", "", path)
         is_for_people = path == "/about" or path.startswith("/playground/")
         assert is_for_people or path.endswith("/openapi.json") or below_v1 in described, path
     assert described <= paths

@@ -22,9 +22,8 @@ babbling_server = partial(
     running_server,
     engine_factory="create_random_engine",
     config=CONFIG,
-    output_format=build_output_format(
-        PlainParser
-    ),  # the other falls over some of what a babbler says
+    # the other falls over some of what a babbler says
+    output_format=build_output_format(PlainParser),
 )
 
 

@@ -105,9 +105,8 @@ def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, field
     for event in events:
         chunk = json.loads(event)
         for choice in chunk["choices"]:
-            choice["finish_reason"] = (
-                choice["finish_reason"] or "stop"
-            )  # the type is that of whole answers, never null
+            # the type is that of whole answers, never null
+            choice["finish_reason"] = choice["finish_reason"] or "stop"
         assert unknown_keys(Completion.model_validate(chunk, strict=True)) <= OF_OTHER_SERVERS
 
 

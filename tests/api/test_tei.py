@@ -235,9 +235,8 @@ def test_of_several_models_the_first_that_can_do_the_work_answers() -> None:
             assert rank["score"] == pytest.approx(1)
         assert http.get("/info").json()["model_id"] == "embedder"
         assert http.post("/embed", json={"inputs": "a", "model": MODEL}).status_code == 424
-        assert (
-            http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400
-        )  # the first model's
+        # the first model's
+        assert http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400
 
 
 def test_the_info_of_a_model_that_generates_is_an_error(server: RunningServer) -> None:

@@ -70,11 +70,12 @@ CASES: list[tuple[str, Json, str]] = [
         ),
         "'tool_choice.tools[0].function.z'",
     ),
+    # the template reads the tools as given
     (
         "tokenize",
         chat("Hi", **tools(TOOL | {"colour": 1}, zeal=2)),
         "'zeal'",
-    ),  # the template reads the tools as given
+    ),
     ("detokenize", {"tokens": [65], "zeal": 2}, "'zeal'"),
     ("completions", {"model": "parrot", "prompt": "a", "max_tokens": 1, "zeal": 2}, "'zeal'"),
     (

@@ -110,9 +110,8 @@ def test_scrapes_and_probes_are_in_the_log_of_level_debug_only(
     assert http.put("/health").status_code == 405
     http.post("/v1/chat/completions", json=chat("Hi"))
 
-    wait_until(
-        lambda: "chat/completions 200" in caplog.text
-    )  # a line is written after its response
+    # a line is written after its response
+    wait_until(lambda: "chat/completions 200" in caplog.text)
     lines = [record for record in caplog.records if record.name == "ouzel.api.http.request_log"]
     told = [
         record.getMessage().partition(" duration_s")[0]

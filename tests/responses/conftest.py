@@ -1,4 +1,4 @@
-"""Responses without HTTP: on a real engine client, whose engine can be held up, and a real store."""
+"""Responses without HTTP, on a real store and a real engine client whose engine can be paused."""
 
 import asyncio
 import logging
@@ -42,8 +42,11 @@ from tests.prompts.families import QWEN
 _engine_may_work = threading.Event()
 
 
-def create_held_parrot(options: dict[str, object]) -> FakeEngine:
-    """Makes an engine that says what the user said while it may; it runs in a thread of the tests' process."""
+def create_pausable_parrot(options: dict[str, object]) -> FakeEngine:
+    """Makes an engine that repeats the user's message, but waits while `pause_engine` holds it.
+
+    It needs `in_thread=True`.
+    """
 
     def say(request: EngineRequest, position: int) -> int:
         _engine_may_work.wait()
@@ -54,19 +57,19 @@ def create_held_parrot(options: dict[str, object]) -> FakeEngine:
 
 @dataclass
 class Maker:
-    """What makes responses in one server, and what it logs of their stages."""
+    """The parts of one server that make responses, and its log lines about their stages."""
 
     runs: Runs
     store: Store
-    other_store: Store  # of another server
+    other_store: Store  # another server's connection to the same database
     file: Path
     _model: ServedModel
     _make_preparer: Callable[[ResponseDialect], Preparer]
-    _preparers: list[Preparer]  # the one of `runs`
+    _preparers: list[Preparer]  # always one; `runs` shares the list
     _records: Callable[[], Sequence[logging.LogRecord]]
 
     def change_dialect(self, dialect: ResponseDialect) -> None:
-        """Lets the server read all further bodies in another dialect."""
+        """Makes the server read all further bodies in another dialect."""
         self._preparers[:] = [self._make_preparer(dialect)]
 
     async def begin(self, text: str, **fields: object) -> Run:
@@ -79,18 +82,18 @@ class Maker:
             return self.runs.start(prepared, key_id=None, place=place.pop_all())
 
     def stages(self) -> list[Stage]:
-        """Returns the stages after the first, of the one response that there is."""
+        """Returns the stages of the test's only response, except the first stage."""
         records = [record for record in self._records() if record.levelno == logging.DEBUG]
         values = [record.args[1] for record in records if isinstance(record.args, tuple)]
         return [Stage(value) for value in values]
 
-    async def until(self, stage: Stage) -> None:
+    async def wait_until(self, stage: Stage) -> None:
         while stage not in self.stages():
             await asyncio.sleep(0.005)
 
     @contextmanager
-    def idle_engine(self) -> Iterator[None]:
-        """The engine begins nothing meanwhile."""
+    def pause_engine(self) -> Iterator[None]:
+        """Keeps the engine from starting a step inside the `with` block."""
         _engine_may_work.clear()
         try:
             yield
@@ -104,8 +107,8 @@ class Maker:
         return engine.stats() is not None
 
     @contextmanager
-    def held_store(self) -> Iterator[None]:
-        """Nothing can be written meanwhile; it can be read."""
+    def lock_store(self) -> Iterator[None]:
+        """Locks the database for writers inside the `with` block; readers can go on."""
         with closing(sqlite3.connect(self.file, isolation_level=None)) as connection:
             connection.execute("BEGIN IMMEDIATE")
             try:
@@ -114,8 +117,12 @@ class Maker:
                 connection.execute("ROLLBACK")
 
     @contextmanager
-    def broken_store(self, moment: str, fault: str = "json('no JSON')") -> Iterator[None]:
-        """The database fails at that moment; without `fault` as one does that is out of order."""
+    def break_store(self, moment: str, fault: str = "json('no JSON')") -> Iterator[None]:
+        """Makes the database fail inside the `with` block.
+
+        `moment` is the SQL of a trigger's event. The default `fault` is an error of the
+        database itself.
+        """
         with closing(sqlite3.connect(self.file, isolation_level=None)) as connection:
             connection.execute(f"CREATE TRIGGER broken {moment} BEGIN SELECT {fault}; END")
             try:
@@ -133,7 +140,7 @@ async def engine() -> AsyncIterator[EngineClient]:
         "fatal_token_id": DIE,
         "step_s": 0.01,
     }
-    spec = EngineSpec(factory="tests.responses.conftest:create_held_parrot", options=options)
+    spec = EngineSpec(factory="tests.responses.conftest:create_pausable_parrot", options=options)
     client = EngineClient(spec, in_thread=True)
     await client.start()
     yield client
@@ -144,13 +151,13 @@ async def engine() -> AsyncIterator[EngineClient]:
 async def maker(
     engine: EngineClient, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> AsyncIterator[Maker]:
-    """Ends with all responses over."""
+    """Yields the maker, and at the end closes all responses."""
     caplog.set_level(logging.DEBUG, logger="ouzel.responses.run")
     file = tmp_path / "responses.sqlite3"
     store, other_store = [
         await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30) for _ in range(2)
     ]
-    model = served(engine)
+    model = build_model(engine)
     threads, metrics = PreparationThreads(), Metrics("parrot")
     compactor = Compactor(model, threads, Summariser(model, LimitsConfig(), threads, metrics))
 
@@ -177,7 +184,7 @@ async def maker(
     await other_store.close()
 
 
-def served(engine: EngineClient) -> ServedModel:
+def build_model(engine: EngineClient) -> ServedModel:
     tokenizer = byte_tokenizer()
     return ServedModel(
         names=("parrot",),

@@ -1,4 +1,7 @@
-"""A followed response begins when the store has it and the engine has accepted it, beside the prompt or before it."""
+"""A streamed response begins when the store has it and the engine has accepted it.
+
+The store writes it while the engine computes the prompt, or before.
+"""
 
 import asyncio
 
@@ -11,7 +14,7 @@ from tests.responses.test_ways_through import BEGINS, BEGUN, LONG, event_names
 
 
 async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> None:
-    with maker.held_store():
+    with maker.lock_store():
         run = await maker.begin("Hi", stream=True)
         while not maker.has_computed:
             await asyncio.sleep(0.005)
@@ -21,7 +24,7 @@ async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> N
 
 
 async def test_who_has_seen_an_event_finds_the_response(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin(LONG, stream=True)
         await anext(run.follow())
         stored = await maker.other_store.response(run.id, None)
@@ -32,7 +35,7 @@ async def test_who_has_seen_an_event_finds_the_response(maker: Maker) -> None:
 
 
 async def test_a_response_that_is_answered_whole_begins_with_its_first_token(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi")
         await run.generation.accepted.wait()
         await maker.store.response(run.id, None)
@@ -41,7 +44,7 @@ async def test_a_response_that_is_answered_whole_begins_with_its_first_token(mak
 
 
 async def test_the_store_hears_of_the_first_events_before_there_is_a_token(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin(LONG, stream=True)
         while len(await maker.other_store.events(run.id, None, after=-1)) < len(BEGUN):
             await asyncio.sleep(0.005)
@@ -53,7 +56,7 @@ async def test_the_store_hears_of_the_first_events_before_there_is_a_token(maker
 
 
 async def test_a_response_that_cannot_be_added_is_made_no_further(maker: Maker) -> None:
-    with maker.broken_store(BEGINS):
+    with maker.break_store(BEGINS):
         run = await maker.begin(LONG, stream=True)
         with pytest.raises(StoreUnavailable):
             await run.answer()
@@ -62,7 +65,7 @@ async def test_a_response_that_cannot_be_added_is_made_no_further(maker: Maker) 
 
 
 async def test_a_response_that_is_left_while_it_is_added_is_cancelled(maker: Maker) -> None:
-    with maker.held_store():
+    with maker.lock_store():
         run = await maker.begin(LONG, stream=True)
         while not maker.has_computed:
             await asyncio.sleep(0.005)

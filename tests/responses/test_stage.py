@@ -1,4 +1,4 @@
-"""A response takes the steps that the drawing in `stage.py` shows, and no others."""
+"""A response changes its stage only along the arrows of the drawing in `stage.py`."""
 
 import itertools
 

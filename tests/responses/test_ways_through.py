@@ -1,4 +1,4 @@
-"""Each way through enters the stages that are drawn for it, on a real engine client and a real store."""
+"""Each way of a response leads through its stages, on a real engine client and a real store."""
 
 import asyncio
 import itertools
@@ -31,7 +31,7 @@ WAYS: list[tuple[Way, list[Stage]]] = []
 
 
 def way(*stages: Stage) -> Callable[[Way], Way]:
-    """Declares the stages that a response enters on this way, after the first."""
+    """Declares the stages through which a way leads, except the first stage."""
 
     def declare(take: Way) -> Way:
         WAYS.append((take, list(stages)))
@@ -69,7 +69,7 @@ async def it_is_made_in_the_background(maker: Maker) -> None:
 
 @way(ENDING, ENDED)
 async def it_is_cancelled_before_it_runs(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi")
         run.cancel()
         assert (await run.answer()).status == "cancelled"
@@ -77,7 +77,7 @@ async def it_is_cancelled_before_it_runs(maker: Maker) -> None:
 
 @way(QUEUED, ENDING, ENDED)
 async def it_is_cancelled_in_the_queue(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
         run.cancel()
@@ -88,14 +88,14 @@ async def it_is_cancelled_in_the_queue(maker: Maker) -> None:
 @way(RUNNING, ENDING, ENDED)
 async def it_is_cancelled_while_it_runs(maker: Maker) -> None:
     run = await maker.begin(LONG)
-    await maker.until(RUNNING)
+    await maker.wait_until(RUNNING)
     run.cancel()
     assert (await run.answer()).status == "cancelled"
 
 
 @way(QUEUED, ENDING, ENDED)
 async def it_is_cancelled_and_then_left(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
         run.cancel()
@@ -123,7 +123,7 @@ async def it_fails_before_its_first_token(maker: Maker) -> None:
 
 @way(RUNNING, ENDING, ENDED)
 async def it_is_cancelled_before_its_first_token(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", stream=True)
         await anext(run.follow())
         run.cancel()
@@ -133,7 +133,7 @@ async def it_is_cancelled_before_its_first_token(maker: Maker) -> None:
 
 @way(RUNNING, ENDING, ENDED)
 async def it_is_left_before_its_first_token(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", stream=True)
         await anext(run.follow())
         await maker.runs.close()
@@ -156,7 +156,7 @@ async def it_fails_while_it_runs(maker: Maker) -> None:
 
 @way(REFUSED)
 async def it_is_left_while_somebody_waits_for_the_engine(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi")
         await maker.runs.close()
     with pytest.raises(EngineUnavailable):
@@ -165,7 +165,7 @@ async def it_is_left_while_somebody_waits_for_the_engine(maker: Maker) -> None:
 
 @way(QUEUED, LEFT)
 async def it_is_left_in_the_queue(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
         await maker.runs.close()
@@ -177,7 +177,7 @@ async def it_is_left_in_the_queue(maker: Maker) -> None:
 @way(QUEUED, RUNNING, ENDING, ENDED)
 async def it_is_left_while_it_runs(maker: Maker) -> None:
     run = await maker.begin(LONG, background=True)
-    await maker.until(RUNNING)
+    await maker.wait_until(RUNNING)
     await maker.runs.close()
     assert (await event_names(run))[-1] == "failed"
 
@@ -195,7 +195,7 @@ async def it_is_steered(maker: Maker) -> None:
 
 @way(QUEUED, ENDING, ENDED)
 async def it_is_ended_elsewhere_in_the_queue(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
         await cancel_elsewhere(maker, run)
@@ -206,7 +206,7 @@ async def it_is_ended_elsewhere_in_the_queue(maker: Maker) -> None:
 @way(QUEUED, RUNNING, ENDING, ENDED)
 async def it_is_ended_elsewhere_while_it_runs(maker: Maker) -> None:
     run = await maker.begin(LONG, background=True)
-    await maker.until(RUNNING)
+    await maker.wait_until(RUNNING)
     await cancel_elsewhere(maker, run)
     assert (await event_names(run))[-1] == "incomplete"
     assert (run.response.status, run.is_settled) == ("cancelled", True)
@@ -214,7 +214,7 @@ async def it_is_ended_elsewhere_while_it_runs(maker: Maker) -> None:
 
 @way(LOST)
 async def the_store_cannot_add_it(maker: Maker) -> None:
-    with maker.broken_store(BEGINS):
+    with maker.break_store(BEGINS):
         run = await maker.begin("Hi", background=True)
         with pytest.raises(StoreUnavailable):
             await run.answer()
@@ -222,10 +222,9 @@ async def the_store_cannot_add_it(maker: Maker) -> None:
 
 @way(LOST)
 async def the_store_cannot_drop_it(maker: Maker) -> None:
-    await maker.store.create_conversation(
-        "conv_0", None, {}, []
-    )  # its responses are added before their first token
-    with maker.broken_store(IS_DROPPED), maker.idle_engine():
+    # the store adds responses of a conversation before their first token
+    await maker.store.create_conversation("conv_0", None, {}, [])
+    with maker.break_store(IS_DROPPED), maker.pause_engine():
         run = await maker.begin("Hi", conversation="conv_0")
         while not run.is_kept:
             await maker.store.response(run.id, None)
@@ -237,7 +236,7 @@ async def the_store_cannot_drop_it(maker: Maker) -> None:
 
 @way(RUNNING, ENDING, LOST)
 async def the_store_cannot_keep_its_end(maker: Maker) -> None:
-    with maker.broken_store(ENDS):
+    with maker.break_store(ENDS):
         run = await maker.begin("Hi", stream=True)
         with pytest.raises(StoreUnavailable):
             await event_names(run)
@@ -246,18 +245,18 @@ async def the_store_cannot_keep_its_end(maker: Maker) -> None:
 
 @way(QUEUED, RUNNING, ENDING, ENDED)
 async def it_waits_until_the_store_can_keep_its_end(maker: Maker) -> None:
-    with maker.broken_store(ENDS):
+    with maker.break_store(ENDS):
         run = await maker.begin("Hi", background=True)
-        await maker.until(ENDING)
+        await maker.wait_until(ENDING)
         assert run.response.status == "in_progress"
     assert (await event_names(run))[-1] == "completed"
 
 
 @way(QUEUED, RUNNING, ENDING, LOST)
 async def it_is_left_while_the_store_cannot_keep_its_end(maker: Maker) -> None:
-    with maker.broken_store(ENDS):
+    with maker.break_store(ENDS):
         run = await maker.begin("Hi", background=True)
-        await maker.until(ENDING)
+        await maker.wait_until(ENDING)
         await maker.runs.close()
     with pytest.raises(StoreUnavailable):
         await event_names(run)
@@ -265,7 +264,7 @@ async def it_is_left_while_the_store_cannot_keep_its_end(maker: Maker) -> None:
 
 @way(RUNNING, ENDING, ENDING, ENDED)
 async def its_end_meets_a_fault_of_ours(maker: Maker) -> None:
-    with maker.broken_store(COMPLETES, OUR_FAULT):
+    with maker.break_store(COMPLETES, OUR_FAULT):
         run = await maker.begin("Hi", stream=True)
         assert (await event_names(run))[-1] == "failed"
     assert run.response.error is not None
@@ -284,9 +283,9 @@ SAYING_HI = [
 
 
 async def event_names(run: Run) -> list[str]:
-    """Follows the run to its end; the numbers of its events have no gaps.
+    """Follows the run to its end and returns the names of its events, without repetitions.
 
-    Events of one name behind each other are named once: a busy machine puts several pieces of a text into one.
+    Repeated names count once, because a busy machine puts several pieces of a text into one event.
     """
     events = [msgspec.json.decode(event) async for events in run.follow() for event in events]
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
@@ -312,13 +311,13 @@ async def test_a_way_through(maker: Maker, take: Way, stages: list[Stage]) -> No
 
 
 async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
         run.leave()
         await run.task
     watching = asyncio.create_task(maker.runs.watch())
-    await maker.until(ENDED)
+    await maker.wait_until(ENDED)
     watching.cancel()
     assert maker.stages() == [QUEUED, LEFT, QUEUED, RUNNING, ENDING, ENDED]
 
@@ -326,7 +325,7 @@ async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> 
 async def test_a_body_that_was_queued_without_a_model_runs_on_a_server_of_ovms_profile(
     maker: Maker,
 ) -> None:
-    with maker.idle_engine():
+    with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()
         run.leave()

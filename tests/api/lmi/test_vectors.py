@@ -62,9 +62,8 @@ def events(index: int = 0) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def model() -> ServedModel:
-    vocabulary = {
-        text.replace(" ", "Ġ"): id_ for id_, text in TEXTS.items()
-    }  # a byte-level BPE writes spaces so
+    # a byte-level BPE writes spaces so
+    vocabulary = {text.replace(" ", "Ġ"): id_ for id_, text in TEXTS.items()}
     library_tokenizer = tokenizers.Tokenizer(models.BPE(vocabulary, []))
     library_tokenizer.decoder = decoders.ByteLevel()
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})

@@ -25,9 +25,8 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
     for request in requests:
         response = ollama.post(path, json=request.body)
         assert 400 <= response.status_code < 500, (request, response.text)
-        name = (
-            "num_predict" if request.field == "max_output_tokens" else request.field
-        )  # by which it is read
+        # by which it is read
+        name = "num_predict" if request.field == "max_output_tokens" else request.field
         assert name in read_error(response, response.status_code), request
     whole(ollama.post(path, json=GOOD[path]))
 

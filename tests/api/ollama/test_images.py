@@ -110,9 +110,8 @@ def test_images_alone_are_a_prompt(seeing: httpx.Client) -> None:
 
 
 def test_a_chat_that_does_not_fit_loses_its_oldest_images(seeing: httpx.Client) -> None:
-    turns = [
-        message("Look", encode_base64(560, width)) for width in (560, 588, 616)
-    ]  # 400, 420, 440 tokens
+    # 400, 420, 440 tokens
+    turns = [message("Look", encode_base64(560, width)) for width in (560, 588, 616)]
 
     whole(seeing.post("/api/chat", json=talk(*turns, message("And?"), stream=False)))
 

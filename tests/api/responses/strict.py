@@ -61,9 +61,8 @@ def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
     if types[1] == "response.queued":
         del types[1]
     assert types[0] == "response.created"
-    assert types[1] == "response.in_progress" or (
-        len(types) == 2 < len(events)
-    )  # or it ended in the queue
+    # or it ended in the queue
+    assert types[1] == "response.in_progress" or (len(types) == 2 < len(events))
     assert events[-1].type in ("response.completed", "response.incomplete", "response.failed")
     check_lives(events)
     return events
@@ -93,9 +92,8 @@ def named_events(answer: httpx.Response) -> list[tuple[str, str]]:
     assert answer.headers["content-type"].startswith("text/event-stream")
     *frames, done, nothing = answer.text.split("\n\n")
     assert (done, nothing) == ("data: [DONE]", "")
-    pairs = [
-        frame.split("\n") for frame in frames if not frame.startswith(":")
-    ]  # else it is a comment: it waited
+    # else it is a comment: it waited
+    pairs = [frame.split("\n") for frame in frames if not frame.startswith(":")]
     return [(name.removeprefix("event: "), data.removeprefix("data: ")) for name, data in pairs]
 
 
@@ -136,9 +134,8 @@ def without_ids(response: BaseModel) -> Json:
 
 def check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> None:
     is_response = isinstance(model, openai_types.Response)
-    is_of_arguments = (
-        "FunctionCallArguments" in type(model).__name__
-    )  # of a stream's events and of a WebSocket's
+    # of a stream's events and of a WebSocket's
+    is_of_arguments = "FunctionCallArguments" in type(model).__name__
     known = _BEYOND_THE_TYPES.get(type(model), {"call_id"} if is_of_arguments else set()) | (
         allowed or set()
     )

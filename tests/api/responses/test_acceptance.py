@@ -45,9 +45,8 @@ class HeldRunner(FakeRunner):
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         _device_may_compute.wait()
-        if "Fail!" in "".join(
-            map(chr, batch.token_ids)
-        ):  # a drawn token, which may be any, is alone in its step
+        # a drawn token, which may be any, is alone in its step
+        if "Fail!" in "".join(map(chr, batch.token_ids)):
             raise RuntimeError("the device failed")
         return super().run(batch)
 

@@ -72,9 +72,8 @@ def test_what_cannot_be_kept_from_the_beginning_is_refused(
 
 
 def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file: Path) -> None:
-    conversation_id = http.post("/v1/conversations", json={}).json()[
-        "id"
-    ]  # so that it is kept from its beginning
+    # so that it is kept from its beginning
+    conversation_id = http.post("/v1/conversations", json={}).json()["id"]
     with broken(file, ENDS):
         answer = http.post("/v1/responses", json=hello(conversation=conversation_id))
     assert (answer.status_code, read_error(answer)["code"]) == (503, "store_unavailable")

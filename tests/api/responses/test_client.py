@@ -235,9 +235,8 @@ async def test_a_conversation_is_compacted_and_goes_on(client: Any) -> None:
     assert isinstance(compacted, CompactedResponse) and not compacted.model_extra
     assert compacted.output[-1].type == "compaction"
     assert compacted.usage.total_tokens > 0
-    shortened = [
-        item.to_dict(warnings=False) for item in compacted.output
-    ]  # its type has no users' messages
+    # its type has no users' messages
+    shortened = [item.to_dict(warnings=False) for item in compacted.output]
     typed(
         await done(
             client.responses.create(

@@ -294,9 +294,8 @@ def test_who_leaves_ends_the_summary() -> None:
         assert sum_metric(httpx.get(metrics).text, "ouzel_num_aborts_total") == 1
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Pydantic serializer"
-)  # the client's type of the list has no user's messages
+# the client's type of the list has no user's messages
+@pytest.mark.filterwarnings("ignore:Pydantic serializer")
 def test_the_clients_compact(thinker: RunningServer, thinker_client: openai.OpenAI) -> None:
     items: list[ResponseInputItemParam] = [{"role": "user", "content": "Hello"}]
 

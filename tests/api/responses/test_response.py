@@ -76,9 +76,8 @@ def test_a_stream_ends_with_the_whole_response(
     assert end.type in ("response.completed", "response.incomplete")
     usage = unary.usage
     assert usage is not None and end.response.usage is not None
-    usage.input_tokens_details = (
-        end.response.usage.input_tokens_details
-    )  # the second finds the prompt in the cache
+    # the second finds the prompt in the cache
+    usage.input_tokens_details = end.response.usage.input_tokens_details
     assert without_ids(end.response) == without_ids(unary)
 
 

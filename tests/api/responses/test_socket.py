@@ -121,9 +121,8 @@ def test_what_is_not_kept_is_continued_on_its_connection_only(
 
 
 def test_what_all_connections_remember_is_bounded_and_the_oldest_goes_first() -> None:
-    limits = LimitsConfig(
-        max_body_bytes=2**14, max_body_bytes_total=2**14
-    )  # four times so much is remembered
+    # four times so much is remembered
+    limits = LimitsConfig(max_body_bytes=2**14, max_body_bytes_total=2**14)
     with running_server({"max_model_len": 2**16}, limits) as server, ExitStack() as stack:
 
         def reply(socket: Socket, what: str, previous_id: str | None) -> Response | Json:

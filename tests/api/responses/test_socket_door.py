@@ -190,9 +190,8 @@ def test_messages_that_wait_take_of_the_bytes_for_bodies_until_they_are_answered
         [*_, created] = busy.until("response.created")
         busy.create("x" * 900_000)
         busy.send("response.cancel", response_id="resp_of_nobody")
-        assert "resp_of_nobody" in str(
-            error(busy.until("error")[-1])["message"]
-        )  # so what was sent before is taken
+        # so what was sent before is taken
+        assert "resp_of_nobody" in str(error(busy.until("error")[-1])["message"])
 
         def told_of_another() -> Json:
             other.create("x" * 400_000)

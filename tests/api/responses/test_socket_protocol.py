@@ -140,9 +140,8 @@ def test_who_vanishes_takes_what_runs_with_it_and_not_with_a_warning(
                 ]
                 connection.sendall(b"".join(lanes))
                 time.sleep(delay_ms / 1000)  # somewhere in the midst
-                connection.setsockopt(
-                    socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0)
-                )  # a reset
+                # a reset
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         wait_until(
             lambda: (
                 server.engine.num_unfinished == 0

@@ -185,9 +185,8 @@ def test_input_that_the_model_cannot_read_is_given_back(socket: Socket) -> None:
     response_id, _ = begin(socket, "x" * 300)
     steer(socket, response_id, picture)
     socket.until("response.completed")
-    told = json.loads(
-        socket.connection.recv()
-    )  # the client's type wants `detail` in an image, clients need not
+    # the client's type wants `detail` in an image, clients need not
+    told = json.loads(socket.connection.recv())
     assert (told["type"], told["error"]["code"]) == (FAILED, "successor_creation_failed")
     assert "reads text only" in told["error"]["message"]
     assert told["steer"]["input"] == picture
