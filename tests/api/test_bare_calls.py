@@ -161,9 +161,9 @@ def test_a_responses_text_keeps_the_logprobs_of_what_was_held_back(http: httpx.C
 
 def test_a_message_has_the_call_as_a_block(http: httpx.Client) -> None:
     tool = {"name": "get_weather", "input_schema": SCHEMA}
-    fields = exchanges.asked(CALL, tools=[tool])
+    fields = exchanges.build_request(CALL, tools=[tool])
     whole = http.post(exchanges.PATH, json=fields).json()
-    streamed = exchanges.folded(
+    streamed = exchanges.fold_events(
         exchanges.read_events(http.post(exchanges.PATH, json=fields | {"stream": True}))
     )
 
@@ -179,8 +179,8 @@ def test_a_message_has_the_call_as_a_block(http: httpx.Client) -> None:
 
 def test_ollamas_chat_has_the_call(http: httpx.Client) -> None:
     fields = lines.chat(CALL, tools=[TOOL])
-    whole = lines.whole(http.post("/api/chat", json=fields | {"stream": False}))
-    streamed = lines.folded(lines.read_lines(http.post("/api/chat", json=fields)))
+    whole = lines.read_answer(http.post("/api/chat", json=fields | {"stream": False}))
+    streamed = lines.fold_lines(lines.read_lines(http.post("/api/chat", json=fields)))
 
     for answer in (whole, streamed):
         [call] = answer["message"]["tool_calls"]

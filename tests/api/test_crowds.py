@@ -164,10 +164,8 @@ async def answer_no_content(scope: Any, receive: Any, send: Any) -> None:
 
 def test_newcomers_with_tls_do_not_displace_each_other() -> None:
     authority = trustme.CA()
-    of_server, of_client = (
-        ssl.create_default_context(ssl.Purpose.CLIENT_AUTH),
-        ssl.create_default_context(),
-    )
+    of_server = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    of_client = ssl.create_default_context()
     authority.issue_cert("localhost").configure_cert(of_server)
     authority.configure_trust(of_client)
 

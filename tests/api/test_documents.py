@@ -75,7 +75,11 @@ def document(kind: str = "base64", **fields: object) -> Json:
 
 
 def messages(*blocks: Json, **fields: object) -> Json:
-    return exchanges.asked("") | {"messages": [{"role": "user", "content": [*blocks]}]} | fields
+    return (
+        exchanges.build_request("")
+        | {"messages": [{"role": "user", "content": [*blocks]}]}
+        | fields
+    )
 
 
 def colours_seen() -> list[tuple[int, ...]]:
@@ -142,7 +146,7 @@ def test_the_pages_of_a_messages_document_stand_where_it_is(http: httpx.Client) 
     counted = http.post(f"{MESSAGES}/count_tokens", json=messages(*blocks)).json()
     assert counted["input_tokens"] == len(last_request().prompt_token_ids)
     streamed = exchanges.read_events(http.post(MESSAGES, json=messages(*blocks, stream=True)))
-    assert exchanges.folded(streamed)["content"] == answer["content"]
+    assert exchanges.fold_events(streamed)["content"] == answer["content"]
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,7 @@ def test_a_response_is_incomplete(http: httpx.Client) -> None:
 
 def test_ollamas_chat_ends_with_length(http: httpx.Client) -> None:
     for fields in ({}, {"options": {"num_predict": -1}}):
-        answered = lines.whole(
+        answered = lines.read_answer(
             http.post("/api/chat", json=lines.chat(BLANKS, stream=False, **fields))
         )
 
@@ -128,7 +128,7 @@ def test_ollamas_chat_ends_with_length(http: httpx.Client) -> None:
 
 
 def test_anthropics_messages_have_a_limit_of_their_own(http: httpx.Client) -> None:
-    message = http.post(exchanges.PATH, json=exchanges.asked(BLANKS + "x")).json()
+    message = http.post(exchanges.PATH, json=exchanges.build_request(BLANKS + "x")).json()
 
     assert message["stop_reason"] == "end_turn"
 

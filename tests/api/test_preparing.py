@@ -75,10 +75,8 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(
             await endpoint(scope, receive, send)
 
         async def post_many() -> None:
-            threads, admission = (
-                PreparationThreads(),
-                RequestAdmission(server.model, metrics, BodyReader(limits)),
-            )
+            threads = PreparationThreads()
+            admission = RequestAdmission(server.model, metrics, BodyReader(limits))
             endpoint = GeneratingEndpoint(
                 lambda _: chats,
                 server.model,

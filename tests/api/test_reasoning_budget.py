@@ -17,11 +17,9 @@ from tests.api.server_setup import CHAT_TEMPLATE
 from tests.api.serving import running_server
 
 THOUGHT, RESPONSE = "Here is my thought process:", "Here is my response:"
-MESSAGE, ANALYSIS, FINAL = (
-    "<|start|>assistant",
-    "<|channel|>analysis<|message|>",
-    "<|channel|>final<|message|>",
-)
+MESSAGE = "<|start|>assistant"
+ANALYSIS = "<|channel|>analysis<|message|>"
+FINAL = "<|channel|>final<|message|>"
 COUNT = {"type": "object", "properties": {"count": {"type": "integer"}}, "required": ["count"]}
 FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": COUNT}}
 

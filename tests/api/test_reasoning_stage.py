@@ -20,11 +20,9 @@ COUNT = {
 FORM = {"type": "json_schema", "json_schema": {"name": "answer", "schema": COUNT}}
 JSON = '{"count": 4}'
 THOUGHT, RESPONSE = "Here is my thought process:", "Here is my response:"
-MESSAGE, ANALYSIS, FINAL = (
-    "<|start|>assistant",
-    "<|channel|>analysis<|message|>",
-    "<|channel|>final<|message|>",
-)
+MESSAGE = "<|start|>assistant"
+ANALYSIS = "<|channel|>analysis<|message|>"
+FINAL = "<|channel|>final<|message|>"
 OTHER_THOUGHT, OTHER_RESPONSE = "Here's my thought process:", "Here's my response:"
 
 

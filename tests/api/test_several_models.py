@@ -293,11 +293,9 @@ def test_a_server_may_be_without_models_for_a_while() -> None:
         server.client() as http,
     ):
         unload(http, MODEL)
-        health, models, answer = (
-            http.get("/health"),
-            http.get("/v1/models"),
-            http.post("/v1/completions", json={}),
-        )
+        health = http.get("/health")
+        models = http.get("/v1/models")
+        answer = http.post("/v1/completions", json={})
         index, page = http.get("/"), http.get("/about")
         load(http, "new")
         after = http.post("/v1/chat/completions", json=asked(None))

@@ -11,7 +11,7 @@ from tests.prompts.families import QWEN
 
 @pytest.fixture(scope="package")
 def http() -> Iterator[httpx.Client]:
-    """A model that thinks and calls tools: it says what the user said, and that may be either."""
+    """Yields a client of a model that repeats the user's message, thinking and calls included."""
     with (
         running_server(
             chat_template=QWEN,

@@ -1,4 +1,7 @@
-"""Bodies to send, events held against the order that Anthropic documents, and prompts as the engine read them."""
+"""Builds bodies of messages, reads their answers and shows the engine's prompts.
+
+Events are compared with the order that Anthropic documents.
+"""
 
 import json
 from typing import Any  # JSON
@@ -35,7 +38,7 @@ SAYINGS = {
 }
 
 
-def asked(said: str, **fields: object) -> Json:
+def build_request(said: str, **fields: object) -> Json:
     return {
         "model": "parrot",
         "max_tokens": 400,
@@ -45,7 +48,7 @@ def asked(said: str, **fields: object) -> Json:
 
 
 def read_error(response: httpx.Response) -> tuple[int, str, str]:
-    """Its status, type and message; its form is checked."""
+    """Checks the form of an error; returns its status, type and message."""
     body = response.json()
     assert body.keys() == {"type", "error", "request_id"} and body["type"] == "error"
     assert body["error"].keys() == {"type", "message"}
@@ -54,7 +57,7 @@ def read_error(response: httpx.Response) -> tuple[int, str, str]:
 
 
 def read_events(response: httpx.Response) -> list[Json]:
-    """The events of a stream, each named by its type."""
+    """Returns the events of a stream; checks that each event is named after its type."""
     assert response.headers["content-type"].startswith("text/event-stream"), response.text
     events = []
     frames = response.text.split("\n\n")
@@ -67,8 +70,8 @@ def read_events(response: httpx.Response) -> list[Json]:
     return events
 
 
-def folded(events: list[Json]) -> Json:
-    """The message that the events add up to; their order is checked: blocks never interleave."""
+def fold_events(events: list[Json]) -> Json:
+    """Folds the events into a message; checks their order: blocks never interleave."""
     said = [event for event in events if event["type"] != "ping"]
     start, *inner, delta, stop = said
     assert (start["type"], delta["type"], stop) == (
@@ -94,14 +97,14 @@ def folded(events: list[Json]) -> Json:
             written += _add(message["content"][-1], event)
             is_open = event["type"] != "content_block_stop"
         if not is_open and message["content"][-1]["type"] == "tool_use":
-            message["content"][-1]["input"] = _parsed(written)
+            message["content"][-1]["input"] = _parse_input(written)
     assert not is_open
     whole: Json = message | delta["delta"] | {"usage": message["usage"] | delta["usage"]}
     return whole
 
 
 def _add(block: Json, event: Json) -> str:
-    """Returns what was written of a call's input."""
+    """Adds the delta of an event to its block; returns the piece of a call's input, as JSON."""
     delta = event.get("delta", {})
     kinds = {
         "text": ["text_delta"],
@@ -115,7 +118,7 @@ def _add(block: Json, event: Json) -> str:
     return str(delta.get("partial_json", ""))
 
 
-def _parsed(written: str) -> Json:
+def _parse_input(written: str) -> Json:
     try:
         parsed: Json = json.loads(written or "{}")
     except ValueError:

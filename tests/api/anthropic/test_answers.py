@@ -1,4 +1,4 @@
-"""What is answered to messages, whole and as events."""
+"""Anthropic's messages are answered in its form, whole and as events."""
 
 import json
 import re
@@ -24,8 +24,8 @@ from tests.api.anthropic.exchanges import (
     REST,
     SAYINGS,
     Json,
-    asked,
-    folded,
+    build_request,
+    fold_events,
     last_prompt,
     read_error,
     read_events,
@@ -35,15 +35,15 @@ from tests.api.serving import running_server
 THINKING = {"type": "adaptive"}
 
 
-def answer_to(http: httpx.Client, said: str, **fields: object) -> Json:
-    response = http.post(PATH, json=asked(said, **fields))
+def post_message(http: httpx.Client, said: str, **fields: object) -> Json:
+    response = http.post(PATH, json=build_request(said, **fields))
     assert response.status_code == 200, response.text
     message: Json = response.json()
     return message
 
 
-def without_ids(message: Json) -> Json:
-    """Without what differs from one answer to the same request to another."""
+def remove_ids(message: Json) -> Json:
+    """Removes ids and cache figures, which differ between answers to the same request."""
     content = [
         {key: value for key, value in block.items() if key != "id"} for block in message["content"]
     ]
@@ -70,17 +70,17 @@ def without_ids(message: Json) -> Json:
 def test_a_stream_adds_up_to_the_whole_message(
     http: httpx.Client, saying: str, fields: Json
 ) -> None:
-    body = asked(SAYINGS[saying], tools=[LOOK, REST], **fields)
+    body = build_request(SAYINGS[saying], tools=[LOOK, REST], **fields)
     whole = http.post(PATH, json=body).json()
 
     events = read_events(http.post(PATH, json=body | {"stream": True}))
 
     assert events[1] == {"type": "ping"}
-    assert without_ids(folded(events)) == without_ids(whole)
+    assert remove_ids(fold_events(events)) == remove_ids(whole)
 
 
 def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
-    response = http.post(PATH, json=asked("Hi"), params={"beta": "true", "other": "1"})
+    response = http.post(PATH, json=build_request("Hi"), params={"beta": "true", "other": "1"})
     message = response.json()
     assert message.pop("id").startswith("msg_")
     usage = message.pop("usage")
@@ -103,7 +103,7 @@ def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
 
 
 def test_a_streamed_message_leaves_the_same_keys_out(http: httpx.Client) -> None:
-    events = read_events(http.post(PATH, json=asked("Hi", stream=True)))
+    events = read_events(http.post(PATH, json=build_request("Hi", stream=True)))
     starts = [event["content_block"] for event in events if event["type"] == "content_block_start"]
     assert starts == [{"type": "text", "text": ""}]
     assert not {"citations", "container", "server_tool_use", "context_management"} & set(
@@ -112,7 +112,7 @@ def test_a_streamed_message_leaves_the_same_keys_out(http: httpx.Client) -> None
 
 
 def test_thinking_comes_before_the_text_and_is_signed(http: httpx.Client) -> None:
-    thinking, text = answer_to(http, SAYINGS["thinking"], thinking=THINKING)["content"]
+    thinking, text = post_message(http, SAYINGS["thinking"], thinking=THINKING)["content"]
     assert thinking.pop("signature").startswith("ouzel-thinking-1.")
     assert (thinking, text["text"]) == (
         {"type": "thinking", "thinking": "let me see"},
@@ -123,12 +123,12 @@ def test_thinking_comes_before_the_text_and_is_signed(http: httpx.Client) -> Non
 def test_thinking_that_is_not_shown_is_in_the_signature(http: httpx.Client) -> None:
     omitted = {"type": "adaptive", "display": "omitted"}
     events = read_events(
-        http.post(PATH, json=asked(SAYINGS["thinking"], thinking=omitted, stream=True))
+        http.post(PATH, json=build_request(SAYINGS["thinking"], thinking=omitted, stream=True))
     )
     assert "thinking_delta" not in str(events)
-    block = folded(events)["content"][0]
+    block = fold_events(events)["content"][0]
     history = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": [block]}]
-    answer_to(
+    post_message(
         http,
         "",
         messages=[*history, {"role": "user", "content": [{"type": "text", "text": "Go on"}]}],
@@ -137,7 +137,7 @@ def test_thinking_that_is_not_shown_is_in_the_signature(http: httpx.Client) -> N
 
 
 def test_calls_are_blocks_with_ids_and_inputs(http: httpx.Client) -> None:
-    message = answer_to(
+    message = post_message(
         http, SAYINGS["thinking, text and calls"], tools=[LOOK, REST], thinking=THINKING
     )
     _, text, look, rest = message["content"]
@@ -159,7 +159,7 @@ def test_an_input_that_is_nested_too_deeply_is_shown_as_it_was_written() -> None
 
 
 def test_an_input_that_was_cut_is_shown_as_it_was_written(http: httpx.Client) -> None:
-    message = answer_to(http, SAYINGS["call"], tools=[LOOK], max_tokens=50)
+    message = post_message(http, SAYINGS["call"], tools=[LOOK], max_tokens=50)
     assert message["stop_reason"] == "max_tokens"
     assert message["content"][0]["input"] == {"INVALID_JSON": '{"place"'}
 
@@ -175,13 +175,13 @@ def test_an_input_that_was_cut_is_shown_as_it_was_written(http: httpx.Client) ->
 def test_stop_reasons(
     http: httpx.Client, fields: Json, stop_reason: str, stop_sequence: str | None, text: str
 ) -> None:
-    message = answer_to(http, "Hello, you", **fields)
+    message = post_message(http, "Hello, you", **fields)
     assert (message["stop_reason"], message["stop_sequence"]) == (stop_reason, stop_sequence)
     assert message["content"][0]["text"] == text
 
 
 def test_a_prompt_may_be_computed_for_the_cache_alone(http: httpx.Client) -> None:
-    message = answer_to(http, "Hello", max_tokens=0)
+    message = post_message(http, "Hello", max_tokens=0)
     assert (message["content"], message["stop_reason"], message["usage"]["output_tokens"]) == (
         [],
         "max_tokens",
@@ -191,24 +191,24 @@ def test_a_prompt_may_be_computed_for_the_cache_alone(http: httpx.Client) -> Non
 
 def test_what_is_in_the_cache_is_counted_apart() -> None:
     with running_server(engine_factory="create_grammar_parrot") as server, server.client() as http:
-        first, second = (answer_to(http, "a" * 100, max_tokens=1)["usage"] for _ in range(2))
+        first, second = (post_message(http, "a" * 100, max_tokens=1)["usage"] for _ in range(2))
     assert first["cache_read_input_tokens"] == 0 < second["cache_read_input_tokens"]
     assert second["input_tokens"] + second["cache_read_input_tokens"] == first["input_tokens"]
 
 
 def test_the_end_of_the_context_has_a_reason_of_its_own() -> None:
     with running_server({"max_model_len": 64}) as server, server.client() as http:
-        message = answer_to(http, "a" * 30, max_tokens=4000)
+        message = post_message(http, "a" * 30, max_tokens=4000)
         assert message["stop_reason"] == "model_context_window_exceeded"
-        status, kind, text = read_error(http.post(PATH, json=asked("a" * 100)))
-        counted = read_error(http.post(f"{PATH}/count_tokens", json=asked("a" * 100)))
+        status, kind, text = read_error(http.post(PATH, json=build_request("a" * 100)))
+        counted = read_error(http.post(f"{PATH}/count_tokens", json=build_request("a" * 100)))
     assert (status, kind) == (400, "invalid_request_error")
     assert text == counted[2] == "prompt is too long: 119 tokens > 63 maximum"
 
 
 def test_a_last_message_of_the_assistant_is_continued(http: httpx.Client) -> None:
     messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "content": "I say"}]
-    answer_to(http, "", messages=messages)
+    post_message(http, "", messages=messages)
     assert last_prompt().endswith("\nI say")
 
 
@@ -220,23 +220,23 @@ def test_a_last_message_of_the_assistant_is_continued(http: httpx.Client) -> Non
 def test_a_model_thinks_where_it_is_enabled(
     http: httpx.Client, thinking: Json, is_off: bool
 ) -> None:
-    answer_to(http, "Hi", **thinking)
+    post_message(http, "Hi", **thinking)
     assert last_prompt().endswith("</think>\n\n") is is_off
 
 
 def test_a_budget_beyond_the_context_is_the_context() -> None:
-    """The engine could not be sent a number of more than 64 bits."""
+    """A message to the engine cannot carry numbers of more than 64 bits."""
     thinks = OutputFormat(reasoning=THINKING_ONLY)
     thinking = {"type": "enabled", "budget_tokens": 10**30}
     with running_server(output_format=thinks) as server:
         [request], _ = Messages(server.model, LimitsConfig(), HeldConversations(), None).prepare(
-            asked("Hi", max_tokens=10**31, thinking=thinking), 0.0
+            build_request("Hi", max_tokens=10**31, thinking=thinking), 0.0
         )
     assert request.reasoning_budget is not None and request.reasoning_budget.max_tokens == 4096
 
 
 def test_a_fault_in_the_middle_is_an_event() -> None:
     with running_server() as server, server.client() as http:
-        events = read_events(http.post(PATH, json=asked("ab<|fail|>", stream=True)))
+        events = read_events(http.post(PATH, json=build_request("ab<|fail|>", stream=True)))
     assert events[-1]["type"] == "error" and events[-1]["error"]["type"] == "api_error"
     assert "message_stop" not in str(events)

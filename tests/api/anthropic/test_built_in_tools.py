@@ -1,15 +1,18 @@
-"""Tools that a request names by their type alone: the model is told all about them, and its calls come back as the
-clients of these tools read them."""
+"""Tools that a request names only by their type.
+
+The prompt describes these tools, and calls come back in the form that their clients read.
+"""
 
 import json
 
 import httpx
 import pytest
 
-from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, last_prompt, read_error
+from tests.api.anthropic.exchanges import LOOK, PATH, Json, build_request, last_prompt, read_error
 
 SCREEN = {"display_width_px": 1024, "display_height_px": 768}
-TOOLS: dict[str, tuple[str, Json]] = {  # by type: the name, and an input as clients take it
+# type -> (the tool's name, an input in the form that clients read)
+TOOLS: dict[str, tuple[str, Json]] = {
     "bash_20241022": ("bash", {"command": "ls"}),
     "bash_20250124": ("bash", {"command": "", "restart": True}),
     "text_editor_20241022": ("str_replace_editor", {"command": "undo_edit", "path": "/a"}),
@@ -47,15 +50,15 @@ def tool(kind: str, **fields: object) -> Json:
     }
 
 
-def ask(http: httpx.Client, said: str, *tools: Json, **fields: object) -> Json:
-    response = http.post(PATH, json=asked(said, tools=tools, **fields))
+def post_tools(http: httpx.Client, said: str, *tools: Json, **fields: object) -> Json:
+    response = http.post(PATH, json=build_request(said, tools=tools, **fields))
     assert response.status_code == 200, response.text
     message: Json = response.json()
     return message
 
 
-def shown_tools() -> dict[str, Json]:
-    """The functions that the prompt shows, by name."""
+def read_shown_tools() -> dict[str, Json]:
+    """Returns the functions in the newest prompt by their names."""
     lines = last_prompt().split("<tools>\n")[1].split("\n</tools>")[0].split("\n")
     functions = [json.loads(line)["function"] for line in lines]
     return {function["name"]: function for function in functions}
@@ -68,7 +71,7 @@ def test_a_call_comes_back_with_the_name_and_the_input_that_clients_take(
     name, input = TOOLS[kind]
     written = f"<tool_call>\n{json.dumps({'name': name, 'arguments': input})}\n</tool_call>"
 
-    message = ask(http, written, tool(kind, strict=True), LOOK)
+    message = post_tools(http, written, tool(kind, strict=True), LOOK)
 
     [call] = message["content"]
     assert (message["stop_reason"], call["type"], call["name"], call["input"]) == (
@@ -82,8 +85,8 @@ def test_a_call_comes_back_with_the_name_and_the_input_that_clients_take(
 @pytest.mark.parametrize("kind", TOOLS)
 def test_the_model_is_told_what_each_command_needs(http: httpx.Client, kind: str) -> None:
     name, input = TOOLS[kind]
-    ask(http, "Hi", tool(kind))
-    shown = shown_tools()[name]
+    post_tools(http, "Hi", tool(kind))
+    shown = read_shown_tools()[name]
     schema = shown["parameters"]
     assert schema["type"] == "object" and schema["properties"].keys() >= input.keys()
     assert set(schema["required"]) <= input.keys()
@@ -97,14 +100,14 @@ def test_the_model_is_told_what_each_command_needs(http: httpx.Client, kind: str
 
 
 def test_the_fields_of_a_type_are_told_to_the_model(http: httpx.Client) -> None:
-    ask(http, "Hi", tool("text_editor_20250728", max_characters=9000))
-    assert "9000 characters" in shown_tools()["str_replace_based_edit_tool"]["description"]
-    ask(
+    post_tools(http, "Hi", tool("text_editor_20250728", max_characters=9000))
+    assert "9000 characters" in read_shown_tools()["str_replace_based_edit_tool"]["description"]
+    post_tools(
         http,
         "Hi",
         tool("bash_20250124", input_examples=[{"command": "ls -l"}], description="A shell."),
     )
-    bash = shown_tools()["bash"]
+    bash = read_shown_tools()["bash"]
     assert (bash["parameters"]["examples"], bash["description"]) == (
         [{"command": "ls -l"}],
         "A shell.",
@@ -113,8 +116,8 @@ def test_the_fields_of_a_type_are_told_to_the_model(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("zooms", [True, False])
 def test_a_computer_zooms_where_the_client_says_so(http: httpx.Client, zooms: bool) -> None:
-    ask(http, "Hi", tool("computer_20251124", enable_zoom=zooms))
-    computer = shown_tools()["computer"]
+    post_tools(http, "Hi", tool("computer_20251124", enable_zoom=zooms))
+    computer = read_shown_tools()["computer"]
     properties = computer["parameters"]["properties"]
     assert "1024 x 768 pixels" in computer["description"]
     assert ("zoom" in properties["action"]["enum"], "region" in properties) == (zooms, zooms)
@@ -151,13 +154,13 @@ def test_a_computer_zooms_where_the_client_says_so(http: httpx.Client, zooms: bo
 def test_a_tool_that_is_not_honoured_is_named(
     http: httpx.Client, fields: Json, message: str
 ) -> None:
-    status, kind, text = read_error(http.post(PATH, json=asked("Hi", tools=[fields])))
+    status, kind, text = read_error(http.post(PATH, json=build_request("Hi", tools=[fields])))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message), text
 
 
 def test_two_tools_of_one_name_are_refused(http: httpx.Client) -> None:
     both = [tool("bash_20250124"), tool("bash_20241022")]
-    assert read_error(http.post(PATH, json=asked("Hi", tools=both)))[2].startswith(
+    assert read_error(http.post(PATH, json=build_request("Hi", tools=both)))[2].startswith(
         "tools[1].name must be unique"
     )

@@ -1,4 +1,4 @@
-"""Context edits shorten the prompt by their rules, and the answer says by how much."""
+"""Context edits shorten the prompt by their rules, and the answer gives the number of tokens."""
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
@@ -13,8 +13,8 @@ from tests.api.anthropic.exchanges import (
     PATH,
     REST,
     Json,
-    asked,
-    folded,
+    build_request,
+    fold_events,
     last_prompt,
     read_error,
     read_events,
@@ -28,7 +28,9 @@ THINKING = "clear_thinking_20251015"
 REMEMBERING = QWEN.replace("loop.index0 > ns.last and ", "")  # shows the thinking of all turns
 
 
-def remembering_server(max_model_len: int = 4096) -> AbstractContextManager[RunningServer]:
+def serve_model_with_old_thinking(
+    max_model_len: int = 4096,
+) -> AbstractContextManager[RunningServer]:
     return running_server(
         {"max_model_len": max_model_len},
         chat_template=REMEMBERING,
@@ -39,7 +41,7 @@ def remembering_server(max_model_len: int = 4096) -> AbstractContextManager[Runn
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    with remembering_server() as server, server.client() as http:
+    with serve_model_with_old_thinking() as server, server.client() as http:
         yield http
 
 
@@ -57,7 +59,7 @@ def result(number: int) -> Json:
 
 
 def chat(*names: str) -> list[Json]:
-    """A chat in which each of the tools was called, one after the other."""
+    """Builds a chat in which the named tools were called one after the other."""
     messages: list[Json] = [{"role": "user", "content": "Look around."}]
     for number, name in enumerate(names):
         messages.append({"role": "assistant", "content": [call(number, name)]})
@@ -66,19 +68,19 @@ def chat(*names: str) -> list[Json]:
 
 
 def body(messages: list[Json], *edits: Json) -> Json:
-    return asked(
+    return build_request(
         "", messages=messages, tools=[LOOK, REST], context_management={"edits": list(edits)}
     )
 
 
-def answered(http: httpx.Client, fields: Json, path: str = PATH) -> Json:
+def post_message(http: httpx.Client, fields: Json, path: str = PATH) -> Json:
     response = http.post(path, json=fields)
     assert response.status_code == 200, response.text
     message: Json = response.json()
     return message
 
 
-def seen(word: str) -> list[int]:
+def find_numbers_in_prompt(word: str) -> list[int]:
     return [number for number in range(9) if f"{word}-{number}" in last_prompt()]
 
 
@@ -111,11 +113,11 @@ def tokens(value: int) -> Json:
 def test_results_of_old_calls_are_left_out_by_the_edits_rules(
     http: httpx.Client, edit: Json, results: list[int], inputs: list[int]
 ) -> None:
-    message = answered(
+    message = post_message(
         http, body(chat("look", "rest", "look", "look", "look"), {"type": TOOLS, **edit})
     )
 
-    assert (seen("result"), seen("place")) == (results, inputs)
+    assert (find_numbers_in_prompt("result"), find_numbers_in_prompt("place")) == (results, inputs)
     applied = message["context_management"]["applied_edits"]
     assert [edit["cleared_tool_uses"] for edit in applied] == (
         [5 - len(results)] if len(results) < 5 else []
@@ -126,10 +128,10 @@ def test_what_was_cleared_is_counted_in_tokens(http: httpx.Client) -> None:
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 1000
     edit = {"type": TOOLS, "trigger": tokens(1000), "keep": uses(1), "clear_at_least": tokens(500)}
-    plain = answered(http, body(messages), COUNT_PATH)
+    plain = post_message(http, body(messages), COUNT_PATH)
 
-    counted = answered(http, body(messages, edit), COUNT_PATH)
-    [applied] = answered(http, body(messages, edit))["context_management"]["applied_edits"]
+    counted = post_message(http, body(messages, edit), COUNT_PATH)
+    [applied] = post_message(http, body(messages, edit))["context_management"]["applied_edits"]
 
     assert counted["context_management"] == {"original_input_tokens": plain["input_tokens"]}
     assert plain["input_tokens"] - counted["input_tokens"] == applied["cleared_input_tokens"] > 900
@@ -142,7 +144,7 @@ def test_what_was_cleared_is_counted_in_tokens(http: httpx.Client) -> None:
 
 def test_a_stream_tells_the_applied_edits_at_its_end(http: httpx.Client) -> None:
     fields = body(chat("look", "look"), {"type": TOOLS, "trigger": uses(1), "keep": uses(1)})
-    whole = answered(http, fields)["context_management"]
+    whole = post_message(http, fields)["context_management"]
 
     *_, delta, _ = events = read_events(http.post(PATH, json=fields | {"stream": True}))
 
@@ -151,17 +153,19 @@ def test_a_stream_tells_the_applied_edits_at_its_end(http: httpx.Client) -> None
 
 
 def test_answers_say_nothing_of_a_context_that_is_not_managed(http: httpx.Client) -> None:
-    assert "context_management" not in answered(http, asked("Hi"))
-    assert "context_management" not in answered(http, asked("Hi"), COUNT_PATH)
-    assert answered(http, body(chat()))["context_management"] == {"applied_edits": []}
+    assert "context_management" not in post_message(http, build_request("Hi"))
+    assert "context_management" not in post_message(http, build_request("Hi"), COUNT_PATH)
+    assert post_message(http, body(chat()))["context_management"] == {"applied_edits": []}
 
 
-def thought(http: httpx.Client, text: str) -> list[Json]:
-    message = folded(
+def post_thought(http: httpx.Client, text: str) -> list[Json]:
+    message = fold_events(
         read_events(
             http.post(
                 PATH,
-                json=asked(f"<think>{text}</think>A", thinking={"type": "adaptive"}, stream=True),
+                json=build_request(
+                    f"<think>{text}</think>A", thinking={"type": "adaptive"}, stream=True
+                ),
             )
         )
     )
@@ -169,13 +173,13 @@ def thought(http: httpx.Client, text: str) -> list[Json]:
     return content
 
 
-def seen_thoughts() -> set[str]:
+def find_thoughts_in_prompt() -> set[str]:
     return {word for word in ("one", "two", "three") if f"<think>\n{word}" in last_prompt()}
 
 
 def test_only_the_newest_turns_keep_their_thinking(http: httpx.Client) -> None:
-    """The turn goes on over the result of a tool: two and three are of one turn."""
-    one, two, three = (thought(http, text) for text in ("one", "two", "three"))
+    """A tool's result does not end a turn: "two" and "three" belong to the same turn."""
+    one, two, three = (post_thought(http, text) for text in ("one", "two", "three"))
     messages: list[Json] = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [*one, call(0)]},
@@ -194,15 +198,15 @@ def test_only_the_newest_turns_keep_their_thinking(http: httpx.Client) -> None:
     ]
     for keep, thoughts in keeps:
         edit = {"type": THINKING} if keep is None else {"type": THINKING, "keep": keep}
-        applied = answered(http, body(messages, edit))["context_management"]["applied_edits"]
-        assert seen_thoughts() == thoughts
+        applied = post_message(http, body(messages, edit))["context_management"]["applied_edits"]
+        assert find_thoughts_in_prompt() == thoughts
         assert [edit["cleared_thinking_turns"] for edit in applied] == (
             [1] if "one" not in thoughts else []
         )
 
 
 def test_edits_are_applied_one_after_the_other(http: httpx.Client) -> None:
-    one, two = thought(http, "one"), thought(http, "two")
+    one, two = post_thought(http, "one"), post_thought(http, "two")
     messages: list[Json] = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": [*one, call(0)]},
@@ -212,9 +216,9 @@ def test_edits_are_applied_one_after_the_other(http: httpx.Client) -> None:
     ]
     edits = ({"type": THINKING}, {"type": TOOLS, "trigger": tokens(0), "keep": uses(0)})
 
-    applied = answered(http, body(messages, *edits))["context_management"]["applied_edits"]
+    applied = post_message(http, body(messages, *edits))["context_management"]["applied_edits"]
 
-    assert (seen_thoughts(), seen("result")) == ({"two"}, [])
+    assert (find_thoughts_in_prompt(), find_numbers_in_prompt("result")) == ({"two"}, [])
     assert [edit["type"] for edit in applied] == [THINKING, TOOLS]
 
 
@@ -224,16 +228,16 @@ def test_an_edit_that_clears_nothing_more_is_not_listed(http: httpx.Client) -> N
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 200
 
-    applied = answered(http, body(messages, *edits))["context_management"]["applied_edits"]
+    applied = post_message(http, body(messages, *edits))["context_management"]["applied_edits"]
 
     assert [each["cleared_tool_uses"] for each in applied] == [1, 1]
     assert all(each["cleared_input_tokens"] > 0 for each in applied)
 
 
 def test_the_number_of_edits_is_bounded(http: httpx.Client) -> None:
-    """Each edit may tokenize the chat again: many of them would occupy a thread for minutes."""
+    """Each edit may tokenize the chat again, so many edits would occupy a thread for minutes."""
     edit = {"type": TOOLS, "trigger": uses(1), "keep": uses(0)}
-    answered(http, body(chat("look"), *[edit] * 16))
+    post_message(http, body(chat("look"), *[edit] * 16))
     status, _, text = read_error(http.post(PATH, json=body(chat("look"), *[edit] * 17)))
     assert (status, text[:57]) == (400, "context_management.edits must have a length <= 16, given ")
 
@@ -246,15 +250,15 @@ def test_edits_make_a_chat_fit_that_is_too_long_without_them() -> None:
         {"type": TOOLS, "trigger": tokens(1000), "keep": uses(1), "clear_at_least": tokens(20_000)},
     )
     fields["max_tokens"] = 1
-    with remembering_server(max_model_len=2048) as server, server.client() as http:
+    with serve_model_with_old_thinking(max_model_len=2048) as server, server.client() as http:
         plain = http.post(PATH, json=fields | {"context_management": None})
-        [applied] = answered(http, fields)["context_management"]["applied_edits"]
+        [applied] = post_message(http, fields)["context_management"]["applied_edits"]
     assert read_error(plain)[0] == 400 and "prompt is too long" in read_error(plain)[2]
     assert applied["cleared_input_tokens"] > 29_000
 
 
 def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
-    """The tokens of a chat that is far longer than the context are estimated: the edit makes it fit all the same."""
+    """The server only estimates the tokens of a chat that is far longer than the context."""
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 200_000
     edit = {
@@ -263,10 +267,10 @@ def test_a_chat_that_is_too_long_to_be_counted_reaches_its_trigger() -> None:
         "keep": uses(1),
         "clear_at_least": tokens(20_000),
     }
-    with remembering_server(max_model_len=2048) as server, server.client() as http:
-        [applied] = answered(http, body(messages, edit) | {"max_tokens": 1})["context_management"][
-            "applied_edits"
-        ]
+    with serve_model_with_old_thinking(max_model_len=2048) as server, server.client() as http:
+        [applied] = post_message(http, body(messages, edit) | {"max_tokens": 1})[
+            "context_management"
+        ]["applied_edits"]
     assert applied["cleared_input_tokens"] > 20_000
 
 

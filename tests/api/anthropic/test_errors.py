@@ -1,4 +1,4 @@
-"""Errors are Anthropic's: each has the status and type that its documentation gives, and names the field."""
+"""Errors have the status and type that Anthropic's documentation gives, and name the field."""
 
 from collections.abc import Iterator
 
@@ -6,14 +6,14 @@ import httpx
 import pytest
 
 from ouzel.config import LimitsConfig, ServerConfig
-from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, read_error
+from tests.api.anthropic.exchanges import LOOK, PATH, Json, build_request, read_error
 from tests.api.malformed import malformed_requests
 from tests.api.serving import running_server
 
 CALL = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {}}
 
 
-def said(role: str, *blocks: object) -> Json:
+def build_message(role: str, *blocks: object) -> Json:
     return {"messages": [{"role": role, "content": list(blocks)}]}
 
 
@@ -29,26 +29,26 @@ def said(role: str, *blocks: object) -> Json:
             'messages[0].role must be one of "user", "assistant", "s',
         ),
         (
-            said("user", {"type": "image", "source": {"type": "url", "url": "x"}}),
+            build_message("user", {"type": "image", "source": {"type": "url", "url": "x"}}),
             "messages[0].content[0].type must be",
         ),
-        (said("user", {"type": "text"}), "messages[0].content[0].text is required"),
-        (said("user", {"text": "x"}), "messages[0].content[0].type is required"),
-        (said("user", CALL), 'messages[0].content[0].type must be one of "text"'),
+        (build_message("user", {"type": "text"}), "messages[0].content[0].text is required"),
+        (build_message("user", {"text": "x"}), "messages[0].content[0].type is required"),
+        (build_message("user", CALL), 'messages[0].content[0].type must be one of "text"'),
         (
-            said("user", {"type": "tool_result", "tool_use_id": "toolu_9"}),
+            build_message("user", {"type": "tool_result", "tool_use_id": "toolu_9"}),
             "messages[0].content[0].tool_use_id must be",
         ),
         (
-            said("assistant", {"type": "server_tool_use", "id": "x"}),
+            build_message("assistant", {"type": "server_tool_use", "id": "x"}),
             "messages[0].content[0].type must be the type of a te",
         ),
         (
-            said("assistant", CALL),
+            build_message("assistant", CALL),
             'messages[0] must be followed by the result of the tool call "toolu_1"',
         ),
         (
-            said("user", {"type": "document", "source": {"type": "url", "url": "x"}}),
+            build_message("user", {"type": "document", "source": {"type": "url", "url": "x"}}),
             "messages[0].content[0].source.ty",
         ),
         ({"system": 1}, "system must be a string or a list, given 1"),
@@ -116,7 +116,8 @@ def said(role: str, *blocks: object) -> Json:
         ({"n": 0}, "n is not supported here, given 0"),
         (
             {"tools": [LOOK], "parallel_tool_calls": False},
-            "parallel_tool_calls is not supported here (use tool_choice.disable_parallel_tool_use), given false",
+            "parallel_tool_calls is not supported here"
+            " (use tool_choice.disable_parallel_tool_use), given false",
         ),
         ({"skip_special_tokens": False}, "skip_special_tokens is not supported here, given false"),
         (
@@ -129,7 +130,7 @@ def said(role: str, *blocks: object) -> Json:
     ],
 )
 def test_what_is_wrong_is_named(http: httpx.Client, fields: Json, message: str) -> None:
-    status, kind, text = read_error(http.post(PATH, json={**asked("Hi"), **fields}))
+    status, kind, text = read_error(http.post(PATH, json={**build_request("Hi"), **fields}))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message)
 
@@ -144,18 +145,20 @@ def test_reasons_are_given_for_blocks_that_cannot_be_read(http: httpx.Client) ->
         (image, "messages[0].content[0].type"),
         (inner, "messages[0].content[0].content[0].type"),
     ):
-        _, _, text = read_error(http.post(PATH, json=asked("Hi") | said("user", block)))
+        _, _, text = read_error(
+            http.post(PATH, json=build_request("Hi") | build_message("user", block))
+        )
         assert text.startswith(place) and text.endswith('given "image": this model reads no images')
 
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/count_tokens"])
 def test_no_malformed_request_is_more_than_refused(http: httpx.Client, path: str) -> None:
-    good = asked("Hi", tools=[LOOK])
+    good = build_request("Hi", tools=[LOOK])
     complaints = []
     for request in malformed_requests(path, good):
         response = http.post(path, json=request.body)
         if response.status_code == 200 and request.what.endswith("huge"):
-            continue  # more than fits is what fits
+            continue  # a limit beyond the context becomes the rest of the context
         if response.status_code != 400 or read_error(response)[1] != "invalid_request_error":
             complaints.append(
                 f"{request.field} ({request.what}): {response.status_code} {response.text[:200]}"
@@ -182,22 +185,22 @@ def guarded() -> Iterator[httpx.Client]:
 
 def test_each_status_has_its_type(guarded: httpx.Client) -> None:
     key = {"x-api-key": "sk-right"}
-    unknown = asked("Hi", model="claude-opus-9")
+    unknown = build_request("Hi", model="claude-opus-9")
     answers = {
         "authentication_error": (
             401,
-            guarded.post(PATH, json=asked("Hi"), headers={"x-api-key": "sk-wrong"}),
+            guarded.post(PATH, json=build_request("Hi"), headers={"x-api-key": "sk-wrong"}),
         ),
         "not_found_error": (404, guarded.post(PATH, json=unknown, headers=key)),
-        "request_too_large": (413, guarded.post(PATH, json=asked("x" * 2000), headers=key)),
-        "invalid_request_error": (405, guarded.put(PATH, json=asked("Hi"), headers=key)),
+        "request_too_large": (413, guarded.post(PATH, json=build_request("x" * 2000), headers=key)),
+        "invalid_request_error": (405, guarded.put(PATH, json=build_request("Hi"), headers=key)),
     }
     for kind, (status, response) in answers.items():
         assert read_error(response)[:2] == (status, kind)
-    assert guarded.post(PATH, json=asked("Hi"), headers=key).status_code == 200
+    assert guarded.post(PATH, json=build_request("Hi"), headers=key).status_code == 200
     assert (
         guarded.post(
-            PATH, json=asked("Hi"), headers={"authorization": "Bearer sk-right"}
+            PATH, json=build_request("Hi"), headers={"authorization": "Bearer sk-right"}
         ).status_code
         == 200
     )
@@ -244,7 +247,7 @@ def test_values_that_ask_for_nothing_and_hints_are_taken(
             "output_config": effort,
             "colour": "blue",
         }
-        assert http.post(PATH, json=asked("Hi", **fields)).status_code == 200
+        assert http.post(PATH, json=build_request("Hi", **fields)).status_code == 200
     assert (
         "accepted without effect: user" in caplog.text
         and "taken as hints: diagnostics" in caplog.text
@@ -259,6 +262,6 @@ def test_a_server_with_too_much_to_do_is_overloaded() -> None:
         running_server(engine_factory="create_grammar_timeout_engine") as server,
         server.client() as http,
     ):
-        response = http.post(PATH, json=asked("Hi", **form))
+        response = http.post(PATH, json=build_request("Hi", **form))
     assert read_error(response)[:2] == (529, "overloaded_error")
     assert response.headers["retry-after"] == "5"

@@ -1,4 +1,4 @@
-"""What a model reads of the messages, the system prompt and the tools."""
+"""The prompt contains the messages, the system prompt and the tools in the right order."""
 
 import re
 
@@ -14,7 +14,7 @@ from tests.api.anthropic.exchanges import (
     REST,
     SAYINGS,
     Json,
-    asked,
+    build_request,
     last_prompt,
     read_error,
 )
@@ -23,7 +23,7 @@ from tests.api.serving import running_server
 THINKING = {"type": "adaptive"}
 
 
-def answered(http: httpx.Client, *messages: Json, **fields: object) -> Json:
+def post_message(http: httpx.Client, *messages: Json, **fields: object) -> Json:
     body = {"model": "parrot", "max_tokens": 400, "messages": messages, **fields}
     response = http.post(PATH, json=body)
     assert response.status_code == 200, response.text
@@ -45,15 +45,15 @@ def result(tool_use_id: object, content: object, **fields: object) -> Json:
 
 
 def test_a_turn_with_tools_goes_on_where_it_was(http: httpx.Client) -> None:
-    """What the model wrote is what it reads again, thinking and calls included."""
+    """The next prompt repeats the model's output exactly, thinking and calls included."""
     first = user(SAYINGS["thinking, text and calls"])
     fields: Json = {"tools": [LOOK, REST], "thinking": THINKING, "system": "Look, then rest."}
-    message = answered(http, first, **fields)
+    message = post_message(http, first, **fields)
     before = last_prompt()
     calls = [block["id"] for block in message["content"] if block["type"] == "tool_use"]
 
     results = [result(calls[0], "blue sky"), result(calls[1], [{"type": "text", "text": "rested"}])]
-    answered(
+    post_message(
         http, first, {"role": "assistant", "content": message["content"]}, user(*results), **fields
     )
 
@@ -66,7 +66,7 @@ def test_a_turn_with_tools_goes_on_where_it_was(http: httpx.Client) -> None:
 
 def test_results_of_tools_come_before_what_the_user_says_beside_them(http: httpx.Client) -> None:
     call = {"type": "tool_use", "id": "toolu_01A", "name": "look", "input": {}}
-    answered(
+    post_message(
         http,
         user("Hi"),
         {"role": "assistant", "content": [call]},
@@ -78,7 +78,7 @@ def test_results_of_tools_come_before_what_the_user_says_beside_them(http: httpx
 def test_a_failed_tool_is_told_as_one(http: httpx.Client) -> None:
     call = {"type": "tool_use", "id": "toolu_01A", "name": "look", "input": {}}
     failed = user(result("toolu_01A", "no sky", is_error=True))
-    answered(http, user("Hi"), {"role": "assistant", "content": [call]}, failed, tools=[LOOK])
+    post_message(http, user("Hi"), {"role": "assistant", "content": [call]}, failed, tools=[LOOK])
     assert "The tool failed.\nno sky" in last_prompt()
 
 
@@ -93,13 +93,13 @@ def test_a_failed_tool_is_told_as_one(http: httpx.Client) -> None:
 )
 def test_thinking_of_another_server_is_left_out(http: httpx.Client, block: Json) -> None:
     said = [block, {"type": "text", "text": "Hello"}]
-    answered(http, user("Hi"), {"role": "assistant", "content": said}, user("Go on"))
+    post_message(http, user("Hi"), {"role": "assistant", "content": said}, user("Go on"))
     assert "Hello" in last_prompt() and "secret" not in last_prompt()
 
 
 def test_messages_of_one_role_in_a_row_are_one(http: httpx.Client) -> None:
     said = ({"role": "assistant", "content": "A"}, {"role": "assistant", "content": "B"})
-    answered(http, user("Hi"), user("there"), *said, user("Go", "on"))
+    post_message(http, user("Hi"), user("there"), *said, user("Go", "on"))
     assert last_prompt().count("<|im_start|>user") == 2
     assert "Hi\nthere<|im_end|>" in last_prompt() and "A\nB<|im_end|>" in last_prompt()
 
@@ -109,24 +109,25 @@ def test_messages_of_one_role_in_a_row_are_one(http: httpx.Client) -> None:
     ["Be kind.", [{"type": "text", "text": "Be kind.", "cache_control": {"type": "ephemeral"}}]],
 )
 def test_a_system_prompt_is_a_text_or_blocks(http: httpx.Client, system: object) -> None:
-    answered(http, user("Hi"), system=system)
+    post_message(http, user("Hi"), system=system)
     assert last_prompt().startswith("<|im_start|>system\nBe kind.<|im_end|>")
 
 
 def test_claude_codes_billing_header_is_no_instruction(http: httpx.Client) -> None:
     blocks = ["x-anthropic-billing-header: cc_version=2.1; cch=1a2b3;", "Be kind."]
-    answered(http, user("Hi"), system=[{"type": "text", "text": block} for block in blocks])
+    post_message(http, user("Hi"), system=[{"type": "text", "text": block} for block in blocks])
     assert last_prompt().startswith("<|im_start|>system\nBe kind.<|im_end|>")
 
 
 def test_a_system_message_stands_where_it_was_said(http: httpx.Client) -> None:
-    answered(http, user("Hi"), {"role": "system", "content": "Be kind."})
+    post_message(http, user("Hi"), {"role": "system", "content": "Be kind."})
     assert "<|im_start|>user\nHi<|im_end|>\n<|im_start|>system\nBe kind.<|im_end|>" in last_prompt()
 
 
 def test_a_template_without_later_system_messages_has_the_user_say_them() -> None:
     template = (
-        "{% for message in messages %}{% if message.role == 'system' and not loop.first %}{{ raise_exception('no') }}"
+        "{% for message in messages %}"
+        "{% if message.role == 'system' and not loop.first %}{{ raise_exception('no') }}"
         "{% endif %}<|im_start|>{{ message.role }}\n{{ message.content }}<|im_end|>\n{% endfor %}"
         "<|im_start|>assistant\n"
     )
@@ -134,7 +135,7 @@ def test_a_template_without_later_system_messages_has_the_user_say_them() -> Non
         running_server(chat_template=template, engine_factory="create_recording_parrot") as server,
         server.client() as http,
     ):
-        answered(http, user("Hi"), {"role": "system", "content": "Be kind."})
+        post_message(http, user("Hi"), {"role": "system", "content": "Be kind."})
     assert "<|im_start|>user\nHi\n<system>\nBe kind.\n</system><|im_end|>" in last_prompt()
 
 
@@ -150,7 +151,7 @@ def test_documents_and_search_results_are_texts(http: httpx.Client) -> None:
         "type": "content",
         "content": [{"type": "text", "text": "One."}, {"type": "text", "text": "Two."}],
     }
-    answered(
+    post_message(
         http,
         user(
             {"type": "document", "source": source, "title": "On owls"},
@@ -163,7 +164,7 @@ def test_documents_and_search_results_are_texts(http: httpx.Client) -> None:
 
 
 def test_tools_are_shown_with_their_examples(http: httpx.Client) -> None:
-    answered(
+    post_message(
         http,
         user("Hi"),
         tools=[{**LOOK, "input_examples": [{"place": "down"}], "defer_loading": True}],
@@ -181,17 +182,19 @@ def test_tools_of_anthropics_servers_are_left_out_where_there_are_others(
 ) -> None:
     hosted = {"type": kind, "name": "hosted"}
     servers = [{"type": "url", "url": "https://example.org", "name": "x"}]
-    answer = http.post(PATH, json=asked("Hi", tools=[hosted, LOOK], mcp_servers=servers))
+    answer = http.post(PATH, json=build_request("Hi", tools=[hosted, LOOK], mcp_servers=servers))
     assert answer.headers["x-ouzel-warnings"] == (
         "mcp_servers was left out: this server runs no tools of its own; "
         f'tools[0] ("{kind}") was left out: this server runs no tools of its own'
     )
     assert "hosted" not in last_prompt() and '"look"' in last_prompt()
-    status, kind_of_error, message = read_error(http.post(PATH, json=asked("Hi", tools=[hosted])))
+    status, kind_of_error, message = read_error(
+        http.post(PATH, json=build_request("Hi", tools=[hosted]))
+    )
     assert (status, kind_of_error) == (400, "invalid_request_error") and message.startswith(
         "tools[0].type must be one of"
     )
-    _, _, message = read_error(http.post(PATH, json=asked("Hi", mcp_servers=servers)))
+    _, _, message = read_error(http.post(PATH, json=build_request("Hi", mcp_servers=servers)))
     assert message == "mcp_servers must be empty: this server runs no tools of its own"
 
 

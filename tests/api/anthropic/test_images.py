@@ -1,11 +1,18 @@
-"""Images in messages: as the engine gets them, and what is refused of them."""
+"""Images in messages reach the engine, and unreadable images are refused."""
 
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from tests.api.anthropic.exchanges import PATH, Json, asked, folded, read_error, read_events
+from tests.api.anthropic.exchanges import (
+    PATH,
+    Json,
+    build_request,
+    fold_events,
+    read_error,
+    read_events,
+)
 from tests.api.seeing import (
     data_url,
     encode_base64,
@@ -38,7 +45,7 @@ def from_url(url: str) -> Json:
 
 
 def body(*blocks: object, **fields: object) -> Json:
-    return asked("") | {"messages": [{"role": "user", "content": [*blocks]}]} | fields
+    return build_request("") | {"messages": [{"role": "user", "content": [*blocks]}]} | fields
 
 
 def result(*blocks: object, **fields: object) -> Json:
@@ -51,7 +58,7 @@ def after_call(*blocks: object) -> Json:
         {"role": "assistant", "content": [CALL]},
         {"role": "user", "content": [*blocks]},
     ]
-    return asked("") | {"messages": messages}
+    return build_request("") | {"messages": messages}
 
 
 def test_images_stand_where_the_blocks_are(seeing: httpx.Client) -> None:
@@ -70,7 +77,7 @@ def test_images_stand_where_the_blocks_are(seeing: httpx.Client) -> None:
     assert answer["usage"]["input_tokens"] == len(last_request().prompt_token_ids)
     counted = seeing.post(f"{PATH}/count_tokens", json=sent).json()
     assert counted == {"input_tokens": answer["usage"]["input_tokens"]}
-    streamed = folded(read_events(seeing.post(PATH, json={**sent, "stream": True})))
+    streamed = fold_events(read_events(seeing.post(PATH, json={**sent, "stream": True})))
     assert streamed["content"] == answer["content"]
     assert sizes_seen() == [(56, 84), (28, 56)]
 
@@ -85,7 +92,7 @@ def test_messages_in_a_row_are_one_with_their_images(seeing: httpx.Client) -> No
         },
     ]
 
-    seeing.post(PATH, json=asked("") | {"messages": messages})
+    seeing.post(PATH, json=build_request("") | {"messages": messages})
 
     assert (
         "<|im_start|>user\n<picture of 1>one<picture of 2><|im_end|>\n<|im_start|>assistant"
@@ -123,7 +130,8 @@ FAULTS: dict[str, tuple[Json, str]] = {
     ),
     "a document's file": (
         {"type": "document", "source": {"type": "file", "file_id": "file_1"}},
-        'source.type must be "text", "content", "base64" or "url", given "file": this server stores no files',
+        'source.type must be "text", "content", "base64" or "url", given "file": '
+        "this server stores no files",
     ),
     "no PDF": (
         {
@@ -164,4 +172,5 @@ def test_what_cannot_be_seen_is_refused_by_its_place(
 def test_images_beyond_the_context_are_a_prompt_that_is_too_long(seeing: httpx.Client) -> None:
     _, _, text = read_error(seeing.post(PATH, json=body(image(700, 700), image(700, 728))))
 
-    assert text == "prompt is too long: 1275 tokens > 1199 maximum"  # clients look for it
+    # clients search for this text
+    assert text == "prompt is too long: 1275 tokens > 1199 maximum"

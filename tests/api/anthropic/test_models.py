@@ -1,10 +1,10 @@
-"""What is served, in Anthropic's form, for who asks with its header; and the number of tokens of a prompt."""
+"""Models in Anthropic's form, for requests with its header; the number of tokens of a prompt."""
 
 import httpx
 import pytest
 
 from ouzel.config import LimitsConfig
-from tests.api.anthropic.exchanges import LOOK, PATH, Json, asked, read_error
+from tests.api.anthropic.exchanges import LOOK, PATH, Json, build_request, read_error
 from tests.api.server_setup import ALIAS, MODEL
 from tests.api.serving import running_server
 
@@ -56,7 +56,7 @@ def test_pages_that_are_none_are_refused(http: httpx.Client, params: Json) -> No
 
 
 def test_tokens_are_counted_as_they_are_used(http: httpx.Client) -> None:
-    body = asked("Hi", system="Be kind.", tools=[LOOK], thinking={"type": "adaptive"})
+    body = build_request("Hi", system="Be kind.", tools=[LOOK], thinking={"type": "adaptive"})
     usage = http.post(PATH, json=body).json()["usage"]
     del body["max_tokens"]
     counted = http.post(f"{PATH}/count_tokens", json=body, params={"beta": "true"}).json()
@@ -66,9 +66,9 @@ def test_tokens_are_counted_as_they_are_used(http: httpx.Client) -> None:
 def test_streams_that_wait_have_pings() -> None:
     limits = LimitsConfig(stream_keepalive_s=0.05)
     with running_server({"step_s": 0.2}, limits) as server, server.client() as http:
-        text = http.post(PATH, json=asked("ab", stream=True)).text
+        text = http.post(PATH, json=build_request("ab", stream=True)).text
     ping = 'event: ping\ndata: {"type":"ping"}\n\n'
-    assert text.startswith(ping)  # before there is anything to say
+    assert text.startswith(ping)  # the first ping comes before the first token
     assert text.partition("content_block_start")[2].count(ping) > 0
     assert ": keep-alive" not in text
 
@@ -76,7 +76,7 @@ def test_streams_that_wait_have_pings() -> None:
 def test_the_limit_of_an_answer_is_nothing_to_its_prompt(http: httpx.Client) -> None:
     limited = {"max_tokens": 0, "thinking": {"type": "enabled", "budget_tokens": 2000}}
     counts = [
-        http.post(f"{PATH}/count_tokens", json=asked("Hi") | each)
+        http.post(f"{PATH}/count_tokens", json=build_request("Hi") | each)
         for each in (limited, {**limited, "max_tokens": None})
     ]
     assert [count.status_code for count in counts] == [200, 200]

@@ -1,4 +1,4 @@
-"""Bodies for Ollama's endpoints, and their answers read back."""
+"""Builds bodies for Ollama's endpoints and reads their answers."""
 
 import json
 from typing import Any  # JSON
@@ -22,32 +22,32 @@ def read_lines(response: httpx.Response) -> list[Json]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-def whole(response: httpx.Response) -> Json:
+def read_answer(response: httpx.Response) -> Json:
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/json"
     answer: Json = response.json()
     return answer
 
 
-def folded(lines: list[Json]) -> Json:
-    """What the lines of a chat or of a prompt add up to: the last one, with all texts and calls before it."""
+def fold_lines(lines: list[Json]) -> Json:
+    """Adds the texts and calls of all lines of a stream to its last line."""
     answer = dict(lines[-1])
     if "message" not in answer:
-        return answer | _joined(lines, ("response", "thinking"))
+        return answer | _join(lines, ("response", "thinking"))
     messages: list[Json] = [dict(line["message"]) for line in lines]
     calls = [call for message in messages for call in message.get("tool_calls", [])]
-    message = {"role": "assistant", **_joined(messages, ("content", "thinking"))}
+    message = {"role": "assistant", **_join(messages, ("content", "thinking"))}
     return answer | {"message": message | ({"tool_calls": calls} if calls else {})}
 
 
-def without_times(answer: Json) -> Json:
+def remove_times(answer: Json) -> Json:
     return {
         name: value for name, value in answer.items() if name not in (*STATISTICS, "created_at")
     }
 
 
-def prompt_heard() -> str:
-    """The text of the newest prompt that the attentive parrot got; its tokens are bytes and three marks."""
+def read_last_prompt() -> str:
+    """Returns the newest prompt of the recording parrot as text."""
     marks = {256: b"<|im_start|>", 257: b"<|im_end|>"}
     return b"".join(
         marks.get(token_id) or bytes([token_id]) for token_id in received_prompts[-1]
@@ -63,6 +63,6 @@ def read_error(response: httpx.Response, status: int) -> str:
     return text
 
 
-def _joined(parts: list[Json], names: tuple[str, ...]) -> Json:
+def _join(parts: list[Json], names: tuple[str, ...]) -> Json:
     texts = {name: "".join(str(part.get(name, "")) for part in parts) for name in names}
     return {name: text for name, text in texts.items() if text or name != "thinking"}

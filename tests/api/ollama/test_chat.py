@@ -1,4 +1,4 @@
-"""POST /api/chat: what is read, what the model hears, and what comes back, streamed and whole."""
+"""POST /api/chat: requests, the model's prompts, and answers, streamed and whole."""
 
 import logging
 
@@ -12,12 +12,12 @@ from tests.api.ollama.lines import (
     STATISTICS,
     Json,
     chat,
-    folded,
-    prompt_heard,
+    fold_lines,
+    read_last_prompt,
     read_error,
     read_lines,
-    whole,
-    without_times,
+    read_answer,
+    remove_times,
 )
 from tests.api.serving import running_server
 
@@ -38,7 +38,7 @@ def test_a_chat_streams_unless_told_otherwise(ollama: httpx.Client) -> None:
     assert all(
         line["model"] == "parrot" and str(line["created_at"]).endswith("Z") for line in lines
     )
-    assert folded(lines)["message"] == {"role": "assistant", "content": "Hello"}
+    assert fold_lines(lines)["message"] == {"role": "assistant", "content": "Hello"}
     assert (last["done_reason"], last["message"]) == ("stop", {"role": "assistant", "content": ""})
     assert (last["prompt_eval_count"], last["eval_count"]) == (
         len("user\nHello\nassistant\n") + 3,
@@ -47,7 +47,7 @@ def test_a_chat_streams_unless_told_otherwise(ollama: httpx.Client) -> None:
 
 
 def test_durations_are_measured_and_add_up(ollama: httpx.Client) -> None:
-    answer = whole(ollama.post("/api/chat", json=chat("Hello " * 20, stream=False)))
+    answer = read_answer(ollama.post("/api/chat", json=chat("Hello " * 20, stream=False)))
     total, load, prompt, output = (answer[name] for name in STATISTICS)
     assert isinstance(total, int) and isinstance(prompt, int) and isinstance(output, int)
     assert load > 0 and prompt > 0 and output > 0
@@ -70,17 +70,17 @@ def test_durations_are_measured_and_add_up(ollama: httpx.Client) -> None:
 )
 def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fields: Json) -> None:
     lines = read_lines(ollama.post("/api/chat", json=chat(said, **fields)))
-    answer = whole(ollama.post("/api/chat", json=chat(said, stream=False, **fields)))
+    answer = read_answer(ollama.post("/api/chat", json=chat(said, stream=False, **fields)))
     streamed_logprobs = [entry for line in lines for entry in line.get("logprobs", [])]
     assert answer.get("logprobs", []) == streamed_logprobs
-    assert _without_ids(without_times(answer)) == _without_ids(
-        without_times(
-            folded(lines) | ({"logprobs": streamed_logprobs} if streamed_logprobs else {})
+    assert _remove_ids(remove_times(answer)) == _remove_ids(
+        remove_times(
+            fold_lines(lines) | ({"logprobs": streamed_logprobs} if streamed_logprobs else {})
         )
     )
 
 
-def _without_ids(answer: Json) -> Json:
+def _remove_ids(answer: Json) -> Json:
     message: Json = dict(answer["message"])
     calls = [call["function"] for call in message.pop("tool_calls", [])]
     return answer | {"message": message, "calls": calls}
@@ -88,7 +88,7 @@ def _without_ids(answer: Json) -> Json:
 
 def test_a_call_is_whole_and_has_its_arguments_as_an_object(ollama: httpx.Client) -> None:
     lines = read_lines(ollama.post("/api/chat", json=chat(f"Wait. {CALL}\n{CALL}", tools=[ADD])))
-    message: Json = folded(lines)["message"]
+    message: Json = fold_lines(lines)["message"]
     calls = message["tool_calls"]
     assert isinstance(calls, list)
     assert [call["function"] for call in calls] == [
@@ -102,7 +102,7 @@ def test_a_call_is_whole_and_has_its_arguments_as_an_object(ollama: httpx.Client
 def test_a_call_that_is_cut_is_text_and_not_lost(ollama: httpx.Client) -> None:
     fields = {"tools": [ADD], "options": {"num_predict": 60}}
     said = '<tool_call>\n{"name": "add", "arguments": {"a": "' + "long " * 20 + '"}}\n</tool_call>'
-    answer = whole(ollama.post("/api/chat", json=chat(said, stream=False, **fields)))
+    answer = read_answer(ollama.post("/api/chat", json=chat(said, stream=False, **fields)))
     message: Json = answer["message"]
     assert "tool_calls" not in message
     assert "add" in str(message["content"]) and "long long" in str(message["content"])
@@ -111,7 +111,7 @@ def test_a_call_that_is_cut_is_text_and_not_lost(ollama: httpx.Client) -> None:
 
 def test_thinking_stands_apart(ollama: httpx.Client) -> None:
     body = chat("<think>\nHm.\n</think>\n\nYes.", stream=False, think=True)
-    assert whole(ollama.post("/api/chat", json=body))["message"] == {
+    assert read_answer(ollama.post("/api/chat", json=body))["message"] == {
         "role": "assistant",
         "content": "Yes.",
         "thinking": "Hm.",
@@ -119,16 +119,19 @@ def test_thinking_stands_apart(ollama: httpx.Client) -> None:
 
 
 def test_the_template_is_told_not_to_think(ollama: httpx.Client) -> None:
-    whole(ollama.post("/api/chat", json=chat("Hi", stream=False, think=False)))
-    assert prompt_heard().endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
-    whole(ollama.post("/api/chat", json=chat("Hi", stream=False, think="high")))
-    assert prompt_heard().endswith("<|im_start|>assistant\n")
+    read_answer(ollama.post("/api/chat", json=chat("Hi", stream=False, think=False)))
+    assert read_last_prompt().endswith("<|im_start|>assistant\n<think>\n\n</think>\n\n")
+    read_answer(ollama.post("/api/chat", json=chat("Hi", stream=False, think="high")))
+    assert read_last_prompt().endswith("<|im_start|>assistant\n")
 
 
 def test_not_to_think_is_a_hint_for_a_model_that_always_does() -> None:
-    template = "{# reasoning #}<|im_start|>user\n{{ messages[-1].content }}<|im_end|>\n<|im_start|>assistant\n"
+    template = (
+        "{# reasoning #}<|im_start|>user\n{{ messages[-1].content }}<|im_end|>\n"
+        "<|im_start|>assistant\n"
+    )
     with running_server(chat_template=template) as server, server.client() as http:
-        answer = whole(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))
+        answer = read_answer(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))
         assert answer["message"] == {"role": "assistant", "content": "Hi"}
 
 
@@ -142,8 +145,10 @@ def test_history_has_thinking_calls_and_results(ollama: httpx.Client) -> None:
         },
         {"role": "tool", "tool_name": "add", "content": "2"},
     ]
-    whole(ollama.post("/api/chat", json=chat("", messages=messages, tools=[ADD], stream=False)))
-    heard = prompt_heard()
+    read_answer(
+        ollama.post("/api/chat", json=chat("", messages=messages, tools=[ADD], stream=False))
+    )
+    heard = read_last_prompt()
     assert "<think>\nHm.\n</think>" in heard
     assert '{"name": "add", "arguments": {"a": 1}}' in heard
     assert "<tool_response>\n2\n</tool_response>" in heard
@@ -170,8 +175,8 @@ def test_ids_join_calls_and_results() -> None:
         running_server(chat_template=template, engine_factory="create_recording_parrot") as server,
         server.client() as http,
     ):
-        whole(http.post("/api/chat", json=chat("", messages=messages, stream=False)))
-    heard = prompt_heard()
+        read_answer(http.post("/api/chat", json=chat("", messages=messages, stream=False)))
+    heard = read_last_prompt()
     assert "}call00001]" in heard and "}call00002]" in heard and "own]" in heard
     for name, call_id in (("b", "call00002"), ("a", "call00001"), ("c", "own"), ("d", "")):
         assert f"<|im_start|>tool\n{name}{call_id}<|im_end|>" in heard
@@ -179,12 +184,12 @@ def test_ids_join_calls_and_results() -> None:
 
 def test_an_answer_that_is_begun_is_gone_on_with(ollama: httpx.Client) -> None:
     messages = [{"role": "user", "content": "Once"}, {"role": "assistant", "content": "upon a"}]
-    whole(
+    read_answer(
         ollama.post(
             "/api/chat", json=chat("", messages=messages, stream=False, options={"num_predict": 2})
         )
     )
-    assert prompt_heard().endswith("upon a")
+    assert read_last_prompt().endswith("upon a")
 
 
 @pytest.mark.parametrize(
@@ -216,7 +221,7 @@ def test_an_answer_that_is_begun_is_gone_on_with(ollama: httpx.Client) -> None:
     ],
 )
 def test_options_are_honoured(ollama: httpx.Client, fields: Json, said: str) -> None:
-    answer = whole(ollama.post("/api/chat", json=chat("Hello", stream=False, options=fields)))
+    answer = read_answer(ollama.post("/api/chat", json=chat("Hello", stream=False, options=fields)))
     assert answer["message"] == {"role": "assistant", "content": said}
 
 
@@ -233,17 +238,19 @@ def test_options_are_honoured(ollama: httpx.Client, fields: Json, said: str) -> 
 def test_options_may_stand_beside_the_options(
     ollama: httpx.Client, fields: Json, said: str
 ) -> None:
-    answer = whole(ollama.post("/api/chat", json=chat("Hello", stream=False, **fields)))
+    answer = read_answer(ollama.post("/api/chat", json=chat("Hello", stream=False, **fields)))
     assert answer["message"]["content"] == said
 
 
 def test_a_choice_of_tools_is_honoured(ollama: httpx.Client) -> None:
     for choice, is_called in (("auto", True), ("none", False)):
         body = chat(CALL, tools=[ADD], tool_choice=choice, stream=False)
-        assert ("tool_calls" in whole(ollama.post("/api/chat", json=body))["message"]) is is_called
+        assert (
+            "tool_calls" in read_answer(ollama.post("/api/chat", json=body))["message"]
+        ) is is_called
 
 
-def test_there_may_be_as_many_tools_as_at_the_other_doors() -> None:
+def test_there_may_be_as_many_tools_as_in_the_other_apis() -> None:
     body = chat("Hi", tools=[{"function": {"name": f"f{number}"}} for number in range(MAX_TOOLS)])
     assert len(msgspec.convert(body, OllamaChatRequest).tools or []) == MAX_TOOLS
 
@@ -261,7 +268,7 @@ def test_what_is_said_of_the_machine_is_a_hint(
     }
     hints |= {"use_mmap": True, "use_mlock": False, "numa": False, "num_thread": 8, "f16_kv": True}
     with caplog.at_level(logging.INFO, "ouzel.wire.decode"):
-        answer = whole(
+        answer = read_answer(
             ollama.post("/api/chat", json=chat("Hi", stream=False, options=hints, keep_alive="5m"))
         )
     assert answer["message"] == {"role": "assistant", "content": "Hi"}
@@ -284,7 +291,7 @@ def test_what_is_said_of_the_machine_is_a_hint(
 def test_a_chat_without_messages_loads_or_unloads_the_model(
     ollama: httpx.Client, fields: Json, reason: str
 ) -> None:
-    answer = whole(ollama.post("/api/chat", json={"model": "parrot", **fields}))
+    answer = read_answer(ollama.post("/api/chat", json={"model": "parrot", **fields}))
     assert (answer["done"], answer["done_reason"]) == (True, reason)
     assert answer["message"] == {"role": "assistant", "content": ""}
 
@@ -293,7 +300,7 @@ def test_a_chat_without_messages_loads_or_unloads_the_model(
     "name", ["parrot", "parrot:latest", "org/parrot", "org/parrot:latest", "", None]
 )
 def test_names_have_a_tag_or_none(ollama: httpx.Client, name: str | None) -> None:
-    answer = whole(ollama.post("/api/chat", json=chat("Hi", model=name, stream=False)))
+    answer = read_answer(ollama.post("/api/chat", json=chat("Hi", model=name, stream=False)))
     assert answer["model"] == (name or "org/parrot")
 
 
@@ -308,7 +315,7 @@ def test_an_unknown_model_is_not_found(ollama: httpx.Client, name: str) -> None:
 def test_no_content_type_is_needed(ollama: httpx.Client) -> None:
     body = b'{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}], "stream": false}'
     for headers in ({}, {"content-type": "application/x-www-form-urlencoded"}):
-        assert whole(ollama.post("/api/chat", content=body, headers=headers))["done"] is True
+        assert read_answer(ollama.post("/api/chat", content=body, headers=headers))["done"] is True
 
 
 def test_a_chat_that_does_not_fit_loses_its_oldest_turns(ollama: httpx.Client) -> None:
@@ -318,8 +325,8 @@ def test_a_chat_that_does_not_fit_loses_its_oldest_turns(ollama: httpx.Client) -
         for role in ("user", "assistant")
     ]
     messages = [{"role": "system", "content": "Be."}, *turns, {"role": "user", "content": "Now."}]
-    whole(ollama.post("/api/chat", json=chat("", messages=messages, stream=False)))
-    heard = prompt_heard()
+    read_answer(ollama.post("/api/chat", json=chat("", messages=messages, stream=False)))
+    heard = read_last_prompt()
     assert heard.startswith("<|im_start|>system\nBe.<|im_end|>\n<|im_start|>user\n3 x")
     assert "user\nNow.<|im_end|>" in heard
     refused = ollama.post("/api/chat", json=chat("", messages=messages, truncate=False))
@@ -337,11 +344,11 @@ def test_a_form_is_obeyed() -> None:
     with running_server(engine_factory="create_grammar_parrot") as server, server.client() as http:
         options = {"temperature": 0, "num_predict": 40}
         for form, said in ((schema, '{"a": 1}'), ("json", '{"b": [2]}'), ("", "Hi")):
-            answer = whole(
+            answer = read_answer(
                 http.post("/api/chat", json=chat(said, format=form, stream=False, options=options))
             )
             assert answer["message"] == {"role": "assistant", "content": said}
-        answer = whole(
+        answer = read_answer(
             http.post("/api/chat", json=chat("no", format=schema, stream=False, options=options))
         )
         assert str(answer["message"]["content"]).startswith("{")

@@ -1,4 +1,4 @@
-"""docs/reference/ollama.md says how each path, field and option is taken."""
+"""docs/reference/ollama.md describes each path, field and option."""
 
 import re
 from pathlib import Path

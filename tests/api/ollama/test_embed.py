@@ -1,4 +1,4 @@
-"""Ollama's /api/embed and the older /api/embeddings."""
+"""Ollama's /api/embed and the older /api/embeddings return vectors in Ollama's forms."""
 
 from collections.abc import Iterator
 

@@ -1,11 +1,11 @@
-"""Whatever goes wrong is one string, and the server goes on serving."""
+"""Each error is one string, and the server goes on serving."""
 
 import httpx
 import pytest
 
 from ouzel.config import LimitsConfig, Profile, ServerConfig
 from tests.api.malformed import malformed_requests
-from tests.api.ollama.lines import Json, chat, read_error, read_lines, whole
+from tests.api.ollama.lines import Json, chat, read_error, read_lines, read_answer
 from tests.api.serving import running_server
 
 GOOD: dict[str, Json] = {
@@ -25,10 +25,10 @@ def test_each_malformed_request_is_answered_with_the_name_of_its_field(
     for request in requests:
         response = ollama.post(path, json=request.body)
         assert 400 <= response.status_code < 500, (request, response.text)
-        # by which it is read
+        # errors give max_output_tokens its Ollama name
         name = "num_predict" if request.field == "max_output_tokens" else request.field
         assert name in read_error(response, response.status_code), request
-    whole(ollama.post(path, json=GOOD[path]))
+    read_answer(ollama.post(path, json=GOOD[path]))
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,9 @@ def test_a_model_that_cannot_think_says_so() -> None:
         for think in (True, "low"):
             message = read_error(http.post("/api/chat", json=chat("Hi", think=think)), 400)
             assert message == '"parrot" does not support thinking'
-        assert whole(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))["done"]
+        assert read_answer(http.post("/api/chat", json=chat("Hi", think=False, stream=False)))[
+            "done"
+        ]
 
 
 @pytest.mark.parametrize(
@@ -130,11 +132,9 @@ def test_a_failure_in_a_stream_is_its_last_line(ollama: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("profile", ["openai", "ovms"])
-def test_the_guard_and_the_door_say_so_in_any_profile(profile: Profile) -> None:
-    config, limits = (
-        ServerConfig(api_key=("secret",), profile=profile),
-        LimitsConfig(max_body_bytes=200),
-    )
+def test_errors_of_keys_and_limits_have_ollamas_form_in_any_profile(profile: Profile) -> None:
+    config = ServerConfig(api_key=("secret",), profile=profile)
+    limits = LimitsConfig(max_body_bytes=200)
     with running_server(config=config, limits=limits) as server, server.client() as http:
         response = http.post("/api/chat", json=chat("Hi"))
         assert "an API key is needed" in read_error(response, 401)
@@ -142,7 +142,7 @@ def test_the_guard_and_the_door_say_so_in_any_profile(profile: Profile) -> None:
         assert "must be <= 200 bytes" in read_error(
             http.post("/api/chat", json=chat("Hi" * 100)), 413
         )
-        assert whole(http.post("/api/chat", json=chat("Hi", stream=False)))["done"]
+        assert read_answer(http.post("/api/chat", json=chat("Hi", stream=False)))["done"]
 
 
 def test_an_overloaded_server_says_when_to_come_back() -> None:

@@ -1,4 +1,4 @@
-"""POST /api/generate: a message, a text to go on from, or the middle of one."""
+"""POST /api/generate: answers to a message, continues a text, or fills in its middle."""
 
 import httpx
 import pytest
@@ -6,12 +6,12 @@ import pytest
 from tests.api.byte_tokens import byte_tokenizer
 from tests.api.ollama.lines import (
     Json,
-    folded,
-    prompt_heard,
+    fold_lines,
+    read_last_prompt,
     read_error,
     read_lines,
-    whole,
-    without_times,
+    read_answer,
+    remove_times,
 )
 from tests.api.serving import running_server
 
@@ -26,13 +26,13 @@ def prompt(text: str, **fields: object) -> Json:
 @pytest.mark.parametrize("said", ["Hello", "<think>\nHm.\n</think>\n\nYes."])
 def test_a_whole_answer_is_its_stream_folded(ollama: httpx.Client, said: str, fields: Json) -> None:
     lines = read_lines(ollama.post("/api/generate", json=prompt(said, **fields)))
-    answer = whole(ollama.post("/api/generate", json=prompt(said, stream=False, **fields)))
-    assert without_times(answer) == without_times(folded(lines))
+    answer = read_answer(ollama.post("/api/generate", json=prompt(said, stream=False, **fields)))
+    assert remove_times(answer) == remove_times(fold_lines(lines))
     assert all("context" not in line for line in lines[:-1])
 
 
 def test_a_prompt_is_a_users_message(ollama: httpx.Client) -> None:
-    answer = whole(
+    answer = read_answer(
         ollama.post("/api/generate", json=prompt("<think>\nHm.\n</think>\n\nYes.", stream=False))
     )
     assert (answer["response"], answer["thinking"], answer["done_reason"]) == (
@@ -40,41 +40,47 @@ def test_a_prompt_is_a_users_message(ollama: httpx.Client) -> None:
         "Hm.",
         "stop",
     )
-    whole(ollama.post("/api/generate", json=prompt("Hi", system="Be.", think=False, stream=False)))
-    assert prompt_heard().startswith(
+    read_answer(
+        ollama.post("/api/generate", json=prompt("Hi", system="Be.", think=False, stream=False))
+    )
+    assert read_last_prompt().startswith(
         "<|im_start|>system\nBe.<|im_end|>\n<|im_start|>user\nHi<|im_end|>\n"
     )
 
 
 def test_the_context_of_an_answer_is_gone_on_from(ollama: httpx.Client) -> None:
-    first = whole(ollama.post("/api/generate", json=prompt("One", stream=False)))
+    first = read_answer(ollama.post("/api/generate", json=prompt("One", stream=False)))
     assert first["context"][-4:] == [*b"One", 257]
-    second = whole(
+    second = read_answer(
         ollama.post("/api/generate", json=prompt("Two", context=first["context"], stream=False))
     )
-    assert prompt_heard().count("<|im_start|>user\n") == 2
-    assert "One<|im_end|><|im_start|>user\nTwo<|im_end|>" in prompt_heard()
+    assert read_last_prompt().count("<|im_start|>user\n") == 2
+    assert "One<|im_end|><|im_start|>user\nTwo<|im_end|>" in read_last_prompt()
     assert second["response"] == "Two"
     assert second["context"][: len(first["context"])] == first["context"]
 
 
 def test_raw_takes_the_text_as_it_is(ollama: httpx.Client) -> None:
-    answer = whole(
+    answer = read_answer(
         ollama.post(
             "/api/generate", json=prompt("abc", raw=True, stream=False, options={"num_predict": 4})
         )
     )
-    assert (prompt_heard(), answer["response"], answer["done_reason"]) == ("abc", "abca", "length")
+    assert (read_last_prompt(), answer["response"], answer["done_reason"]) == (
+        "abc",
+        "abca",
+        "length",
+    )
     assert "context" not in answer
 
 
 def test_without_a_template_every_prompt_is_raw() -> None:
     setup = running_server(has_chat_template=False, engine_factory="create_recording_parrot")
     with setup as server, server.client() as http:
-        answer = whole(
+        answer = read_answer(
             http.post("/api/generate", json=prompt("ab", stream=False, options={"num_predict": 3}))
         )
-        assert (prompt_heard(), answer["response"]) == ("ab", "aba")
+        assert (read_last_prompt(), answer["response"]) == ("ab", "aba")
         assert read_error(
             http.post("/api/generate", json=prompt("ab", system="x")), 400
         ).startswith("system must not")
@@ -85,14 +91,14 @@ def test_a_suffix_asks_for_the_middle() -> None:
     tokenizer = byte_tokenizer("<fim_prefix>", "<fim_suffix>", "<fim_middle>")
     with running_server(tokenizer=tokenizer) as server, server.client() as http:
         options = {"num_predict": 6, "ignore_eos": True}
-        answer = whole(
+        answer = read_answer(
             http.post(
                 "/api/generate", json=prompt("ab", suffix="yz", stream=False, options=options)
             )
         )
         assert (answer["response"], answer["prompt_eval_count"]) == ("abyz", 7)
         assert (
-            whole(http.post("/api/generate", json=prompt("", suffix="yz", stream=False)))[
+            read_answer(http.post("/api/generate", json=prompt("", suffix="yz", stream=False)))[
                 "prompt_eval_count"
             ]
             == 5
@@ -106,7 +112,7 @@ def test_a_suffix_asks_for_the_middle() -> None:
 def test_nothing_to_answer_loads_or_unloads_the_model(
     ollama: httpx.Client, fields: Json, reason: str
 ) -> None:
-    answer = whole(ollama.post("/api/generate", json={"model": "parrot", **fields}))
+    answer = read_answer(ollama.post("/api/generate", json={"model": "parrot", **fields}))
     assert (answer["response"], answer["done"], answer["done_reason"]) == ("", True, reason)
 
 

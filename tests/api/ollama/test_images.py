@@ -1,11 +1,11 @@
-"""Images beside messages and prompts: as the engine gets them, and what is refused of them."""
+"""Images of messages and prompts reach the engine, and unreadable images are refused."""
 
 from collections.abc import Iterator
 
 import httpx
 import pytest
 
-from tests.api.ollama.lines import Json, chat, folded, read_error, read_lines, whole
+from tests.api.ollama.lines import Json, chat, fold_lines, read_error, read_lines, read_answer
 from tests.api.seeing import (
     data_url,
     encode_base64,
@@ -40,7 +40,7 @@ def prompt(text: str, *images: str, **fields: object) -> Json:
 def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
     body = talk(message("Look", encode_base64(56, 84), data_url(28, 56)))
 
-    answer = whole(seeing.post("/api/chat", json={**body, "stream": False}))
+    answer = read_answer(seeing.post("/api/chat", json={**body, "stream": False}))
 
     assert (
         last_prompt()
@@ -49,7 +49,9 @@ def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["message"]["content"] == "Look"
     assert answer["prompt_eval_count"] == len(last_request().prompt_token_ids)
-    assert folded(read_lines(seeing.post("/api/chat", json=body)))["message"] == answer["message"]
+    assert (
+        fold_lines(read_lines(seeing.post("/api/chat", json=body)))["message"] == answer["message"]
+    )
     assert sizes_seen() == [(56, 84), (28, 56)]
 
 
@@ -65,7 +67,7 @@ def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
     ids=["an empty text", "no text", "parts", "no image", "null"],
 )
 def test_either_may_be_left_out(seeing: httpx.Client, given: Json, shown: str) -> None:
-    whole(seeing.post("/api/chat", json=talk(given, stream=False)))
+    read_answer(seeing.post("/api/chat", json=talk(given, stream=False)))
 
     assert last_prompt().startswith(f"<|im_start|>user\n{shown}<|im_end|>\n")
 
@@ -79,7 +81,7 @@ def test_a_tool_shows_images(seeing: httpx.Client) -> None:
         "images": [encode_base64(28, 56)],
     }
 
-    whole(seeing.post("/api/chat", json=talk(message("Go"), called, result, stream=False)))
+    read_answer(seeing.post("/api/chat", json=talk(message("Go"), called, result, stream=False)))
 
     assert "<tool_response>\n<picture of 2>There\n</tool_response>" in last_prompt()
 
@@ -87,7 +89,7 @@ def test_a_tool_shows_images(seeing: httpx.Client) -> None:
 def test_a_prompt_has_its_images_before_it(seeing: httpx.Client) -> None:
     body = prompt("Look", encode_base64(56, 84), encode_base64(28, 56), system="Be kind.")
 
-    answer = whole(seeing.post("/api/generate", json={**body, "stream": False}))
+    answer = read_answer(seeing.post("/api/generate", json={**body, "stream": False}))
 
     assert (
         "Be kind.<|im_end|>\n<|im_start|>user\n<picture of 6><picture of 2>Look<|im_end|>\n"
@@ -96,12 +98,12 @@ def test_a_prompt_has_its_images_before_it(seeing: httpx.Client) -> None:
     assert sizes_seen() == [(56, 84), (28, 56)]
     assert answer["response"] == "Look" and "context" not in answer
     streamed = read_lines(seeing.post("/api/generate", json=body))
-    assert folded(streamed)["response"] == "Look" and "context" not in streamed[-1]
-    assert whole(seeing.post("/api/generate", json=prompt("Hi", stream=False)))["context"]
+    assert fold_lines(streamed)["response"] == "Look" and "context" not in streamed[-1]
+    assert read_answer(seeing.post("/api/generate", json=prompt("Hi", stream=False)))["context"]
 
 
 def test_images_alone_are_a_prompt(seeing: httpx.Client) -> None:
-    answer = whole(
+    answer = read_answer(
         seeing.post("/api/generate", json=prompt("", encode_base64(28, 56), stream=False))
     )
 
@@ -110,10 +112,10 @@ def test_images_alone_are_a_prompt(seeing: httpx.Client) -> None:
 
 
 def test_a_chat_that_does_not_fit_loses_its_oldest_images(seeing: httpx.Client) -> None:
-    # 400, 420, 440 tokens
+    # these images have 400, 420 and 440 tokens
     turns = [message("Look", encode_base64(560, width)) for width in (560, 588, 616)]
 
-    whole(seeing.post("/api/chat", json=talk(*turns, message("And?"), stream=False)))
+    read_answer(seeing.post("/api/chat", json=talk(*turns, message("And?"), stream=False)))
 
     assert sizes_seen() == [(560, 588), (560, 616)]
     refused = seeing.post("/api/chat", json=talk(*turns, message("And?"), truncate=False))
@@ -166,12 +168,12 @@ def test_images_need_the_template_and_the_whole_chat(
 
 
 def test_a_model_that_sees_says_so(seeing: httpx.Client) -> None:
-    assert whole(seeing.post("/api/show", json={}))["capabilities"] == [
+    assert read_answer(seeing.post("/api/show", json={}))["capabilities"] == [
         "completion",
         "vision",
         "tools",
     ]
-    assert whole(seeing.get("/api/tags"))["models"][0]["capabilities"] == [
+    assert read_answer(seeing.get("/api/tags"))["models"][0]["capabilities"] == [
         "completion",
         "vision",
         "tools",
@@ -179,5 +181,7 @@ def test_a_model_that_sees_says_so(seeing: httpx.Client) -> None:
 
 
 def test_without_prompt_and_images_there_is_nothing_to_say(seeing: httpx.Client) -> None:
-    assert whole(seeing.post("/api/generate", json=prompt("")))["done_reason"] == "load"
-    assert whole(seeing.post("/api/chat", json=chat("Hi", messages=[])))["done_reason"] == "load"
+    assert read_answer(seeing.post("/api/generate", json=prompt("")))["done_reason"] == "load"
+    assert (
+        read_answer(seeing.post("/api/chat", json=chat("Hi", messages=[])))["done_reason"] == "load"
+    )

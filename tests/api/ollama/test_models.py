@@ -1,4 +1,4 @@
-"""What Ollama's clients ask about models, and what they would do with them."""
+"""Ollama's endpoints about models: they list and show, and refuse to create or to delete."""
 
 import json
 import struct
@@ -10,7 +10,7 @@ import pytest
 from ouzel.checkpoint.model_facts import NO_FACTS, read_model_facts
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.demo import MODEL_DIRECTORY
-from tests.api.ollama.lines import read_error, whole
+from tests.api.ollama.lines import read_error, read_answer
 from tests.api.serving import running_server
 
 ONE_MODEL = "this server has the models that it was started with"
@@ -18,13 +18,13 @@ ONE_MODEL = "this server has the models that it was started with"
 
 def test_every_name_is_listed_with_a_tag(ollama: httpx.Client) -> None:
     for path in ("/api/tags", "/api/ps"):
-        models = whole(ollama.get(path))["models"]
+        models = read_answer(ollama.get(path))["models"]
         assert [model["name"] for model in models] == ["org/parrot:latest", "parrot:latest"]
         assert all(
             model["model"] == model["name"] and len(model["digest"]) == 64 for model in models
         )
     assert models[0]["context_length"] == 4096
-    assert whole(ollama.get("/api/tags"))["models"][0]["capabilities"] == [
+    assert read_answer(ollama.get("/api/tags"))["models"][0]["capabilities"] == [
         "completion",
         "tools",
         "thinking",
@@ -37,7 +37,7 @@ def test_a_model_says_what_it_is_and_can() -> None:
         temperature=0.7, top_k=20, repetition_penalty=1.05, stop_strings=["a\nb"]
     )
     with running_server(sampling_defaults=defaults) as server, server.client() as http:
-        card = whole(http.post("/api/show", json={"name": "parrot", "verbose": True}))
+        card = read_answer(http.post("/api/show", json={"name": "parrot", "verbose": True}))
     assert card["model_info"] == {
         "general.architecture": "fake",
         "general.basename": "parrot",
@@ -58,7 +58,7 @@ def test_a_model_says_what_it_is_and_can() -> None:
 
 
 def test_a_model_that_thinks_and_calls_says_so(ollama: httpx.Client) -> None:
-    card = whole(ollama.post("/api/show", json={"model": "parrot:latest"}))
+    card = read_answer(ollama.post("/api/show", json={"model": "parrot:latest"}))
     assert card["capabilities"] == ["completion", "tools", "thinking"]
 
 
@@ -69,14 +69,15 @@ def test_the_files_of_a_model_say_how_large_it_is() -> None:
         3_968_384,
         5,
     )
-    assert facts.num_bytes is not None and 3_968_384 < facts.num_bytes < 2 * 3_968_384  # in int8
+    # the weights have int8 values, so about a byte each
+    assert facts.num_bytes is not None and 3_968_384 < facts.num_bytes < 2 * 3_968_384
 
 
 @pytest.mark.parametrize(
     "content",
     [b"", b"1234567", struct.pack("<Q", 2**60) + b"{", struct.pack("<Q", 5) + b"[[[[[", b"x" * 100],
 )
-def test_files_that_are_none_say_nothing(tmp_path: Path, content: bytes) -> None:
+def test_broken_model_files_give_no_facts(tmp_path: Path, content: bytes) -> None:
     assert read_model_facts(tmp_path) == NO_FACTS
     (tmp_path / "model.safetensors").write_bytes(content)
     (tmp_path / "config.json").write_text(
@@ -87,13 +88,13 @@ def test_files_that_are_none_say_nothing(tmp_path: Path, content: bytes) -> None
 
 
 def test_the_version_is_high_enough_for_editors(ollama: httpx.Client) -> None:
-    version = whole(ollama.get("/api/version"))["version"]
+    version = read_answer(ollama.get("/api/version"))["version"]
     assert tuple(map(int, version.split("."))) >= (0, 6, 4)
 
 
 @pytest.mark.parametrize("stream", [True, False, None])
 def test_the_served_model_is_pulled_already(ollama: httpx.Client, stream: bool | None) -> None:
-    assert whole(ollama.post("/api/pull", json={"model": "parrot", "stream": stream})) == {
+    assert read_answer(ollama.post("/api/pull", json={"model": "parrot", "stream": stream})) == {
         "status": "success"
     }
 
@@ -117,7 +118,7 @@ def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
         ("POST", "/api/blobs/sha256:29fdb92e57cf0827", "uploaded"),
     ],
 )
-def test_what_is_not_here_is_answered_with_what_is(
+def test_an_unsupported_operation_names_the_served_model(
     ollama: httpx.Client, method: str, path: str, what: str
 ) -> None:
     message = read_error(ollama.request(method, path, json={"model": "parrot", "input": "x"}), 400)

@@ -117,11 +117,9 @@ def test_a_running_response_is_cancelled(slow: RunningServer) -> None:
 ITEM: pydantic.TypeAdapter[openai_types.ResponseItem] = pydantic.TypeAdapter(
     openai_types.ResponseItem
 )
-TEXT, ANSWER, REFUSAL = (
-    {"type": "input_text", "text": "Hi"},
-    {"type": "output_text", "text": "Hi"},
-    {"type": "refusal", "refusal": "No."},
-)
+TEXT = {"type": "input_text", "text": "Hi"}
+ANSWER = {"type": "output_text", "text": "Hi"}
+REFUSAL = {"type": "refusal", "refusal": "No."}
 
 
 @pytest.mark.parametrize("role", ["user", "assistant", "system", "developer"])
