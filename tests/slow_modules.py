@@ -23,6 +23,7 @@ SLOW_MODULES = frozenset(
         "tests/api/ollama/test_images.py",
         "tests/api/ovms/test_malformed.py",
         "tests/api/ovms/test_responses.py",
+        "tests/api/ovms/test_stored_responses.py",
         "tests/api/responses/test_acceptance.py",
         "tests/api/responses/test_broken_store.py",
         "tests/api/responses/test_client.py",

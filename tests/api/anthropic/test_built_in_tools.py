@@ -1,4 +1,4 @@
-"""Tools that a request names only by their type.
+"""A request names some tools only by their type.
 
 The prompt describes these tools, and calls come back in the form that their clients read.
 """

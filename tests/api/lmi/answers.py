@@ -1,4 +1,4 @@
-"""Answers of LMI read back."""
+"""Reads answers of LMI's profile."""
 
 import json
 from typing import Any  # JSON
@@ -9,7 +9,7 @@ PREFIX = "Input Parsing failed. Ensure that the request payload is valid. "
 
 
 def read_lines(response: httpx.Response) -> list[Any]:
-    """The objects of a stream, as a client splits it that knows nothing but the media type."""
+    """Returns the objects of a stream of JSON lines, whose media type must be right."""
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/jsonlines"
     lines = response.text.split("\n")
@@ -18,7 +18,7 @@ def read_lines(response: httpx.Response) -> list[Any]:
 
 
 def read_refusal(response: httpx.Response) -> str:
-    """What LMI's model handler says."""
+    """Returns the message of an error in the form of LMI's model handler."""
     body = response.json()
     assert response.status_code == 424, body
     assert body.keys() == {"error", "code"}

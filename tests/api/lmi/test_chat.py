@@ -1,4 +1,4 @@
-"""LMI's chat schema, with the requests that its documentation gives, byte for byte."""
+"""The requests of LMI's documentation, sent byte for byte, are answered in its chat schema."""
 
 import json
 
@@ -30,7 +30,7 @@ HEADERS = {"Content-type": "application/json"}
 PATHS = ["/v1/chat/completions", "/invocations", "/predictions/org_parrot", "/models/parrot/invoke"]
 
 
-def saying(text: str, **fields: object) -> Json:
+def build_chat(text: str, **fields: object) -> Json:
     return {"messages": [{"role": "user", "content": text}], **fields}
 
 
@@ -65,7 +65,8 @@ def test_the_documented_request_streamed_is_one_line_per_piece(lmi: httpx.Client
     }
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     assert choices[0]["delta"]["role"] == "assistant"
-    assert choices[0]["delta"]["content"].startswith("W")  # with what came at once
+    # a slow reader gets several tokens in the first chunk
+    assert choices[0]["delta"]["content"].startswith("W")
     assert choices[0]["logprobs"]["content"][0] == {
         "token": "W",
         "logprob": 0.0,
@@ -106,7 +107,7 @@ def test_the_documented_request_streamed_is_one_line_per_piece(lmi: httpx.Client
 def test_a_folded_stream_is_the_unary_answer(
     lmi: httpx.Client, n: int, fields: Json, content: str | None, finish_reason: str | None
 ) -> None:
-    body = saying("Hello, wörld 🦉", **{"n": n, **fields})
+    body = build_chat("Hello, wörld 🦉", **{"n": n, **fields})
     unary = lmi.post("/invocations", json=body).json()["choices"]
     chunks = read_lines(lmi.post("/invocations", json=body | {"stream": True}))
     assert len(unary) == (fields.get("n", n) or 1)
@@ -125,7 +126,9 @@ def test_a_folded_stream_is_the_unary_answer(
 
 
 def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
-    chunks = read_lines(lmi.post("/invocations", json=saying("Hello", stream=True, max_tokens=1)))
+    chunks = read_lines(
+        lmi.post("/invocations", json=build_chat("Hello", stream=True, max_tokens=1))
+    )
     assert [chunk["choices"] for chunk in chunks] == [
         [
             {
@@ -139,7 +142,7 @@ def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
 
 
 def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
-    body = saying("Hi", stream=True)
+    body = build_chat("Hi", stream=True)
     events = read_events(
         lmi.post("/v1/chat/completions", json=body, headers={"accept": "text/event-stream"})
     )
@@ -148,19 +151,21 @@ def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
 
 
 def test_without_a_limit_it_is_that_of_lmi(lmi: httpx.Client) -> None:
-    answer = lmi.post("/invocations", json=saying("a" * 50)).json()
+    answer = lmi.post("/invocations", json=build_chat("a" * 50)).json()
     assert answer["usage"]["completion_tokens"] == 30
     assert answer["choices"][0]["finish_reason"] == "length"
 
 
 def test_the_limit_can_be_configured() -> None:
     with running_server(config=ServerConfig(lmi_default_max_tokens=3)) as server:
-        answer = httpx.post(f"{server.url}/invocations", json=saying("abcdef"), timeout=None).json()
+        answer = httpx.post(
+            f"{server.url}/invocations", json=build_chat("abcdef"), timeout=None
+        ).json()
     assert answer["choices"][0]["message"]["content"] == "abc"
 
 
 def test_usage_is_in_a_stream_where_it_is_asked_for(lmi: httpx.Client) -> None:
-    body = saying("Hi", stream=True, stream_options={"include_usage": True})
+    body = build_chat("Hi", stream=True, stream_options={"include_usage": True})
     chunks = read_lines(lmi.post("/invocations", json=body))
     assert chunks[-1]["choices"] == []
     assert chunks[-1]["usage"] == {"prompt_tokens": 21, "completion_tokens": 3, "total_tokens": 24}
@@ -168,7 +173,7 @@ def test_usage_is_in_a_stream_where_it_is_asked_for(lmi: httpx.Client) -> None:
 
 def test_every_alternative_is_shown_and_the_sampled_token_among_them(lmi: httpx.Client) -> None:
     def top(**fields: object) -> list[str]:
-        answer = lmi.post("/invocations", json=saying("Hi", logprobs=True, **fields)).json()
+        answer = lmi.post("/invocations", json=build_chat("Hi", logprobs=True, **fields)).json()
         return [
             entry["token"]
             for entry in answer["choices"][0]["logprobs"]["content"][0]["top_logprobs"]
@@ -179,19 +184,19 @@ def test_every_alternative_is_shown_and_the_sampled_token_among_them(lmi: httpx.
 
 
 def test_bytes_are_those_of_utf_8(lmi: httpx.Client) -> None:
-    answer = lmi.post("/invocations", json=saying("é", logprobs=True, top_logprobs=1)).json()
+    answer = lmi.post("/invocations", json=build_chat("é", logprobs=True, top_logprobs=1)).json()
     shown = answer["choices"][0]["logprobs"]["content"]
     assert [byte for entry in shown for byte in entry["bytes"]] == list("é".encode())
 
 
 def test_top_logprobs_counts_only_beside_logprobs(lmi: httpx.Client) -> None:
-    answer = lmi.post("/invocations", json=saying("Hi", top_logprobs=30)).json()
+    answer = lmi.post("/invocations", json=build_chat("Hi", top_logprobs=30)).json()
     assert answer["choices"][0]["logprobs"] is None
 
 
 def test_streamed_logprobs_can_be_as_lmi_has_them() -> None:
     with running_server(config=ServerConfig(lmi_strict_logprobs=True)) as server:
-        body = saying("Hi", stream=True, logprobs=True, top_logprobs=1)
+        body = build_chat("Hi", stream=True, logprobs=True, top_logprobs=1)
         chunks = read_lines(httpx.post(f"{server.url}/invocations", json=body, timeout=None))
     [logprobs] = chunks[0]["choices"][0]["logprobs"]
     assert logprobs.keys() == {"content"}
@@ -232,17 +237,19 @@ def test_streamed_logprobs_can_be_as_lmi_has_them() -> None:
     ],
 )
 def test_a_wrong_field_is_named(lmi: httpx.Client, fields: Json, message: str) -> None:
-    assert read_refusal(lmi.post("/v1/chat/completions", json=saying("Hi") | fields)).startswith(
-        PREFIX + message
-    )
+    assert read_refusal(
+        lmi.post("/v1/chat/completions", json=build_chat("Hi") | fields)
+    ).startswith(PREFIX + message)
 
 
 def test_the_default_profile_chats_as_openai_does(http: httpx.Client) -> None:
     assert (
-        http.post("/v1/chat/completions", json=saying("Hi", model="owl")).json()["error"]["param"]
+        http.post("/v1/chat/completions", json=build_chat("Hi", model="owl")).json()["error"][
+            "param"
+        ]
         == "model"
     )
     assert (
-        http.post("/v1/chat/completions", json=saying("Hi", model="parrot")).json()["model"]
+        http.post("/v1/chat/completions", json=build_chat("Hi", model="parrot")).json()["model"]
         == "org/parrot"
     )

@@ -1,4 +1,4 @@
-"""docs/reference/lmi.md names what there is."""
+"""docs/reference/lmi.md describes each field of the standard schema."""
 
 import re
 from pathlib import Path

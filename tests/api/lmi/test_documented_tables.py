@@ -1,4 +1,7 @@
-"""Each row of the tables in LMI's page "Chat Completions API Schema" (0.30), in whole answers and in streams."""
+"""Each row of the tables in LMI's page "Chat Completions API Schema" (0.30) holds.
+
+It holds in whole answers and in streams.
+"""
 
 from typing import Any  # JSON
 
@@ -55,7 +58,7 @@ def check_top_logprob(entry: Any) -> None:
 
 
 def check_logprobs(logprobs: Any, text: str) -> None:
-    """The tokens' bytes add up to the text, and every token has alternatives."""
+    """Checks that the bytes begin with the text, and that every token has alternatives."""
     assert list(logprobs) == ["content"]
     for entry in logprobs["content"]:
         check_top_logprob(entry)
@@ -145,7 +148,7 @@ def test_without_logprobs_the_field_is_null(lmi: httpx.Client) -> None:
 
 
 def test_the_documented_stream_with_its_own_logprobs() -> None:
-    """The example of the page has a list, and a number in the place of the token of each alternative."""
+    """In the page's example, logprobs is a list, and an alternative's token is a number."""
     config = ServerConfig(profile="lmi", lmi_strict_logprobs=True)
     with running_server(config=config) as server, server.client() as http:
         lines = read_lines(chat(http, logprobs=True, top_logprobs=1, stream=True, max_tokens=4))

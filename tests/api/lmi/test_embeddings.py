@@ -1,4 +1,4 @@
-"""/invocations of models that make embeddings or rank texts, in the forms that LMI's handlers read."""
+"""Models that embed or rank texts take the bodies of LMI's handlers at /invocations."""
 
 import logging
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ PATHS = [
 ]
 
 
-def serving_vectors(name: str, files: SentenceFiles, config: ServerConfig | None = None) -> Any:
+def serve_vectors(name: str, files: SentenceFiles, config: ServerConfig | None = None) -> Any:
     return running_server(
         engine_factory=f"tests.engine.vector_runner:{name}",
         has_chat_template=False,
@@ -34,7 +34,7 @@ def serving_vectors(name: str, files: SentenceFiles, config: ServerConfig | None
 
 @pytest.fixture(scope="module")
 def embedder() -> Iterator[RunningServer]:
-    with serving_vectors("create_embedder", SentenceFiles(modes=("mean",))) as server:
+    with serve_vectors("create_embedder", SentenceFiles(modes=("mean",))) as server:
         yield server
 
 
@@ -46,29 +46,29 @@ def http(embedder: RunningServer) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def ranker() -> Iterator[httpx.Client]:
-    """Its scores are the sigmoids of the numbers of tokens of both texts."""
+    """Yields a client of a model that scores two texts by the sigmoid of their number of tokens."""
     with (
-        serving_vectors("create_scorer", SentenceFiles(modes=("mean",))) as server,
+        serve_vectors("create_scorer", SentenceFiles(modes=("mean",))) as server,
         server.client() as client,
     ):
         yield client
 
 
-def of(text: str) -> list[float]:
+def make_vector(text: str) -> list[float]:
     """Returns the vector that the fake runner makes of a text's bytes, which are its tokens."""
     return [sum(text.encode()), len(text), text.encode()[0], len(text)]
 
 
-def unit(text: str) -> Any:
-    vector = np.array(of(text), np.float32)
+def make_unit_vector(text: str) -> Any:
+    vector = np.array(make_vector(text), np.float32)
     return pytest.approx(list(vector / np.linalg.norm(vector)), abs=1e-6)
 
 
-def score(num_tokens: int) -> Any:
+def expect_score(num_tokens: int) -> Any:
     return pytest.approx(1 / (1 + np.exp(-num_tokens)))
 
 
-def posted(http: httpx.Client, body: object, path: str = "/invocations") -> Any:
+def post_json(http: httpx.Client, body: object, path: str = "/invocations") -> Any:
     response = http.post(path, json=body)
     assert response.status_code == 200, response.text
     return response.json()
@@ -76,41 +76,47 @@ def posted(http: httpx.Client, body: object, path: str = "/invocations") -> Any:
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_text_is_a_vector_and_a_list_is_a_list_of_vectors(http: httpx.Client, path: str) -> None:
-    assert posted(http, {"inputs": "ab"}, path) == of("ab")
-    assert posted(http, {"inputs": ["ab"]}, path) == [of("ab")]
-    assert posted(http, {"inputs": ["ab", "c"]}, path) == [of("ab"), of("c")]
-    assert posted(http, ["ab", "c"], path) == [of("ab"), of("c")]
+    assert post_json(http, {"inputs": "ab"}, path) == make_vector("ab")
+    assert post_json(http, {"inputs": ["ab"]}, path) == [make_vector("ab")]
+    assert post_json(http, {"inputs": ["ab", "c"]}, path) == [make_vector("ab"), make_vector("c")]
+    assert post_json(http, ["ab", "c"], path) == [make_vector("ab"), make_vector("c")]
 
 
 def test_parameters_and_neutral_fields(http: httpx.Client) -> None:
-    assert posted(http, {"inputs": "ab", "parameters": {"normalize": True}}) == unit("ab")
-    assert posted(http, {"inputs": ["ab"], "parameters": {"normalize": True}}) == [unit("ab")]
-    assert posted(http, {"inputs": TOO_LONG, "parameters": {"truncate": True}}) == of("a" * 64)
+    assert post_json(http, {"inputs": "ab", "parameters": {"normalize": True}}) == make_unit_vector(
+        "ab"
+    )
+    assert post_json(http, {"inputs": ["ab"], "parameters": {"normalize": True}}) == [
+        make_unit_vector("ab")
+    ]
+    assert post_json(http, {"inputs": TOO_LONG, "parameters": {"truncate": True}}) == make_vector(
+        "a" * 64
+    )
     neutral: Json = {"parameters": None, "adapters": "", "stream": False, "model": "any"}
-    assert posted(http, {"inputs": "ab", **neutral}) == of("ab")
+    assert post_json(http, {"inputs": "ab", **neutral}) == make_vector("ab")
 
 
 def test_unknown_parameters_are_ignored_in_one_line(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    assert posted(http, {"inputs": "ab", "parameters": {"zeal": 1}}) == of("ab")
+    assert post_json(http, {"inputs": "ab", "parameters": {"zeal": 1}}) == make_vector("ab")
     lines = [record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"]
     assert lines == ["ignored fields: 'parameters.zeal'"]
 
 
 def test_plain_text_is_one_input(http: httpx.Client) -> None:
     response = http.post("/invocations", content="ab", headers={"content-type": "text/plain"})
-    assert response.json() == of("ab")
+    assert response.json() == make_vector("ab")
 
 
 def test_a_csv_body_is_a_batch(http: httpx.Client, ranker: httpx.Client) -> None:
     headers = {"content-type": "text/csv"}
     vectors = http.post("/invocations", content="inputs\nab\nc", headers=headers)
-    assert vectors.json() == [of("ab"), of("c")]
+    assert vectors.json() == [make_vector("ab"), make_vector("c")]
     for names in ("text,text_pair", "value,key"):
         scores = ranker.post("/invocations", content=f"{names}\nab,c\na,b", headers=headers)
-        assert scores.json() == [[score(3)], [score(2)]]
+        assert scores.json() == [[expect_score(3)], [expect_score(2)]]
     assert "inputs[0] must be an object with text and text_pair" in read_refusal(
         ranker.post("/invocations", content="inputs\nab\nc", headers=headers)
     )
@@ -119,16 +125,18 @@ def test_a_csv_body_is_a_batch(http: httpx.Client, ranker: httpx.Client) -> None
 def test_the_vector_of_one_text_may_stand_in_a_list() -> None:
     config = ServerConfig(lmi_vector_lists=True)
     files = SentenceFiles(modes=("mean",))
-    with serving_vectors("create_embedder", files, config) as server, server.client() as http:
-        assert posted(http, {"inputs": "ab"}) == [of("ab")]
-        assert posted(http, ["ab"]) == [of("ab")]
+    with serve_vectors("create_embedder", files, config) as server, server.client() as http:
+        assert post_json(http, {"inputs": "ab"}) == [make_vector("ab")]
+        assert post_json(http, ["ab"]) == [make_vector("ab")]
 
 
 def test_vectors_have_the_length_that_the_files_of_the_model_say() -> None:
     files = SentenceFiles(modes=("mean",), normalises=True)
-    with serving_vectors("create_embedder", files) as server, server.client() as http:
-        assert posted(http, {"inputs": "ab"}) == unit("ab")
-        assert posted(http, {"inputs": "ab", "parameters": {"normalize": False}}) == of("ab")
+    with serve_vectors("create_embedder", files) as server, server.client() as http:
+        assert post_json(http, {"inputs": "ab"}) == make_unit_vector("ab")
+        assert post_json(http, {"inputs": "ab", "parameters": {"normalize": False}}) == make_vector(
+            "ab"
+        )
 
 
 PAIR: Json = {"text": "ab", "text_pair": "c"}
@@ -137,22 +145,28 @@ OTHER: Json = {"key": "abc", "value": "d"}
 
 @pytest.mark.parametrize("path", PATHS)
 def test_pairs_have_scores(ranker: httpx.Client, path: str) -> None:
-    assert posted(ranker, PAIR, path) == [score(3)]
-    assert posted(ranker, OTHER, path) == [score(4)]
-    assert posted(ranker, [PAIR, OTHER], path) == [[score(3)], [score(4)]]
-    assert posted(ranker, {"query": "ab", "texts": ["cde", "f"]}, path) == [[score(5)], [score(3)]]
-    assert posted(ranker, {"inputs": PAIR}, path) == [score(3)]
-    assert posted(ranker, {"inputs": [OTHER, PAIR]}, path) == [[score(4)], [score(3)]]
+    assert post_json(ranker, PAIR, path) == [expect_score(3)]
+    assert post_json(ranker, OTHER, path) == [expect_score(4)]
+    assert post_json(ranker, [PAIR, OTHER], path) == [[expect_score(3)], [expect_score(4)]]
+    assert post_json(ranker, {"query": "ab", "texts": ["cde", "f"]}, path) == [
+        [expect_score(5)],
+        [expect_score(3)],
+    ]
+    assert post_json(ranker, {"inputs": PAIR}, path) == [expect_score(3)]
+    assert post_json(ranker, {"inputs": [OTHER, PAIR]}, path) == [
+        [expect_score(4)],
+        [expect_score(3)],
+    ]
 
 
 def test_pairs_may_be_cut(ranker: httpx.Client) -> None:
     long = {"query": "ab", "texts": [TOO_LONG]}
     assert "your texts[0] resulted in" in read_refusal(ranker.post("/invocations", json=long))
-    assert posted(ranker, long | {"parameters": {"truncate": True}}) == [[score(256)]]
+    assert post_json(ranker, long | {"parameters": {"truncate": True}}) == [[expect_score(256)]]
 
 
 def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) -> None:
-    [[same], [other]] = posted(http, {"query": "ab", "texts": ["ab", "zz"]})
+    [[same], [other]] = post_json(http, {"query": "ab", "texts": ["ab", "zz"]})
     assert same == pytest.approx(1) and other < same
 
 
@@ -201,11 +215,13 @@ def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, mes
         ([PAIR, {"key": "a"}], "Missing text or text_pair in json."),
         (
             {"inputs": "a"},
-            'inputs must be an object with text and text_pair: this model scores pairs of texts, given "a"',
+            "inputs must be an object with text and text_pair: "
+            'this model scores pairs of texts, given "a"',
         ),
         (
             ["a", "b"],
-            'inputs[0] must be an object with text and text_pair: this model scores pairs of texts, given "a"',
+            "inputs[0] must be an object with text and text_pair: "
+            'this model scores pairs of texts, given "a"',
         ),
         ({"query": "a"}, "texts is required beside query"),
         ({"texts": ["a"]}, "query is required beside texts"),

@@ -1,4 +1,4 @@
-"""Pictures in LMI's chat schema: as the engine gets them, and what is refused of them in LMI's words."""
+"""Images in LMI's chat schema reach the engine, or are refused with LMI's errors."""
 
 from base64 import b64decode
 from collections.abc import Iterator
@@ -35,17 +35,17 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
         yield http
 
 
-def shown(url: str) -> Json:
+def image_part(url: str) -> Json:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def saying(*parts: Json, **fields: object) -> Json:
+def build_chat(*parts: Json, **fields: object) -> Json:
     return {"messages": [{"role": "user", "content": [*parts]}], **fields}
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client, path: str) -> None:
-    body = saying(LOOK, shown(data_url(56, 84)), shown(data_url(28, 56)))
+    body = build_chat(LOOK, image_part(data_url(56, 84)), image_part(data_url(28, 56)))
 
     answer = seeing.post(path, json=body).json()
 
@@ -61,7 +61,7 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client, path: str)
 @pytest.mark.parametrize("path", PATHS)
 def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path: str) -> None:
     refused = {
-        url: read_refusal(seeing.post(path, json=saying(LOOK, shown(url))))
+        url: read_refusal(seeing.post(path, json=build_chat(LOOK, image_part(url))))
         for url in ("data:,hi", "data:", "")
     }
 
@@ -72,7 +72,9 @@ def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path:
 
 
 def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
-    text = read_refusal(lmi.post("/invocations", json=saying(LOOK, shown(data_url(28, 28)))))
+    text = read_refusal(
+        lmi.post("/invocations", json=build_chat(LOOK, image_part(data_url(28, 28))))
+    )
 
     assert text.endswith(
         'messages[0].content[1].type must be "text", given "image_url": this model reads text only'
@@ -80,7 +82,7 @@ def test_a_model_of_texts_says_so(lmi: httpx.Client) -> None:
 
 
 def test_bare_base64_is_a_picture_as_the_schema_documents(seeing: httpx.Client) -> None:
-    answer = seeing.post("/invocations", json=saying(LOOK, shown(encode_base64(28, 56))))
+    answer = seeing.post("/invocations", json=build_chat(LOOK, image_part(encode_base64(28, 56))))
 
     assert answer.status_code == 200, answer.text
     assert sizes_seen() == [(28, 56)]
@@ -112,7 +114,7 @@ def picture_url() -> Iterator[str]:
     ("allowed", "message"),
     [
         ([], "allowed_media_domains"),
-        (["all"], "allowed_media_domains"),  # an address of this machine is not public
+        (["all"], "allowed_media_domains"),  # "all" allows no address of this machine
         (["127.0.0.1:{port}"], ""),
     ],
 )
@@ -126,7 +128,7 @@ def test_urls_of_pictures_are_behind_the_list_of_hosts(
         seeing_server(tmp_path, config=ServerConfig(profile="lmi"), media=media) as server,
         server.client() as http,
     ):
-        answer = http.post("/invocations", json=saying(LOOK, shown(picture_url)))
+        answer = http.post("/invocations", json=build_chat(LOOK, image_part(picture_url)))
 
     if message:
         assert message in read_refusal(answer)
@@ -136,7 +138,7 @@ def test_urls_of_pictures_are_behind_the_list_of_hosts(
 
 
 def test_all_opens_the_urls_of_every_public_host(tmp_path: Path) -> None:
-    """A name that no resolver knows is looked up, which shows that the list of hosts lets it through."""
+    """The test sees from an error of the resolver that the list allowed the unknown host."""
     refused = {}
     for allowed in ((), ("all",)):
         directory = tmp_path / "".join(("model", *allowed))
@@ -148,7 +150,7 @@ def test_all_opens_the_urls_of_every_public_host(tmp_path: Path) -> None:
             server.client() as http,
         ):
             answer = http.post(
-                "/invocations", json=saying(LOOK, shown("http://pictures.invalid/a.png"))
+                "/invocations", json=build_chat(LOOK, image_part("http://pictures.invalid/a.png"))
             )
             refused[allowed] = read_refusal(answer)
 

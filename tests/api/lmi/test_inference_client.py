@@ -1,4 +1,4 @@
-"""Hugging Face's own client of text-generation-inference, against /invocations in TGI compatibility."""
+"""Hugging Face's client of text-generation-inference works with /invocations in TGI's form."""
 
 import pytest
 from huggingface_hub import InferenceClient

@@ -1,4 +1,4 @@
-"""What comes beside the body: the path, the model's name, headers; and what goes beside the answer."""
+"""/invocations reads paths, model names, headers and CSV bodies, and has LMI's statuses."""
 
 import logging
 
@@ -128,8 +128,8 @@ def test_other_content_types_are_named(http: httpx.Client, content_type: str) ->
         http.post("/invocations", content=b"x", headers={"content-type": content_type})
     )
     assert (
-        message
-        == f"{PREFIX}Content-Type must be application/json, text/plain or text/csv, given {content_type!r}"
+        message == f"{PREFIX}Content-Type must be application/json, text/plain or text/csv, "
+        f"given {content_type!r}"
     )
 
 
@@ -248,7 +248,7 @@ def test_a_bug_of_ours_is_a_500_without_details(http: httpx.Client) -> None:
     assert "a detail" not in response.text
 
 
-def posted_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
+def post_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
     return http.post(
         "/invocations", content=text, headers={"content-type": "text/csv; charset=utf-8"}
     )
@@ -258,7 +258,7 @@ def posted_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
     ("text", "answers"),
     [
         ("inputs\nHi\nab\n", ["Hi", "ab"]),
-        ("inputs,other\nHi,value1\nab,value2", ["Hi", "ab"]),  # of djl-serving's own tests
+        ("inputs,other\nHi,value1\nab,value2", ["Hi", "ab"]),  # djl-serving's tests send this body
         ("other, Inputs \r\nvalue1,Hi\r\n\r\n,ab\r\n", ["Hi", "ab"]),
         ('\ufeffinputs\n"a, b"\n"a ""b"" c"\n"a\nb"\n', ["a, b", 'a "b" c', "a\nb"]),
         ("inputs\nü", ["ü"]),
@@ -267,7 +267,7 @@ def posted_csv(http: httpx.Client, text: str | bytes) -> httpx.Response:
 def test_a_csv_body_is_a_batch_of_its_inputs(
     http: httpx.Client, text: str, answers: list[str]
 ) -> None:
-    found = posted_csv(http, text.encode())
+    found = post_csv(http, text.encode())
 
     assert found.status_code == 200, found.text
     texts = [each["generated_text"] for each in found.json()]
@@ -275,8 +275,8 @@ def test_a_csv_body_is_a_batch_of_its_inputs(
 
 
 def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Client) -> None:
-    refused = read_refusal(posted_csv(http, f"inputs\n{'a' * 200_000}"))
-    assert "context" in refused  # the length of the context limits the text, and nothing before
+    refused = read_refusal(post_csv(http, f"inputs\n{'a' * 200_000}"))
+    assert "context" in refused  # only the length of the context limits the text
 
 
 @pytest.mark.parametrize(
@@ -284,7 +284,8 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
     [
         (
             "",
-            "the first row of a CSV body must name the column inputs, or the columns text and text_pair, given",
+            "the first row of a CSV body must name the column inputs, "
+            "or the columns text and text_pair, given",
         ),
         (
             "question,context\na,b",
@@ -301,11 +302,13 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
         ("inputs\n", "a CSV body must have a row behind the names of its columns, given none"),
         (
             "inputs\nHi, there",
-            "row 2 of a CSV body must have 1 cells, as the first row has, given 2: a text with a comma needs quotes",
+            "row 2 of a CSV body must have 1 cells, as the first row has, given 2: "
+            "a text with a comma needs quotes",
         ),
         (
             "inputs,other\na,b\na",
-            "row 3 of a CSV body must have 2 cells, as the first row has, given 1: the column other is missing",
+            "row 3 of a CSV body must have 2 cells, as the first row has, given 1: "
+            "the column other is missing",
         ),
         (
             'inputs,other\na,b\n"",b',
@@ -325,4 +328,4 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
 def test_what_is_wrong_with_a_csv_body_is_named(
     http: httpx.Client, text: str | bytes, message: str
 ) -> None:
-    assert read_refusal(posted_csv(http, text)).startswith(PREFIX + message)
+    assert read_refusal(post_csv(http, text)).startswith(PREFIX + message)

@@ -1,4 +1,4 @@
-"""SageMaker's paths over HTTP; `tests/clients` has boto3 ask them."""
+"""SageMaker's paths answer over HTTP; `tests/clients` sends them requests of boto3."""
 
 import json
 import struct
@@ -18,7 +18,7 @@ STREAMED = "/endpoints/parrot/invocations-response-stream"
 
 
 def read_messages(response: httpx.Response) -> list[tuple[dict[str, str], bytes]]:
-    """Returns headers and payload of each message; both checksums are right."""
+    """Returns headers and payload of each message; checks both checksums of each."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/vnd.amazon.eventstream"
     rest, messages = response.content, []
@@ -28,12 +28,12 @@ def read_messages(response: httpx.Response) -> list[tuple[dict[str, str], bytes]
         assert len(message) == length and prelude_crc == crc32(message[:8])
         assert struct.unpack(">I", message[-4:]) == (crc32(message[:-4]),)
         messages.append(
-            (headers_in(message[12 : 12 + headers_length]), message[12 + headers_length : -4])
+            (parse_headers(message[12 : 12 + headers_length]), message[12 + headers_length : -4])
         )
     return messages
 
 
-def headers_in(data: bytes) -> dict[str, str]:
+def parse_headers(data: bytes) -> dict[str, str]:
     headers = {}
     while data:
         name, data = data[1 : 1 + data[0]].decode(), data[1 + data[0] :]
@@ -43,7 +43,7 @@ def headers_in(data: bytes) -> dict[str, str]:
     return headers
 
 
-def payload_of(response: httpx.Response) -> bytes:
+def read_payload(response: httpx.Response) -> bytes:
     parts = read_messages(response)
     expected = {
         ":message-type": "event",
@@ -65,7 +65,7 @@ def test_an_endpoint_is_a_model_by_its_name(http: httpx.Client, name: str) -> No
 def test_a_stream_comes_in_parts(http: httpx.Client) -> None:
     response = http.post(STREAMED, json={**BODY, "stream": True})
     assert response.headers["x-amzn-sagemaker-content-type"] == "application/jsonlines"
-    lines = [json.loads(line) for line in payload_of(response).splitlines()]
+    lines = [json.loads(line) for line in read_payload(response).splitlines()]
     assert "".join(line["token"]["text"] for line in lines) == "HiHi"
     assert lines[-1]["generated_text"] == "HiHi"
 
@@ -78,20 +78,20 @@ def test_a_stream_of_events_comes_in_parts(http: httpx.Client) -> None:
         headers={"x-amzn-sagemaker-accept": "text/event-stream", "accept": "*/*"},
     )
     assert response.headers["x-amzn-sagemaker-content-type"].startswith("text/event-stream")
-    assert payload_of(response).endswith(b"data: [DONE]\n\n")
+    assert read_payload(response).endswith(b"data: [DONE]\n\n")
 
 
 def test_an_answer_that_is_no_stream_comes_in_a_part(http: httpx.Client) -> None:
     response = http.post(STREAMED, json=BODY)
     assert response.headers["x-amzn-sagemaker-content-type"] == "application/json"
-    assert json.loads(payload_of(response)) == {"generated_text": "HiHi"}
+    assert json.loads(read_payload(response)) == {"generated_text": "HiHi"}
 
 
 def test_an_error_in_a_stream_is_a_part_too(http: httpx.Client) -> None:
     response = http.post(
         STREAMED, json={"messages": [{"role": "user", "content": "ab|fail|"}], "stream": True}
     )
-    *_, last = payload_of(response).splitlines()
+    *_, last = read_payload(response).splitlines()
     assert json.loads(last)["code"] == "ModelError"
 
 

@@ -1,4 +1,4 @@
-"""LMI's own schema: inputs, parameters and stream."""
+"""LMI's own schema has the fields inputs, parameters and stream."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from tests.api.requests import Json
 from tests.api.serving import running_server
 
 
-def ask(
+def post_inputs(
     client: httpx.Client, inputs: object, *, stream: object = False, **parameters: object
 ) -> httpx.Response:
     return client.post(
@@ -24,7 +24,7 @@ def ask(
 
 
 def read_events(response: httpx.Response) -> list[Any]:
-    """The events of a stream that ends without a mark."""
+    """Returns the events of a stream; LMI's streams end without a [DONE]."""
     assert response.headers["content-type"].startswith("text/event-stream")
     frames = response.text.split("\n\n")
     assert frames.pop() == ""
@@ -37,11 +37,11 @@ def token(byte: int, **more: object) -> Json:
 
 def test_a_text_is_answered_with_a_text(lmi: httpx.Client) -> None:
     assert lmi.post("/invocations", json={"inputs": "Hi"}).json() == {"generated_text": "Hi" * 15}
-    assert ask(lmi, "Hi", max_new_tokens=3).json() == {"generated_text": "HiH"}
+    assert post_inputs(lmi, "Hi", max_new_tokens=3).json() == {"generated_text": "HiH"}
 
 
 def test_details(lmi: httpx.Client) -> None:
-    assert ask(lmi, "Hi", max_new_tokens=3, details=True).json() == {
+    assert post_inputs(lmi, "Hi", max_new_tokens=3, details=True).json() == {
         "generated_text": "HiH",
         "details": {
             "finish_reason": "length",
@@ -53,7 +53,7 @@ def test_details(lmi: httpx.Client) -> None:
 
 
 def test_the_end_token_is_counted_and_listed(lmi: httpx.Client) -> None:
-    details = ask(lmi, "Hi<|im_end|>", details=True).json()["details"]
+    details = post_inputs(lmi, "Hi<|im_end|>", details=True).json()["details"]
     assert (details["finish_reason"], details["generated_tokens"]) == ("eos_token", 3)
     assert details["tokens"][-1] == {"id": END, "text": "", "log_prob": 0.0, "special_token": True}
 
@@ -84,8 +84,10 @@ def test_a_stream_is_the_unary_answer_token_by_token(
     lmi: httpx.Client, parameters: Json, text: str, finish_reason: str
 ) -> None:
     inputs = "Hello<|im_end|>"
-    unary = ask(lmi, inputs, details=True, top_n_tokens=2, **parameters).json()
-    lines = read_lines(ask(lmi, inputs, stream=True, details=True, top_n_tokens=2, **parameters))
+    unary = post_inputs(lmi, inputs, details=True, top_n_tokens=2, **parameters).json()
+    lines = read_lines(
+        post_inputs(lmi, inputs, stream=True, details=True, top_n_tokens=2, **parameters)
+    )
     details = unary["details"]
     assert (unary["generated_text"], details["finish_reason"]) == (text, finish_reason)
     assert [line["token"] for line in lines] == details["tokens"]
@@ -105,33 +107,38 @@ def test_a_stream_is_the_unary_answer_token_by_token(
 def test_the_texts_of_the_tokens_add_up_to_the_text(
     lmi: httpx.Client, text: str, max_new_tokens: int
 ) -> None:
-    lines = read_lines(ask(lmi, text, stream=True, max_new_tokens=max_new_tokens))
+    lines = read_lines(post_inputs(lmi, text, stream=True, max_new_tokens=max_new_tokens))
     assert "".join(line["token"]["text"] for line in lines) == lines[-1]["generated_text"]
     assert len(lines) == max_new_tokens
     assert (
         lines[-1]["generated_text"]
-        == ask(lmi, text, max_new_tokens=max_new_tokens).json()["generated_text"]
+        == post_inputs(lmi, text, max_new_tokens=max_new_tokens).json()["generated_text"]
     )
 
 
 def test_the_last_line_has_details_only_where_they_are_asked_for(lmi: httpx.Client) -> None:
-    assert read_lines(ask(lmi, "Hi", stream=True, max_new_tokens=2)) == [
+    assert read_lines(post_inputs(lmi, "Hi", stream=True, max_new_tokens=2)) == [
         {"token": token(72)},
         {"token": token(105), "generated_text": "Hi"},
     ]
 
 
 def test_top_n_tokens(lmi: httpx.Client) -> None:
-    details = ask(lmi, "Hi", max_new_tokens=1, details=True, top_n_tokens=2).json()["details"]
+    details = post_inputs(lmi, "Hi", max_new_tokens=1, details=True, top_n_tokens=2).json()[
+        "details"
+    ]
     assert details["top_tokens"] == [[token(72), token(73, log_prob=-99.0)]]
 
 
 def test_the_prompt_and_its_logprobs(lmi: httpx.Client) -> None:
     prefill = [token(72, log_prob=None), token(105)]
     asked: Json = {"max_new_tokens": 1, "details": True, "decoder_input_details": True}
-    assert ask(lmi, "Hi", **asked).json()["details"]["prefill"] == prefill
-    assert read_lines(ask(lmi, "Hi", stream=True, **asked))[-1]["details"]["prefill"] == prefill
-    answers = ask(lmi, ["Hi", "i"], n=2, **asked).json()
+    assert post_inputs(lmi, "Hi", **asked).json()["details"]["prefill"] == prefill
+    assert (
+        read_lines(post_inputs(lmi, "Hi", stream=True, **asked))[-1]["details"]["prefill"]
+        == prefill
+    )
+    answers = post_inputs(lmi, ["Hi", "i"], n=2, **asked).json()
     assert [answer["details"]["prefill"] for answer in answers] == [
         prefill,
         [token(105, log_prob=None)],
@@ -139,29 +146,31 @@ def test_the_prompt_and_its_logprobs(lmi: httpx.Client) -> None:
 
 
 def test_a_list_of_inputs_is_answered_with_a_list(lmi: httpx.Client) -> None:
-    answers = ask(lmi, ["abc", "de", "f"], max_new_tokens=4, details=True).json()
+    answers = post_inputs(lmi, ["abc", "de", "f"], max_new_tokens=4, details=True).json()
     assert [answer["generated_text"] for answer in answers] == ["abca", "dede", "ffff"]
     assert [answer["details"]["inputs"] for answer in answers] == ["abc", "de", "f"]
-    assert ask(lmi, ["abc"], max_new_tokens=1).json() == [{"generated_text": "a"}]
+    assert post_inputs(lmi, ["abc"], max_new_tokens=1).json() == [{"generated_text": "a"}]
 
 
 @pytest.mark.parametrize("name", ["n", "best_of"])
 def test_several_sequences_are_the_best_and_the_others(lmi: httpx.Client, name: str) -> None:
     parameters: Json = {name: 3, "max_new_tokens": 2, "return_full_text": True}
-    answer = ask(lmi, "Hi", **parameters).json()
+    answer = post_inputs(lmi, "Hi", **parameters).json()
     sequence = {"finish_reason": "length", "generated_tokens": 2, "tokens": [token(72), token(105)]}
     assert answer == {
         "generated_text": "HiHi",
         "details": sequence
         | {"inputs": "Hi", "best_of_sequences": [sequence | {"generated_text": "HiHi"}] * 2},
     }
-    batch = ask(lmi, ["Hi", "Ho"], **parameters).json()
+    batch = post_inputs(lmi, ["Hi", "Ho"], **parameters).json()
     assert [each["generated_text"] for each in batch] == ["HiHi", "HoHo"]
     assert [len(each["details"]["best_of_sequences"]) for each in batch] == [2, 2]
 
 
 def test_a_stream_has_the_best_of_several(lmi: httpx.Client) -> None:
-    lines = read_lines(ask(lmi, "Hi", stream=True, best_of=3, max_new_tokens=2, details=True))
+    lines = read_lines(
+        post_inputs(lmi, "Hi", stream=True, best_of=3, max_new_tokens=2, details=True)
+    )
     assert [line["token"]["text"] for line in lines] == ["H", "i"]
     assert lines[-1]["details"]["generated_tokens"] == 2
 
@@ -174,14 +183,16 @@ def test_events_on_demand(lmi: httpx.Client) -> None:
         == expected
     )
     assert (
-        read_events(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="sse"))
+        read_events(post_inputs(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="sse"))
         == expected
     )
     assert (
-        read_lines(ask(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="jsonlines"))
+        read_lines(
+            post_inputs(lmi, "Hi", stream=True, max_new_tokens=2, output_formatter="jsonlines")
+        )
         == expected
     )
-    assert ask(lmi, "Hi", max_new_tokens=2, output_formatter="json").json() == {
+    assert post_inputs(lmi, "Hi", max_new_tokens=2, output_formatter="json").json() == {
         "generated_text": "Hi"
     }
 
@@ -198,11 +209,13 @@ def test_tgi_compatibility(tgi: httpx.Client) -> None:
         {"id": 105, "text": "i", "logprob": 0.0, "special": False},
     ]
     end: Json = {"finish_reason": "length", "generated_tokens": 2, "inputs": "Hi"}
-    assert ask(tgi, "Hi", max_new_tokens=2).json() == [
+    assert post_inputs(tgi, "Hi", max_new_tokens=2).json() == [
         {"generated_text": "Hi", "details": end | {"tokens": tokens}}
     ]
-    assert ask(tgi, "Hi", max_new_tokens=2, details=False).json() == [{"generated_text": "Hi"}]
-    assert read_events(ask(tgi, "Hi", stream=True, max_new_tokens=2)) == [
+    assert post_inputs(tgi, "Hi", max_new_tokens=2, details=False).json() == [
+        {"generated_text": "Hi"}
+    ]
+    assert read_events(post_inputs(tgi, "Hi", stream=True, max_new_tokens=2)) == [
         {"token": tokens[0]},
         {"token": tokens[1], "generated_text": "Hi", "details": end | {"input_length": 2}},
     ]
@@ -298,28 +311,28 @@ def test_values_that_ask_for_nothing_are_taken(lmi: httpx.Client) -> None:
         "adapter_id": None,
         "grammar": None,
     }
-    assert ask(lmi, "Hi", max_new_tokens=2, **nothing).json() == {"generated_text": "Hi"}
+    assert post_inputs(lmi, "Hi", max_new_tokens=2, **nothing).json() == {"generated_text": "Hi"}
 
 
 def test_min_length_keeps_the_output_from_ending(lmi: httpx.Client) -> None:
-    """A stop string ends the output unless it comes too early."""
-    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"]).json() == {"generated_text": "H"}
+    """A stop string does not end an output that is still shorter than the minimum."""
+    assert post_inputs(lmi, "Hi", max_new_tokens=6, stop=["i"]).json() == {"generated_text": "H"}
     for name in ("min_length", "min_tokens"):
-        assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], **{name: 3}).json() == {
+        assert post_inputs(lmi, "Hi", max_new_tokens=6, stop=["i"], **{name: 3}).json() == {
             "generated_text": "HiH"
         }
-    assert ask(lmi, "Hi", max_new_tokens=6, stop=["i"], min_length=3, min_tokens=3).json() == {
-        "generated_text": "HiH"
-    }
+    assert post_inputs(
+        lmi, "Hi", max_new_tokens=6, stop=["i"], min_length=3, min_tokens=3
+    ).json() == {"generated_text": "HiH"}
 
 
 def test_logprobs_of_vllms_names_change_nothing(lmi: httpx.Client) -> None:
     shown: Json = {"max_new_tokens": 2, "details": True, "decoder_input_details": True}
     assert (
-        ask(lmi, "Hi", logprobs=5, prompt_logprobs=1, **shown).json()
-        == ask(lmi, "Hi", **shown).json()
+        post_inputs(lmi, "Hi", logprobs=5, prompt_logprobs=1, **shown).json()
+        == post_inputs(lmi, "Hi", **shown).json()
     )
-    plain = ask(lmi, "Hi", max_new_tokens=2, logprobs=5, prompt_logprobs=1).json()
+    plain = post_inputs(lmi, "Hi", max_new_tokens=2, logprobs=5, prompt_logprobs=1).json()
     assert plain == {"generated_text": "Hi"}
 
 
@@ -327,7 +340,7 @@ def test_unknown_parameters_are_ignored_in_one_line(
     lmi: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    assert ask(lmi, "Hi", max_new_tokens=2, zeal=1).json() == {"generated_text": "Hi"}
+    assert post_inputs(lmi, "Hi", max_new_tokens=2, zeal=1).json() == {"generated_text": "Hi"}
     assert [
         record.getMessage() for record in caplog.records if record.name == "ouzel.wire.decode"
     ] == ["ignored fields: 'zeal'"]
@@ -367,6 +380,6 @@ STRANGE: list[object] = [
 @pytest.mark.parametrize("name", Parameters.__struct_fields__)
 def test_no_value_of_a_parameter_is_a_fault_of_ours(lmi: httpx.Client, name: str) -> None:
     for value in STRANGE:
-        response = ask(lmi, "Hi", **{"max_new_tokens": 2, name: value})
+        response = post_inputs(lmi, "Hi", **{"max_new_tokens": 2, name: value})
         assert response.status_code == 200 or read_refusal(response).startswith(PREFIX)
-    assert ask(lmi, "Hi", **{"max_new_tokens": 2, name: None}).status_code == 200
+    assert post_inputs(lmi, "Hi", **{"max_new_tokens": 2, name: None}).status_code == 200

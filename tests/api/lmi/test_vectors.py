@@ -1,4 +1,4 @@
-"""One known output, in every form: what LMI's own tests give for these three tokens."""
+"""A known output of three tokens gets, in each form, the text that LMI's own tests expect."""
 
 import json
 import time
@@ -62,7 +62,7 @@ def events(index: int = 0) -> list[Event]:
 
 @pytest.fixture(scope="module")
 def model() -> ServedModel:
-    # a byte-level BPE writes spaces so
+    # a byte-level BPE writes a space as Ġ
     vocabulary = {text.replace(" ", "Ġ"): id_ for id_, text in TEXTS.items()}
     library_tokenizer = tokenizers.Tokenizer(models.BPE(vocabulary, []))
     library_tokenizer.decoder = decoders.ByteLevel()
@@ -113,21 +113,21 @@ def standard(model: ServedModel, **more: object) -> StandardAnswer:
     return StandardAnswer(shape, [request], [INPUTS], model, JSON_LINES)
 
 
-def whole(answer: StandardAnswer, given: Sequence[Event]) -> object:
+def encode_whole(answer: StandardAnswer, given: Sequence[Event]) -> object:
     return json.loads(msgspec.json.encode(answer.whole(given, USAGE)))
 
 
-def json_of(objects: Sequence[object]) -> list[Json]:
+def encode_json(objects: Sequence[object]) -> list[Json]:
     written: list[Json] = json.loads(msgspec.json.encode(objects))
     return written
 
 
 def test_json(model: ServedModel) -> None:
-    assert whole(standard(model), events()) == {"generated_text": "Hello world"}
+    assert encode_whole(standard(model), events()) == {"generated_text": "Hello world"}
 
 
 def test_return_full_text(model: ServedModel) -> None:
-    assert whole(standard(model, shows_prompt=True), events()) == {
+    assert encode_whole(standard(model, shows_prompt=True), events()) == {
         "generated_text": "This is a wonderful dayHello world"
     }
 
@@ -136,7 +136,7 @@ DETAILS = {"finish_reason": "length", "generated_tokens": 3, "inputs": INPUTS}
 
 
 def test_details(model: ServedModel) -> None:
-    assert whole(standard(model, has_details=True), events()) == {
+    assert encode_whole(standard(model, has_details=True), events()) == {
         "generated_text": "Hello world",
         "details": DETAILS | {"tokens": TOKENS},
     }
@@ -144,7 +144,7 @@ def test_details(model: ServedModel) -> None:
 
 def test_details_with_prefill(model: ServedModel) -> None:
     scored = PromptScored(0, [position(576), position(4558)])
-    answer = whole(standard(model, has_details=True), [scored, *events()])
+    answer = encode_whole(standard(model, has_details=True), [scored, *events()])
     assert answer == {
         "generated_text": "Hello world",
         "details": DETAILS
@@ -153,7 +153,9 @@ def test_details_with_prefill(model: ServedModel) -> None:
 
 
 def test_tgi_compatible(model: ServedModel) -> None:
-    assert whole(standard(model, has_details=True, shows_prompt=True, is_tgi=True), events()) == [
+    assert encode_whole(
+        standard(model, has_details=True, shows_prompt=True, is_tgi=True), events()
+    ) == [
         {
             "generated_text": "This is a wonderful dayHello world",
             "details": DETAILS | {"tokens": TGI_TOKENS},
@@ -166,7 +168,9 @@ def test_tgi_compatible(model: ServedModel) -> None:
 )
 def test_several_sequences(model: ServedModel, is_beam_search: bool, name: str) -> None:
     sequence = {"finish_reason": "length", "generated_tokens": 3, "tokens": TOKENS}
-    assert whole(standard(model, n=2, is_beam_search=is_beam_search), events(0) + events(1)) == {
+    assert encode_whole(
+        standard(model, n=2, is_beam_search=is_beam_search), events(0) + events(1)
+    ) == {
         "generated_text": "Hello world",
         "details": sequence
         | {"inputs": INPUTS, name: [sequence | {"generated_text": "Hello world"}]},
@@ -181,7 +185,7 @@ def test_samples_are_ordered_and_beams_are(
         output = Output(index, [ContentDelta(TEXTS[token_id])], [token_id], [position(token_id)])
         return [output, Finished(index, FinishReason.LENGTH, None)]
 
-    answer = whole(
+    answer = encode_whole(
         standard(model, n=2, is_beam_search=is_beam_search), short(0, 244) + short(1, 576)
     )
     assert isinstance(answer, dict)
@@ -202,15 +206,15 @@ def test_samples_are_ordered_and_beams_are(
     ],
 )
 def test_lines(model: ServedModel, more: Json, tokens: list[Json], end: Json) -> None:
-    """A step of the engine gives the last token and the end together."""
+    """The engine's last step yields the last token and the end together."""
     answer = standard(model, is_stream=True, **more)
     *first, last, finished = events()
     shown = [
         line
         for step in ([event] for event in first)
-        for line in json_of(answer.chunks(step, USAGE))
+        for line in encode_json(answer.chunks(step, USAGE))
     ]
-    shown += json_of(answer.chunks([last, finished], USAGE))
+    shown += encode_json(answer.chunks([last, finished], USAGE))
     assert shown == [{"token": tokens[0]}, {"token": tokens[1]}, {"token": tokens[2], **end}]
 
 
@@ -223,7 +227,7 @@ def test_chat(model: ServedModel, is_strict: bool) -> None:
         Envelope("chatcmpl-0", 1, "model", "fp"), model, asked, Prompt(INPUTS, [244])
     )
     answer = LmiChatAnswer(openai, JSON_LINES, is_strict=is_strict)
-    shown = json_of(answer.chunks(events(), USAGE))
+    shown = encode_json(answer.chunks(events(), USAGE))
     text, logprob, text_bytes = " world", -0.567854, list(b" world")
     top = {"token": logprob if is_strict else text, "logprob": logprob, "bytes": text_bytes}
     logprobs = {

@@ -13,10 +13,10 @@ from tests.api.ollama.lines import (
     Json,
     chat,
     fold_lines,
-    read_last_prompt,
-    read_error,
-    read_lines,
     read_answer,
+    read_error,
+    read_last_prompt,
+    read_lines,
     remove_times,
 )
 from tests.api.serving import running_server

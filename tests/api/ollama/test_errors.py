@@ -5,7 +5,7 @@ import pytest
 
 from ouzel.config import LimitsConfig, Profile, ServerConfig
 from tests.api.malformed import malformed_requests
-from tests.api.ollama.lines import Json, chat, read_error, read_lines, read_answer
+from tests.api.ollama.lines import Json, chat, read_answer, read_error, read_lines
 from tests.api.serving import running_server
 
 GOOD: dict[str, Json] = {

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.api.ollama.lines import Json, chat, fold_lines, read_error, read_lines, read_answer
+from tests.api.ollama.lines import Json, chat, fold_lines, read_answer, read_error, read_lines
 from tests.api.seeing import (
     data_url,
     encode_base64,

@@ -10,7 +10,7 @@ import pytest
 from ouzel.checkpoint.model_facts import NO_FACTS, read_model_facts
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.demo import MODEL_DIRECTORY
-from tests.api.ollama.lines import read_error, read_answer
+from tests.api.ollama.lines import read_answer, read_error
 from tests.api.serving import running_server
 
 ONE_MODEL = "this server has the models that it was started with"

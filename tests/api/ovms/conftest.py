@@ -9,8 +9,8 @@ from tests.api.serving import running_server
 
 
 @pytest.fixture(scope="package", params=["openai", "ovms"])
-def either(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
-    """A server of each profile, with the model names of OVMS's documents."""
+def any_profile(request: pytest.FixtureRequest) -> Iterator[httpx.Client]:
+    """Yields a client of a server of each profile, with the model names of OVMS's documents."""
     config = ServerConfig(profile=request.param)
     names = (MODEL, ALIAS, "llama3", "llava")
     with running_server(config=config, names=names) as server, server.client() as http:
@@ -24,8 +24,8 @@ def ovms() -> Iterator[httpx.Client]:
 
 
 @pytest.fixture(scope="package")
-def babbler() -> Iterator[httpx.Client]:
-    """Our own engine, for what needs more than one possible answer."""
+def random_ovms() -> Iterator[httpx.Client]:
+    """Yields a client of a real engine on random logits, whose samples differ."""
     with (
         running_server(
             config=ServerConfig(profile="ovms"), engine_factory="create_random_engine"

@@ -1,4 +1,4 @@
-"""docs/reference/ovms.md says how each parameter of OVMS's documents is taken."""
+"""docs/reference/ovms.md describes each parameter of OVMS's documents."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,8 @@ from pathlib import Path
 DOCUMENTS = Path(__file__).parents[3] / "docs"
 
 
-def parameters() -> set[str]:
-    """Those that docs/reference/conformance.md has from OVMS's pages (A, B and C)."""
+def read_parameters() -> set[str]:
+    """Returns the parameters of OVMS's pages (A, B and C) in docs/reference/conformance.md."""
     chat = (DOCUMENTS / "reference" / "conformance.md").read_text().split("## /invocations")[0]
     rows = re.findall(r"^\| `([\w.]+)` \| ([ABCD ]+) \|", chat, re.M)
     return {name for name, pages in rows if set(pages) & set("ABC")}
@@ -21,5 +21,5 @@ def test_it_names_every_parameter() -> None:
         .split("\n## ")[0]
     )
     named = set(re.findall(r"`([\w.]+)`", fields))
-    assert len(parameters()) > 40
-    assert {name.removeprefix("stream_options.") for name in parameters()} <= named
+    assert len(read_parameters()) > 40
+    assert {name.removeprefix("stream_options.") for name in read_parameters()} <= named

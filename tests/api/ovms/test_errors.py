@@ -1,4 +1,4 @@
-"""Errors of OVMS's profile: an object with one string, and the status that OVMS gives where that is right."""
+"""An error of OVMS's profile is an object with one string, and has OVMS's status if it fits."""
 
 import httpx
 import pytest

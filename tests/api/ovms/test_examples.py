@@ -1,4 +1,4 @@
-"""The example requests of OVMS's own documents, byte for byte, to both profiles."""
+"""Both profiles answer the example requests of OVMS's own documents, sent byte for byte."""
 
 import json
 
@@ -47,12 +47,12 @@ IMAGE = """{
     "temperature": 0.0,
     "max_completion_tokens": 128
 }"""
-# The same page of 2024 and 2025, where the name lacks its quotes.
+# The page of 2024 and 2025 has the same example with an unquoted name.
 UNQUOTED = UNARY.replace('"stream"', "stream")
 
 
-def test_the_unary_example_has_the_documented_shape(either: httpx.Client) -> None:
-    response = either.post(PATH, content=UNARY, headers=JSON)
+def test_the_unary_example_has_the_documented_shape(any_profile: httpx.Client) -> None:
+    response = any_profile.post(PATH, content=UNARY, headers=JSON)
     assert response.status_code == 200
     assert response.headers["content-type"] == "application/json"
     answer = response.json()
@@ -66,8 +66,8 @@ def test_the_unary_example_has_the_documented_shape(either: httpx.Client) -> Non
     assert usage["total_tokens"] == usage["completion_tokens"] + usage["prompt_tokens"]
 
 
-def test_the_streamed_example_has_the_documented_shape(either: httpx.Client) -> None:
-    *events, end = read_events(either.post(PATH, content=STREAM, headers=JSON))
+def test_the_streamed_example_has_the_documented_shape(any_profile: httpx.Client) -> None:
+    *events, end = read_events(any_profile.post(PATH, content=STREAM, headers=JSON))
     assert end == "[DONE]"
     assert join_content(events) == "hello"
     chunks = [json.loads(event) for event in events]
@@ -79,13 +79,13 @@ def test_the_streamed_example_has_the_documented_shape(either: httpx.Client) -> 
     assert len({(chunk["model"], chunk["created"]) for chunk in chunks}) == 1
 
 
-def test_the_image_example_is_refused_by_a_model_of_texts(either: httpx.Client) -> None:
-    response = either.post(PATH, content=IMAGE, headers=JSON)
+def test_the_image_example_is_refused_by_a_model_of_texts(any_profile: httpx.Client) -> None:
+    response = any_profile.post(PATH, content=IMAGE, headers=JSON)
     assert response.status_code == 400
     assert "image_url" in response.text
 
 
-def test_the_old_example_was_never_json(either: httpx.Client) -> None:
-    response = either.post(PATH, content=UNQUOTED, headers=JSON)
+def test_the_old_example_was_never_json(any_profile: httpx.Client) -> None:
+    response = any_profile.post(PATH, content=UNQUOTED, headers=JSON)
     assert response.status_code in (400, 412)
     assert "not valid" in response.text

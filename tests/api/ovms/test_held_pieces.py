@@ -1,4 +1,4 @@
-"""A piece of a stream waits for the next piece, for the end, or for a number of tokens without text."""
+"""A piece of a stream waits for the next piece, for the end, or for several tokens without text."""
 
 import pytest
 
@@ -20,7 +20,7 @@ def output(num_tokens: int, index: int = 0) -> Output:
     return Output(index, [], [1] * num_tokens, [])
 
 
-def shown(chunks: list[Completion]) -> list[tuple[str, str | None]]:
+def list_texts(chunks: list[Completion]) -> list[tuple[str, str | None]]:
     return [(chunk.choices[0].text, chunk.choices[0].finish_reason) for chunk in chunks]
 
 
@@ -29,7 +29,7 @@ def test_a_piece_waits_for_the_end_through_a_short_silence(tokens: list[int]) ->
     held = HeldPieces[Completion]()
     assert held.take(output(1), [piece("Hi")]) == []
     assert [held.take(output(number), []) for number in tokens] == [[] for _ in tokens]
-    assert shown(held.take(END, [piece("", "stop")])) == [("Hi", "stop")]
+    assert list_texts(held.take(END, [piece("", "stop")])) == [("Hi", "stop")]
 
 
 @pytest.mark.parametrize("tokens", [[1] * 16, [16], [15, 2]])
@@ -38,8 +38,8 @@ def test_a_piece_does_not_wait_through_a_long_silence(tokens: list[int]) -> None
     assert held.take(output(1), [piece("Hi")]) == []
     *before, last = [held.take(output(number), []) for number in tokens]
     assert not any(before)
-    assert shown(last) == [("Hi", None)]
-    assert shown(held.take(END, [piece("", "stop")])) == [("", "stop")]
+    assert list_texts(last) == [("Hi", None)]
+    assert list_texts(held.take(END, [piece("", "stop")])) == [("", "stop")]
 
 
 def test_a_silence_of_one_choice_does_not_hurry_another() -> None:

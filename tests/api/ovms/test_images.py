@@ -1,4 +1,4 @@
-"""Pictures in chats and responses of OVMS's profile: as the engine gets them, and what is refused of them."""
+"""Images in chats and responses of OVMS's profile reach the engine, or are refused."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,8 @@ from tests.api.seeing import (
     sizes_seen,
 )
 
-TAG = "<ov_genai_image_0>"  # OVMS refuses texts with its own placeholder; here nothing is to be forged by it
+# OVMS's placeholder of an image: OVMS refuses texts with it, but in this server it is plain text
+TAG = "<ov_genai_image_0>"
 
 
 @pytest.fixture(scope="module")
@@ -35,11 +36,11 @@ def body(*parts: Json, **fields: object) -> Json:
     return {"model": "parrot", "messages": [{"role": "user", "content": [*parts]}], **fields}
 
 
-def shown(url: str) -> Json:
+def image_part(url: str) -> Json:
     return {"type": "image_url", "image_url": {"url": url}}
 
 
-def said(text: str) -> Json:
+def text_part(text: str) -> Json:
     return {"type": "text", "text": text}
 
 
@@ -57,10 +58,10 @@ def test_the_documented_example_is_answered(seeing: httpx.Client) -> None:
 
 def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client) -> None:
     sent = body(
-        said(f"One {TAG}"),
-        shown(data_url(28, 28)),
-        said("two"),
-        shown(f"base64,{encode_base64(28, 56)}"),
+        text_part(f"One {TAG}"),
+        image_part(data_url(28, 28)),
+        text_part("two"),
+        image_part(f"base64,{encode_base64(28, 56)}"),
     )
 
     streamed = seeing.post(PATH, json={**sent, "stream": True})
@@ -96,18 +97,20 @@ def test_responses_take_both_forms_of_a_picture(seeing: httpx.Client, image_url:
     ],
 )
 def test_what_cannot_be_seen_is_refused_by_its_place(
-    seeing: httpx.Client, url: str, complaint: str
+    seeing: httpx.Client, url: str, find_fault: str
 ) -> None:
-    response = seeing.post(PATH, json=body(said("Look"), shown(url)))
+    response = seeing.post(PATH, json=body(text_part("Look"), image_part(url)))
 
     text = response.json()["error"]
     assert response.status_code == 400
     assert text.startswith(f"{WRAPPER}messages[0].content[1].image_url.url")
-    assert complaint in text
+    assert find_fault in text
 
 
 def test_a_model_of_texts_says_so(ovms: httpx.Client) -> None:
-    text = ovms.post(PATH, json=body(said("Look"), shown(data_url(28, 28)))).json()["error"]
+    text = ovms.post(PATH, json=body(text_part("Look"), image_part(data_url(28, 28)))).json()[
+        "error"
+    ]
 
     assert text.endswith(
         'messages[0].content[1].type must be "text", given "image_url": this model reads text only'

@@ -1,4 +1,4 @@
-"""`skip_special_tokens: false` turns the parsers off: the text is as the model wrote it."""
+"""`skip_special_tokens: false` turns the parsers off and returns the model's text unchanged."""
 
 from collections.abc import Iterator
 from typing import Any  # JSON
@@ -33,7 +33,7 @@ def thinking() -> Iterator[httpx.Client]:
         yield http
 
 
-def choice_of(http: httpx.Client, said: str, **fields: object) -> dict[str, Any]:
+def post_chat(http: httpx.Client, said: str, **fields: object) -> dict[str, Any]:
     response = http.post(CHAT, json=chat(said, **fields))
     assert response.status_code == 200, response.text
     choice: dict[str, Any] = response.json()["choices"][0]
@@ -41,7 +41,7 @@ def choice_of(http: httpx.Client, said: str, **fields: object) -> dict[str, Any]
 
 
 def test_calls_and_reasoning_stay_in_the_text(thinking: httpx.Client) -> None:
-    choice = choice_of(thinking, SAID, skip_special_tokens=False, **TOOLS)
+    choice = post_chat(thinking, SAID, skip_special_tokens=False, **TOOLS)
     assert choice["message"]["content"] == SAID + END
     assert (choice["message"]["tool_calls"], choice["finish_reason"]) == ([], "stop")
     assert not choice["message"]["reasoning_content"]
@@ -58,19 +58,19 @@ def test_a_stream_shows_the_same_text(thinking: httpx.Client) -> None:
 
 
 def test_without_tools_reasoning_stays_in_the_text_too(thinking: httpx.Client) -> None:
-    assert choice_of(thinking, SAID, skip_special_tokens=False)["message"]["content"] == SAID + END
+    assert post_chat(thinking, SAID, skip_special_tokens=False)["message"]["content"] == SAID + END
 
 
 @pytest.mark.parametrize("skips", [True, None])
 def test_the_parsers_work_otherwise(thinking: httpx.Client, skips: bool | None) -> None:
-    choice = choice_of(thinking, SAID, skip_special_tokens=skips, **TOOLS)
+    choice = post_chat(thinking, SAID, skip_special_tokens=skips, **TOOLS)
     assert choice["message"]["tool_calls"][0]["function"]["name"] == "get_weather"
     assert (choice["message"]["reasoning_content"], choice["finish_reason"]) == ("hm", "tool_calls")
 
 
 def test_json_without_marks_is_no_call(thinking: httpx.Client) -> None:
     bare = '{"name": "get_weather", "arguments": {}}'
-    choice = choice_of(thinking, bare, skip_special_tokens=False, **TOOLS)
+    choice = post_chat(thinking, bare, skip_special_tokens=False, **TOOLS)
     assert (choice["message"]["content"], choice["finish_reason"]) == (bare + END, "stop")
 
 
@@ -83,7 +83,7 @@ def test_a_call_that_must_come_is_forced_and_shown_as_text() -> None:
         engine_factory="create_grammar_parrot",
     )
     with setup as server, server.client() as http:
-        choice = choice_of(
+        choice = post_chat(
             http,
             "Hello",
             temperature=0,
@@ -101,5 +101,5 @@ def test_a_call_that_must_come_is_forced_and_shown_as_text() -> None:
 def test_the_default_profile_still_tells_calls_apart() -> None:
     setup = running_server(chat_template=QWEN, output_format=OutputFormat(calls=HERMES))
     with setup as server, server.client() as http:
-        choice = choice_of(http, CALL, skip_special_tokens=False, **TOOLS)
+        choice = post_chat(http, CALL, skip_special_tokens=False, **TOOLS)
     assert choice["finish_reason"] == "tool_calls"

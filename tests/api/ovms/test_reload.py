@@ -1,4 +1,4 @@
-"""POST /v1/config/reload: who may, and what is said where there is nothing to read again."""
+"""POST /v1/config/reload needs a right, and a configuration file to read again."""
 
 from collections.abc import Mapping
 
@@ -25,7 +25,7 @@ ADMIN, USER = "sk-admin", "sk-user"
         ),
     ],
 )
-def test_only_who_may_change_a_server_has_it_read_its_models_again(
+def test_a_reload_needs_the_right_to_change_the_server(
     config: ServerConfig, status_by_key: Mapping[str, int]
 ) -> None:
     with running_server(config=config) as server, server.client() as http:

@@ -1,4 +1,4 @@
-"""Fields that OVMS reads in a way of its own mean the same in responses as in chats."""
+"""The fields that OVMS reads in its own way mean the same in responses as in chats."""
 
 import json
 import logging
@@ -39,7 +39,7 @@ def body(said: str, **fields: object) -> Json:
     return {"model": "parrot", "input": said, **fields}
 
 
-def made(http: httpx.Client, said: str, **fields: object) -> dict[str, Any]:
+def post_response(http: httpx.Client, said: str, **fields: object) -> dict[str, Any]:
     answer = http.post(PATH, json=body(said, **fields))
     assert answer.status_code == 200, answer.text
     response: dict[str, Any] = answer.json()
@@ -48,7 +48,7 @@ def made(http: httpx.Client, said: str, **fields: object) -> dict[str, Any]:
 
 def test_raw_output_is_one_message(thinking: httpx.Client) -> None:
     said = RAW.removesuffix("<|im_end|>")
-    response = made(thinking, said, skip_special_tokens=False, **TOOLS)
+    response = post_response(thinking, said, skip_special_tokens=False, **TOOLS)
     (item,) = response["output"]
     assert (item["type"], item["content"][0]["text"]) == ("message", RAW)
 
@@ -65,7 +65,7 @@ def test_raw_output_is_one_message(thinking: httpx.Client) -> None:
 
 
 def test_reasoning_and_calls_are_items_otherwise(thinking: httpx.Client) -> None:
-    response = made(thinking, RAW.removesuffix("<|im_end|>"), **TOOLS)
+    response = post_response(thinking, RAW.removesuffix("<|im_end|>"), **TOOLS)
     assert [item["type"] for item in response["output"]] == ["reasoning", "function_call"]
 
 
@@ -74,7 +74,7 @@ def test_variables_that_the_template_does_not_read_have_no_effect(
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.prompts")
     for fields in ({"chat_template_kwargs": {"colour": "red"}}, {"reasoning": {"effort": "high"}}):
-        assert made(ovms, "Hi", **fields)["output"][0]["content"][0]["text"] == "Hi"
+        assert post_response(ovms, "Hi", **fields)["output"][0]["content"][0]["text"] == "Hi"
         assert http.post(PATH, json=body("Hi", **fields)).status_code == 400
     assert [record.getMessage() for record in caplog.records] == [
         "the chat template does not read 'chat_template_kwargs.colour'",
@@ -83,7 +83,7 @@ def test_variables_that_the_template_does_not_read_have_no_effect(
 
 
 def test_a_lone_diversity_penalty_has_no_effect(http: httpx.Client, ovms: httpx.Client) -> None:
-    assert made(ovms, "Hi", diversity_penalty=1.0)["status"] == "completed"
+    assert post_response(ovms, "Hi", diversity_penalty=1.0)["status"] == "completed"
     assert http.post(PATH, json=body("Hi", diversity_penalty=1.0)).status_code == 400
 
 

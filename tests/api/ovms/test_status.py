@@ -1,4 +1,4 @@
-"""The paths by which machines ask how OVMS is, in every profile."""
+"""The paths of health checks answer as OVMS's do, in every profile."""
 
 import httpx
 import pytest
@@ -11,25 +11,27 @@ READY = ["/v2/health/ready", f"/v2/models/{MODEL}/ready", f"/v2/models/{ALIAS}/r
 
 
 @pytest.mark.parametrize("path", ["/v2/health/live", *READY])
-def test_the_health_checks_say_it_with_the_status_alone(either: httpx.Client, path: str) -> None:
-    response = either.get(path)
+def test_the_health_checks_say_it_with_the_status_alone(
+    any_profile: httpx.Client, path: str
+) -> None:
+    response = any_profile.get(path)
     assert (response.status_code, response.content) == (200, b"")
 
 
-def test_the_state_of_each_name(either: httpx.Client) -> None:
+def test_the_state_of_each_name(any_profile: httpx.Client) -> None:
     status = {"error_code": "OK", "error_message": "OK"}
     version = {"version": "1", "state": "AVAILABLE", "status": status}
-    answer = either.get("/v1/config").json()
+    answer = any_profile.get("/v1/config").json()
     assert answer[MODEL] == {"model_version_status": [version]}
-    assert set(answer) == {model["id"] for model in either.get("/v3/models").json()["data"]}
+    assert set(answer) == {model["id"] for model in any_profile.get("/v3/models").json()["data"]}
 
 
 @pytest.mark.parametrize("path", ["/v3/models", "/v1/models", "/v3/v1/models"])
-def test_the_list_of_models_has_the_keys_of_ovms(either: httpx.Client, path: str) -> None:
-    answer = either.get(path).json()
+def test_the_list_of_models_has_the_keys_of_ovms(any_profile: httpx.Client, path: str) -> None:
+    answer = any_profile.get(path).json()
     assert answer["object"] == "list"
     assert {"id", "object", "created", "owned_by"} <= answer["data"][0].keys()
-    assert either.get(f"{path}/{MODEL}").json() == answer["data"][0]
+    assert any_profile.get(f"{path}/{MODEL}").json() == answer["data"][0]
 
 
 def test_a_server_that_drains_is_live_and_not_ready() -> None:

@@ -39,8 +39,8 @@ def thinking(server: RunningServer) -> Iterator[httpx.Client]:
         yield http
 
 
-def streamed(http: httpx.Client, path: str, body: Json) -> list[dict[str, Any]]:
-    """Returns the chunks of a stream that ends as it should."""
+def post_stream(http: httpx.Client, path: str, body: Json) -> list[dict[str, Any]]:
+    """Returns the chunks of a stream; checks that the stream ends with [DONE]."""
     response = http.post(path, json=body | {"stream": True})
     assert response.status_code == 200, response.text
     *events, end = read_events(response)
@@ -48,7 +48,7 @@ def streamed(http: httpx.Client, path: str, body: Json) -> list[dict[str, Any]]:
     return [json.loads(event) for event in events]
 
 
-def choices_of(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, Any]]:
+def select_choices(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, Any]]:
     choices = [choice for chunk in chunks for choice in chunk["choices"]]
     return [choice for choice in choices if choice["index"] == index]
 
@@ -60,11 +60,11 @@ def choices_of(chunks: list[dict[str, Any]], index: int = 0) -> list[dict[str, A
 def test_each_choice_is_opened_once_and_ended_by_its_last_delta(
     thinking: httpx.Client, said: str, n: int
 ) -> None:
-    chunks = streamed(thinking, CHAT, chat(said, n=n, **TOOLS))
+    chunks = post_stream(thinking, CHAT, chat(said, n=n, **TOOLS))
 
     reason = "tool_calls" if "tool_call" in said else "stop"
     for index in range(n):
-        first, *others = choices_of(chunks, index)
+        first, *others = select_choices(chunks, index)
         assert first["delta"] == {"role": "assistant", "content": None}
         assert first["finish_reason"] is None
         assert [choice["finish_reason"] for choice in others] == [None] * (len(others) - 1) + [
@@ -80,33 +80,35 @@ def test_each_choice_is_opened_once_and_ended_by_its_last_delta(
 def test_a_choice_that_its_limit_ends_says_so_with_its_last_text(
     thinking: httpx.Client, limit: int
 ) -> None:
-    first, *others, last = choices_of(streamed(thinking, CHAT, chat("Hello", max_tokens=limit)))
+    first, *others, last = select_choices(
+        post_stream(thinking, CHAT, chat("Hello", max_tokens=limit))
+    )
     assert first["delta"] == {"role": "assistant", "content": None}
     assert "".join(choice["delta"]["content"] for choice in [*others, last]) == "Hello"[:limit]
     assert (bool(last["delta"]["content"]), last["finish_reason"]) == (True, "length")
 
 
 def test_a_choice_without_text_has_an_opening_and_an_end(thinking: httpx.Client) -> None:
-    first, last = choices_of(streamed(thinking, CHAT, chat("")))
+    first, last = select_choices(post_stream(thinking, CHAT, chat("")))
     assert first["delta"] == {"role": "assistant", "content": None}
     assert (last["delta"], last["finish_reason"]) == ({}, "stop")
 
 
 def test_half_a_character_opens_the_choice_before_its_text(thinking: httpx.Client) -> None:
-    first, last = choices_of(streamed(thinking, CHAT, chat("ä", max_tokens=2)))
+    first, last = select_choices(post_stream(thinking, CHAT, chat("ä", max_tokens=2)))
     assert first["delta"] == {"role": "assistant", "content": None}
     assert last["delta"] == {"content": "ä"}
 
 
 def test_the_end_of_a_stop_string_carries_the_reason(thinking: httpx.Client) -> None:
-    choices = choices_of(streamed(thinking, CHAT, chat("Hello", stop=["lo"])))
+    choices = select_choices(post_stream(thinking, CHAT, chat("Hello", stop=["lo"])))
     assert "".join(choice["delta"]["content"] for choice in choices[1:]) == "Hello"
     assert (choices[-1]["finish_reason"], choices[-1]["stop_reason"]) == ("stop", "lo")
 
 
 def test_a_hidden_stop_string_leaves_the_reason_to_the_last_text(thinking: httpx.Client) -> None:
     asked: Json = {"stop": ["lo"], "include_stop_str_in_output": False}
-    choices = choices_of(streamed(thinking, CHAT, chat("Hello", **asked)))
+    choices = select_choices(post_stream(thinking, CHAT, chat("Hello", **asked)))
     assert "".join(choice["delta"]["content"] for choice in choices[1:]) == "Hel"
     assert choices[-1]["delta"]["content"]
     assert (choices[-1]["finish_reason"], choices[-1]["stop_reason"]) == ("stop", "lo")
@@ -120,7 +122,7 @@ def test_the_usage_of_several_choices_only_grows(thinking: httpx.Client) -> None
     }
     numbers = [
         chunk["usage"]["completion_tokens"]
-        for chunk in streamed(thinking, CHAT, chat("Hello", **asked))
+        for chunk in post_stream(thinking, CHAT, chat("Hello", **asked))
     ]
     assert numbers == sorted(numbers)
     assert numbers[-1] == 9
@@ -129,9 +131,9 @@ def test_the_usage_of_several_choices_only_grows(thinking: httpx.Client) -> None
 def test_usage_logprobs_and_token_ids_are_complete(thinking: httpx.Client) -> None:
     asked = chat("Hällo", logprobs=True, return_token_ids=True)
     whole = thinking.post(CHAT, json=asked).json()
-    *chunks, last = streamed(thinking, CHAT, asked | {"stream_options": {"include_usage": True}})
+    *chunks, last = post_stream(thinking, CHAT, asked | {"stream_options": {"include_usage": True}})
 
-    choices = choices_of(chunks)
+    choices = select_choices(chunks)
     assert [chunk["usage"] for chunk in chunks] == [None] * len(chunks)
     assert (last["choices"], last["usage"]) == ([], whole["usage"])
     assert chunks[0]["prompt_token_ids"] == whole["prompt_token_ids"]
@@ -148,9 +150,9 @@ def test_usage_logprobs_and_token_ids_are_complete(thinking: httpx.Client) -> No
 
 def test_a_completion_opens_and_ends_likewise(thinking: httpx.Client) -> None:
     body: Json = {"model": "parrot", "prompt": ["abc", "xy"], "max_tokens": 4, "n": 2}
-    chunks = streamed(thinking, COMPLETIONS, body)
+    chunks = post_stream(thinking, COMPLETIONS, body)
     for index, text in enumerate(["abca", "abca", "xyxy", "xyxy"]):
-        first, *others = choices_of(chunks, index)
+        first, *others = select_choices(chunks, index)
         assert (first["text"], first["finish_reason"]) == ("", None)
         assert "".join(choice["text"] for choice in others) == text
         assert all(choice["text"] for choice in others)
@@ -165,7 +167,7 @@ def test_a_completion_shows_as_much_of_prompt_and_tokens_as_a_whole_one(
     body: Json = {"model": "parrot", "prompt": "abc", "max_tokens": 4, "echo": True, "logprobs": 1}
     body |= {"return_token_ids": True, "prompt_logprobs": 1}
     (whole,) = thinking.post(COMPLETIONS, json=body).json()["choices"]
-    first, *others = choices_of(streamed(thinking, COMPLETIONS, body))
+    first, *others = select_choices(post_stream(thinking, COMPLETIONS, body))
 
     assert first["text"] == ""
     assert "".join(choice["text"] for choice in others) == whole["text"] == "abcabca"

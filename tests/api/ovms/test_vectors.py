@@ -1,4 +1,4 @@
-"""Embeddings and ranks with OVMS's profile, over HTTP."""
+"""OVMS's profile makes embeddings and ranks documents in OVMS's form."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ RANKS = ("/v3/rerank", "/v1/rerank")
 FILES = SentenceFiles(modes=("mean",), activation="identity")
 
 
-def of_runner(name: str, factory: str) -> ServerSetup:
+def build_setup(name: str, factory: str) -> ServerSetup:
     runner = f"tests.engine.vector_runner:{factory}"
     return ServerSetup(
         config=ServerConfig(profile="ovms"),
@@ -29,8 +29,8 @@ def of_runner(name: str, factory: str) -> ServerSetup:
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """Two models: one makes embeddings, the other one scores by the number of tokens."""
-    ranker = of_runner(RANKER, "create_scorer")
+    """Yields a client of two models: one makes embeddings, the other scores by token counts."""
+    ranker = build_setup(RANKER, "create_scorer")
     with (
         running_server(
             config=ServerConfig(profile="ovms"),
@@ -81,7 +81,8 @@ def test_an_unknown_model_is_a_404(http: httpx.Client, path: str) -> None:
             "/v3/embeddings",
             {"model": EMBEDDER, "input": "a" * 70},
             "EmbeddingsExecutor",
-            "This model's maximum context length is 64 tokens. However, your input resulted in 70 tokens.",
+            "This model's maximum context length is 64 tokens. "
+            "However, your input resulted in 70 tokens.",
         ),
         ("/v3/rerank", {"model": RANKER, "query": "a"}, "RerankExecutor", "documents is required"),
         (
@@ -98,7 +99,8 @@ def test_a_wrong_field_is_named_within_ovms_words(
     response = http.post(path, json=body)
     assert (response.status_code, response.json().keys()) == (400, {"error"})
     assert response.json()["error"].startswith(
-        "Mediapipe execution failed. MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
+        "Mediapipe execution failed. "
+        "MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
         f'Calculator::Process() for node "{node}" failed: {message}'
     )
 

@@ -1,4 +1,4 @@
-"""`--verbose-response`: `__verbose` in answers."""
+"""`--verbose-response` adds `__verbose` to answers."""
 
 import json
 from collections.abc import Iterator
