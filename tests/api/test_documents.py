@@ -14,7 +14,7 @@ from ouzel.responses.items.packed_text import SUMMARY
 from tests.api.anthropic import exchanges
 from tests.api.requests import Json, join_content, read_error, read_events
 from tests.api.responses.strict import strict_end, strict_items, strict_response
-from tests.api.responses.test_conversations import new_conversation
+from tests.api.responses.test_conversations import create_conversation
 from tests.api.responses.test_input import call, message, output
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server
 from tests.prompts.media.papers import COLOURS, coloured
@@ -177,7 +177,7 @@ def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
 
 def test_files_are_kept_as_they_were_sent(http: httpx.Client) -> None:
     part = input_file(file_data=URL, filename="two.pdf")
-    conversation_id = new_conversation(http, items=[message("user", [part])])
+    conversation_id = create_conversation(http, items=[message("user", [part])])
 
     listed = strict_items(http.get(f"/v1/conversations/{conversation_id}/items").text)
 

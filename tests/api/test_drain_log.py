@@ -18,7 +18,7 @@ from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient
 from ouzel.store.sql_store import open_store
 from tests.api.requests import chat, wait_until
-from tests.api.responses.sockets import socket_to
+from tests.api.responses.sockets import connect_socket
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import running_server
 
@@ -167,7 +167,7 @@ async def test_what_is_open_after_the_timeout_is_named_once(
 def test_requests_of_a_websocket_are_named_and_not_their_connection() -> None:
     with (
         running_server({"step_s": 0.01, "max_model_len": 8192}) as server,
-        socket_to(server.url) as socket,
+        connect_socket(server.url) as socket,
     ):
         socket.create(LONG)
         socket.event()

@@ -13,7 +13,7 @@ from ouzel.options.options import read_options
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json, chat, join_content, read_error, read_events
-from tests.api.responses.sockets import error, socket_to
+from tests.api.responses.sockets import connect_socket, read_error_event
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
@@ -425,7 +425,7 @@ def test_a_response_is_made_without_a_format_that_the_engine_refuses(
 def test_a_response_names_the_format_that_it_is_made_without(unreasoning: httpx.Client) -> None:
     fields = {"temperature": 0, **schema_format(UNIQUE)}
     answer = unreasoning.post("/v1/responses", json={"model": "parrot", "input": "Hello", **fields})
-    with socket_to(str(unreasoning.base_url)) as socket:
+    with connect_socket(str(unreasoning.base_url)) as socket:
         socket.create("Hello", **fields)
         created = json.loads(socket.connection.recv())  # the client's type has no warnings
         assert created["type"] == "response.created"
@@ -436,8 +436,8 @@ def test_a_response_names_the_format_that_it_is_made_without(unreasoning: httpx.
 def test_over_a_websocket_a_format_that_the_engine_refuses_is_an_error(
     unreasoning: httpx.Client,
 ) -> None:
-    with socket_to(str(unreasoning.base_url)) as socket:
+    with connect_socket(str(unreasoning.base_url)) as socket:
         socket.create("Hello", temperature=0, **IMPOSSIBLE)
-        refused = error(socket.events()[-1])
+        refused = read_error_event(socket.events()[-1])
     assert refused["status"] == 400
     assert "no text fits the grammar" in str(refused["message"])

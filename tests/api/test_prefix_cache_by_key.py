@@ -9,7 +9,7 @@ import pytest
 from ouzel.config import ServerConfig
 from ouzel.parsers.plain import PlainParser
 from tests.api.requests import Json, chat, sum_metric, wait_until
-from tests.api.responses.sockets import socket_to
+from tests.api.responses.sockets import connect_socket
 from tests.api.server_setup import build_output_format
 from tests.api.serving import RunningServer, running_server
 
@@ -115,7 +115,7 @@ def test_a_salt_that_spells_another_keys_finds_nothing(http: httpx.Client) -> No
 
 def test_a_web_socket_finds_its_own_keys_prompts(server: RunningServer, http: httpx.Client) -> None:
     def cached_tokens(key: str) -> int:
-        with socket_to(server.url, additional_headers=bearer(key)) as socket:
+        with connect_socket(server.url, additional_headers=bearer(key)) as socket:
             response = socket.response("over a web socket", max_output_tokens=16, store=False)
         assert response.usage is not None
         return response.usage.input_tokens_details.cached_tokens

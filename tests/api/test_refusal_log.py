@@ -11,7 +11,7 @@ from ouzel.api.http.refusal_reason import RefusalReason, make_refusal_reason
 from ouzel.api.operations import DOCUMENTED
 from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound
 from tests.api.requests import Json, chat, wait_until
-from tests.api.responses.sockets import Socket, socket_to
+from tests.api.responses.sockets import Socket, connect_socket
 from tests.api.serving import RunningServer
 
 LOGGER = "ouzel.api.http.request_log"
@@ -235,7 +235,7 @@ def test_messages_of_websockets_are_told_of(
     field: str | None,
     reason: str | None,
 ) -> None:
-    with socket_to(server.url) as socket:
+    with connect_socket(server.url) as socket:
         socket.connection.send(httpx.Request("POST", "http://a", json=message).content.decode())
         assert isinstance(socket, Socket) and socket.event().type == "error"
         wait_until(lambda: read_messages(log) != [])

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.api.responses.ways import WAYS, Send, Way, calls_in, output_of
+from tests.api.responses.ways import WAYS, Send, Way, build_output, list_calls
 from tests.serve.answers import Json
 from tests.serve.running import RunningServer, serving
 from tests.serve.test_responses import WEATHER
@@ -45,8 +45,8 @@ def ten_turns(send: Send, **fields: object) -> list[Json]:
         answers.append(
             send(question, tool_choice="required", max_output_tokens=60, **FIELDS, **fields)
         )
-        [call] = calls_in(answers[-1])
-        output = output_of(call, f'{{"temperature": {turn}}}')
+        [call] = list_calls(answers[-1])
+        output = build_output(call, f'{{"temperature": {turn}}}')
         answers.append(send(output, max_output_tokens=30, **FIELDS, **fields))
     return answers
 

@@ -97,14 +97,14 @@ def test_responses_take_both_forms_of_a_picture(seeing: httpx.Client, image_url:
     ],
 )
 def test_what_cannot_be_seen_is_refused_by_its_place(
-    seeing: httpx.Client, url: str, find_fault: str
+    seeing: httpx.Client, url: str, complaint: str
 ) -> None:
     response = seeing.post(PATH, json=body(text_part("Look"), image_part(url)))
 
     text = response.json()["error"]
     assert response.status_code == 400
     assert text.startswith(f"{WRAPPER}messages[0].content[1].image_url.url")
-    assert find_fault in text
+    assert complaint in text
 
 
 def test_a_model_of_texts_says_so(ovms: httpx.Client) -> None:

@@ -20,9 +20,9 @@ from tests.api.ovms.response_events import (
     post_stream,
 )
 from tests.api.requests import Json
-from tests.api.responses.sockets import socket_to
+from tests.api.responses.sockets import connect_socket
 from tests.api.responses.strict import named_events, strict_response
-from tests.api.responses.test_response import CALL, SAYINGS, said
+from tests.api.responses.test_response import CALL, SAYINGS, build_request
 from tests.api.responses.thinking import thinking_server
 from tests.api.serving import RunningServer
 
@@ -79,7 +79,7 @@ def remove_ids(response: Any) -> Any:
 
 @pytest.mark.parametrize("fields", [{}, {"reasoning": {"effort": "high", "summary": "auto"}}])
 def test_reasoning_is_a_summary(http: httpx.Client, fields: Json) -> None:
-    reasoning, message = post_response(http, said(THOUGHT, **fields))["output"]
+    reasoning, message = post_response(http, build_request(THOUGHT, **fields))["output"]
     assert reasoning["type"] == "reasoning"
     assert reasoning["summary"] == [{"type": "summary_text", "text": "let me see"}]
     assert reasoning["content"] == []
@@ -89,7 +89,7 @@ def test_reasoning_is_a_summary(http: httpx.Client, fields: Json) -> None:
 
 
 def test_a_stream_has_the_events_of_the_document_in_its_order(http: httpx.Client) -> None:
-    events = post_stream(http, said(THOUGHT))
+    events = post_stream(http, build_request(THOUGHT))
     types = drop_repetitions([event["type"] for event in events])
     assert types == [
         "response.created",
@@ -115,13 +115,13 @@ def test_a_stream_has_the_events_of_the_document_in_its_order(http: httpx.Client
 def test_a_stream_ends_with_the_whole_response(
     http: httpx.Client, saying: str, fields: Json
 ) -> None:
-    body = said(SAYINGS[saying], **fields)
+    body = build_request(SAYINGS[saying], **fields)
     end = post_stream(http, body)[-1]["response"]
     assert remove_ids(end) == remove_ids(post_response(http, body))
 
 
 def test_each_event_of_a_calls_arguments_names_the_call(http: httpx.Client) -> None:
-    events = post_stream(http, said(CALL))
+    events = post_stream(http, build_request(CALL))
     [item] = events[-1]["response"]["output"]
     of_arguments = [event for event in events if "function_call_arguments" in event["type"]]
     assert {event["call_id"] for event in of_arguments} == {item["call_id"]}
@@ -129,7 +129,7 @@ def test_each_event_of_a_calls_arguments_names_the_call(http: httpx.Client) -> N
 
 
 def test_a_limit_of_tokens_has_ovms_reason(http: httpx.Client) -> None:
-    body = said("Hello", max_output_tokens=3)
+    body = build_request("Hello", max_output_tokens=3)
     end = post_stream(http, body)[-1]
     assert end["type"] == "response.incomplete"
     for response in (post_response(http, body), end["response"]):
@@ -142,17 +142,19 @@ def test_a_limit_of_tokens_has_ovms_reason(http: httpx.Client) -> None:
 
 def test_completed_at_is_there_once_it_is_completed(http: httpx.Client) -> None:
     responses = [
-        event["response"] for event in post_stream(http, said("Hello")) if "response" in event
+        event["response"]
+        for event in post_stream(http, build_request("Hello"))
+        if "response" in event
     ]
     assert ["completed_at" in response for response in responses] == [False, False, True]
-    assert post_response(http, said("Hello"))["completed_at"] >= 1_700_000_000
+    assert post_response(http, build_request("Hello"))["completed_at"] >= 1_700_000_000
 
 
 @pytest.mark.parametrize(
     ("fields", "text"), [({}, "Hello"), ({"include_stop_str_in_output": False}, "Hel")]
 )
 def test_a_stream_shows_its_stop_string(http: httpx.Client, fields: Json, text: str) -> None:
-    asked = said("Hello", stop=["lo"], **fields)
+    asked = build_request("Hello", stop=["lo"], **fields)
     assert join_text(post_stream(http, asked)[-1]["response"]) == text
     assert join_text(post_response(http, asked)) == "Hel"
 
@@ -200,7 +202,7 @@ def test_template_variables_count_before_an_effort(
     fields: Json,
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    asked = said("Hi", chat_template_kwargs={"enable_thinking": False}, **fields)
+    asked = build_request("Hi", chat_template_kwargs={"enable_thinking": False}, **fields)
     response = post_response(http, asked)
     assert (join_text(response), response["reasoning"]["effort"]) == ("Hi", None)
     assert f"ignored fields: {name!r}" in caplog.messages
@@ -239,7 +241,9 @@ def test_a_message_of_the_input_has_a_content(http: httpx.Client, content: Json)
 
 
 def test_counting_a_prompt_needs_no_model(http: httpx.Client) -> None:
-    asked = said("Hi", chat_template_kwargs={"enable_thinking": False}, reasoning={"effort": "low"})
+    asked = build_request(
+        "Hi", chat_template_kwargs={"enable_thinking": False}, reasoning={"effort": "low"}
+    )
     counted = http.post(
         f"{PATH}/input_tokens", json={name: asked[name] for name in asked if name != "model"}
     )
@@ -247,7 +251,7 @@ def test_counting_a_prompt_needs_no_model(http: httpx.Client) -> None:
 
 
 def test_a_websocket_speaks_the_dialect(server: RunningServer) -> None:
-    with socket_to(server.url, path=PATH) as socket:
+    with connect_socket(server.url, path=PATH) as socket:
         socket.create(THOUGHT, stop="owl", store=False)
         events = [json.loads(socket.connection.recv())]
         while events[-1]["type"] != "response.completed":
@@ -283,7 +287,7 @@ def test_the_official_client_reads_a_stream(client: openai.OpenAI, http: httpx.C
 
 def test_the_default_dialect_stays_as_it_is(default_http: httpx.Client) -> None:
     answer = default_http.post(
-        PATH, json=said(THOUGHT, max_output_tokens=30, stop="owl", stream=True)
+        PATH, json=build_request(THOUGHT, max_output_tokens=30, stop="owl", stream=True)
     )
     events = [json.loads(data) for _, data in named_events(answer)]
     types = {event["type"] for event in events}

@@ -18,7 +18,7 @@ from tests.api.ovms.response_events import (
 )
 from tests.api.requests import Json, wait_until
 from tests.api.responses.strict import named_events
-from tests.api.responses.test_response import said
+from tests.api.responses.test_response import build_request
 from tests.api.responses.test_turns import prompts_of_ten_turns
 from tests.api.responses.thinking import thinking_server
 from tests.api.responses.ways import WAYS
@@ -34,7 +34,7 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 @pytest.mark.parametrize("fields", [{}, {"max_output_tokens": 14}, {"background": True}])
 def test_a_kept_response_comes_back_as_it_was(http: httpx.Client, fields: Json) -> None:
-    events = post_stream(http, said(THOUGHT, **fields))
+    events = post_stream(http, build_request(THOUGHT, **fields))
     end = events[-1]["response"]
     assert http.get(f"{PATH}/{end['id']}").json() == end
     replay = http.get(f"{PATH}/{end['id']}", params={"stream": "true"})
@@ -44,7 +44,7 @@ def test_a_kept_response_comes_back_as_it_was(http: httpx.Client, fields: Json) 
 
 
 def test_a_summary_is_listed_and_read_back(http: httpx.Client) -> None:
-    first = post_response(http, said(THOUGHT))
+    first = post_response(http, build_request(THOUGHT))
     second = post_response(
         http, {"model": "parrot", "input": "Bye", "previous_response_id": first["id"]}
     )
@@ -77,7 +77,7 @@ def test_ten_turns_give_the_engine_the_prompts_of_the_default_dialect(
 
 def test_a_server_of_the_other_profile_ends_a_response_in_its_own_form(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/responses.sqlite3"
-    body = said("<think>" + 1500 * "hm ", stream=True, background=True)
+    body = build_request("<think>" + 1500 * "hm ", stream=True, background=True)
     with (
         thinking_server(
             url, max_model_len=8192, step_s=0.01, config=ServerConfig(profile="ovms")

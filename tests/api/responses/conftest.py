@@ -10,7 +10,7 @@ from tests.api.serving import RunningServer
 
 @pytest.fixture(scope="session")
 def thinker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Says what the user said, and what the user said may be reasoning and tool calls."""
+    """Yields a server whose model repeats the user's message, reasoning and calls included."""
     with thinking_server(
         f"sqlite:///{tmp_path_factory.mktemp('store')}/responses.sqlite3"
     ) as server:

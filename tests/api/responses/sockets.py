@@ -1,4 +1,4 @@
-"""WebSockets as a client holds them: every event that comes is checked against the official client's own types."""
+"""WebSockets of a client, with every event checked against the official client's own types."""
 
 import json
 from collections.abc import Iterator
@@ -39,21 +39,21 @@ class Socket:
         return events
 
     def events(self) -> list[ResponsesServerEvent]:
-        """To the end of a response, or an error."""
+        """Receives events up to the end of a response, or up to an error."""
         return self.until(*_ENDS)
 
     def response(self, said: str | list[Json], **fields: object) -> Response:
         self.create(said, **fields)
-        return ended(self.events()[-1])
+        return read_ended_response(self.events()[-1])
 
 
-def ended(event: ResponsesServerEvent) -> Response:
+def read_ended_response(event: ResponsesServerEvent) -> Response:
     assert event.type in ("response.completed", "response.incomplete", "response.failed"), event
     return event.response
 
 
-def error(event: ResponsesServerEvent) -> Json:
-    """What an error event says, without what is null."""
+def read_error_event(event: ResponsesServerEvent) -> Json:
+    """Returns the status and the fields of an error event, without null fields."""
     assert event.type == "error", event
     assert event.status is not None
     return {
@@ -63,8 +63,8 @@ def error(event: ResponsesServerEvent) -> Json:
 
 
 @contextmanager
-def socket_to(url: str, *, path: str = "/v1/responses", **options: object) -> Iterator[Socket]:
-    """Without time limits. `url` is the server's."""
+def connect_socket(url: str, *, path: str = "/v1/responses", **options: object) -> Iterator[Socket]:
+    """Opens a WebSocket without time limits; `url` is the server's HTTP address."""
     uri = f"ws{url.removeprefix('http')}{path}"
     limits = {"open_timeout": None, "close_timeout": None, "ping_interval": None, "max_size": None}
     with connect(uri, **(limits | options)) as connection:  # type: ignore[arg-type]

@@ -1,4 +1,7 @@
-"""Answers held against the official client's own types: no key too few, no key too many, exact literals."""
+"""Checks answers against the official client's own types.
+
+No key may be missing, no key may be unknown, and literals must be exact.
+"""
 
 import json
 from collections.abc import Iterable
@@ -12,7 +15,8 @@ from openai.types.responses import Response, ResponseStreamEvent
 
 from tests.api.requests import Json
 
-# Keys of OpenAI's own answers, of OpenResponses, and of OpenVINO Model Server's events.
+# Keys that the types lack: OpenAI's own answers, OpenResponses, OpenVINO Model Server's events
+# or Ouzel have them.
 _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
     Response: {
         "store",
@@ -40,7 +44,7 @@ def strict_conversation(text: str) -> Conversation:
 
 
 def strict_items(text: str) -> ConversationItemList:
-    """A list that is not empty."""
+    """Reads and checks a list of items that is not empty."""
     items = ConversationItemList.model_validate_json(text, strict=True)
     check(items)
     assert (items.first_id, items.last_id) == (items.data[0].id, items.data[-1].id)
@@ -54,14 +58,14 @@ def strict_item(text: str) -> ConversationItem:
 
 
 def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
-    """Of a whole stream, whose order and bookkeeping are checked as well."""
+    """Reads the events of a whole stream; checks their types, their order and their ids."""
     events = [strict_event(name, data) for name, data in named_events(answer)]
     assert [event.sequence_number for event in events] == list(range(len(events)))
     types = [event.type for event in events]
     if types[1] == "response.queued":
         del types[1]
     assert types[0] == "response.created"
-    # or it ended in the queue
+    # a response that ended in the queue has no response.in_progress
     assert types[1] == "response.in_progress" or (len(types) == 2 < len(events))
     assert events[-1].type in ("response.completed", "response.incomplete", "response.failed")
     check_lives(events)
@@ -69,7 +73,7 @@ def strict_events(answer: httpx.Response) -> list[ResponseStreamEvent]:
 
 
 def strict_end(answer: httpx.Response) -> Response:
-    """Of a stream: the response that it ends with."""
+    """Returns the response in the last event of a stream, whose events are checked."""
     end = strict_events(answer)[-1]
     assert isinstance(
         end,
@@ -88,17 +92,17 @@ def strict_event(name: str, data: str) -> ResponseStreamEvent:
 
 
 def named_events(answer: httpx.Response) -> list[tuple[str, str]]:
-    """Each event's name and data; the stream ends with its mark."""
+    """Returns the name and data of each event; checks that the stream ends with [DONE]."""
     assert answer.headers["content-type"].startswith("text/event-stream")
     *frames, done, nothing = answer.text.split("\n\n")
     assert (done, nothing) == ("data: [DONE]", "")
-    # else it is a comment: it waited
+    # a frame that begins with a colon is a comment, which keeps the connection alive
     pairs = [frame.split("\n") for frame in frames if not frame.startswith(":")]
     return [(name.removeprefix("event: "), data.removeprefix("data: ")) for name, data in pairs]
 
 
 def check_lives(events: Iterable[ResponseStreamEvent]) -> None:
-    """Every item is added, then told of under one id and index, then done, and nothing after that."""
+    """Checks that each item is added, changed under one id and index, and then done."""
     ids: dict[int, str] = {}
     done: set[int] = set()
     for event in events:
@@ -119,8 +123,8 @@ def check_lives(events: Iterable[ResponseStreamEvent]) -> None:
     assert len(set(ids.values())) == len(ids)
 
 
-def without_ids(response: BaseModel) -> Json:
-    """What two responses to the same request have in common."""
+def remove_ids(response: BaseModel) -> Json:
+    """Removes ids and times, which differ between two responses to the same request."""
     shown: Json = json.loads(response.to_json())
     for name in ("id", "created_at", "completed_at"):
         del shown[name]
@@ -134,7 +138,7 @@ def without_ids(response: BaseModel) -> Json:
 
 def check(model: pydantic.BaseModel, *, allowed: set[str] | None = None) -> None:
     is_response = isinstance(model, openai_types.Response)
-    # of a stream's events and of a WebSocket's
+    # the client has such types for events of streams and of WebSockets
     is_of_arguments = "FunctionCallArguments" in type(model).__name__
     known = _BEYOND_THE_TYPES.get(type(model), {"call_id"} if is_of_arguments else set()) | (
         allowed or set()

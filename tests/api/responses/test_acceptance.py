@@ -1,6 +1,7 @@
-"""A streamed response begins when its request is accepted: the client has the id before the engine computes anything.
+"""A streamed response begins when its request is accepted.
 
-The engine is ours, on a device that a test can hold up, and fails at a step whose tokens say "Fail!".
+The client has the id before the engine computes anything. The engine is real; its device can be
+paused by a test, and fails at a step whose tokens spell "Fail!".
 """
 
 import json
@@ -21,7 +22,7 @@ from ouzel.engine.core import EngineCore
 from ouzel.engine.grammars.compiler import GrammarCompiler
 from tests.api.byte_tokens import END, byte_library_tokenizer
 from tests.api.requests import read_error, wait_until
-from tests.api.responses.sockets import Socket, ended, socket_to
+from tests.api.responses.sockets import Socket, connect_socket, read_ended_response
 from tests.api.responses.strict import strict_event, strict_response
 from tests.api.serving import RunningServer, running_server
 from tests.grammar.tokenizers import saved_for_grammars
@@ -29,11 +30,11 @@ from tests.grammar.tokenizers import saved_for_grammars
 Json = dict[str, Any]
 LONG = "Tell me of owls. " * 765  # 13,005 tokens
 BEGUN = ["response.created", "response.in_progress"]
-FACTORY = "tests.api.responses.test_acceptance:create_held"
+FACTORY = "tests.api.responses.test_acceptance:create_pausable_engine"
 _device_may_compute = threading.Event()
 
 
-class HeldRunner(FakeRunner):
+class PausableRunner(FakeRunner):
     def __init__(self) -> None:
         super().__init__(
             vocab_size=260,
@@ -45,27 +46,27 @@ class HeldRunner(FakeRunner):
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         _device_may_compute.wait()
-        # a drawn token, which may be any, is alone in its step
+        # a sampled token can be any token, but is alone in its step, so it cannot spell "Fail!"
         if "Fail!" in "".join(map(chr, batch.token_ids)):
             raise RuntimeError("the device failed")
         return super().run(batch)
 
 
-def create_held(options: dict[str, object]) -> EngineCore:
+def create_pausable_engine(options: dict[str, object]) -> EngineCore:
     tokenizer = saved_for_grammars(byte_library_tokenizer(), 260, END)
-    return EngineCore(HeldRunner(), grammars=GrammarCompiler(tokenizer, timeout_s=60))
+    return EngineCore(PausableRunner(), grammars=GrammarCompiler(tokenizer, timeout_s=60))
 
 
 @pytest.fixture(autouse=True)
-def _released() -> Iterator[None]:
+def _resume_device() -> Iterator[None]:
     _device_may_compute.set()
     yield
     _device_may_compute.set()
 
 
 @contextmanager
-def held_device() -> Iterator[None]:
-    """The device computes nothing meanwhile."""
+def pause_device() -> Iterator[None]:
+    """Keeps the device from computing inside the `with` block."""
     _device_may_compute.clear()
     try:
         yield
@@ -81,28 +82,28 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 @pytest.fixture(scope="module")
-def forgetful() -> Iterator[RunningServer]:
-    """Keeps nothing."""
+def storeless_server() -> Iterator[RunningServer]:
+    """Yields a server without a store."""
     with running_server(engine_factory=FACTORY) as server:
         yield server
 
 
 @pytest.fixture(params=["kept", "not kept", "no store"])
-def kept_or_not(request: pytest.FixtureRequest) -> tuple[RunningServer, Json]:
-    """A server, and the fields of a request to it."""
-    name = "forgetful" if request.param == "no store" else "server"
+def server_and_fields(request: pytest.FixtureRequest) -> tuple[RunningServer, Json]:
+    """Returns a server and the fields of a request, with and without a store."""
+    name = "storeless_server" if request.param == "no store" else "server"
     server: RunningServer = request.getfixturevalue(name)
     return server, {"store": False} if request.param == "not kept" else {}
 
 
-def asking(text: str = LONG, **fields: object) -> Json:
-    """Asks for the most likely tokens: drawn ones may be any, and end the answer or the device in their own way."""
+def build_body(text: str = LONG, **fields: object) -> Json:
+    """Builds a greedy request: a sampled token could end the answer or fail the device."""
     limits: Json = {"max_output_tokens": 2, "ignore_eos": True, "temperature": 0}
     return {"model": "parrot", "input": text, "stream": True, **limits, **fields}
 
 
 class Stream:
-    """The events of a response, as they come."""
+    """The events of a streamed response, read one by one."""
 
     def __init__(self, answer: httpx.Response) -> None:
         assert answer.status_code == 200, answer.read()
@@ -128,12 +129,12 @@ class Stream:
 
 
 @contextmanager
-def streamed(http: httpx.Client, body: Json) -> Iterator[Stream]:
+def open_stream(http: httpx.Client, body: Json) -> Iterator[Stream]:
     with http.stream("POST", "/v1/responses", json=body) as answer:
         yield Stream(answer)
 
 
-def names(events: list[Json]) -> list[str]:
+def list_types(events: list[Json]) -> list[str]:
     return [event["type"] for event in events]
 
 
@@ -148,14 +149,14 @@ def wait_until_free(server: RunningServer) -> None:
 
 
 def test_a_response_is_cancelled_by_its_id_before_its_first_token(
-    kept_or_not: tuple[RunningServer, Json],
+    server_and_fields: tuple[RunningServer, Json],
 ) -> None:
-    server, fields = kept_or_not
+    server, fields = server_and_fields
     with (
         server.client() as http,
         server.client() as other,
-        held_device(),
-        streamed(http, asking(**fields)) as stream,
+        pause_device(),
+        open_stream(http, build_body(**fields)) as stream,
     ):
         events = [stream.event(), stream.event()]
         response_id = events[0]["response"]["id"]
@@ -164,14 +165,18 @@ def test_a_response_is_cancelled_by_its_id_before_its_first_token(
 
         events += stream.until("response.incomplete")
         assert "[DONE]" in stream.rest()
-    assert names(events) == [*BEGUN, "response.incomplete"]
+    assert list_types(events) == [*BEGUN, "response.incomplete"]
     assert (cancelled.status, cancelled.output) == ("cancelled", [])
     assert strict_response(json.dumps(events[-1]["response"])) == cancelled
     wait_until_free(server)
 
 
 def test_a_response_that_is_not_kept_is_gone_when_it_has_ended(server: RunningServer) -> None:
-    with server.client() as http, held_device(), streamed(http, asking(store=False)) as stream:
+    with (
+        server.client() as http,
+        pause_device(),
+        open_stream(http, build_body(store=False)) as stream,
+    ):
         response_id = stream.event()["response"]["id"]
         with server.client() as other:
             assert other.get(f"/v1/responses/{response_id}").status_code == 404
@@ -181,30 +186,30 @@ def test_a_response_that_is_not_kept_is_gone_when_it_has_ended(server: RunningSe
 
 
 def test_a_response_goes_on_from_its_beginning_to_its_end(
-    kept_or_not: tuple[RunningServer, Json],
+    server_and_fields: tuple[RunningServer, Json],
 ) -> None:
-    server, fields = kept_or_not
+    server, fields = server_and_fields
     with server.client() as http:
-        with held_device():
+        with pause_device():
             opened = http.send(
-                http.build_request("POST", "/v1/responses", json=asking("Hi", **fields)),
+                http.build_request("POST", "/v1/responses", json=build_body("Hi", **fields)),
                 stream=True,
             )
             stream = Stream(opened)
             events = [stream.event(), stream.event()]
         events += stream.until("response.incomplete")
         opened.close()
-    assert names(events)[:3] == [*BEGUN, "response.output_item.added"]
+    assert list_types(events)[:3] == [*BEGUN, "response.output_item.added"]
     assert events[-1]["response"]["incomplete_details"] == {"reason": "max_output_tokens"}
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
 def test_a_failure_after_the_beginning_is_an_event_and_is_kept(server: RunningServer) -> None:
-    with server.client() as http, streamed(http, asking("Fail!")) as stream:
+    with server.client() as http, open_stream(http, build_body("Fail!")) as stream:
         events = stream.until("response.failed")
         assert "[DONE]" in stream.rest()
         failed = events[-1]["response"]
-        assert names(events) == [*BEGUN, "response.failed"]
+        assert list_types(events) == [*BEGUN, "response.failed"]
         assert (failed["id"], failed["error"]["code"]) == (
             events[0]["response"]["id"],
             "server_error",
@@ -218,7 +223,7 @@ def test_a_failure_of_an_answer_that_is_whole_is_a_status_and_not_kept(
     server: RunningServer,
 ) -> None:
     with server.client() as http:
-        answer = http.post("/v1/responses", json=asking("Fail!", stream=False))
+        answer = http.post("/v1/responses", json=build_body("Fail!", stream=False))
     assert answer.status_code == 500
     wait_until_free(server)
 
@@ -242,23 +247,24 @@ def test_a_request_that_is_wrong_is_a_status(
     server: RunningServer, fields: Json, status: int, param: str
 ) -> None:
     with server.client() as http:
-        answer = http.post("/v1/responses", json=asking() | fields)
+        answer = http.post("/v1/responses", json=build_body() | fields)
     assert (answer.status_code, str(read_error(answer)["param"])[: len(param)]) == (status, param)
     wait_until_free(server)
 
 
 def test_a_grammar_that_only_the_engine_refuses_is_a_status(server: RunningServer) -> None:
     with server.client() as http:
-        answer = http.post("/v1/responses", json=asking("Hi", regex="[z-a]"))
+        answer = http.post("/v1/responses", json=build_body("Hi", regex="[z-a]"))
     assert answer.status_code == 400
-    assert read_error(answer)["message"].startswith("regex: invalid regex")  # as the engine says
+    # the engine writes this message
+    assert read_error(answer)["message"].startswith("regex: invalid regex")
     wait_until_free(server)
 
 
 def test_a_response_with_a_grammar_begins_when_that_is_compiled(server: RunningServer) -> None:
-    body = asking() | {"text": {"format": {"type": "json_object"}}}
-    with server.client() as http, held_device(), streamed(http, body) as stream:
-        assert names([stream.event(), stream.event()]) == BEGUN
+    body = build_body() | {"text": {"format": {"type": "json_object"}}}
+    with server.client() as http, pause_device(), open_stream(http, body) as stream:
+        assert list_types([stream.event(), stream.event()]) == BEGUN
     wait_until_free(server)
 
 
@@ -268,21 +274,22 @@ def test_a_full_server_is_a_status() -> None:
             limits=LimitsConfig(max_queued_requests=1), engine_factory=FACTORY
         ) as server,
         server.client() as http,
-        held_device(),
-        streamed(http, asking()) as first,
-        streamed(http, asking()) as second,
-        streamed(http, asking()) as third,
+        pause_device(),
+        open_stream(http, build_body()) as first,
+        open_stream(http, build_body()) as second,
+        open_stream(http, build_body()) as third,
     ):
         assert (
-            names([stream.event() for stream in (first, second, third)]) == ["response.created"] * 3
+            list_types([stream.event() for stream in (first, second, third)])
+            == ["response.created"] * 3
         )
-        refused = http.post("/v1/responses", json=asking())
+        refused = http.post("/v1/responses", json=build_body())
         assert (refused.status_code, read_error(refused)["code"]) == (429, "overloaded")
 
 
 def test_a_client_that_leaves_before_the_first_token_cancels(server: RunningServer) -> None:
     with server.client() as http:
-        with held_device(), streamed(http, asking()) as stream:
+        with pause_device(), open_stream(http, build_body()) as stream:
             response_id = stream.event()["response"]["id"]
         wait_until(lambda: http.get(f"/v1/responses/{response_id}").json()["status"] == "cancelled")
     wait_until_free(server)
@@ -292,19 +299,19 @@ def test_a_response_in_the_background_is_queued_until_its_first_token(
     server: RunningServer,
 ) -> None:
     with server.client() as http, server.client() as other:
-        with held_device(), streamed(http, asking(background=True)) as stream:
+        with pause_device(), open_stream(http, build_body(background=True)) as stream:
             events = [stream.event(), stream.event()]
             response_id = events[0]["response"]["id"]
             assert other.get(f"/v1/responses/{response_id}").json()["status"] == "queued"
             other.post(f"/v1/responses/{response_id}/cancel")
             events += stream.until("response.incomplete")
-        assert names(events) == ["response.created", "response.queued", "response.incomplete"]
+        assert list_types(events) == ["response.created", "response.queued", "response.incomplete"]
     wait_until_free(server)
 
 
 @pytest.fixture
 def socket(server: RunningServer) -> Iterator[Socket]:
-    with socket_to(server.url) as socket:
+    with connect_socket(server.url) as socket:
         yield socket
 
 
@@ -313,7 +320,7 @@ def socket(server: RunningServer) -> Iterator[Socket]:
 def test_a_response_of_a_socket_is_cancelled_before_its_first_token(
     server: RunningServer, socket: Socket, store: bool, way: str
 ) -> None:
-    with held_device():
+    with pause_device():
         socket.create(LONG, store=store)
         [created] = socket.until("response.created")
         assert created.type == "response.created"
@@ -322,23 +329,23 @@ def test_a_response_of_a_socket_is_cancelled_before_its_first_token(
         else:
             answer = httpx.post(f"{server.url}/v1/responses/{created.response.id}/cancel")
             assert answer.json()["status"] == "cancelled"
-        assert ended(socket.events()[-1]).status == "cancelled"
+        assert read_ended_response(socket.events()[-1]).status == "cancelled"
     wait_until_free(server)
 
 
 def test_a_response_that_is_steered_before_its_first_token_gives_way(
     server: RunningServer, socket: Socket
 ) -> None:
-    with held_device():
+    with pause_device():
         socket.create("Hi", max_output_tokens=2, temperature=0)
         [created] = socket.until("response.created")
         assert created.type == "response.created"
         socket.send("response.steer", previous_response_id=created.response.id, input="And you?")
         socket.until("response.steer.accepted")
-    first = ended(socket.events()[-1])
+    first = read_ended_response(socket.events()[-1])
     assert first.incomplete_details is not None
     assert (first.incomplete_details.reason, first.output) == ("steered", [])
-    second = ended(socket.events()[-1])
+    second = read_ended_response(socket.events()[-1])
     assert second.previous_response_id == first.id
     wait_until_free(server)
 
@@ -350,8 +357,8 @@ def test_another_key_cancels_nothing() -> None:
         httpx.Client(
             base_url=server.url, timeout=None, headers={"authorization": "Bearer sk-one"}
         ) as http,
-        held_device(),
-        streamed(http, asking()) as stream,
+        pause_device(),
+        open_stream(http, build_body()) as stream,
     ):
         path = f"/v1/responses/{stream.event()['response']['id']}/cancel"
         assert (

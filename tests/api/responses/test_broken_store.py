@@ -1,4 +1,4 @@
-"""The database fails at one moment or another: every request is answered, and everything is set right afterwards."""
+"""When the database fails, every request is answered, and the server recovers afterwards."""
 
 import json
 import sqlite3
@@ -30,7 +30,7 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
         yield client
 
 
-def hello(**fields: object) -> Json:
+def build_body(**fields: object) -> Json:
     return {"model": "parrot", "input": "Hello", **fields}
 
 
@@ -40,8 +40,8 @@ ENDS = "BEFORE UPDATE OF body ON responses WHEN new.status NOT IN ('queued', 'in
 
 
 @contextmanager
-def broken(file: Path, *moments: str) -> Iterator[None]:
-    """The database fails at these moments."""
+def break_store(file: Path, *moments: str) -> Iterator[None]:
+    """Makes the database fail at these moments (events of SQL triggers) in the `with` block."""
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         for number, moment in enumerate(moments):
             connection.execute(
@@ -64,24 +64,24 @@ def is_idle(server: RunningServer) -> bool:
 def test_what_cannot_be_kept_from_the_beginning_is_refused(
     server: RunningServer, http: httpx.Client, file: Path, fields: dict[str, object]
 ) -> None:
-    with broken(file, BEGINS):
-        answer = http.post("/v1/responses", json=hello(**fields))
+    with break_store(file, BEGINS):
+        answer = http.post("/v1/responses", json=build_body(**fields))
     assert (answer.status_code, read_error(answer)["code"]) == (503, "store_unavailable")
     wait_until(lambda: is_idle(server))
-    assert http.post("/v1/responses", json=hello(**fields)).status_code == 200
+    assert http.post("/v1/responses", json=build_body(**fields)).status_code == 200
 
 
 def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file: Path) -> None:
-    # so that it is kept from its beginning
+    # the store has responses of a conversation from their beginning
     conversation_id = http.post("/v1/conversations", json={}).json()["id"]
-    with broken(file, ENDS):
-        answer = http.post("/v1/responses", json=hello(conversation=conversation_id))
+    with break_store(file, ENDS):
+        answer = http.post("/v1/responses", json=build_body(conversation=conversation_id))
     assert (answer.status_code, read_error(answer)["code"]) == (503, "store_unavailable")
 
 
 def test_a_stream_whose_end_cannot_be_kept_says_so(http: httpx.Client, file: Path) -> None:
-    with broken(file, ENDS):
-        answer = http.post("/v1/responses", json=hello(stream=True))
+    with break_store(file, ENDS):
+        answer = http.post("/v1/responses", json=build_body(stream=True))
         frames = answer.text.split("\n\n")
     response_id = json.loads(frames[0].partition("data: ")[2])["response"]["id"]
     assert "store" in frames[-2]
@@ -91,8 +91,8 @@ def test_a_stream_whose_end_cannot_be_kept_says_so(http: httpx.Client, file: Pat
 
 
 def test_a_background_response_ends_once_the_store_is_back(http: httpx.Client, file: Path) -> None:
-    with broken(file, ENDS):
-        response_id = http.post("/v1/responses", json=hello(background=True)).json()["id"]
+    with break_store(file, ENDS):
+        response_id = http.post("/v1/responses", json=build_body(background=True)).json()["id"]
         wait_until(lambda: "Hello" in http.get(f"/v1/responses/{response_id}").text)
     wait_until(lambda: http.get(f"/v1/responses/{response_id}").json()["status"] == "completed")
 
@@ -100,8 +100,8 @@ def test_a_background_response_ends_once_the_store_is_back(http: httpx.Client, f
 def test_a_response_whose_end_cannot_be_kept_can_be_deleted(
     server: RunningServer, http: httpx.Client, file: Path
 ) -> None:
-    with broken(file, ENDS):
-        response_id = http.post("/v1/responses", json=hello(background=True)).json()["id"]
+    with break_store(file, ENDS):
+        response_id = http.post("/v1/responses", json=build_body(background=True)).json()["id"]
         wait_until(lambda: "Hello" in http.get(f"/v1/responses/{response_id}").text)
         refused = http.post(f"/v1/responses/{response_id}/cancel")
         assert (refused.status_code, read_error(refused)["code"]) == (503, "store_unavailable")
@@ -114,10 +114,10 @@ def test_a_response_whose_end_cannot_be_kept_can_be_deleted(
 def test_a_deleted_file_is_a_503_that_says_so_until_it_is_back(
     http: httpx.Client, file: Path, fields: dict[str, object]
 ) -> None:
-    kept_id = http.post("/v1/responses", json=hello()).json()["id"]
+    kept_id = http.post("/v1/responses", json=build_body()).json()["id"]
     aside = file.rename(file.with_name("aside"))
     answers = [
-        http.post("/v1/responses", json=hello(**fields)),
+        http.post("/v1/responses", json=build_body(**fields)),
         http.get(f"/v1/responses/{kept_id}"),
     ]
     aside.rename(file)
@@ -126,4 +126,4 @@ def test_a_deleted_file_is_a_503_that_says_so_until_it_is_back(
         assert read_error(answer)["message"] == "the store cannot be used now: its file is gone"
         assert answer.headers["retry-after"] == "1"
     assert http.get(f"/v1/responses/{kept_id}").status_code == 200
-    assert http.post("/v1/responses", json=hello(**fields)).status_code == 200
+    assert http.post("/v1/responses", json=build_body(**fields)).status_code == 200

@@ -1,6 +1,6 @@
-"""The official client, synchronous and asynchronous, in every operation; pytest makes an error of each of its warnings.
+"""The official client works in every operation, synchronous and asynchronous, without warnings.
 
-What it gives are its own types, to the letter: read leniently, as it does, anything would pass.
+The tests check its objects strictly against its own types, because the client reads leniently.
 """
 
 import inspect
@@ -34,29 +34,29 @@ ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 @pytest.fixture(params=[openai.OpenAI, openai.AsyncOpenAI])
 async def client(thinker: RunningServer, request: pytest.FixtureRequest) -> AsyncIterator[Any]:
-    async with connected(request.param, thinker) as client:
+    async with connect_client(request.param, thinker) as client:
         yield client
 
 
 @asynccontextmanager
-async def connected(kind: Any, server: RunningServer) -> AsyncIterator[Any]:
+async def connect_client(kind: Any, server: RunningServer) -> AsyncIterator[Any]:
     client = kind(base_url=f"{server.url}/v1", api_key="none", max_retries=0)
     try:
         yield client
     finally:
-        await done(client.close())
+        await resolve(client.close())
 
 
-async def done(answer: Any) -> Any:
+async def resolve(answer: Any) -> Any:
     return await answer if inspect.isawaitable(answer) else answer
 
 
-async def all_of(entries: Any) -> list[Any]:
+async def collect(entries: Any) -> list[Any]:
     return [entry async for entry in entries] if hasattr(entries, "__aiter__") else list(entries)
 
 
 @asynccontextmanager
-async def opened(stream: Any) -> AsyncIterator[Any]:
+async def open_stream(stream: Any) -> AsyncIterator[Any]:
     if hasattr(stream, "__aenter__"):
         async with stream as following:
             yield following
@@ -65,7 +65,7 @@ async def opened(stream: Any) -> AsyncIterator[Any]:
             yield following
 
 
-def ask(said: str, **fields: object) -> Json:
+def build_body(said: str, **fields: object) -> Json:
     return {
         "model": "parrot",
         "input": [{"role": "user", "content": said}],
@@ -74,20 +74,20 @@ def ask(said: str, **fields: object) -> Json:
     }
 
 
-def typed(response: object) -> Response:
-    """It is one of the client's to the letter."""
+def check_type(response: object) -> Response:
+    """Checks that the client's response is exactly of the client's type, and returns it."""
     assert isinstance(response, Response)
     assert strict_response(response.to_json()) == Response.model_validate(response.to_dict())
     return response
 
 
-def plain(model: pydantic.BaseModel) -> Json:
-    """Without what the client has parsed out of it."""
-    shown: Json = json.loads(model.model_dump_json(exclude_unset=True), object_hook=_unparsed)
+def dump_unparsed(model: pydantic.BaseModel) -> Json:
+    """Returns the fields of the client's object without the fields that the client parsed."""
+    shown: Json = json.loads(model.model_dump_json(exclude_unset=True), object_hook=_drop_parsed)
     return shown
 
 
-def _unparsed(given: Json) -> Json:
+def _drop_parsed(given: Json) -> Json:
     return {
         name: value for name, value in given.items() if name not in ("parsed", "parsed_arguments")
     }
@@ -98,8 +98,8 @@ def _unparsed(given: Json) -> Json:
 
 @pytest.mark.parametrize("saying", SAYINGS)
 async def test_created_is_retrieved(client: Any, saying: str) -> None:
-    created = typed(await done(client.responses.create(**ask(SAYINGS[saying]))))
-    assert typed(await done(client.responses.retrieve(created.id))) == created
+    created = check_type(await resolve(client.responses.create(**build_body(SAYINGS[saying]))))
+    assert check_type(await resolve(client.responses.retrieve(created.id))) == created
 
 
 @pytest.mark.parametrize("saying", [*SAYINGS, "-half a sent<|fail|>", "-<think>hm<|fail|>"])
@@ -109,27 +109,33 @@ async def test_created_is_retrieved(client: Any, saying: str) -> None:
 async def test_a_stream_folded_by_the_client_is_what_is_retrieved(
     client: Any, saying: str, fields: Json
 ) -> None:
-    stream = await done(
-        client.responses.create(**ask(SAYINGS.get(saying, saying), stream=True, **fields))
+    stream = await resolve(
+        client.responses.create(**build_body(SAYINGS.get(saying, saying), stream=True, **fields))
     )
-    events = await all_of(stream)
+    events = await collect(stream)
     for event in events:
         assert strict_event(event.type, event.to_json()).to_dict() == event.to_dict()
 
-    folded = folded_by_the_client(events)
+    folded = fold_with_client(events)
 
-    assert plain(folded) == plain(await done(client.responses.retrieve(folded.id)))
+    assert dump_unparsed(folded) == dump_unparsed(
+        await resolve(client.responses.retrieve(folded.id))
+    )
 
 
-def folded_by_the_client(events: list[Any]) -> Response:
-    """Its accumulator takes the whole output from the last event, unless that lacks it: then from all before."""
+def fold_with_client(events: list[Any]) -> Response:
+    """Folds events with the client's accumulator; returns the response.
+
+    The accumulator takes the output from the last event if it is there. The function removes it, so
+    that the output comes from the events before.
+    """
     state: ResponseStreamState[Any] = ResponseStreamState(input_tools=[], text_format=openai.omit)
     last = events[-1].model_copy(deep=True)
     assert last.type in ENDS
     output, last.response.output = last.response.output, None
     shown = [shown for event in [*events[:-1], last] for shown in state.handle_event(event)]
     for index, item in enumerate(output):
-        so_far: Any = state._get_output_item(index)  # of the deltas alone
+        so_far: Any = state._get_output_item(index)  # the accumulator made it of deltas
         if item.type == "message":
             assert [part.text for part in so_far.content] == [part.text for part in item.content]
         if item.type == "function_call":
@@ -143,9 +149,11 @@ def folded_by_the_client(events: list[Any]) -> Response:
 async def test_the_final_response_of_a_stream_is_what_is_retrieved(
     client: Any, saying: str
 ) -> None:
-    async with opened(client.responses.stream(**ask(SAYINGS[saying]))) as stream:
-        final = await done(stream.get_final_response())
-    assert plain(final) == plain(typed(await done(client.responses.retrieve(final.id))))
+    async with open_stream(client.responses.stream(**build_body(SAYINGS[saying]))) as stream:
+        final = await resolve(stream.get_final_response())
+    assert dump_unparsed(final) == dump_unparsed(
+        check_type(await resolve(client.responses.retrieve(final.id)))
+    )
 
 
 class Owl(pydantic.BaseModel):
@@ -156,11 +164,13 @@ class Owl(pydantic.BaseModel):
 async def test_what_is_made_to_a_form_is_parsed(client: Any) -> None:
     owl = Owl(name="Strix", eats=["mice"])
     said = {"model": "parrot", "input": owl.model_dump_json(), "text_format": Owl}
-    parsed = await done(client.responses.parse(**said))
-    async with opened(client.responses.stream(**said)) as stream:
-        final = await done(stream.get_final_response())
+    parsed = await resolve(client.responses.parse(**said))
+    async with open_stream(client.responses.stream(**said)) as stream:
+        final = await resolve(stream.get_final_response())
     assert parsed.output_parsed == final.output_parsed == owl
-    assert plain(parsed) == plain(typed(await done(client.responses.retrieve(parsed.id))))
+    assert dump_unparsed(parsed) == dump_unparsed(
+        check_type(await resolve(client.responses.retrieve(parsed.id)))
+    )
 
 
 # Read again
@@ -168,34 +178,38 @@ async def test_what_is_made_to_a_form_is_parsed(client: Any) -> None:
 
 @pytest.mark.parametrize("after", [None, 0, 4])
 async def test_a_stream_is_retrieved_from_any_event_on(client: Any, after: int | None) -> None:
-    stream = await done(
-        client.responses.create(**ask(SAYINGS["reasoning, text and calls"], stream=True))
+    stream = await resolve(
+        client.responses.create(**build_body(SAYINGS["reasoning, text and calls"], stream=True))
     )
-    events: list[ResponseStreamEvent] = await all_of(stream)
+    events: list[ResponseStreamEvent] = await collect(stream)
     assert events[0].type == "response.created"
     response_id = events[0].response.id
     start: Json = {} if after is None else {"starting_after": after}
 
-    again = await all_of(await done(client.responses.retrieve(response_id, stream=True, **start)))
-    async with opened(client.responses.stream(response_id=response_id, **start)) as stream:
-        final = await done(stream.get_final_response())
+    again = await collect(
+        await resolve(client.responses.retrieve(response_id, stream=True, **start))
+    )
+    async with open_stream(client.responses.stream(response_id=response_id, **start)) as stream:
+        final = await resolve(stream.get_final_response())
 
     assert again == events[0 if after is None else after + 1 :]
-    assert plain(final) == plain(await done(client.responses.retrieve(response_id)))
+    assert dump_unparsed(final) == dump_unparsed(
+        await resolve(client.responses.retrieve(response_id))
+    )
 
 
 async def test_input_items_come_in_pages(client: Any) -> None:
-    first = await done(client.responses.create(**ask(SAYINGS["calls"])))
+    first = await resolve(client.responses.create(**build_body(SAYINGS["calls"])))
     outputs = [
         {"type": "function_call_output", "call_id": item.call_id, "output": "Done."}
         for item in first.output
     ]
-    second = await done(
-        client.responses.create(**ask("", input=outputs, previous_response_id=first.id))
+    second = await resolve(
+        client.responses.create(**build_body("", input=outputs, previous_response_id=first.id))
     )
 
-    listed = await all_of(client.responses.input_items.list(second.id, limit=2, order="asc"))
-    backwards = await all_of(client.responses.input_items.list(second.id, limit=3))
+    listed = await collect(client.responses.input_items.list(second.id, limit=2, order="asc"))
+    backwards = await collect(client.responses.input_items.list(second.id, limit=3))
 
     types = [
         "message",
@@ -208,7 +222,7 @@ async def test_input_items_come_in_pages(client: Any) -> None:
     assert backwards == listed[::-1]
     assert [item.id for item in listed[1:3]] == [item.id for item in first.output]
     rest = client.responses.input_items.list(second.id, order="asc", after=listed[2].id)
-    assert await all_of(rest) == listed[3:]
+    assert await collect(rest) == listed[3:]
     for item in listed:
         assert (
             type(item).model_validate_json(item.to_json(), strict=True) == item
@@ -217,8 +231,8 @@ async def test_input_items_come_in_pages(client: Any) -> None:
 
 
 async def test_input_tokens_are_counted_as_a_response_counts_them(client: Any) -> None:
-    counted = await done(client.responses.input_tokens.count(**ask("How many?")))
-    response = await done(client.responses.create(**ask("How many?")))
+    counted = await resolve(client.responses.input_tokens.count(**build_body("How many?")))
+    response = await resolve(client.responses.create(**build_body("How many?")))
     assert isinstance(counted, InputTokenCountResponse) and not counted.model_extra
     assert counted.input_tokens == response.usage.input_tokens
 
@@ -231,25 +245,25 @@ async def test_a_conversation_is_compacted_and_goes_on(client: Any) -> None:
         {"role": "user", "content": "I am Olga."},
         {"role": "assistant", "content": "Hello, Olga."},
     ]
-    compacted = await done(client.responses.compact(model="parrot", input=said))
+    compacted = await resolve(client.responses.compact(model="parrot", input=said))
     assert isinstance(compacted, CompactedResponse) and not compacted.model_extra
     assert compacted.output[-1].type == "compaction"
     assert compacted.usage.total_tokens > 0
-    # its type has no users' messages
+    # the client's type of the list has no messages of users, so it would warn
     shortened = [item.to_dict(warnings=False) for item in compacted.output]
-    typed(
-        await done(
+    check_type(
+        await resolve(
             client.responses.create(
-                **ask("", input=[*shortened, {"role": "user", "content": "And?"}])
+                **build_body("", input=[*shortened, {"role": "user", "content": "And?"}])
             )
         )
     )
 
 
 async def test_a_response_continues_another(client: Any) -> None:
-    first = await done(client.responses.create(**ask("Hello")))
-    second = typed(
-        await done(client.responses.create(**ask("And?", previous_response_id=first.id)))
+    first = await resolve(client.responses.create(**build_body("Hello")))
+    second = check_type(
+        await resolve(client.responses.create(**build_body("And?", previous_response_id=first.id)))
     )
     assert second.previous_response_id == first.id
     assert second.usage.input_tokens > first.usage.total_tokens  # type: ignore[union-attr]
@@ -257,16 +271,18 @@ async def test_a_response_continues_another(client: Any) -> None:
 
 async def test_responses_are_made_in_a_conversation(client: Any) -> None:
     said = {"type": "message", "role": "user", "content": "I am Olga."}
-    conversation = await done(client.conversations.create(items=[said], metadata={"of": "owls"}))
-    first = typed(await done(client.responses.create(**ask("Hello", conversation=conversation.id))))
+    conversation = await resolve(client.conversations.create(items=[said], metadata={"of": "owls"}))
+    first = check_type(
+        await resolve(client.responses.create(**build_body("Hello", conversation=conversation.id)))
+    )
     assert first.conversation is not None and first.conversation.id == conversation.id
 
-    [added] = (await done(client.conversations.items.create(conversation.id, items=[said]))).data
-    found = await done(
+    [added] = (await resolve(client.conversations.items.create(conversation.id, items=[said]))).data
+    found = await resolve(
         client.conversations.items.retrieve(added.id, conversation_id=conversation.id)
     )
     assert found == added
-    listed = await all_of(client.conversations.items.list(conversation.id, limit=3, order="asc"))
+    listed = await collect(client.conversations.items.list(conversation.id, limit=3, order="asc"))
     assert [item.role for item in listed] == ["user", "user", "assistant", "user"]
     assert listed[3] == added
     for item in listed:
@@ -275,45 +291,49 @@ async def test_responses_are_made_in_a_conversation(client: Any) -> None:
             and not item.model_extra
         )
 
-    await done(client.conversations.items.delete(added.id, conversation_id=conversation.id))
-    changed = await done(client.conversations.update(conversation.id, metadata={"of": "cats"}))
-    assert changed == await done(client.conversations.retrieve(conversation.id))
+    await resolve(client.conversations.items.delete(added.id, conversation_id=conversation.id))
+    changed = await resolve(client.conversations.update(conversation.id, metadata={"of": "cats"}))
+    assert changed == await resolve(client.conversations.retrieve(conversation.id))
     assert changed.metadata == {"of": "cats"} and changed.created_at == conversation.created_at
-    assert len(await all_of(client.conversations.items.list(conversation.id))) == 3
-    assert (await done(client.conversations.delete(conversation.id))).deleted
+    assert len(await collect(client.conversations.items.list(conversation.id))) == 3
+    assert (await resolve(client.conversations.delete(conversation.id))).deleted
     with pytest.raises(openai.NotFoundError):
-        await done(client.conversations.retrieve(conversation.id))
+        await resolve(client.conversations.retrieve(conversation.id))
 
 
 # Ended
 
 
 async def test_a_background_response_is_followed_to_its_end(client: Any) -> None:
-    queued = typed(await done(client.responses.create(**ask("Hello", background=True))))
+    queued = check_type(
+        await resolve(client.responses.create(**build_body("Hello", background=True)))
+    )
     assert queued.status in ("queued", "in_progress") and queued.background
-    events = await all_of(await done(client.responses.retrieve(queued.id, stream=True)))
+    events = await collect(await resolve(client.responses.retrieve(queued.id, stream=True)))
     assert [event.type for event in events[:3]] == [
         "response.created",
         "response.queued",
         "response.in_progress",
     ]
-    assert plain(folded_by_the_client(events)) == plain(
-        await done(client.responses.retrieve(queued.id))
+    assert dump_unparsed(fold_with_client(events)) == dump_unparsed(
+        await resolve(client.responses.retrieve(queued.id))
     )
 
 
 async def test_a_background_response_is_streamed_from_the_beginning(client: Any) -> None:
-    async with opened(client.responses.stream(**ask("Hello", background=True))) as stream:
-        final = await done(stream.get_final_response())
+    async with open_stream(
+        client.responses.stream(**build_body("Hello", background=True))
+    ) as stream:
+        final = await resolve(stream.get_final_response())
     assert final.status == "completed" and final.background
-    assert plain(final) == plain(await done(client.responses.retrieve(final.id)))
+    assert dump_unparsed(final) == dump_unparsed(await resolve(client.responses.retrieve(final.id)))
 
 
 async def test_deleted_is_gone(client: Any) -> None:
-    response = await done(client.responses.create(**ask("Hello")))
-    assert await done(client.responses.delete(response.id)) is None
+    response = await resolve(client.responses.create(**build_body("Hello")))
+    assert await resolve(client.responses.delete(response.id)) is None
     with pytest.raises(openai.NotFoundError) as caught:
-        await done(client.responses.retrieve(response.id))
+        await resolve(client.responses.retrieve(response.id))
     assert response.id in caught.value.message
 
 
@@ -326,14 +346,14 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.mark.parametrize("kind", [openai.OpenAI, openai.AsyncOpenAI])
 async def test_a_running_response_is_cancelled(slow: RunningServer, kind: Any) -> None:
-    async with connected(kind, slow) as client:
-        running = await done(
+    async with connect_client(kind, slow) as client:
+        running = await resolve(
             client.responses.create(model="parrot", input="x" * 2000, background=True)
         )
-        cancelled = typed(await done(client.responses.cancel(running.id)))
+        cancelled = check_type(await resolve(client.responses.cancel(running.id)))
         assert (cancelled.status, cancelled.id) == ("cancelled", running.id)
-        events = await all_of(await done(client.responses.retrieve(running.id, stream=True)))
-        assert plain(folded_by_the_client(events)) == plain(cancelled)
+        events = await collect(await resolve(client.responses.retrieve(running.id, stream=True)))
+        assert dump_unparsed(fold_with_client(events)) == dump_unparsed(cancelled)
         with pytest.raises(openai.BadRequestError):
-            ended = await done(client.responses.create(model="parrot", input="x"))
-            await done(client.responses.cancel(ended.id))
+            ended = await resolve(client.responses.create(model="parrot", input="x"))
+            await resolve(client.responses.cancel(ended.id))

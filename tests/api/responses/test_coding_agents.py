@@ -1,4 +1,7 @@
-"""What coding agents send, Codex CLI before all: no state, everything resent, options that no reader asked for."""
+"""Requests of coding agents, above all of Codex CLI, are answered.
+
+Agents store nothing, send the whole conversation each time, and send options with no effect here.
+"""
 
 import httpx
 import pytest
@@ -77,7 +80,7 @@ def request(*items: Json, **fields: object) -> Json:
     }
 
 
-def ended(http: httpx.Client, body: Json) -> Response:
+def post_turn(http: httpx.Client, body: Json) -> Response:
     answer = http.post(
         "/v1/responses", json=body, headers={"Accept": "text/event-stream", "session_id": "0199c2"}
     )
@@ -85,7 +88,7 @@ def ended(http: httpx.Client, body: Json) -> Response:
     *events, end = strict_events(answer)
     assert isinstance(end, ResponseCompletedEvent)
     items = [event.item for event in events if isinstance(event, ResponseOutputItemDoneEvent)]
-    assert items == end.response.output  # agents take them from one or the other
+    assert items == end.response.output  # some agents read the events, others the response
     return end.response
 
 
@@ -93,18 +96,18 @@ def ended(http: httpx.Client, body: Json) -> Response:
 def test_each_turn_is_sent_back_whole(thinker_http: httpx.Client, saying: str) -> None:
     tools = [SHELL, {**SHELL, "name": "rest"}]
     question, next_question = text("user", SAYINGS[saying]), text("user", "And?")
-    items = ended(thinker_http, request(question, tools=tools)).model_dump(
+    items = post_turn(thinker_http, request(question, tools=tools)).model_dump(
         mode="json", exclude_unset=True
     )["output"]
     outputs = [output(item["call_id"]) for item in items if item["type"] == "function_call"]
 
-    again = ended(thinker_http, request(question, *items, *outputs, next_question, tools=tools))
+    again = post_turn(thinker_http, request(question, *items, *outputs, next_question, tools=tools))
 
     assert again.output_text == "And?"
 
 
 def test_items_of_other_turns_are_read(thinker_http: httpx.Client) -> None:
-    response = ended(thinker_http, request(*LATER, text("user", "And?")))
+    response = post_turn(thinker_http, request(*LATER, text("user", "And?")))
 
     assert (response.output_text, response.prompt_cache_key) == ("And?", "0199c2")
     assert thinker_http.get(f"/v1/responses/{response.id}").status_code == 404

@@ -1,6 +1,6 @@
-"""Compaction: what stays of a conversation, what its summary is of, and how the model is shown it.
+"""Compaction keeps some items of a conversation, and summarises the others for the model.
 
-The engine says what it is told to summarise, so a summary shows what it was made of.
+The engine repeats the text to summarise, so a summary shows its source.
 """
 
 import asyncio
@@ -25,19 +25,19 @@ from ouzel.responses.items.packed_text import SUMMARY
 from tests.api.byte_tokens import byte_tokenizer
 from tests.api.requests import Json, read_error, sum_metric, wait_until
 from tests.api.responses.strict import check, strict_items, strict_response
-from tests.api.responses.test_conversations import TALK, new_conversation
+from tests.api.responses.test_conversations import TALK, create_conversation
 from tests.api.responses.test_input import message
-from tests.api.responses.test_input_tokens import counted
+from tests.api.responses.test_input_tokens import count_tokens
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import FAMILIES
 
 
-def compacted(http: httpx.Client, **body: object) -> Json:
+def post_compaction(http: httpx.Client, **body: object) -> Json:
     answer = http.post("/v1/responses/compact", json={"model": "parrot", **body})
     shown: Json = json.loads(answer.text)
     output = shown["output"]
     assert isinstance(output, list)
-    # As OpenAI's answers do, the list begins with a user's messages; the client's type of it has none.
+    # The list begins with a user's messages, as OpenAI's does, but the client's type has none.
     check(
         CompactedResponse.model_validate_json(
             json.dumps({**shown, "output": output[-1:]}), strict=True
@@ -48,7 +48,7 @@ def compacted(http: httpx.Client, **body: object) -> Json:
     return shown
 
 
-def summary_in(shown: Json) -> str:
+def read_summary(shown: Json) -> str:
     content = shown["output"][-1]["encrypted_content"]  # type: ignore[index]  # a list of objects
     summary = SUMMARY.unpack(content)
     assert summary is not None
@@ -60,13 +60,15 @@ def item(summary: str) -> Message:
 
 
 def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx.Client) -> None:
-    shown = compacted(thinker_http, input=[*TALK, message("user", "And?")], instructions="Be kind.")
+    shown = post_compaction(
+        thinker_http, input=[*TALK, message("user", "And?")], instructions="Be kind."
+    )
     output = shown["output"]
     assert isinstance(output, list)
     assert [each["type"] for each in output] == ["message", "message", "compaction"]
     assert [each["content"][0]["text"] for each in output[:-1]] == ["What is it?", "And?"]
     assert [each["id"].partition("_")[0] for each in output] == ["msg", "msg", "cmp"]
-    summary = summary_in(shown)
+    summary = read_summary(shown)
     for said in (
         "Be kind.",
         "Be brief.",
@@ -80,9 +82,9 @@ def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx
 
 
 def test_the_usage_is_that_of_the_summary(thinker_http: httpx.Client) -> None:
-    usage = compacted(thinker_http, input="Hello")["usage"]
+    usage = post_compaction(thinker_http, input="Hello")["usage"]
     assert isinstance(usage, dict)
-    assert usage["input_tokens"] > counted(thinker_http, input="Hello")
+    assert usage["input_tokens"] > count_tokens(thinker_http, input="Hello")
     assert 0 < usage["output_tokens"] <= 4096 // 8
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
 
@@ -91,16 +93,17 @@ def test_a_kept_response_is_compacted_with_what_led_to_it(thinker_http: httpx.Cl
     first = strict_response(
         thinker_http.post("/v1/responses", json={"model": "parrot", "input": "Hello"}).text
     )
-    shown = compacted(thinker_http, previous_response_id=first.id)
-    assert "[user]\nHello\n\n[assistant]\nHello" in summary_in(shown)
-    shown = compacted(thinker_http, previous_response_id=first.id, input="Bye")
-    assert [each.get("role") for each in shown["output"]] == ["user", "user", None]  # type: ignore[attr-defined]  # a list
+    shown = post_compaction(thinker_http, previous_response_id=first.id)
+    assert "[user]\nHello\n\n[assistant]\nHello" in read_summary(shown)
+    shown = post_compaction(thinker_http, previous_response_id=first.id, input="Bye")
+    roles = [each.get("role") for each in shown["output"]]  # type: ignore[attr-defined]  # a list
+    assert roles == ["user", "user", None]
 
 
 def test_the_conversation_goes_on_from_what_is_left(thinker_http: httpx.Client) -> None:
-    output = compacted(thinker_http, input=[message("user", "Hello"), message("assistant", "Hi")])[
-        "output"
-    ]
+    output = post_compaction(
+        thinker_http, input=[message("user", "Hello"), message("assistant", "Hi")]
+    )["output"]
     assert isinstance(output, list)
     response = strict_response(
         thinker_http.post(
@@ -109,8 +112,9 @@ def test_the_conversation_goes_on_from_what_is_left(thinker_http: httpx.Client) 
     )
     assert response.output_text.startswith("Hello\n\n[What was said before, summarised]\n")
     assert response.output_text.endswith("[End of the summary]\n\nBye")
-    again = compacted(thinker_http, previous_response_id=response.id)
-    assert [each["type"] for each in again["output"]] == ["message", "message", "compaction"]  # type: ignore[attr-defined]  # a list
+    again = post_compaction(thinker_http, previous_response_id=response.id)
+    types = [each["type"] for each in again["output"]]  # type: ignore[attr-defined]  # a list
+    assert types == ["message", "message", "compaction"]
 
 
 USER, ANSWER = message("user", "Hi"), message("assistant", "Hello")
@@ -143,7 +147,7 @@ def test_users_messages_stay_apart_without_a_summary_among_them() -> None:
 
 
 def test_a_summary_is_an_item_as_others_are(thinker_http: httpx.Client) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER, item("X")])
+    conversation_id = create_conversation(thinker_http, items=[USER, item("X")])
     path = f"/v1/conversations/{conversation_id}/items"
     listed = strict_items(thinker_http.get(path, params={"order": "asc"}).text)
     assert [each.type for each in listed.data] == ["message", "compaction"]
@@ -188,11 +192,12 @@ def test_what_is_too_long_for_one_summary_is_summarised_in_parts(
         for number in range(60)
         for role in ("user", "assistant")
     ]
-    shown = compacted(thinker_http, input=talk)
+    shown = post_compaction(thinker_http, input=talk)
     usage = shown["usage"]
     assert isinstance(usage, dict) and usage["input_tokens"] > 3 * 4096
-    assert usage["output_tokens"] % (4096 // 8) == 0  # each summary here meets its limit
-    assert summary_in(shown).startswith(
+    # each summary in this test ends at its limit of tokens
+    assert usage["output_tokens"] % (4096 // 8) == 0
+    assert read_summary(shown).startswith(
         "<summary_of_what_was_before>\n<summary_of_what_was_before>\n"
     )
     assert len(shown["output"]) == 61  # type: ignore[arg-type]  # a list
@@ -210,8 +215,8 @@ def test_what_needs_too_many_summaries_is_refused_before_the_first() -> None:
         error = read_error(answer)
         assert (answer.status_code, error["param"]) == (400, "input")
         assert (
-            "must be summarised in <= 2 parts that fit into max_model_len (max_prompts), given about "
-            in error["message"]
+            "must be summarised in <= 2 parts that fit into max_model_len (max_prompts), "
+            "given about " in error["message"]
         )
         assert "request_success_total{" not in http.get("/metrics").text
 
@@ -232,7 +237,7 @@ def test_calls_count_by_their_arguments_when_the_number_of_summaries_is_estimate
     talk = [message("user", "word " * 200) for _ in range(8)]
     limits = LimitsConfig(max_prompts=16)
     with running_server({"max_model_len": 4096}, limits=limits) as server, server.client() as http:
-        assert summary_in(compacted(http, input=[*calls, *talk]))
+        assert read_summary(post_compaction(http, input=[*calls, *talk]))
 
 
 def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Client) -> None:
@@ -280,11 +285,14 @@ def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_who_leaves_ends_the_summary() -> None:
-    """In the midst of it: the model has begun, and would go on for long."""
+    """The client leaves while the model is writing a long summary."""
     with running_server({"step_s": 0.02, "max_model_len": 2**16}) as server:
         address, body = ("127.0.0.1", server.port), json.dumps({"input": "word " * 2000}).encode()
         with socket.create_connection(address) as connection:
-            head = f"POST /v1/responses/compact HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = (
+                "POST /v1/responses/compact HTTP/1.1\r\nHost: localhost\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
             connection.sendall(head.encode() + body)
             metrics = f"{server.url}/metrics"
             wait_until(
@@ -310,5 +318,8 @@ def test_the_clients_compact(thinker: RunningServer, thinker_client: openai.Open
         asyncio.run(compact()),
     ):
         assert made.output[-1].type == "compaction"
-        response = thinker_client.responses.create(model="parrot", input=[*made.output, *items])  # type: ignore[list-item]
+        response = thinker_client.responses.create(
+            model="parrot",
+            input=[*made.output, *items],  # type: ignore[list-item]
+        )
         assert response.output_text.endswith("Hello")

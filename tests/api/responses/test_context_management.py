@@ -1,4 +1,4 @@
-"""A context that has grown past its threshold is summarised before it is answered (`context_management`)."""
+"""A context that has grown past its threshold is summarised (`context_management`)."""
 
 from collections.abc import Callable
 
@@ -25,7 +25,7 @@ TALK: list[Json] = [
 LAST = message("user", "And now?")
 
 
-def managed(threshold: int | None) -> Json:
+def manage_context(threshold: int | None) -> Json:
     return {"context_management": [{"type": "compaction", "compact_threshold": threshold}]}
 
 
@@ -37,8 +37,8 @@ def compaction(text: str) -> Message:
     return {"type": "compaction", "id": "cmp_1", "encrypted_content": CONTEXT.pack(text)}
 
 
-def text_in(response: openai_types.Response) -> str:
-    """What the model is shown instead of what was before; the model here repeats it."""
+def read_context(response: openai_types.Response) -> str:
+    """Returns the summary that replaces the earlier items; the model here repeats it."""
     first = response.output[0]
     assert isinstance(first, openai_types.ResponseCompactionItem)
     text = CONTEXT.unpack(first.encrypted_content)
@@ -55,9 +55,9 @@ Made = Callable[[Json], openai_types.Response]
 
 
 def test_a_context_past_the_threshold_is_summarised_and_answered(made: Made) -> None:
-    response = made(body(DEVELOPER, *TALK, LAST, **managed(500)))
+    response = made(body(DEVELOPER, *TALK, LAST, **manage_context(500)))
 
-    text = text_in(response)
+    text = read_context(response)
     assert [item.type for item in response.output] == ["compaction", "message"]
     assert "[user]\nuser 0 word" in text and "Be brief." not in text
     assert text.endswith(
@@ -75,14 +75,16 @@ def test_a_context_past_the_threshold_is_summarised_and_answered(made: Made) -> 
 def test_a_shorter_one_is_left_as_it_is(
     made: Made, threshold: int | None, items: list[Json]
 ) -> None:
-    """And so is one in which nothing was said before."""
-    response = made(body(*items, **managed(threshold)))
+    """A context without earlier messages is also left as it is."""
+    response = made(body(*items, **manage_context(threshold)))
     assert [item.type for item in response.output] == ["message"]
     assert response.output_text == "And now?"
 
 
 def test_a_stream_has_it_first(thinker_http: httpx.Client) -> None:
-    answer = thinker_http.post("/v1/responses", json=body(*TALK, LAST, stream=True, **managed(500)))
+    answer = thinker_http.post(
+        "/v1/responses", json=body(*TALK, LAST, stream=True, **manage_context(500))
+    )
     events = strict_events(answer)
 
     assert [event.type for event in events[:5]] == [
@@ -93,7 +95,7 @@ def test_a_stream_has_it_first(thinker_http: httpx.Client) -> None:
         "response.output_item.added",
     ]
     end = strict_end(answer)
-    assert end.output_text == text_in(end)
+    assert end.output_text == read_context(end)
     replayed = thinker_http.get(f"/v1/responses/{end.id}", params={"stream": True})
     assert named_events(replayed) == named_events(answer)
 
@@ -104,12 +106,12 @@ def test_without_a_threshold_it_is_what_leaves_no_room(
     too_long = [*TALK * 4, LAST]
     refused = thinker_http.post("/v1/responses", json=body(*too_long))
     assert read_error(refused)["code"] == "context_length_exceeded"
-    assert made(body(*too_long, **managed(None))).output_text.endswith("And now?")
+    assert made(body(*too_long, **manage_context(None))).output_text.endswith("And now?")
 
 
 def test_what_a_user_said_before_the_calls_stays(made: Made) -> None:
-    response = made(body(*TALK, LAST, call("a"), output("a", "an owl"), **managed(500)))
-    text = text_in(response)
+    response = made(body(*TALK, LAST, call("a"), output("a", "an owl"), **manage_context(500)))
+    text = read_context(response)
     assert text.endswith("[End of the summary]\n\nAnd now?")
 
 
@@ -117,7 +119,7 @@ def test_what_a_user_said_before_the_calls_stays(made: Made) -> None:
 def test_the_next_turn_goes_on_from_it(thinker_http: httpx.Client, way: Way) -> None:
     with httpx.Client(base_url=f"{thinker_http.base_url}/v1/", timeout=None) as http:
         send: Send = way(http)
-        first = send(DEVELOPER, *TALK, LAST, model="parrot", **managed(500))
+        first = send(DEVELOPER, *TALK, LAST, model="parrot", **manage_context(500))
         second = send(message("user", "More"), model="parrot")
     text = CONTEXT.unpack(first["output"][0]["encrypted_content"])
 
@@ -134,8 +136,8 @@ def test_the_next_turn_goes_on_from_it(thinker_http: httpx.Client, way: Way) -> 
 
 def test_it_is_summarised_again_with_the_users_last_words(made: Made) -> None:
     earlier = compaction(text_for_model("A summary.", "First?"))
-    response = made(body(earlier, call("a"), output("a", "an owl " * 50), **managed(300)))
-    text = text_in(response)
+    response = made(body(earlier, call("a"), output("a", "an owl " * 50), **manage_context(300)))
+    text = read_context(response)
     assert "A summary." in text and text.endswith("[End of the summary]\n\nFirst?")
 
 
@@ -172,6 +174,6 @@ def test_counting_leaves_it_as_it_is(thinker_http: httpx.Client) -> None:
         thinker_http.post("/v1/responses/input_tokens", json=body(*TALK, LAST, **fields)).json()[
             "input_tokens"
         ]
-        for fields in ({}, managed(500))
+        for fields in ({}, manage_context(500))
     ]
     assert counts[0] == counts[1] > 500

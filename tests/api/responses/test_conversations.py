@@ -1,4 +1,4 @@
-"""Conversations and their items: made, listed, changed, deleted, and what is refused of them."""
+"""Conversations and their items are created, listed, changed, deleted and refused."""
 
 import asyncio
 import json
@@ -27,12 +27,12 @@ TALK: list[Json] = [
 ]
 
 
-def new_conversation(http: httpx.Client, **body: object) -> str:
+def create_conversation(http: httpx.Client, **body: object) -> str:
     return strict_conversation(http.post("/v1/conversations", json=body).text).id
 
 
-def items_of(http: httpx.Client, conversation_id: str) -> list[Json]:
-    """All, oldest first."""
+def list_items(http: httpx.Client, conversation_id: str) -> list[Json]:
+    """Returns all items of the conversation, the oldest first."""
     answer = http.get(
         f"/v1/conversations/{conversation_id}/items", params={"order": "asc", "limit": 100}
     )
@@ -66,7 +66,7 @@ def test_a_conversation_is_made_found_labelled_and_deleted(
 
 
 def test_items_come_back_complete_and_in_order(thinker_http: httpx.Client) -> None:
-    conversation_id = new_conversation(thinker_http, items=TALK[:3])
+    conversation_id = create_conversation(thinker_http, items=TALK[:3])
     path = f"/v1/conversations/{conversation_id}/items"
     added = strict_items(thinker_http.post(path, json={"items": TALK[3:]}).text)
     listed = strict_items(thinker_http.get(path, params={"order": "asc"}).text)
@@ -79,9 +79,14 @@ def test_items_come_back_complete_and_in_order(thinker_http: httpx.Client) -> No
 
 def test_items_are_listed_page_by_page(thinker_client: openai.OpenAI) -> None:
     items = [message("user", str(number)) for number in range(5)]
-    conversation = thinker_client.conversations.create(items=items)  # type: ignore[arg-type]  # shaped as a client does
+    # the items have the form that clients send
+    conversation = thinker_client.conversations.create(items=items)  # type: ignore[arg-type]
     for order, expected in (("asc", "01234"), ("desc", "43210")):
-        listed = thinker_client.conversations.items.list(conversation.id, order=order, limit=2)  # type: ignore[arg-type]
+        listed = thinker_client.conversations.items.list(
+            conversation.id,
+            order=order,  # type: ignore[arg-type]
+            limit=2,
+        )
         assert [len(page.data) for page in listed.iter_pages()] == [2, 2, 1]
         assert (
             "".join(json.loads(item.to_json())["content"][0]["text"] for item in listed) == expected
@@ -89,27 +94,27 @@ def test_items_are_listed_page_by_page(thinker_client: openai.OpenAI) -> None:
 
 
 def test_a_deleted_item_is_gone_from_its_conversation(thinker_http: httpx.Client) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER, message("user", "Bye")])
-    first, second = items_of(thinker_http, conversation_id)
+    conversation_id = create_conversation(thinker_http, items=[USER, message("user", "Bye")])
+    first, second = list_items(thinker_http, conversation_id)
     path = f"/v1/conversations/{conversation_id}/items/{first['id']}"
     assert strict_conversation(thinker_http.delete(path).text).id == conversation_id
-    assert items_of(thinker_http, conversation_id) == [second]
+    assert list_items(thinker_http, conversation_id) == [second]
     for answer in (thinker_http.get(path), thinker_http.delete(path)):
         assert (answer.status_code, read_error(answer)["param"]) == (404, "item_id")
         assert str(first["id"]) in read_error(answer)["message"]
 
 
 def test_an_item_may_stand_for_a_kept_one(thinker_http: httpx.Client) -> None:
-    one = new_conversation(thinker_http, items=[USER])
-    [kept] = items_of(thinker_http, one)
-    other = new_conversation(thinker_http, items=[{"type": "item_reference", "id": kept["id"]}])
-    [copy] = items_of(thinker_http, other)
+    one = create_conversation(thinker_http, items=[USER])
+    [kept] = list_items(thinker_http, one)
+    other = create_conversation(thinker_http, items=[{"type": "item_reference", "id": kept["id"]}])
+    [copy] = list_items(thinker_http, other)
     assert copy["content"] == kept["content"] and copy["id"] != kept["id"]
 
 
 def test_what_a_client_sends_beyond_an_item_is_not_kept(thinker_http: httpx.Client) -> None:
     part = {"type": "output_text", "text": "Hi", "annotations": [{"type": "x"}], "more": 1}
-    conversation_id = new_conversation(
+    conversation_id = create_conversation(
         thinker_http, items=[message("assistant", [part], id="msg_mine", more=1)]
     )
     [item] = strict_items(thinker_http.get(f"/v1/conversations/{conversation_id}/items").text).data
@@ -157,16 +162,16 @@ def test_a_conversation_is_not_made_of_anything(thinker_http: httpx.Client, case
 @pytest.mark.parametrize("case", REFUSED)
 def test_nothing_is_added_when_one_item_is_wrong(thinker_http: httpx.Client, case: str) -> None:
     body, param, told = REFUSED[case]
-    conversation_id = new_conversation(thinker_http, items=[USER])
+    conversation_id = create_conversation(thinker_http, items=[USER])
     answer = thinker_http.post(f"/v1/conversations/{conversation_id}/items", json=body)
     error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param)
     assert told in error["message"]
-    assert len(items_of(thinker_http, conversation_id)) == 1
+    assert len(list_items(thinker_http, conversation_id)) == 1
 
 
 def test_a_call_id_counts_once_in_a_conversation(thinker_http: httpx.Client) -> None:
-    conversation_id = new_conversation(thinker_http, items=[call("call_1")])
+    conversation_id = create_conversation(thinker_http, items=[call("call_1")])
     answer = thinker_http.post(
         f"/v1/conversations/{conversation_id}/items", json={"items": [call("call_1")]}
     )
@@ -188,7 +193,7 @@ def test_a_call_id_counts_once_in_a_conversation(thinker_http: httpx.Client) -> 
 def test_an_unknown_conversation_is_not_found(
     thinker_http: httpx.Client, http: httpx.Client, method: str, rest: str, body: Json | None
 ) -> None:
-    """Nor is any where nothing is kept."""
+    """A server without a store finds no conversation either."""
     for client in (thinker_http, http):
         answer = client.request(method, f"/v1/conversations/conv_9{rest}", json=body)
         assert (answer.status_code, read_error(answer)["param"]) == (404, "conversation_id")
@@ -234,14 +239,14 @@ def test_where_nothing_is_kept_no_conversation_begins(http: httpx.Client) -> Non
 
 @pytest.mark.parametrize("query", ["include=reasoning", "limit=0", "order=up", "after=msg_9"])
 def test_a_list_that_cannot_be_given_is_refused(thinker_http: httpx.Client, query: str) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER])
+    conversation_id = create_conversation(thinker_http, items=[USER])
     answer = thinker_http.get(f"/v1/conversations/{conversation_id}/items?{query}")
     assert answer.status_code == (404 if "after" in query else 400)
     assert read_error(answer)["param"] == query.partition("=")[0]
 
 
 def test_an_empty_list_of_items_is_a_list(thinker_http: httpx.Client) -> None:
-    path = f"/v1/conversations/{new_conversation(thinker_http)}/items"
+    path = f"/v1/conversations/{create_conversation(thinker_http)}/items"
     empty: Json = {
         "object": "list",
         "data": [],

@@ -1,4 +1,4 @@
-"""What runs when the app's lifespan ends is finished, whichever ASGI server hosts the app."""
+"""Responses in progress at the end of the app's lifespan finish under any ASGI server."""
 
 import asyncio
 import json
@@ -23,7 +23,7 @@ BACKGROUND: Json = {"model": "parrot", "input": SAID, "background": True}
 
 
 class Hosted:
-    """The app on an engine of its own; only the lifespan ends what it runs."""
+    """The app on an engine of its own; only the lifespan ends the app's responses."""
 
     def __init__(self, app: ASGIApp, store: SqlStore) -> None:
         self.app = app
@@ -36,7 +36,7 @@ class Hosted:
 
 
 @asynccontextmanager
-async def hosted(tmp_path: Path, *, drain_timeout_s: float = 3600) -> AsyncIterator[Hosted]:
+async def host_app(tmp_path: Path, *, drain_timeout_s: float = 3600) -> AsyncIterator[Hosted]:
     limits = LimitsConfig(drain_timeout_s=drain_timeout_s)
     setup = ServerSetup({"step_s": 0.01}, limits)
     engine = EngineClient(setup.engine_spec(), in_thread=True)
@@ -50,7 +50,7 @@ async def hosted(tmp_path: Path, *, drain_timeout_s: float = 3600) -> AsyncItera
 
 
 class Lifetime:
-    """Speaks to the app's lifespan as the specification says, and nothing more."""
+    """Sends the app the lifespan messages of the ASGI specification, and nothing else."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._to_app: asyncio.Queue[Message] = asyncio.Queue()
@@ -66,14 +66,14 @@ class Lifetime:
         assert (await self._from_app.get())["type"] == f"lifespan.{what}.complete"
 
 
-def client_of(app: ASGIApp) -> httpx.AsyncClient:
+def build_client(app: ASGIApp) -> httpx.AsyncClient:
     return httpx.AsyncClient(
         transport=httpx.ASGITransport(app), base_url="http://localhost", timeout=None
     )
 
 
 async def test_a_lifespan_ends_when_what_runs_in_the_background_has_ended(tmp_path: Path) -> None:
-    async with hosted(tmp_path) as host, client_of(host.app) as http:
+    async with host_app(tmp_path) as host, build_client(host.app) as http:
         lifetime = Lifetime(host.app)
         await lifetime.tell("startup")
         ids = [(await http.post("/v1/responses", json=BACKGROUND)).json()["id"] for _ in range(4)]
@@ -87,7 +87,7 @@ async def test_a_lifespan_ends_when_what_runs_in_the_background_has_ended(tmp_pa
 
 
 async def test_a_lifespan_waits_no_longer_than_it_may(tmp_path: Path) -> None:
-    async with hosted(tmp_path, drain_timeout_s=0.05) as host, client_of(host.app) as http:
+    async with host_app(tmp_path, drain_timeout_s=0.05) as host, build_client(host.app) as http:
         lifetime = Lifetime(host.app)
         await lifetime.tell("startup")
         response_id = (
@@ -102,7 +102,7 @@ async def test_a_lifespan_waits_no_longer_than_it_may(tmp_path: Path) -> None:
 async def test_a_plain_uvicorn_that_stops_finishes_what_runs_in_the_background(
     tmp_path: Path,
 ) -> None:
-    async with hosted(tmp_path) as host:
+    async with host_app(tmp_path) as host:
         server = uvicorn.Server(uvicorn.Config(host.app, port=0, lifespan="on", log_config=None))
         serving = asyncio.create_task(server.serve())
         while not server.started:

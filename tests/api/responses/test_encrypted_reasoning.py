@@ -1,4 +1,4 @@
-"""Reasoning that clients hold for us (`include: ["reasoning.encrypted_content"]`), and what comes of it later."""
+"""`include: ["reasoning.encrypted_content"]` gives clients reasoning that they can send back."""
 
 import json
 import logging
@@ -18,9 +18,9 @@ from tests.api.responses.strict import (
     strict_items,
     strict_response,
 )
-from tests.api.responses.test_conversations import new_conversation
+from tests.api.responses.test_conversations import create_conversation
 from tests.api.responses.test_input import call, message, output, reasoning
-from tests.api.responses.test_response import SAYINGS, said
+from tests.api.responses.test_response import SAYINGS, build_request
 
 INCLUDE = "reasoning.encrypted_content"
 PACKED = REASONING.pack("let me see")
@@ -28,20 +28,20 @@ FOREIGN = "gAAAAABotOkA"
 
 
 def item(encrypted: object, *, summary: tuple[str, ...] = (), **fields: object) -> Message:
-    """An item as it comes from an agent that holds the encrypted form alone."""
+    """Builds an item of an agent that has only the encrypted form of the reasoning."""
     texts = [{"type": "summary_text", "text": text} for text in summary]
     return {"type": "reasoning", "summary": texts, "encrypted_content": encrypted, **fields}
 
 
-def encrypted_in(body: object) -> list[object]:
-    """Finds it wherever it is, in the order of reading."""
+def find_encrypted(body: object) -> list[object]:
+    """Returns the encrypted contents anywhere in the body, in their order."""
     if isinstance(body, list):
-        return [found for value in body for found in encrypted_in(value)]
+        return [found for value in body for found in find_encrypted(value)]
     if not isinstance(body, dict):
         return []
     if body.get("type") == "reasoning":
         return [body.get("encrypted_content")]
-    return [found for value in body.values() for found in encrypted_in(value)]
+    return [found for value in body.values() for found in find_encrypted(value)]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def encrypted_in(body: object) -> list[object]:
 )
 def test_items_have_the_same_text_once_more(thinker_http: httpx.Client, ending: Json) -> None:
     shown = thinker_http.post(
-        "/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], **ending)
+        "/v1/responses", json=build_request(SAYINGS["reasoning"], include=[INCLUDE], **ending)
     )
     first = strict_response(shown.text).output[0]
     assert isinstance(first, openai_types.ResponseReasoningItem) and first.content is not None
@@ -58,13 +58,13 @@ def test_items_have_the_same_text_once_more(thinker_http: httpx.Client, ending: 
 
 def test_events_have_it_from_the_first_to_the_last(thinker_http: httpx.Client) -> None:
     answer = thinker_http.post(
-        "/v1/responses", json=said(SAYINGS["reasoning"], include=[INCLUDE], stream=True)
+        "/v1/responses", json=build_request(SAYINGS["reasoning"], include=[INCLUDE], stream=True)
     )
     strict_events(answer)
     assert [
         (name, found)
         for name, data in named_events(answer)
-        for found in encrypted_in(json.loads(data))
+        for found in find_encrypted(json.loads(data))
     ] == [
         ("response.output_item.added", REASONING.pack("")),
         ("response.output_item.done", PACKED),
@@ -73,24 +73,26 @@ def test_events_have_it_from_the_first_to_the_last(thinker_http: httpx.Client) -
 
 
 def test_without_it_items_have_no_such_key(thinker_http: httpx.Client) -> None:
-    shown = thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning"], include=[])).json()
+    shown = thinker_http.post(
+        "/v1/responses", json=build_request(SAYINGS["reasoning"], include=[])
+    ).json()
     assert "encrypted_content" not in shown["output"][0]
 
 
 @pytest.mark.parametrize("is_made_with_it", [False, True])
 def test_what_is_kept_is_read_with_it(thinker_http: httpx.Client, is_made_with_it: bool) -> None:
-    body = said(SAYINGS["reasoning"], include=[INCLUDE] if is_made_with_it else [])
+    body = build_request(SAYINGS["reasoning"], include=[INCLUDE] if is_made_with_it else [])
     path = f"/v1/responses/{thinker_http.post('/v1/responses', json=body).json()['id']}"
     query = {"include[]": INCLUDE}
 
     whole = strict_response(thinker_http.get(path, params=query).text)
     replayed = strict_events(thinker_http.get(path, params={**query, "stream": True}))
 
-    assert encrypted_in(json.loads(whole.to_json())) == [PACKED]
-    packed = [found for event in replayed for found in encrypted_in(event.to_dict())]
+    assert find_encrypted(json.loads(whole.to_json())) == [PACKED]
+    packed = [found for event in replayed for found in find_encrypted(event.to_dict())]
     assert packed == [REASONING.pack(""), PACKED, PACKED]
     without = thinker_http.get(path).json()
-    assert encrypted_in(without) == [PACKED if is_made_with_it else None]
+    assert find_encrypted(without) == [PACKED if is_made_with_it else None]
 
 
 def test_it_is_read_back(caplog: pytest.LogCaptureFixture) -> None:
@@ -129,10 +131,10 @@ def test_what_nobody_here_can_read_is_left_out(
 
 
 def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None:
-    """Of a turn that goes on after a call, the template shows the reasoning."""
+    """The template shows the reasoning of a turn that goes on after a call."""
 
     def num_tokens(*thoughts: Message) -> int:
-        body = said(
+        body = build_request(
             "", input=[message("user", "Hi"), *thoughts, call("a"), output("a")], store=False
         )
         usage = strict_response(thinker_http.post("/v1/responses", json=body).text).usage
@@ -145,10 +147,10 @@ def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None
 
 def test_what_is_left_out_is_left_out_too_when_it_is_continued(thinker_http: httpx.Client) -> None:
     given = [message("user", "Hi"), item(FOREIGN), message("user", "you")]
-    first = thinker_http.post("/v1/responses", json=said("", input=given)).json()
+    first = thinker_http.post("/v1/responses", json=build_request("", input=given)).json()
     more = message("user", "go on")
-    continued = said("", input=[more], previous_response_id=first["id"])
-    resent = said("", input=[*given, *first["output"], more])
+    continued = build_request("", input=[more], previous_response_id=first["id"])
+    resent = build_request("", input=[*given, *first["output"], more])
     kept, sent = [
         thinker_http.post("/v1/responses/input_tokens", json=each).json()
         for each in (continued, resent)
@@ -157,7 +159,7 @@ def test_what_is_left_out_is_left_out_too_when_it_is_continued(thinker_http: htt
 
 
 def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
-    conversation = new_conversation(
+    conversation = create_conversation(
         thinker_http, items=[item(PACKED), message("assistant", "An owl.")]
     )
     path = f"/v1/conversations/{conversation}/items"
@@ -172,7 +174,7 @@ def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
     single = strict_item(
         thinker_http.get(f"{path}/{plain['id']}", params={"include": INCLUDE}).text
     )
-    assert encrypted_in([packed.to_dict(), single.to_dict()]) == [PACKED, PACKED]
+    assert find_encrypted([packed.to_dict(), single.to_dict()]) == [PACKED, PACKED]
 
 
 def test_it_must_be_a_string(http: httpx.Client) -> None:
@@ -191,7 +193,7 @@ NEVER_THERE = [
 
 def test_what_no_item_has_is_taken_as_a_hint(thinker_http: httpx.Client) -> None:
     response = strict_response(
-        thinker_http.post("/v1/responses", json=said("Hi", include=NEVER_THERE)).text
+        thinker_http.post("/v1/responses", json=build_request("Hi", include=NEVER_THERE)).text
     )
     assert response.output_text == "Hi"
     listed = thinker_http.get(

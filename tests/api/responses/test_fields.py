@@ -1,4 +1,4 @@
-"""Fields of a response that are refused, and those that change what comes."""
+"""Fields of a response are refused, are taken without an effect, or change the answer."""
 
 import logging
 from collections.abc import Iterator
@@ -216,10 +216,12 @@ def test_tokens_in_logprobs_may_be_ids(http: httpx.Client) -> None:
 
 @pytest.fixture(scope="module")
 def verbose() -> Iterator[RunningServer]:
-    """Its chat template reads verbosity and reasoning_effort."""
+    """Yields a server whose chat template reads verbosity and reasoning_effort."""
     template = (
-        "{{ verbosity }} {{ reasoning_effort }} {% for message in messages %}<|im_start|>{{ message.role }}\n"
-        "{{ message.content }}<|im_end|>\n{% endfor %}{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
+        "{{ verbosity }} {{ reasoning_effort }} "
+        "{% for message in messages %}<|im_start|>{{ message.role }}\n"
+        "{{ message.content }}<|im_end|>\n{% endfor %}"
+        "{% if add_generation_prompt %}<|im_start|>assistant\n{% endif %}"
     )
     with running_server(chat_template=template) as server:
         yield server

@@ -1,4 +1,4 @@
-"""Ids say which conversation they belong to, so that a router can keep one together."""
+"""Ids contain the digits of their conversation, so that a router finds its replica."""
 
 import hashlib
 import re
@@ -9,12 +9,12 @@ import pytest
 from ouzel.responses.output_items import new_id
 from ouzel.routing import find_chain_root
 from tests.api.requests import Json, wait_until
-from tests.api.responses.sockets import socket_to
+from tests.api.responses.sockets import connect_socket
 from tests.api.serving import RunningServer
 
 
 def create(http: httpx.Client, **fields: object) -> str:
-    """Returns the id of the response, which is over."""
+    """Creates a response, waits for its end and returns its id."""
     answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hello", **fields})
     assert answer.status_code == 200, answer.text
     response: Json = answer.json()
@@ -24,7 +24,7 @@ def create(http: httpx.Client, **fields: object) -> str:
 
 
 def digits(chained_id: str) -> str:
-    """Reads them as docs/reference/responses.md says."""
+    """Returns the digits of a conversation in an id, in the form of docs/reference/responses.md."""
     match = re.fullmatch(r"(?:resp|conv)_([0-9a-f]{8})[0-9a-f]{40}", chained_id)
     assert match is not None, chained_id
     return match[1]
@@ -64,7 +64,7 @@ def test_a_response_in_a_conversation_has_its_digits(
 
 
 def test_a_web_socket_goes_on_with_the_digits_of_what_nobody_keeps(thinker: RunningServer) -> None:
-    with socket_to(thinker.url) as socket:
+    with connect_socket(thinker.url) as socket:
         first = socket.response("Hello", store=False)
         second = socket.response("And?", store=False, previous_response_id=first.id)
     assert digits(first.id) == digits(second.id)

@@ -1,4 +1,4 @@
-"""Pictures in the input of a response: as the engine gets them, as they are kept, and what is refused of them."""
+"""Images in the input of a response reach the engine and the store, or are refused."""
 
 from collections.abc import Iterator
 
@@ -7,9 +7,9 @@ import pytest
 
 from ouzel.responses.items.packed_text import CONTEXT, SUMMARY
 from tests.api.requests import Json, read_error, wait_until
-from tests.api.responses.sockets import socket_to
+from tests.api.responses.sockets import connect_socket
 from tests.api.responses.strict import strict_end, strict_items, strict_response
-from tests.api.responses.test_conversations import new_conversation
+from tests.api.responses.test_conversations import create_conversation
 from tests.api.responses.test_input import call, message, output
 from tests.api.responses.ways import WAYS, Way
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server, sizes_seen
@@ -34,7 +34,7 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
         yield http
 
 
-def shown(height: int, width: int, **fields: object) -> Json:
+def image_part(height: int, width: int, **fields: object) -> Json:
     return {"type": "input_image", "image_url": data_url(height, width), **fields}
 
 
@@ -45,14 +45,14 @@ def body(*items: Json, **fields: object) -> Json:
 @pytest.mark.parametrize(
     "picture",
     [
-        shown(56, 84),
-        shown(56, 84, detail="high"),
+        image_part(56, 84),
+        image_part(56, 84, detail="high"),
         {"type": "input_image", "image_url": {"url": data_url(56, 84), "detail": "high"}},
     ],
     ids=["a text", "with a detail", "an object"],
 )
 def test_pictures_stand_where_the_input_has_them(http: httpx.Client, picture: Json) -> None:
-    asked = body(message("user", [shown(28, 28), LOOK, picture]))
+    asked = body(message("user", [image_part(28, 28), LOOK, picture]))
 
     response = strict_response(http.post("/v1/responses", json=asked).text)
 
@@ -73,7 +73,7 @@ def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
     for detail in ("low", "original"):
         http.post(
             "/v1/responses",
-            json=body(message("user", [shown(560, 560, detail=detail)]), max_output_tokens=1),
+            json=body(message("user", [image_part(560, 560, detail=detail)]), max_output_tokens=1),
         )
         prompts.append(last_prompt())
 
@@ -82,9 +82,13 @@ def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
 
 def test_tools_show_pictures(http: httpx.Client) -> None:
     custom: Json = {"type": "custom_tool_call", "call_id": "b", "name": "draw", "input": "+"}
-    drawn: Json = {"type": "custom_tool_call_output", "call_id": "b", "output": [shown(56, 84)]}
+    drawn: Json = {
+        "type": "custom_tool_call_output",
+        "call_id": "b",
+        "output": [image_part(56, 84)],
+    }
     asked = body(
-        message("user", "Go"), call("a"), output("a", [LOOK, shown(28, 56)]), custom, drawn
+        message("user", "Go"), call("a"), output("a", [LOOK, image_part(28, 56)]), custom, drawn
     )
 
     strict_response(http.post("/v1/responses", json=asked).text)
@@ -98,18 +102,18 @@ def test_tools_show_pictures(http: httpx.Client) -> None:
 def test_the_next_turn_sees_the_pictures_of_the_one_before(http: httpx.Client, way: Way) -> None:
     with httpx.Client(base_url=f"{http.base_url}/v1/", timeout=None) as client:
         send = way(client)
-        send(message("user", [LOOK, shown(28, 56)]), model="parrot")
-        send(message("user", [shown(84, 28), LOOK]), model="parrot")
+        send(message("user", [LOOK, image_part(28, 56)]), model="parrot")
+        send(message("user", [image_part(84, 28), LOOK]), model="parrot")
 
     assert sizes_seen() == [(28, 56), (84, 28)]
 
 
 def test_a_websocket_sees_them_too(server: RunningServer) -> None:
-    with socket_to(server.url) as socket:
-        first = socket.response([message("user", [LOOK, shown(28, 56)])], store=False)
+    with connect_socket(server.url) as socket:
+        first = socket.response([message("user", [LOOK, image_part(28, 56)])], store=False)
         assert sizes_seen() == [(28, 56)]
         second = socket.response(
-            [message("user", [shown(84, 28)])], store=False, previous_response_id=first.id
+            [message("user", [image_part(84, 28)])], store=False, previous_response_id=first.id
         )
         assert sizes_seen() == [(28, 56), (84, 28)]
         socket.create([message("user", [{"type": "input_image", "image_url": BROKEN}])])
@@ -119,7 +123,7 @@ def test_a_websocket_sees_them_too(server: RunningServer) -> None:
 
 
 def test_one_in_the_background_sees_them(http: httpx.Client) -> None:
-    asked = body(message("user", [LOOK, shown(56, 28)]), background=True)
+    asked = body(message("user", [LOOK, image_part(56, 28)]), background=True)
     path = f"/v1/responses/{http.post('/v1/responses', json=asked).json()['id']}"
 
     wait_until(lambda: http.get(path).json()["status"] == "completed")
@@ -128,7 +132,7 @@ def test_one_in_the_background_sees_them(http: httpx.Client) -> None:
 
 
 def test_they_are_kept_as_they_were_sent(http: httpx.Client) -> None:
-    with_detail, without = shown(28, 28, detail="original"), shown(28, 56)
+    with_detail, without = image_part(28, 28, detail="original"), image_part(28, 56)
     as_an_object = {
         "type": "input_image",
         "image_url": {"url": "https://example.org/a.png", "detail": "low"},
@@ -138,7 +142,7 @@ def test_they_are_kept_as_they_were_sent(http: httpx.Client) -> None:
         call("a"),
         output("a", [without]),
     ]
-    conversation_id = new_conversation(http, items=items)
+    conversation_id = create_conversation(http, items=items)
 
     listed = strict_items(
         http.get(f"/v1/conversations/{conversation_id}/items", params={"order": "asc"}).text
@@ -156,7 +160,7 @@ def test_the_input_of_a_response_shows_them(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     include = ["message.input_image.image_url"]
-    picture = shown(28, 28, detail="auto")
+    picture = image_part(28, 28, detail="auto")
     response = http.post(
         "/v1/responses", json=body(message("user", [picture]), include=include)
     ).json()
@@ -172,7 +176,7 @@ def test_the_input_of_a_response_shows_them(
 def test_old_turns_are_left_out_with_their_pictures(http: httpx.Client) -> None:
     turns: list[Json] = []
     for width in (560, 588, 616):  # 400, 420 and 440 tokens, of 1200
-        turns += [message("user", [shown(560, width), LOOK]), message("assistant", "I see.")]
+        turns += [message("user", [image_part(560, width), LOOK]), message("assistant", "I see.")]
     turns.append(message("user", "And now?"))
 
     refused = http.post("/v1/responses", json=body(*turns))
@@ -185,8 +189,8 @@ def test_old_turns_are_left_out_with_their_pictures(http: httpx.Client) -> None:
 
 
 def test_pictures_of_a_leading_system_message_stay(http: httpx.Client) -> None:
-    system = message("system", [shown(280, 280)])
-    turns = [message("user", [shown(560, width), LOOK]) for width in (560, 588, 616)]
+    system = message("system", [image_part(280, 280)])
+    turns = [message("user", [image_part(560, width), LOOK]) for width in (560, 588, 616)]
 
     assert (
         http.post("/v1/responses", json=body(system, *turns, truncation="auto")).status_code == 200
@@ -196,7 +200,11 @@ def test_pictures_of_a_leading_system_message_stay(http: httpx.Client) -> None:
 
 
 def test_a_summary_tells_of_pictures(http: httpx.Client) -> None:
-    items = [message("user", [LOOK, shown(28, 56)]), call("a"), output("a", [shown(28, 28)])]
+    items = [
+        message("user", [LOOK, image_part(28, 56)]),
+        call("a"),
+        output("a", [image_part(28, 28)]),
+    ]
 
     compacted = http.post("/v1/responses/compact", json=body(*items)).json()["output"]
 
@@ -204,8 +212,8 @@ def test_a_summary_tells_of_pictures(http: httpx.Client) -> None:
     assert summary is not None
     assert "[user]\nLook\n[picture]\n" in summary and "[result of look]\n[picture]\n" in summary
     assert last_request().images == ()
-    assert compacted[0]["content"] == [LOOK, {**shown(28, 56), "detail": "auto"}]
-    http.post("/v1/responses", json=body(*compacted, message("user", [shown(84, 28), LOOK])))
+    assert compacted[0]["content"] == [LOOK, {**image_part(28, 56), "detail": "auto"}]
+    http.post("/v1/responses", json=body(*compacted, message("user", [image_part(84, 28), LOOK])))
     assert "Look<picture of 2>\n\n[What was said before, summarised]\n" in last_prompt()
     assert "[End of the summary]\n\n<picture of 3>Look<|im_end|>" in last_prompt()
     assert sizes_seen() == [(28, 56), (84, 28)]
@@ -214,10 +222,10 @@ def test_a_summary_tells_of_pictures(http: httpx.Client) -> None:
 @pytest.mark.parametrize("way", WAYS)
 def test_what_the_user_showed_last_outlives_a_compaction(http: httpx.Client, way: Way) -> None:
     rules = [{"type": "compaction", "compact_threshold": 300}]
-    talk = [message("user", [shown(560, 560), LOOK]), message("assistant", "I see.")]
+    talk = [message("user", [image_part(560, 560), LOOK]), message("assistant", "I see.")]
     with httpx.Client(base_url=f"{http.base_url}/v1/", timeout=None) as client:
         send = way(client)
-        last = message("user", [LOOK, shown(28, 56)])
+        last = message("user", [LOOK, image_part(28, 56)])
         first = send(*talk, last, model="parrot", context_management=rules)
         assert sizes_seen() == [(28, 56)]
         send(message("user", "More"), model="parrot")
@@ -230,9 +238,9 @@ def test_what_the_user_showed_last_outlives_a_compaction(http: httpx.Client, way
 
 PICTURE = {"type": "input_image", "image_url": "data:,"}
 FAULTS: dict[str, tuple[Json, str, str]] = {
-    "no picture": (shown(1, 1) | {"image_url": BROKEN}, ".image_url", "must be a picture"),
+    "no picture": (image_part(1, 1) | {"image_url": BROKEN}, ".image_url", "must be a picture"),
     "no base64": (
-        shown(1, 1) | {"image_url": {"url": "data:;base64,*"}},
+        image_part(1, 1) | {"image_url": {"url": "data:;base64,*"}},
         ".image_url.url",
         "valid base64",
     ),
@@ -247,11 +255,11 @@ FAULTS: dict[str, tuple[Json, str, str]] = {
         'this server stores no files, given "file-1"',
     ),
     "a URL": (
-        shown(1, 1) | {"image_url": "https://example.org/a.png"},
+        image_part(1, 1) | {"image_url": "https://example.org/a.png"},
         ".image_url",
         "allowed_media_domains",
     ),
-    "a detail": (shown(1, 1, detail="huge"), ".detail", "one of auto, low, high, original"),
+    "a detail": (image_part(1, 1, detail="huge"), ".detail", "one of auto, low, high, original"),
     "another part": (
         {"type": "input_audio"},
         ".type",
@@ -287,7 +295,7 @@ def test_a_picture_that_was_kept_and_is_none_is_refused_by_what_leads_to_it(
     http: httpx.Client,
 ) -> None:
     broken = message("user", [{"type": "input_image", "image_url": BROKEN}])
-    conversation_id = new_conversation(http, items=[broken])
+    conversation_id = create_conversation(http, items=[broken])
 
     error = read_error(
         http.post("/v1/responses", json=body(message("user", "Hi"), conversation=conversation_id))

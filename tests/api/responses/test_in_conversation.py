@@ -1,4 +1,4 @@
-"""Responses that are made in a conversation: what they read of it, what they leave in it, and the lock."""
+"""Responses in a conversation read its items, lock it and append to it."""
 
 from collections.abc import Iterator
 
@@ -8,59 +8,61 @@ import pytest
 
 from tests.api.requests import Json, read_error
 from tests.api.responses.strict import strict_end, strict_response
-from tests.api.responses.test_conversations import USER, items_of, new_conversation
+from tests.api.responses.test_conversations import USER, create_conversation, list_items
 from tests.api.responses.test_input import call, output
-from tests.api.responses.test_input_tokens import counted
-from tests.api.responses.test_response import SAYINGS, said
+from tests.api.responses.test_input_tokens import count_tokens
+from tests.api.responses.test_response import SAYINGS, build_request
 from tests.api.serving import RunningServer, running_server
 
 
-def answered(http: httpx.Client, way: str, body: Json) -> Json:
-    """The response, when it has ended."""
+def post_response(http: httpx.Client, way: str, body: Json) -> Json:
+    """Posts a request as `way` says and returns the response after its end."""
     if way == "stream":
         return strict_end(http.post("/v1/responses", json={**body, "stream": True})).to_dict()
     made = strict_response(
         http.post("/v1/responses", json={**body, "background": way == "background"}).text
     )
     if way == "background":
-        http.get(f"/v1/responses/{made.id}", params={"stream": True})  # to its end
+        # the stream ends when the response has ended
+        http.get(f"/v1/responses/{made.id}", params={"stream": True})
     return strict_response(http.get(f"/v1/responses/{made.id}").text).to_dict()
 
 
 @pytest.mark.parametrize("way", ["unary", "stream", "background"])
 def test_input_and_output_are_appended_in_order(thinker_http: httpx.Client, way: str) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER])
+    conversation_id = create_conversation(thinker_http, items=[USER])
     saying = SAYINGS["reasoning, text and calls"]
-    first = answered(thinker_http, way, said(saying, conversation=conversation_id))
+    first = post_response(thinker_http, way, build_request(saying, conversation=conversation_id))
     assert first["conversation"] == {"id": conversation_id}
-    items = items_of(thinker_http, conversation_id)
+    items = list_items(thinker_http, conversation_id)
     output_types = ["reasoning", "message", "function_call", "function_call"]
     assert [item["type"] for item in items] == ["message", "message", *output_types]
-    assert [item["id"] for item in items[2:]] == [item["id"] for item in first["output"]]  # type: ignore[attr-defined]  # a list
+    ids = [item["id"] for item in first["output"]]  # type: ignore[attr-defined]  # a list
+    assert [item["id"] for item in items[2:]] == ids
 
     outputs = [output(str(item["call_id"]), "done") for item in items[4:]]
-    expected = counted(thinker_http, **said("", input=[*items, *outputs]))
-    second = answered(
-        thinker_http, way, said("", input=outputs, conversation={"id": conversation_id})
+    expected = count_tokens(thinker_http, **build_request("", input=[*items, *outputs]))
+    second = post_response(
+        thinker_http, way, build_request("", input=outputs, conversation={"id": conversation_id})
     )
     assert second["usage"]["input_tokens"] == expected  # type: ignore[index]  # an object
-    types = [item["type"] for item in items_of(thinker_http, conversation_id)[6:]]
+    types = [item["type"] for item in list_items(thinker_http, conversation_id)[6:]]
     assert types == ["function_call_output", "function_call_output", "message"]
 
 
 def test_without_input_the_conversation_goes_on(thinker_http: httpx.Client) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER])
+    conversation_id = create_conversation(thinker_http, items=[USER])
     response = strict_response(
         thinker_http.post(
             "/v1/responses", json={"model": "parrot", "conversation": conversation_id}
         ).text
     )
     assert response.output_text == "Hi"
-    assert len(items_of(thinker_http, conversation_id)) == 2
+    assert len(list_items(thinker_http, conversation_id)) == 2
 
 
 def test_an_empty_conversation_needs_input(thinker_http: httpx.Client) -> None:
-    body = {"model": "parrot", "conversation": new_conversation(thinker_http)}
+    body = {"model": "parrot", "conversation": create_conversation(thinker_http)}
     answer = thinker_http.post("/v1/responses", json=body)
     assert (answer.status_code, read_error(answer)["param"]) == (400, "input")
 
@@ -69,20 +71,25 @@ def test_an_empty_conversation_needs_input(thinker_http: httpx.Client) -> None:
 def test_a_failed_response_leaves_a_conversation_as_it_was(
     thinker_http: httpx.Client, is_stream: bool
 ) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER])
+    conversation_id = create_conversation(thinker_http, items=[USER])
     thinker_http.post(
-        "/v1/responses", json=said("a<|fail|>", conversation=conversation_id, stream=is_stream)
+        "/v1/responses",
+        json=build_request("a<|fail|>", conversation=conversation_id, stream=is_stream),
     )
-    assert len(items_of(thinker_http, conversation_id)) == 1
-    answered(thinker_http, "unary", said("Hello", conversation=conversation_id))  # it is not locked
-    assert len(items_of(thinker_http, conversation_id)) == 3
+    assert len(list_items(thinker_http, conversation_id)) == 1
+    post_response(
+        thinker_http, "unary", build_request("Hello", conversation=conversation_id)
+    )  # it is not locked
+    assert len(list_items(thinker_http, conversation_id)) == 3
 
 
 def test_a_refused_response_leaves_a_conversation_as_it_was(thinker_http: httpx.Client) -> None:
-    conversation_id = new_conversation(thinker_http, items=[USER])
-    answer = thinker_http.post("/v1/responses", json=said("x" * 5000, conversation=conversation_id))
+    conversation_id = create_conversation(thinker_http, items=[USER])
+    answer = thinker_http.post(
+        "/v1/responses", json=build_request("x" * 5000, conversation=conversation_id)
+    )
     assert read_error(answer)["code"] == "context_length_exceeded"
-    answered(thinker_http, "unary", said("Hello", conversation=conversation_id))
+    post_response(thinker_http, "unary", build_request("Hello", conversation=conversation_id))
 
 
 @pytest.mark.parametrize(
@@ -96,13 +103,13 @@ def test_a_refused_response_leaves_a_conversation_as_it_was(thinker_http: httpx.
 def test_what_does_not_go_with_a_conversation_is_refused(
     thinker_http: httpx.Client, fields: Json, param: str
 ) -> None:
-    body = said("Hi", conversation=new_conversation(thinker_http), **fields)
+    body = build_request("Hi", conversation=create_conversation(thinker_http), **fields)
     answer = thinker_http.post("/v1/responses", json=body)
     assert (answer.status_code, read_error(answer)["param"]) == (400, param)
 
 
 def test_an_unknown_conversation_is_not_continued(thinker_http: httpx.Client) -> None:
-    answer = thinker_http.post("/v1/responses", json=said("Hi", conversation="conv_9"))
+    answer = thinker_http.post("/v1/responses", json=build_request("Hi", conversation="conv_9"))
     assert (answer.status_code, read_error(answer)["param"]) == (404, "conversation")
     assert "'conv_9' not found" in read_error(answer)["message"]
 

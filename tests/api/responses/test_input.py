@@ -1,4 +1,4 @@
-"""The input of a response as chat messages, and what is refused of it."""
+"""The input of a response becomes chat messages, or is refused."""
 
 import json
 
@@ -9,7 +9,7 @@ from ouzel.responses.input_items import read_input, read_messages
 from ouzel.responses.item_fields import Message
 from tests.api.requests import Json, chat, read_error
 from tests.api.responses.strict import strict_items, strict_response
-from tests.api.responses.test_response import LOOK, SAYINGS, said
+from tests.api.responses.test_response import LOOK, SAYINGS, build_request
 
 
 def call(call_id: str, name: str = "look", arguments: str = "{}") -> Message:
@@ -264,7 +264,8 @@ def test_call_ids_that_are_left_out_are_kept_complete(thinker_http: httpx.Client
     listed = thinker_http.get(
         f"/v1/responses/{response['id']}/input_items", params={"order": "asc"}
     )
-    assert [item.call_id for item in strict_items(listed.text).data[:2]] == ["a", "a"]  # type: ignore[union-attr]  # of calls
+    calls = strict_items(listed.text).data[:2]
+    assert [item.call_id for item in calls] == ["a", "a"]  # type: ignore[union-attr]
 
 
 def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None:
@@ -291,11 +292,11 @@ def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None
 
 
 def test_resent_items_go_on_where_the_model_stopped(thinker_http: httpx.Client) -> None:
-    """Turn by turn, everything that was answered is sent back as it is."""
+    """Each turn sends back all items of the answers unchanged."""
     items: list[object] = []
     for _ in range(4):
         items.append(message("user", SAYINGS["reasoning, text and calls"]))
-        body = said("", input=items)
+        body = build_request("", input=items)
         answer = thinker_http.post("/v1/responses", json=body)
         response = strict_response(answer.text)
         assert [item.type for item in response.output] == [

@@ -1,4 +1,4 @@
-"""The tokens of a prompt, counted without making anything of it: as many as the response says that it had."""
+"""The counted tokens of a prompt are equal to the input tokens of its response."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ import pytest
 
 from tests.api.requests import Json, read_error, sum_metric
 from tests.api.responses.strict import strict_response
-from tests.api.responses.test_conversations import TALK, new_conversation
+from tests.api.responses.test_conversations import TALK, create_conversation
 from tests.api.responses.test_input import message, turns
 from tests.api.responses.test_response import LOOK
 from tests.api.serving import RunningServer
@@ -41,14 +41,14 @@ SHAPES: dict[str, Json] = {
 }
 
 
-def counted(http: httpx.Client, **body: object) -> int:
+def count_tokens(http: httpx.Client, **body: object) -> int:
     answer = http.post("/v1/responses/input_tokens", json=body)
     assert answer.json().keys() == {"object", "input_tokens"}
     assert answer.json()["object"] == "response.input_tokens"
     return int(answer.json()["input_tokens"])
 
 
-def used(http: httpx.Client, **body: object) -> int:
+def read_used_tokens(http: httpx.Client, **body: object) -> int:
     response = strict_response(http.post("/v1/responses", json={**body, "model": "parrot"}).text)
     assert response.usage is not None
     return response.usage.input_tokens
@@ -56,7 +56,9 @@ def used(http: httpx.Client, **body: object) -> int:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_count_is_that_of_the_response(thinker_http: httpx.Client, shape: str) -> None:
-    assert counted(thinker_http, **SHAPES[shape]) == used(thinker_http, **SHAPES[shape])
+    assert count_tokens(thinker_http, **SHAPES[shape]) == read_used_tokens(
+        thinker_http, **SHAPES[shape]
+    )
 
 
 @pytest.mark.parametrize("field", ["previous_response_id", "conversation"])
@@ -70,18 +72,22 @@ def test_what_the_input_continues_is_counted_too(
         thinker_http.post("/v1/responses", json={"model": "parrot", "input": TALK}).text
     )
     earlier = (
-        first.id if field == "previous_response_id" else new_conversation(thinker_http, items=TALK)
+        first.id
+        if field == "previous_response_id"
+        else create_conversation(thinker_http, items=TALK)
     )
-    num_tokens = counted(thinker_http, **given, **{field: earlier})
-    assert num_tokens == counted(thinker_http, **given, **{field: earlier})  # counting adds nothing
-    assert num_tokens == used(thinker_http, **given, **{field: earlier})
-    assert num_tokens > counted(thinker_http, input=message("user", "And?")["content"])
+    num_tokens = count_tokens(thinker_http, **given, **{field: earlier})
+    assert num_tokens == count_tokens(
+        thinker_http, **given, **{field: earlier}
+    )  # counting adds nothing
+    assert num_tokens == read_used_tokens(thinker_http, **given, **{field: earlier})
+    assert num_tokens > count_tokens(thinker_http, input=message("user", "And?")["content"])
 
 
 def test_nothing_is_generated(thinker_http: httpx.Client) -> None:
     name = "vllm:generation_tokens_total"
     before = sum_metric(thinker_http.get("/metrics").text, name)
-    counted(thinker_http, input="Hello", stream=True, background=True)
+    count_tokens(thinker_http, input="Hello", stream=True, background=True)
     assert sum_metric(thinker_http.get("/metrics").text, name) == before
 
 
@@ -112,8 +118,8 @@ def test_the_clients_count(thinker: RunningServer, thinker_client: openai.OpenAI
         ) as client:
             return (await client.responses.input_tokens.count(input="Hello")).input_tokens
 
-    counted = thinker_client.responses.input_tokens.count(model="parrot", input="Hello")
-    assert json.loads(counted.to_json()) == {
+    count_tokens = thinker_client.responses.input_tokens.count(model="parrot", input="Hello")
+    assert json.loads(count_tokens.to_json()) == {
         "object": "response.input_tokens",
         "input_tokens": asyncio.run(count()),
     }

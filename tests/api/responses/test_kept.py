@@ -1,4 +1,4 @@
-"""Responses that are kept: read, replayed, followed, continued, cancelled, deleted."""
+"""Stored responses are read, replayed, followed, continued, cancelled and deleted."""
 
 import json
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ import pytest
 
 from tests.api.requests import read_error
 from tests.api.responses.strict import named_events, strict_end, strict_response
-from tests.api.responses.test_response import SAYINGS, said
+from tests.api.responses.test_response import SAYINGS, build_request
 from tests.api.serving import RunningServer, running_server
 
 
@@ -20,7 +20,9 @@ from tests.api.serving import RunningServer, running_server
 def test_what_is_read_is_what_was_answered(
     thinker_http: httpx.Client, saying: str, is_stream: bool
 ) -> None:
-    answer = thinker_http.post("/v1/responses", json=said(SAYINGS[saying], stream=is_stream))
+    answer = thinker_http.post(
+        "/v1/responses", json=build_request(SAYINGS[saying], stream=is_stream)
+    )
     response = strict_end(answer) if is_stream else strict_response(answer.text)
 
     kept = thinker_http.get(f"/v1/responses/{response.id}")
@@ -30,7 +32,7 @@ def test_what_is_read_is_what_was_answered(
 
 @pytest.mark.parametrize("after", [-1, 0, 4])
 def test_a_stream_is_replayed_as_it_was(thinker_http: httpx.Client, after: int) -> None:
-    body = said(SAYINGS["reasoning, text and calls"], stream=True)
+    body = build_request(SAYINGS["reasoning, text and calls"], stream=True)
     events = named_events(thinker_http.post("/v1/responses", json=body))
     response_id = json.loads(events[0][1])["response"]["id"]
 
@@ -69,7 +71,7 @@ def test_the_next_turn_continues(thinker_client: openai.OpenAI) -> None:
 
 def test_what_is_not_to_be_kept_leaves_nothing(thinker_http: httpx.Client) -> None:
     response = strict_response(
-        thinker_http.post("/v1/responses", json=said("Hello", store=False)).text
+        thinker_http.post("/v1/responses", json=build_request("Hello", store=False)).text
     )
     answer = thinker_http.get(f"/v1/responses/{response.id}")
     assert answer.status_code == 404

@@ -1,6 +1,7 @@
-"""OpenResponses (openresponses.org): the cases of its compliance suite but for images, held against its schema.
+"""Answers to OpenResponses' compliance suite (openresponses.org), except images, fit its schema.
 
-The schema is re-expressed here: a field without a default is required, and null only where that is allowed.
+The structs here express the schema: a field without a default is required, and only fields with
+None in their type may be null.
 """
 
 from typing import Literal
@@ -117,7 +118,7 @@ class Response(msgspec.Struct, tag_field="object", tag="response"):
 
 
 class Event(msgspec.Struct):
-    """Each event has these two; the others are required of those that have them by their type."""
+    """An event. All have `type` and `sequence_number`; the type determines the other fields."""
 
     type: str
     sequence_number: int

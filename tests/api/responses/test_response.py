@@ -1,4 +1,4 @@
-"""Whole responses and streamed ones, as the official client's types have them."""
+"""Whole and streamed responses fit the official client's types."""
 
 import asyncio
 import json
@@ -13,10 +13,10 @@ from tests.api.byte_tokens import END, START
 from tests.api.requests import Json, read_error
 from tests.api.responses.strict import (
     named_events,
+    remove_ids,
     strict_end,
     strict_events,
     strict_response,
-    without_ids,
 )
 from tests.api.server_setup import MODEL
 from tests.api.serving import RunningServer, running_server
@@ -39,7 +39,7 @@ SAYINGS = {
 }
 
 
-def said(what: str, **fields: object) -> Json:
+def build_request(what: str, **fields: object) -> Json:
     return {
         "model": "parrot",
         "input": [{"role": "user", "content": what}],
@@ -65,7 +65,7 @@ def said(what: str, **fields: object) -> Json:
 def test_a_stream_ends_with_the_whole_response(
     thinker_http: httpx.Client, saying: str, fields: Json
 ) -> None:
-    body = said(SAYINGS[saying], **fields)
+    body = build_request(SAYINGS[saying], **fields)
     unary = strict_response(
         thinker_http.post("/v1/responses", json=body | {"stream_options": None}).text
     )
@@ -76,14 +76,14 @@ def test_a_stream_ends_with_the_whole_response(
     assert end.type in ("response.completed", "response.incomplete")
     usage = unary.usage
     assert usage is not None and end.response.usage is not None
-    # the second finds the prompt in the cache
+    # the second request finds the prompt in the cache
     usage.input_tokens_details = end.response.usage.input_tokens_details
-    assert without_ids(end.response) == without_ids(unary)
+    assert remove_ids(end.response) == remove_ids(unary)
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
 def test_deltas_add_up_to_what_is_done(thinker_http: httpx.Client, saying: str) -> None:
-    body = said(SAYINGS[saying], stream=True, reasoning={"summary": "detailed"})
+    body = build_request(SAYINGS[saying], stream=True, reasoning={"summary": "detailed"})
     sums: dict[tuple[str, str], str] = {}
     for name, data in named_events(thinker_http.post("/v1/responses", json=body)):
         event = json.loads(data)
@@ -98,7 +98,7 @@ def test_deltas_add_up_to_what_is_done(thinker_http: httpx.Client, saying: str) 
 
 
 def test_events_of_a_calls_arguments_name_the_call(thinker_http: httpx.Client) -> None:
-    answer = thinker_http.post("/v1/responses", json=said(SAYINGS["calls"], stream=True))
+    answer = thinker_http.post("/v1/responses", json=build_request(SAYINGS["calls"], stream=True))
     events = [json.loads(data) for _, data in named_events(answer)]
     call_ids = {
         event["item"]["id"]: event["item"]["call_id"]
@@ -111,7 +111,7 @@ def test_events_of_a_calls_arguments_name_the_call(thinker_http: httpx.Client) -
 
 
 def test_several_choices_come_one_after_the_other(thinker_http: httpx.Client) -> None:
-    body = said(SAYINGS["reasoning"], n=3)
+    body = build_request(SAYINGS["reasoning"], n=3)
     response = strict_response(thinker_http.post("/v1/responses", json=body).text)
     assert [item.type for item in response.output] == ["reasoning", "message"] * 3
 
@@ -139,7 +139,9 @@ def test_ids_are_never_the_same(client: openai.OpenAI) -> None:
 
 def test_items_come_in_the_order_in_which_they_are_made(thinker_http: httpx.Client) -> None:
     response = strict_response(
-        thinker_http.post("/v1/responses", json=said(SAYINGS["reasoning, text and calls"])).text
+        thinker_http.post(
+            "/v1/responses", json=build_request(SAYINGS["reasoning, text and calls"])
+        ).text
     )
     assert [item.type for item in response.output] == [
         "reasoning",
@@ -164,7 +166,7 @@ def test_items_come_in_the_order_in_which_they_are_made(thinker_http: httpx.Clie
 
 
 def test_a_summary_that_is_asked_for_is_the_reasoning_itself(thinker_http: httpx.Client) -> None:
-    body = said(SAYINGS["reasoning"], reasoning={"summary": "auto"})
+    body = build_request(SAYINGS["reasoning"], reasoning={"summary": "auto"})
     [reasoning, _] = strict_response(thinker_http.post("/v1/responses", json=body).text).output
     assert reasoning.type == "reasoning"
     assert [part.text for part in reasoning.summary] == ["let me see"]
@@ -181,7 +183,7 @@ def test_a_summary_that_is_asked_for_is_the_reasoning_itself(thinker_http: httpx
 def test_the_limit_of_tokens_makes_it_incomplete(
     thinker_http: httpx.Client, saying: str, limit: int, kept: str
 ) -> None:
-    body = said(saying, max_output_tokens=limit)
+    body = build_request(saying, max_output_tokens=limit)
     response = strict_response(thinker_http.post("/v1/responses", json=body).text)
     assert response.status == "incomplete"
     assert (
@@ -195,7 +197,9 @@ def test_the_limit_of_tokens_makes_it_incomplete(
 
 
 def test_logprobs_are_those_of_the_text_only(thinker_http: httpx.Client) -> None:
-    body = said(SAYINGS["reasoning"], include=["message.output_text.logprobs"], top_logprobs=2)
+    body = build_request(
+        SAYINGS["reasoning"], include=["message.output_text.logprobs"], top_logprobs=2
+    )
     response = strict_response(thinker_http.post("/v1/responses", json=body).text)
     message = response.output[-1]
     assert message.type == "message" and message.content[0].type == "output_text"
@@ -236,7 +240,9 @@ def test_what_was_asked_is_repeated(thinker_http: httpx.Client) -> None:
         "truncation": "auto",
         "user": "someone else",
     }
-    response = strict_response(thinker_http.post("/v1/responses", json=said("Hi", **asked)).text)
+    response = strict_response(
+        thinker_http.post("/v1/responses", json=build_request("Hi", **asked)).text
+    )
     shown = json.loads(response.to_json())
     text_format = {**asked["text"]["format"], "description": None}  # type: ignore[index]
     asked["text"] = {"format": text_format, "verbosity": "medium"}
@@ -263,7 +269,7 @@ def test_defaults_are_shown_as_they_count(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("store", [False, True])
 def test_token_ids_are_shown_when_asked_for(thinker_http: httpx.Client, store: bool) -> None:
-    body = said("ab", return_token_ids=True, store=store, tools=[])
+    body = build_request("ab", return_token_ids=True, store=store, tools=[])
     response = strict_response(thinker_http.post("/v1/responses", json=body).text).to_dict()
     end = strict_end(thinker_http.post("/v1/responses", json=body | {"stream": True})).to_dict()
 
@@ -273,7 +279,7 @@ def test_token_ids_are_shown_when_asked_for(thinker_http: httpx.Client, store: b
 
 
 def test_token_ids_of_what_fails_are_those_that_were_made(thinker_http: httpx.Client) -> None:
-    body = said("ab|fail|", return_token_ids=True, stream=True, tools=[])
+    body = build_request("ab|fail|", return_token_ids=True, stream=True, tools=[])
     failed = strict_end(thinker_http.post("/v1/responses", json=body)).to_dict()
     assert (
         failed["status"] == "failed" and "prompt_token_ids" in failed and "token_ids" not in failed
@@ -286,7 +292,7 @@ def test_token_ids_of_what_fails_are_those_that_were_made(thinker_http: httpx.Cl
 def test_allowed_tools_are_read_flat_and_nested(thinker_http: httpx.Client, choice: Json) -> None:
     flat = {"type": "allowed_tools", **choice}
     for tool_choice in (flat, {"type": "allowed_tools", "allowed_tools": choice}):
-        body = said("Hi", tool_choice=tool_choice)
+        body = build_request("Hi", tool_choice=tool_choice)
         assert json.loads(thinker_http.post("/v1/responses", json=body).text)["tool_choice"] == flat
 
 
@@ -325,7 +331,9 @@ def test_obfuscated_deltas_are_alike_in_length(http: httpx.Client) -> None:
 def test_a_fault_in_the_midst_closes_the_items_and_fails_the_response(
     thinker_http: httpx.Client, before: str
 ) -> None:
-    answer = thinker_http.post("/v1/responses", json=said(f"-{before}<|fail|>", stream=True))
+    answer = thinker_http.post(
+        "/v1/responses", json=build_request(f"-{before}<|fail|>", stream=True)
+    )
     assert answer.status_code == 200
     end = strict_events(answer)[-1]
     assert end.type == "response.failed"
@@ -362,7 +370,11 @@ def test_the_clients_accumulator_gives_the_whole_response(
     thinker_client: openai.OpenAI, saying: str
 ) -> None:
     tools = [{**LOOK, "strict": False}]
-    unary = thinker_client.responses.create(model="parrot", input=SAYINGS[saying], tools=tools)  # type: ignore[arg-type]
+    unary = thinker_client.responses.create(
+        model="parrot",
+        input=SAYINGS[saying],
+        tools=tools,  # type: ignore[arg-type]
+    )
     with thinker_client.responses.stream(
         model="parrot",
         input=SAYINGS[saying],

@@ -1,4 +1,4 @@
-"""The WebSocket mode: responses on a connection, one after the other and beside each other."""
+"""A WebSocket carries responses one after the other, and several at the same time."""
 
 import json
 from collections.abc import Iterator
@@ -11,22 +11,27 @@ from openai.types.responses import Response, ResponsesServerEvent
 
 from ouzel.config import LimitsConfig
 from tests.api.requests import Json, wait_until
-from tests.api.responses.sockets import Socket, ended, error, socket_to
-from tests.api.responses.strict import check_lives, named_events, strict_response, without_ids
-from tests.api.responses.test_response import SAYINGS, said
+from tests.api.responses.sockets import (
+    Socket,
+    connect_socket,
+    read_ended_response,
+    read_error_event,
+)
+from tests.api.responses.strict import check_lives, named_events, remove_ids, strict_response
+from tests.api.responses.test_response import SAYINGS, build_request
 from tests.api.serving import RunningServer, running_server
 
 
 @pytest.fixture
 def socket(server: RunningServer) -> Iterator[Socket]:
-    """Of a server that keeps nothing."""
-    with socket_to(server.url) as socket:
+    """Yields a WebSocket to a server without a store."""
+    with connect_socket(server.url) as socket:
         yield socket
 
 
 @pytest.fixture
 def thinker_socket(thinker: RunningServer) -> Iterator[Socket]:
-    with socket_to(thinker.url) as socket:
+    with connect_socket(thinker.url) as socket:
         yield socket
 
 
@@ -39,7 +44,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 @pytest.fixture
 def slow_socket(slow: RunningServer) -> Iterator[Socket]:
-    with socket_to(slow.url) as socket:
+    with connect_socket(slow.url) as socket:
         yield socket
 
 
@@ -81,7 +86,7 @@ async def test_the_asynchronous_client_converses(server: RunningServer) -> None:
 def test_events_are_those_of_a_stream(
     thinker_http: httpx.Client, thinker_socket: Socket, saying: str
 ) -> None:
-    body = said(SAYINGS[saying], stream_options={"include_obfuscation": True}, store=False)
+    body = build_request(SAYINGS[saying], stream_options={"include_obfuscation": True}, store=False)
     streamed = named_events(thinker_http.post("/v1/responses", json={**body, "stream": True}))
 
     thinker_socket.send("response.create", **body)
@@ -92,10 +97,10 @@ def test_events_are_those_of_a_stream(
     is_delta = [event.type.endswith(".delta") for event in events]
     assert [event.to_dict().get("obfuscation") is not None for event in events] == is_delta
     whole = strict_response(json.dumps(json.loads(streamed[-1][1])["response"]))
-    end = ended(events[-1])
+    end = read_ended_response(events[-1])
     assert end.usage is not None and whole.usage is not None
     end.usage.input_tokens_details = whole.usage.input_tokens_details
-    assert without_ids(end) == without_ids(whole)
+    assert remove_ids(end) == remove_ids(whole)
 
 
 def test_what_is_not_kept_is_continued_on_its_connection_only(
@@ -112,25 +117,25 @@ def test_what_is_not_kept_is_continued_on_its_connection_only(
     ]
     assert again.usage is not None and second.usage is not None
     assert again.usage.input_tokens == second.usage.input_tokens + len("Or stay") - len("Bye")
-    with socket_to(thinker.url) as other:
+    with connect_socket(thinker.url) as other:
         other.create("Bye", previous_response_id=second.id)
-        refusal = error(other.event())
+        refusal = read_error_event(other.event())
     assert (refusal["status"], refusal["code"]) == (404, "previous_response_not_found")
     assert refusal["message"] == f"Previous response with id '{second.id}' not found."
     assert refusal["param"] == "previous_response_id"
 
 
 def test_what_all_connections_remember_is_bounded_and_the_oldest_goes_first() -> None:
-    # four times so much is remembered
+    # all connections together remember four times `max_body_bytes_total`
     limits = LimitsConfig(max_body_bytes=2**14, max_body_bytes_total=2**14)
     with running_server({"max_model_len": 2**16}, limits) as server, ExitStack() as stack:
 
         def reply(socket: Socket, what: str, previous_id: str | None) -> Response | Json:
             socket.create(what, store=False, max_output_tokens=16, previous_response_id=previous_id)
             last = socket.events()[-1]
-            return error(last) if last.type == "error" else ended(last)
+            return read_error_event(last) if last.type == "error" else read_ended_response(last)
 
-        sockets = [stack.enter_context(socket_to(server.url)) for _ in range(8)]
+        sockets = [stack.enter_context(connect_socket(server.url)) for _ in range(8)]
         long = ["x" * 10_000] * len(sockets)
         first = [reply(socket, what, None) for socket, what in zip(sockets, long, strict=True)]
         ids = [response.id for response in first if isinstance(response, Response)]
@@ -144,7 +149,7 @@ def test_a_kept_response_is_there_for_everyone(
 ) -> None:
     first = thinker_socket.response("Hello")
     assert strict_response(thinker_http.get(f"/v1/responses/{first.id}").text) == first
-    with socket_to(thinker.url) as other:
+    with connect_socket(thinker.url) as other:
         assert other.response("Bye", previous_response_id=first.id).previous_response_id == first.id
 
 
@@ -164,7 +169,7 @@ def test_a_kept_response_has_the_whole_history_of_those_that_are_not(
 
 
 def test_a_call_is_answered(thinker_socket: Socket) -> None:
-    first = thinker_socket.response(SAYINGS["call"], store=False, tools=said("")["tools"])
+    first = thinker_socket.response(SAYINGS["call"], store=False, tools=build_request("")["tools"])
     [call] = first.output
     assert call.type == "function_call"
     output: Json = {"type": "function_call_output", "call_id": call.call_id, "output": "An owl."}
@@ -183,7 +188,7 @@ def test_a_prompt_is_computed_for_later(thinker_socket: Socket, store: bool) -> 
     thinker_socket.send(
         "response.create", model="parrot", previous_response_id=warm.id, store=store
     )
-    response = ended(thinker_socket.events()[-1])
+    response = read_ended_response(thinker_socket.events()[-1])
 
     assert response.output_text == long
     assert response.usage is not None
@@ -205,9 +210,11 @@ def test_lanes_run_beside_each_other_and_each_in_order(slow_socket: Socket) -> N
     }
     for lane_events in lanes.values():
         numbers = [event.sequence_number for event in lane_events]
-        assert numbers == [number for length in runs(numbers) for number in range(length)]
-    texts = {lane: [ended(event).output_text[0] for event in lane_events if event.type == "response.completed"]
-             for lane, lane_events in lanes.items()}  # fmt: skip
+        assert numbers == [number for length in measure_runs(numbers) for number in range(length)]
+    texts: dict[str | None, list[str]] = {}
+    for lane, lane_events in lanes.items():
+        ends = [event for event in lane_events if event.type == "response.completed"]
+        texts[lane] = [read_ended_response(event).output_text[0] for event in ends]
     assert texts == {"planner": ["a", "c"], "critic": ["b"], None: ["d"]}
     began = [event.stream_id for event in events if event.type == "response.created"]
     ends_at = next(
@@ -217,8 +224,8 @@ def test_lanes_run_beside_each_other_and_each_in_order(slow_socket: Socket) -> N
     assert sum(event.type == "response.created" for event in events[:ends_at]) == 3
 
 
-def runs(numbers: list[int | None]) -> list[int]:
-    """Lengths of those that begin at 0."""
+def measure_runs(numbers: list[int | None]) -> list[int]:
+    """Returns the lengths of the runs of numbers that begin at 0."""
     starts = [at for at, number in enumerate(numbers) if number == 0]
     return [end - start for start, end in zip(starts, [*starts[1:], len(numbers)], strict=True)]
 
@@ -230,7 +237,11 @@ def test_a_lane_forks_from_another(socket: Socket) -> None:
     events: list[ResponsesServerEvent] = []
     while sum(event.type == "response.completed" for event in events) < 2:
         events.append(socket.event())
-    ends = {event.stream_id: ended(event) for event in events if event.type == "response.completed"}
+    ends = {
+        event.stream_id: read_ended_response(event)
+        for event in events
+        if event.type == "response.completed"
+    }
     assert (ends["critic"].output_text, ends["planner"].output_text) == ("Find gaps", "Go on")
     assert {response.previous_response_id for response in ends.values()} == {first.id}
 
@@ -241,7 +252,7 @@ def test_a_connection_has_so_many_lanes(socket: Socket) -> None:
     socket.create("x", stream_id="lane-32")
     refusal = socket.event()
     assert refusal.stream_id == "lane-32"
-    assert error(refusal)["code"] == "websocket_stream_limit_reached"
+    assert read_error_event(refusal)["code"] == "websocket_stream_limit_reached"
     assert (
         socket.response("x").output_text
         == socket.response("x", stream_id="lane-7").output_text
@@ -255,17 +266,17 @@ def test_a_response_is_cancelled(slow: RunningServer, slow_socket: Socket) -> No
     assert created.type == "response.created"
     slow_socket.until("response.output_text.delta")
     slow_socket.send("response.cancel", response_id=created.response.id)
-    response = ended(slow_socket.events()[-1])
+    response = read_ended_response(slow_socket.events()[-1])
     assert response.status == "cancelled"
     assert 0 < len(response.output_text) < 2000
     assert httpx.get(f"{slow.url}/v1/responses/{response.id}").json()["status"] == "cancelled"
     slow_socket.send("response.cancel", response_id=response.id)
-    assert response.id in str(error(slow_socket.event())["message"])
+    assert response.id in str(read_error_event(slow_socket.event())["message"])
 
 
 @pytest.mark.parametrize("is_rude", [False, True])
 def test_who_leaves_cancels_what_runs(slow: RunningServer, is_rude: bool) -> None:
-    with socket_to(slow.url) as socket:
+    with connect_socket(slow.url) as socket:
         for lane in ("a", "b"):
             socket.create("x" * 2000, stream_id=lane)
         ids: list[str] = []
@@ -276,9 +287,9 @@ def test_who_leaves_cancels_what_runs(slow: RunningServer, is_rude: bool) -> Non
         if is_rude:
             socket.connection.socket.close()
     wait_until(lambda: slow.engine.num_unfinished == 0)
-    wait_until(lambda: {status_of(slow, response_id) for response_id in ids} == {"cancelled"})
+    wait_until(lambda: {read_status(slow, response_id) for response_id in ids} == {"cancelled"})
 
 
-def status_of(server: RunningServer, response_id: str) -> str:
+def read_status(server: RunningServer, response_id: str) -> str:
     status: str = httpx.get(f"{server.url}/v1/responses/{response_id}").json()["status"]
     return status

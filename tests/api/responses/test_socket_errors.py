@@ -1,4 +1,4 @@
-"""What goes wrong on a WebSocket: each error is an event, and the connection stays."""
+"""Each error on a WebSocket is an event, and the connection stays open."""
 
 import json
 import logging
@@ -9,13 +9,13 @@ from websockets.exceptions import ConnectionClosed
 
 from ouzel.config import LimitsConfig
 from tests.api.requests import Json, wait_until
-from tests.api.responses.sockets import Socket, error, socket_to
+from tests.api.responses.sockets import Socket, connect_socket, read_error_event
 from tests.api.serving import RunningServer, running_server
 
 
 @pytest.fixture
 def socket(server: RunningServer) -> Iterator[Socket]:
-    with socket_to(server.url) as socket:
+    with connect_socket(server.url) as socket:
         yield socket
 
 
@@ -65,7 +65,7 @@ def create(**fields: object) -> str:
 )
 def test_bad_messages(socket: Socket, frame: str | bytes, param: str | None, words: str) -> None:
     socket.connection.send(frame)
-    told = error(socket.event())
+    told = read_error_event(socket.event())
     assert (told["status"], told["type"], told.get("param")) == (
         400,
         "invalid_request_error",
@@ -84,7 +84,7 @@ def test_an_error_names_its_lane(socket: Socket) -> None:
 
 def test_a_model_that_is_not_there_is_a_404(socket: Socket) -> None:
     socket.send("response.create", model="owl", input="Hello")
-    assert error(socket.event())["status"] == 404
+    assert read_error_event(socket.event())["status"] == 404
 
 
 def test_a_long_message_is_read_beside_the_event_loop(socket: Socket) -> None:
@@ -97,7 +97,7 @@ def test_a_long_message_is_read_beside_the_event_loop(socket: Socket) -> None:
 def test_a_message_that_is_too_long_ends_the_connection() -> None:
     with (
         running_server(limits=LimitsConfig(max_body_bytes=1024)) as server,
-        socket_to(server.url) as socket,
+        connect_socket(server.url) as socket,
     ):
         socket.create("x" * 2000)
         with pytest.raises(ConnectionClosed) as closed:
@@ -116,7 +116,7 @@ def test_a_failing_engine_fails_one_response(socket: Socket) -> None:
 
 
 def test_a_dead_engine_is_replaced_under_an_open_connection() -> None:
-    with running_server() as server, socket_to(server.url) as socket:
+    with running_server() as server, connect_socket(server.url) as socket:
         socket.create("ab<|die|>")
         assert socket.events()[-1].type in ("response.failed", "error")
         wait_until(lambda: server.engine.num_restarts == 1 and server.engine.num_free > 0)
@@ -127,26 +127,26 @@ def test_a_full_server_says_when_to_try_again() -> None:
     limits = LimitsConfig(max_queued_requests=0)
     with (
         running_server({"max_num_seqs": 1, "step_s": 0.01}, limits) as server,
-        socket_to(server.url) as socket,
+        connect_socket(server.url) as socket,
     ):
         socket.create("x" * 300, stream_id="a")
         socket.until("response.created")
         socket.create("Hello", stream_id="b")
         told = socket.until("error")[-1]
         assert told.stream_id == "b"
-        assert error(told)["status"] == 429
-        assert error(told)["headers"] == {"retry-after": "1"}
+        assert read_error_event(told)["status"] == 429
+        assert read_error_event(told)["headers"] == {"retry-after": "1"}
         assert socket.events()[-1].type == "response.completed"
         assert socket.response("Hello", stream_id="b").output_text == "Hello"
 
 
 def test_so_much_waits_on_a_connection() -> None:
-    with running_server({"step_s": 0.01}) as server, socket_to(server.url) as socket:
+    with running_server({"step_s": 0.01}) as server, connect_socket(server.url) as socket:
         for _ in range(70):
             socket.create("x" * 100)
         told = socket.until("error")[-1]
-        assert error(told)["status"] == 429
-        assert "64 requests wait" in str(error(told)["message"])
+        assert read_error_event(told)["status"] == 429
+        assert "64 requests wait" in str(read_error_event(told)["message"])
 
 
 def test_a_client_that_never_reads_is_left(caplog: pytest.LogCaptureFixture) -> None:
@@ -154,7 +154,7 @@ def test_a_client_that_never_reads_is_left(caplog: pytest.LogCaptureFixture) -> 
     limits = LimitsConfig(write_timeout_s=0.1)
     with running_server({"max_model_len": 400_000}, limits) as server:
         server.shrink_send_buffers()
-        with socket_to(server.url, max_queue=1) as socket:
+        with connect_socket(server.url, max_queue=1) as socket:
             for lane in range(8):
                 socket.create("x" * 20_000, stream_id=f"lane-{lane}")
             wait_until(lambda: "response.create /v1/responses 499 " in caplog.text)

@@ -1,4 +1,4 @@
-"""Clients of WebSockets that no library would be: frame by frame, over a plain socket."""
+"""Frames that no library would send reach the server over a plain socket."""
 
 import base64
 import json
@@ -16,10 +16,10 @@ from tests.api.requests import wait_until
 from tests.api.serving import RunningServer, running_server
 
 TEXT, CLOSE, PING, PONG = 1, 8, 9, 10
-MASK = bytes(4)  # changes nothing
+MASK = bytes(4)  # a mask of zeros leaves the data unchanged
 
 
-def opening(method: str = "GET") -> bytes:
+def build_opening(method: str = "GET") -> bytes:
     headers = [
         "Host: localhost",
         "Upgrade: websocket",
@@ -66,12 +66,12 @@ class Frames:
 
 
 @contextmanager
-def opened(server: RunningServer, window: int = 65536) -> Iterator[socket.socket]:
-    """`window`: so many bytes wait for a client that does not read them, and about as many in the server."""
+def open_connection(server: RunningServer, window: int = 65536) -> Iterator[socket.socket]:
+    """Opens a WebSocket; `window` bytes wait in the system for a client that does not read."""
     with socket.socket() as connection:
         connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, window)
         connection.connect(("127.0.0.1", server.port))
-        connection.sendall(opening())
+        connection.sendall(build_opening())
         answer = b""
         while not answer.endswith(b"\r\n\r\n"):
             answer += connection.recv(1)
@@ -81,7 +81,7 @@ def opened(server: RunningServer, window: int = 65536) -> Iterator[socket.socket
 
 def test_a_message_may_come_in_the_smallest_fragments(server: RunningServer) -> None:
     message = create("Grüße")
-    with opened(server) as connection, Frames(connection) as frames:
+    with open_connection(server) as connection, Frames(connection) as frames:
         connection.sendall(frame(TEXT, b"", is_last=False))
         for byte in message:
             connection.sendall(
@@ -97,7 +97,7 @@ def test_a_message_may_come_in_the_smallest_fragments(server: RunningServer) -> 
 def test_what_is_no_text_ends_the_connection_and_not_with_a_traceback(
     server: RunningServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    with opened(server) as connection, Frames(connection) as frames:
+    with open_connection(server) as connection, Frames(connection) as frames:
         connection.sendall(frame(TEXT, b"\xff"))
         assert frames.next() == (CLOSE, (1007).to_bytes(2, "big") + b"invalid UTF-8")
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
@@ -107,10 +107,11 @@ def test_pings_are_answered_as_far_as_the_client_reads() -> None:
     num = 4000
     with running_server({"step_s": 0.01}) as server:
         server.shrink_send_buffers()
-        with opened(server) as connection, Frames(connection) as frames:
+        with open_connection(server) as connection, Frames(connection) as frames:
             connection.sendall(b"".join(frame(PING, b"%0125d" % number) for number in range(num)))
             connection.sendall(frame(TEXT, create("x" * 110)))
-            wait_until(lambda: server.engine.num_unfinished == 1)  # so all pings have come
+            # the request comes after all pings, so the server has received them
+            wait_until(lambda: server.engine.num_unfinished == 1)
             answered = [frames.next()]
             while answered[-1] != (PONG, b"%0125d" % (num - 1)):
                 answered.append(frames.next())
@@ -123,7 +124,7 @@ def test_who_reads_nothing_does_not_keep_a_connection_open(
     caplog.set_level(logging.INFO, logger="ouzel")
     with running_server(limits=LimitsConfig(write_timeout_s=0.1)) as server:
         server.shrink_send_buffers()
-        with opened(server, window=2048) as connection:
+        with open_connection(server, window=2048) as connection:
             connection.sendall(frame(TEXT, create("x" * 110)))
             wait_until(lambda: "GET /v1/responses 101 duration_s=" in caplog.text)
             assert "response.create /v1/responses 200" in caplog.text
@@ -134,13 +135,13 @@ def test_who_vanishes_takes_what_runs_with_it_and_not_with_a_warning(
 ) -> None:
     with running_server({"step_s": 0.002}) as server:
         for delay_ms in range(40):
-            with opened(server) as connection:
+            with open_connection(server) as connection:
                 lanes = [
                     frame(TEXT, create("Hello", stream_id=f"lane-{number}")) for number in range(16)
                 ]
                 connection.sendall(b"".join(lanes))
-                time.sleep(delay_ms / 1000)  # somewhere in the midst
-                # a reset
+                time.sleep(delay_ms / 1000)  # the responses are in progress or have ended
+                # closing the connection then sends a reset
                 connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         wait_until(
             lambda: (
@@ -156,5 +157,5 @@ def test_a_websocket_begins_with_a_get(server: RunningServer) -> None:
         socket.create_connection(("127.0.0.1", server.port)) as connection,
         connection.makefile("rb") as answer,
     ):
-        connection.sendall(opening("POST"))
+        connection.sendall(build_opening("POST"))
         assert answer.read().startswith(b"HTTP/1.1 400 ")

@@ -1,4 +1,4 @@
-"""Steering: more input for a response that is being made."""
+"""Steering gives a response in progress more input."""
 
 import json
 from collections.abc import Iterator
@@ -10,9 +10,14 @@ from ouzel.config import LimitsConfig
 from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.requests import Json
-from tests.api.responses.sockets import Socket, ended, error, socket_to
+from tests.api.responses.sockets import (
+    Socket,
+    connect_socket,
+    read_ended_response,
+    read_error_event,
+)
 from tests.api.responses.strict import check_lives
-from tests.api.responses.test_response import SAYINGS, said
+from tests.api.responses.test_response import SAYINGS, build_request
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
 
@@ -31,13 +36,13 @@ def slow_thinker() -> Iterator[RunningServer]:
 
 @pytest.fixture
 def socket(slow_thinker: RunningServer) -> Iterator[Socket]:
-    with socket_to(slow_thinker.url) as socket:
+    with connect_socket(slow_thinker.url) as socket:
         yield socket
 
 
 def begin(socket: Socket, what: str, **fields: object) -> tuple[str, list[ResponsesServerEvent]]:
-    """The id of the response, and its events so far."""
-    socket.send("response.create", **said(what, **fields))
+    """Begins a response; returns its id and its events up to the first item."""
+    socket.send("response.create", **build_request(what, **fields))
     events = socket.until("response.output_item.added")
     assert events[0].type == "response.created"
     return events[0].response.id, events
@@ -47,7 +52,7 @@ def steer(socket: Socket, response_id: str, given: object) -> None:
     socket.send("response.steer", previous_response_id=response_id, input=given)
 
 
-def refusal(event: ResponsesServerEvent) -> tuple[str, object]:
+def read_refusal(event: ResponsesServerEvent) -> tuple[str, object]:
     assert event.type == "response.steer.failed"
     return str(event.error.code), json.loads(event.to_json())["steer"]["input"]
 
@@ -62,13 +67,13 @@ def test_reasoning_is_finished_and_the_successor_reads_the_input(socket: Socket)
     assert accepted.steer.id.startswith("steer_")
     assert accepted.steer.previous_response_id == response_id
 
-    first = ended(events[-1])
+    first = read_ended_response(events[-1])
     assert (first.status, [item.type for item in first.output]) == ("incomplete", ["reasoning"])
     assert first.incomplete_details is not None and first.incomplete_details.reason == "steered"
     assert first.output[0].to_dict()["status"] == "completed"
     check_lives([event for event in events if event is not accepted])  # type: ignore[misc]
 
-    second = ended(socket.events()[-1])
+    second = read_ended_response(socket.events()[-1])
     assert (second.status, second.output_text) == ("completed", "Look again")
     assert (second.previous_response_id, second.metadata) == (response_id, {"a": "b"})
     assert second.instructions == "Be brief."
@@ -86,7 +91,9 @@ def test_an_answer_is_finished_before_its_successor(socket: Socket) -> None:
         [{"role": "user", "content": [{"type": "input_text", "text": "Second"}]}],
     )
     socket.create("Then", previous_response_id=None)
-    first, second, third = (ended(socket.until("response.completed")[-1]) for _ in range(3))
+    first, second, third = (
+        read_ended_response(socket.until("response.completed")[-1]) for _ in range(3)
+    )
     assert [response.output_text for response in (first, second, third)] == [
         "x" * 300,
         "Second",
@@ -100,7 +107,7 @@ def test_input_waits_for_the_output_of_a_call(socket: Socket) -> None:
     steer(socket, response_id, "Look at the tail too")
     events += socket.events()
     [accepted] = [event for event in events if event.type == "response.steer.accepted"]
-    [call] = ended(events[-1]).output
+    [call] = read_ended_response(events[-1]).output
     assert call.type == "function_call"
     pending = socket.event()
     assert pending.type == "response.steer.pending"
@@ -111,7 +118,7 @@ def test_input_waits_for_the_output_of_a_call(socket: Socket) -> None:
 
     wrong: Json = {"type": "function_call_output", "call_id": "call_other", "output": "An owl."}
     socket.create([wrong], previous_response_id=response_id)
-    assert error(socket.event())["status"] == 400
+    assert read_error_event(socket.event())["status"] == 400
     right: Json = {"type": "function_call_output", "call_id": call.call_id, "output": "An owl."}
     both = [socket.response([right], previous_response_id=response_id) for _ in range(2)]
     with_input, without = (
@@ -146,10 +153,10 @@ def test_what_cannot_be_input_is_given_back(socket: Socket, given: object, words
 
 def test_only_what_is_being_made_is_steered(socket: Socket) -> None:
     steer(socket, "resp_1", "Look")
-    assert refusal(socket.event()) == ("response_not_found", "Look")
+    assert read_refusal(socket.event()) == ("response_not_found", "Look")
     response = socket.response("Hello")
     steer(socket, response.id, "Look")
-    assert refusal(socket.event()) == ("response_already_completed", "Look")
+    assert read_refusal(socket.event()) == ("response_already_completed", "Look")
 
 
 def test_so_much_waits_for_one_response(socket: Socket) -> None:
@@ -157,10 +164,10 @@ def test_so_much_waits_for_one_response(socket: Socket) -> None:
     for number in range(17):
         steer(socket, response_id, f"{number}")
     refused = socket.until(FAILED)[-1]
-    assert refusal(refused) == ("too_many_pending_steers", "16")
+    assert read_refusal(refused) == ("too_many_pending_steers", "16")
     assert refused.stream_id == "main"
     socket.until("response.completed")
-    assert ended(socket.until("response.completed")[-1]).output_text == "15"
+    assert read_ended_response(socket.until("response.completed")[-1]).output_text == "15"
 
 
 def test_input_for_a_response_that_is_cancelled_is_given_back(socket: Socket) -> None:
@@ -168,10 +175,11 @@ def test_input_for_a_response_that_is_cancelled_is_given_back(socket: Socket) ->
     steer(socket, response_id, "Look")
     accepted = socket.until("response.steer.accepted")[-1]
     socket.send("response.cancel", response_id=response_id)
-    assert ended(socket.events()[-1]).status == "cancelled"
+    assert read_ended_response(socket.events()[-1]).status == "cancelled"
     refused = socket.event()
-    assert refusal(refused) == ("response_not_active", "Look")
-    assert refused.to_dict()["steer"]["id"] == accepted.to_dict()["steer"]["id"]  # type: ignore[index]
+    assert read_refusal(refused) == ("response_not_active", "Look")
+    steer_id = accepted.to_dict()["steer"]["id"]  # type: ignore[index]
+    assert refused.to_dict()["steer"]["id"] == steer_id  # type: ignore[index]
 
 
 def test_input_that_the_model_cannot_read_is_given_back(socket: Socket) -> None:
@@ -185,7 +193,7 @@ def test_input_that_the_model_cannot_read_is_given_back(socket: Socket) -> None:
     response_id, _ = begin(socket, "x" * 300)
     steer(socket, response_id, picture)
     socket.until("response.completed")
-    # the client's type wants `detail` in an image, clients need not
+    # the client's type requires `detail` of an image, but the server does not
     told = json.loads(socket.connection.recv())
     assert (told["type"], told["error"]["code"]) == (FAILED, "successor_creation_failed")
     assert "reads text only" in told["error"]["message"]
@@ -199,8 +207,8 @@ def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
     limits = LimitsConfig(max_body_bytes=160_000, max_body_bytes_total=160_000)
     with (
         running_server(options, limits, chat_template=QWEN, output_format=output_format) as server,
-        socket_to(server.url) as first,
-        socket_to(server.url) as second,
+        connect_socket(server.url) as first,
+        connect_socket(server.url) as second,
     ):
         begun = [
             (socket, begin(socket, LONG_THOUGHT, store=False)[0]) for socket in (first, second)
@@ -208,7 +216,7 @@ def test_input_that_waits_counts_towards_the_bytes_of_all_bodies() -> None:
         for socket, response_id in begun:
             steer(socket, response_id, "x" * 150_000)
         assert first.until("response.steer.accepted")
-        code, given = refusal(second.until(FAILED)[-1])
+        code, given = read_refusal(second.until(FAILED)[-1])
         assert code == "too_many_pending_steers" and given == "x" * 150_000
 
 
@@ -218,12 +226,12 @@ def test_input_that_waits_for_a_tools_output_counts_too() -> None:
     output_format = OutputFormat(calls=HERMES, reasoning=THINKING_ONLY)
     with (
         running_server(options, limits, chat_template=QWEN, output_format=output_format) as server,
-        socket_to(server.url) as first,
-        socket_to(server.url) as second,
+        connect_socket(server.url) as first,
+        connect_socket(server.url) as second,
     ):
         response_id, _ = begin(first, LONG_CALL, store=False)
         steer(first, response_id, "x" * 150_000)
         first.until("response.steer.pending")
         response_id, _ = begin(second, LONG_THOUGHT, store=False)
         steer(second, response_id, "x" * 150_000)
-        assert refusal(second.until(FAILED)[-1])[0] == "too_many_pending_steers"
+        assert read_refusal(second.until(FAILED)[-1])[0] == "too_many_pending_steers"

@@ -1,4 +1,4 @@
-"""Tools of every kind: namespaces and custom tools become what the model knows, and come back as the client's."""
+"""Tools of every kind: the model gets functions, and its calls get the client's form again."""
 
 import json
 import logging
@@ -15,7 +15,7 @@ from ouzel.parsers.families.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.registry import OutputFormat
 from tests.api.engines import received_prompts
 from tests.api.requests import Json, read_error, read_events
-from tests.api.responses.strict import named_events, strict_events, strict_response, without_ids
+from tests.api.responses.strict import named_events, remove_ids, strict_events, strict_response
 from tests.api.responses.test_response import LOOK
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
@@ -55,7 +55,7 @@ def grammar(syntax: str, definition: str) -> Json:
     return {**PATCH, "format": {"type": "grammar", "syntax": syntax, "definition": definition}}
 
 
-def calling_server(
+def serve_calling_model(
     *, engine_factory: str = "create_parrot", refuses_unknown_tools: bool = False
 ) -> AbstractContextManager[RunningServer]:
     return running_server(
@@ -67,26 +67,26 @@ def calling_server(
 
 
 @pytest.fixture(scope="module")
-def guided_http() -> Iterator[httpx.Client]:
-    """Its grammars are those of a real engine."""
+def grammar_http() -> Iterator[httpx.Client]:
+    """Yields a client of a server with a real engine, which obeys grammars."""
     with (
-        calling_server(engine_factory="create_grammar_parrot") as server,
+        serve_calling_model(engine_factory="create_grammar_parrot") as server,
         server.client() as client,
     ):
         yield client
 
 
 @pytest.fixture(scope="module")
-def attentive_http() -> Iterator[httpx.Client]:
+def recording_http() -> Iterator[httpx.Client]:
     with (
-        calling_server(engine_factory="create_recording_parrot") as server,
+        serve_calling_model(engine_factory="create_recording_parrot") as server,
         server.client() as client,
     ):
         yield client
 
 
-def written(name: str, arguments: object) -> str:
-    """As the template writes a call, too."""
+def write_call(name: str, arguments: object) -> str:
+    """Writes a call as the model and the chat template do."""
     call = {"name": name, "arguments": arguments}
     return f"<tool_call>\n{json.dumps(call, ensure_ascii=False)}\n</tool_call>"
 
@@ -105,22 +105,22 @@ def body(said: str, *tools: object, **fields: object) -> Json:
     [
         (
             [AGENTS, LOOK],
-            written("spawn", {}),
+            write_call("spawn", {}),
             {"name": "spawn", "namespace": "agents", "arguments": "{}"},
         ),
-        ([AGENTS, LOOK], written("look", {}), {"name": "look", "arguments": "{}"}),
+        ([AGENTS, LOOK], write_call("look", {}), {"name": "look", "arguments": "{}"}),
         (
             [AGENTS, CREW],
-            written("crew__spawn", {}),
+            write_call("crew__spawn", {}),
             {"name": "spawn", "namespace": "crew", "arguments": "{}"},
         ),
         (
             [AGENTS],
-            written("tell", {"input": TEXT}),
+            write_call("tell", {"input": TEXT}),
             {"name": "tell", "namespace": "agents", "input": TEXT},
         ),
-        ([PATCH], written("patch", {"input": TEXT}), {"name": "patch", "input": TEXT}),
-        ([PATCH], written("patch", {"text": "a"}), {"name": "patch", "input": '{"text": "a"}'}),
+        ([PATCH], write_call("patch", {"input": TEXT}), {"name": "patch", "input": TEXT}),
+        ([PATCH], write_call("patch", {"text": "a"}), {"name": "patch", "input": '{"text": "a"}'}),
     ],
 )
 def test_a_call_is_the_clients_in_a_stream_and_whole(
@@ -152,39 +152,39 @@ def test_a_call_is_the_clients_in_a_stream_and_whole(
     assert "".join(map(str, deltas)) == expected.get("input", expected.get("arguments"))
     end = events[-1]
     assert end.type == "response.completed"
-    end.response.usage = unary.usage  # the second finds the prompt in the cache
-    assert without_ids(end.response) == without_ids(unary)
+    end.response.usage = unary.usage  # the second request finds the prompt in the cache
+    assert remove_ids(end.response) == remove_ids(unary)
 
 
 @pytest.mark.parametrize(
     ("tools", "said"),
     [
-        ([AGENTS, CREW, SEARCH], written("crew__spawn", {"at": 1})),
-        ([AGENTS, PATCH], written("patch", {"input": TEXT})),
-        ([AGENTS, PATCH], written("tell", {"input": TEXT})),
+        ([AGENTS, CREW, SEARCH], write_call("crew__spawn", {"at": 1})),
+        ([AGENTS, PATCH], write_call("patch", {"input": TEXT})),
+        ([AGENTS, PATCH], write_call("tell", {"input": TEXT})),
     ],
 )
 def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(
-    attentive_http: httpx.Client, tools: list[Json], said: str
+    recording_http: httpx.Client, tools: list[Json], said: str
 ) -> None:
-    said = f"\n{said}"  # as the template begins it
-    [item] = attentive_http.post("/v1/responses", json=body(said, *tools)).json()["output"]
+    said = f"\n{said}"  # the template begins the answer with a line break
+    [item] = recording_http.post("/v1/responses", json=body(said, *tools)).json()["output"]
     first = [*received_prompts[-1], *said.encode()]
     answered = {"type": f"{item['type']}_output", "call_id": item["call_id"], "output": "done"}
     later = body("", *tools) | {"input": [{"role": "user", "content": said}, item, answered]}
-    assert attentive_http.post("/v1/responses", json=later).status_code == 200
+    assert recording_http.post("/v1/responses", json=later).status_code == 200
     assert list(received_prompts[-1][: len(first)]) == first
 
 
 def test_what_is_kept_is_continued_under_the_same_names(thinker_http: httpx.Client) -> None:
     first = thinker_http.post(
-        "/v1/responses", json=body(written("crew__spawn", {}), AGENTS, CREW)
+        "/v1/responses", json=body(write_call("crew__spawn", {}), AGENTS, CREW)
     ).json()
     [item] = first["output"]
     answered = {"type": "function_call_output", "call_id": item["call_id"], "output": "done"}
     later = body("", AGENTS, CREW) | {"input": [answered], "previous_response_id": first["id"]}
     resent = body("", AGENTS, CREW) | {
-        "input": [{"role": "user", "content": written("crew__spawn", {})}, item, answered]
+        "input": [{"role": "user", "content": write_call("crew__spawn", {})}, item, answered]
     }
     kept, sent = [
         thinker_http.post("/v1/responses/input_tokens", json=each).json()
@@ -249,7 +249,7 @@ def test_what_is_kept_of_a_call_is_whole(thinker_http: httpx.Client) -> None:
 
 
 def test_the_response_repeats_the_tools_as_they_were_sent(
-    thinker_http: httpx.Client, guided_http: httpx.Client
+    thinker_http: httpx.Client, grammar_http: httpx.Client
 ) -> None:
     tools = [AGENTS, LOOK, grammar("regex", "[0-9]+"), SEARCH]
     shown = thinker_http.post("/v1/responses", json=body("Hi", *tools, tool_choice="none")).json()
@@ -268,7 +268,7 @@ def test_the_response_repeats_the_tools_as_they_were_sent(
             {"type": "function", "name": "look"},
         ],
     }
-    shown = guided_http.post(
+    shown = grammar_http.post(
         "/v1/responses", json=body("Hi", AGENTS, LOOK, tool_choice=choice)
     ).json()
     assert shown["tool_choice"] == choice
@@ -338,7 +338,7 @@ def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) ->
     ids=["text", "control", "delete", "owl"],
 )
 def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client, kind: str) -> None:
-    """Servers of HTTP refuse to send control characters in a header."""
+    """An HTTP server cannot send control characters in a header."""
     tools = [LOOK, *({"type": kind} for _ in range(100))]
     text = thinker_http.post("/v1/responses", json=body("Hi", *tools)).headers["x-ouzel-warnings"]
     assert (
@@ -430,7 +430,7 @@ def test_what_cannot_be_honoured_is_named(
 
 
 def test_a_server_may_refuse_what_it_does_not_run() -> None:
-    with calling_server(refuses_unknown_tools=True) as server, server.client() as http:
+    with serve_calling_model(refuses_unknown_tools=True) as server, server.client() as http:
         error = read_error(http.post("/v1/responses", json=body("Hi", LOOK, SEARCH)))
         assert error["param"] == "tools[1].type"
         asked = body("Hi", LOOK) | {"input": [{"type": "web_search_call", "status": "searching"}]}
@@ -456,11 +456,11 @@ def test_a_server_may_refuse_what_it_does_not_run() -> None:
     ],
 )
 def test_a_grammar_holds_for_every_call(
-    guided_http: httpx.Client, syntax: str, definition: str, choice: object
+    grammar_http: httpx.Client, syntax: str, definition: str, choice: object
 ) -> None:
-    """The model wants to end the text early, and is not let."""
-    tool, said = grammar(syntax, definition), written("patch", {"input": '+"12'})
-    answer = guided_http.post(
+    """The model would end the text early, but the grammar forbids it."""
+    tool, said = grammar(syntax, definition), write_call("patch", {"input": '+"12'})
+    answer = grammar_http.post(
         "/v1/responses", json=body(said, tool, tool_choice=choice, max_output_tokens=200)
     )
     calls = [item for item in answer.json()["output"] if item["type"] == "custom_tool_call"]

@@ -1,4 +1,4 @@
-"""Ten turns with reasoning and tool calls, three ways: the engine gets the same prompts, token for token."""
+"""Three ways to send ten turns with reasoning and calls give the engine the same prompts."""
 
 import itertools
 from collections.abc import Iterator, Sequence
@@ -11,7 +11,7 @@ from tests.api.byte_tokens import END
 from tests.api.engines import received_prompts
 from tests.api.responses.test_response import LOOK, REST, SAYINGS
 from tests.api.responses.thinking import thinking_server
-from tests.api.responses.ways import WAYS, Way, calls_in, output_of
+from tests.api.responses.ways import WAYS, Way, build_output, list_calls
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_three_ways_give_the_engine_the_same_prompts(http: httpx.Client) -> None
 
 
 def prompts_of_ten_turns(http: httpx.Client, way: Way) -> list[Sequence[int]]:
-    send, num_heard = way(http), len(received_prompts)
+    send, num_before = way(http), len(received_prompts)
     fields = {"model": "parrot", "tools": [LOOK, REST], "instructions": "Look, then rest."}
     for turn in range(10):
         asked = {
@@ -42,8 +42,9 @@ def prompts_of_ten_turns(http: httpx.Client, way: Way) -> list[Sequence[int]]:
             "content": SAYINGS["reasoning, text and calls"].replace("owl", f"owl {turn}"),
         }
         outputs = [
-            output_of(call, f"Done in turn {turn}.") for call in calls_in(send(asked, **fields))
+            build_output(call, f"Done in turn {turn}.")
+            for call in list_calls(send(asked, **fields))
         ]
         assert len(outputs) == 2
         send(*outputs, **fields)
-    return received_prompts[num_heard:]
+    return received_prompts[num_before:]

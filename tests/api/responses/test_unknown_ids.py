@@ -1,4 +1,4 @@
-"""Ids of nothing, of what is gone, and of what belongs to another API key: all are the same 404."""
+"""An id that is unknown, deleted or of another API key gives the same 404."""
 
 from collections.abc import Iterator
 from urllib.parse import quote
@@ -39,7 +39,7 @@ def theirs(shared: RunningServer) -> Iterator[httpx.Client]:
         yield client
 
 
-def asked_by_path(http: httpx.Client, response_id: str) -> list[httpx.Response]:
+def request_by_path(http: httpx.Client, response_id: str) -> list[httpx.Response]:
     path = f"/v1/responses/{quote(response_id, safe='')}"
     return [
         http.get(path),
@@ -50,7 +50,7 @@ def asked_by_path(http: httpx.Client, response_id: str) -> list[httpx.Response]:
     ]
 
 
-def asked_by_field(http: httpx.Client, given_id: str) -> list[httpx.Response]:
+def request_by_field(http: httpx.Client, given_id: str) -> list[httpx.Response]:
     fields: list[Json] = [
         {"previous_response_id": given_id},
         {"conversation": given_id},
@@ -65,7 +65,7 @@ def asked_by_field(http: httpx.Client, given_id: str) -> list[httpx.Response]:
 
 @pytest.mark.parametrize("given_id", STRANGE)
 def test_an_id_of_nothing(ours: httpx.Client, given_id: str) -> None:
-    answers = [*asked_by_path(ours, given_id), *asked_by_field(ours, given_id)]
+    answers = [*request_by_path(ours, given_id), *request_by_field(ours, given_id)]
     errors = [read_error(answer) for answer in answers]
     assert {answer.status_code for answer in answers} == {404}
     fields = ["previous_response_id", "conversation", "conversation", "input[0]"]
@@ -88,15 +88,15 @@ def test_what_belongs_to_another_key(
     [item] = theirs.get(f"/v1/responses/{response_id}/input_items").json()["data"]
     conversation_id = theirs.post("/v1/conversations", json={}).json()["id"]
 
-    by_path = asked_by_path(ours, response_id)
-    by_field = [*asked_by_field(ours, response_id), *asked_by_field(ours, conversation_id)]
-    by_field += asked_by_field(ours, item["id"])
+    by_path = request_by_path(ours, response_id)
+    by_field = [*request_by_field(ours, response_id), *request_by_field(ours, conversation_id)]
+    by_field += request_by_field(ours, item["id"])
 
     assert {answer.status_code for answer in [*by_path, *by_field]} == {404}
     status = theirs.get(f"/v1/responses/{response_id}").json()["status"]
     assert status in ("queued", "in_progress") if is_background else status == "completed"
     assert theirs.delete(f"/v1/responses/{response_id}").status_code == 200
-    assert asked_by_path(theirs, response_id)[0].text == by_path[0].text
+    assert request_by_path(theirs, response_id)[0].text == by_path[0].text
 
 
 @pytest.mark.parametrize(

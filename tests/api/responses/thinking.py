@@ -1,4 +1,4 @@
-"""A server whose model thinks and calls tools: it says what the user said, and that may be either."""
+"""A server whose model repeats the user's message, reasoning and tool calls included."""
 
 from contextlib import AbstractContextManager
 

@@ -1,4 +1,7 @@
-"""The three ways to go on with what has been said: sending it again, naming the response before, in a conversation."""
+"""A conversation is continued in three ways.
+
+The client sends all items again, names the previous response, or names the conversation.
+"""
 
 from collections.abc import Callable
 from typing import Any  # JSON
@@ -19,7 +22,7 @@ def _post(http: httpx.Client, **fields: object) -> Json:
     return answered
 
 
-def resending(http: httpx.Client) -> Send:
+def resend_all(http: httpx.Client) -> Send:
     said: list[Json] = []
 
     def send(*new: Json, **fields: object) -> Json:
@@ -31,7 +34,7 @@ def resending(http: httpx.Client) -> Send:
     return send
 
 
-def by_previous_response(http: httpx.Client) -> Send:
+def name_previous_response(http: httpx.Client) -> Send:
     previous: Json = {}
 
     def send(*new: Json, **fields: object) -> Json:
@@ -42,17 +45,17 @@ def by_previous_response(http: httpx.Client) -> Send:
     return send
 
 
-def in_a_conversation(http: httpx.Client) -> Send:
+def use_conversation(http: httpx.Client) -> Send:
     conversation = http.post("conversations", json={}).json()["id"]
     return lambda *new, **fields: _post(http, input=new, conversation=conversation, **fields)
 
 
-WAYS = (resending, by_previous_response, in_a_conversation)
+WAYS = (resend_all, name_previous_response, use_conversation)
 
 
-def calls_in(answer: Json) -> list[Json]:
+def list_calls(answer: Json) -> list[Json]:
     return [item for item in answer["output"] if item["type"] == "function_call"]
 
 
-def output_of(call: Json, output: str) -> Json:
+def build_output(call: Json, output: str) -> Json:
     return {"type": "function_call_output", "call_id": call["call_id"], "output": output}
