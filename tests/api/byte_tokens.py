@@ -1,4 +1,4 @@
-"""A tokenizer whose tokens are bytes, with the control tokens of the tests' chat template."""
+"""Builds a tokenizer whose tokens are bytes and the control tokens of the chat template."""
 
 import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers

@@ -1,4 +1,4 @@
-"""Engines for the servers of tests; all but the random ones repeat the user's message.
+"""Makes engines for the servers of tests; all but the random ones repeat the user's message.
 
 `|fail|` in a message makes the fake engine fail this request after its first token, and `|die|`
 kills the engine. Without a chat (completions) the engine repeats the prompt for ever.

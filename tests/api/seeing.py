@@ -1,4 +1,4 @@
-"""A server whose model reads images, without weights.
+"""Starts a server whose model reads images, without weights.
 
 The engine repeats the user's message and records the requests that it receives.
 """
@@ -48,12 +48,14 @@ QWEN_VL = """
     {%- endif %}
 {%- endmacro %}
 {%- if tools %}
-    {{- '<|im_start|>system\\n<tools>' }}{%- for tool in tools %}{{- '\\n' }}{{- tool | tojson }}{% endfor %}
+    {{- '<|im_start|>system\\n<tools>' }}
+    {%- for tool in tools %}{{- '\\n' }}{{- tool | tojson }}{% endfor %}
     {{- '\\n</tools><|im_end|>\\n' }}
 {%- endif %}
 {%- for message in messages %}
     {%- if message.role == 'tool' %}
-        {{- '<|im_start|>user\\n<tool_response>\\n' }}{{- shown(message.content) }}{{- '\\n</tool_response>' }}
+        {{- '<|im_start|>user\\n<tool_response>\\n' }}
+        {{- shown(message.content) }}{{- '\\n</tool_response>' }}
     {%- else %}
         {{- '<|im_start|>' + message.role + '\\n' }}{{- shown(message.content) }}
         {%- for call in message.tool_calls or [] %}

@@ -1,4 +1,4 @@
-"""A real server on an ephemeral port; its default engine is fake and repeats the user's message."""
+"""Starts a real server on an ephemeral port; its default engine repeats the user's message."""
 
 import asyncio
 import socket

@@ -50,7 +50,7 @@ async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(
     asking = asyncio.create_task(changes.load_adapter("a", __file__, None))
     await asyncio.sleep(0)
     asking.cancel()
-    with suppress(InvalidRequest):  # they are read one after the other
+    with suppress(InvalidRequest):  # adapters are read one after the other
         await changes.load_adapter("b", str(tmp_path / "missing"), None)
 
     assert changes.catalogue.names == ["model", "alias", "a"]
@@ -65,9 +65,9 @@ async def test_a_load_that_fails_when_its_client_has_gone_is_one_line_of_the_log
     asking = asyncio.create_task(changes.load_adapter("a", str(tmp_path / "missing"), None))
     await asyncio.sleep(0)
     asking.cancel()
-    await changes.load_adapter("b", __file__, None)  # they are read one after the other
+    await changes.load_adapter("b", __file__, None)  # adapters are read one after the other
     del asking
-    gc.collect()  # a task whose error nobody has taken tells so when it goes
+    gc.collect()  # a task with an unread error logs the error when it is collected
 
     [line] = [each for each in caplog.records if each.levelno >= logging.WARNING]
     assert line.getMessage().startswith("a change of the models failed after its client had left: ")

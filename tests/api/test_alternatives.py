@@ -1,4 +1,4 @@
-"""Which alternatives are shown with a token: the most likely, those asked for by id, the whole vocabulary."""
+"""A token is shown with the most likely alternatives, requested ids or the whole vocabulary."""
 
 from collections.abc import Iterator
 

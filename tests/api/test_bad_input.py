@@ -1,4 +1,4 @@
-"""Bad input: each gets an error object that names the field, the limit and the value, and the server still serves."""
+"""An error about a bad body names the field, the limit and the value; the server still serves."""
 
 import gzip
 import socket
@@ -501,7 +501,8 @@ def test_a_body_that_is_no_request_is_refused(
         (b'"max_tokens": "1.0"', ["H"]),
         (b'"temperature": "0.5", "logit_bias": {"5": "1e1"}, "stop_token_ids": ["105"]', ["H"]),
         (
-            b'"n": null, "stop": null, "stream": null, "tools": null, "logit_bias": null, "stream_options": null',
+            b'"n": null, "stop": null, "stream": null, "tools": null, "logit_bias": null, '
+            b'"stream_options": null',
             ["Hi"],
         ),
         (b'"n": 3, "n": 2', ["Hi", "Hi"]),
@@ -718,7 +719,7 @@ def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
         operation.path.replace("{model_name}", "parrot")
         for operation in DOCUMENTED
         if operation.bodies
-        and "{model_version}" not in operation.path  # there are none: a 404 at once
+        and "{model_version}" not in operation.path  # no model has versions: a 404 at once
     ],
 )
 def test_every_endpoint_with_a_body_limits_its_length(path: str) -> None:
@@ -751,7 +752,8 @@ def test_a_body_that_does_not_come_gives_its_place_back() -> None:
     with running_server(limits=limits) as server, server.client() as http:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
             connection.sendall(
-                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-length: 100\r\n\r\n{"
+                b"POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\n"
+                b"content-length: 100\r\n\r\n{"
             )
             answer = ""
             while not answer.endswith("}"):

@@ -1,4 +1,4 @@
-"""An answer that is a call in JSON without the model's marks, through every API, whole and streamed."""
+"""Every API reads a call in JSON without the model's marks, whole and streamed."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""Pictures as bare base64, without `data:` before it, wherever a field takes a picture's URL."""
+"""A field for an image's URL also takes bare base64, without `data:` before it."""
 
 from base64 import b64encode
 from collections.abc import Iterator
@@ -104,7 +104,7 @@ def test_another_text_is_refused_by_the_ways_to_name_a_picture(
 def test_a_picture_wins_over_a_path_and_paths_stay_below_the_allowed_directory(
     tmp_path: Path,
 ) -> None:
-    """The base64 of a JPEG begins as an absolute path does."""
+    """The base64 of a JPEG begins with a slash, like an absolute path."""
     pictures = tmp_path / "pictures"
     directory = pictures / "9j" / "holidays"
     directory.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""Bodies that are slow or long: they take no place in the queue, and only so many bytes."""
+"""Slow or long bodies take no place in the queue, and their bytes are limited."""
 
 import logging
 import socket
@@ -18,24 +18,30 @@ PATH = "/v1/chat/completions"
 MEBIBYTE = 2**20
 
 
+def build_head(num_bytes: int) -> bytes:
+    head = (
+        f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Content-Length: {num_bytes}\r\nExpect: 100-continue\r\n\r\n"
+    )
+    return head.encode()
+
+
 @contextmanager
 def slow_body(
     server: RunningServer, body: bytes, num_bytes: int = 2 * MEBIBYTE
 ) -> Iterator[socket.socket]:
-    """A request whose body is being read, and does not come to its end."""
+    """Sends the head and the beginning of a body to the server; yields the connection."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {num_bytes}\r\nExpect: 100-continue\r\n\r\n"
-        connection.sendall(head.encode())
+        connection.sendall(build_head(num_bytes))
         assert connection.recv(100).startswith(b"HTTP/1.1 100")
         connection.sendall(body)
         yield connection
 
 
 def has_room(server: RunningServer, num_bytes: int) -> bool:
-    """Tells whether a body of that length may be sent now; none is, which would take room from others."""
+    """Tells whether the server accepts a body of that length now, without sending the body."""
     with socket.create_connection(("127.0.0.1", server.port)) as connection:
-        head = f"POST {PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Length: {num_bytes}\r\nExpect: 100-continue\r\n\r\n"
-        connection.sendall(head.encode())
+        connection.sendall(build_head(num_bytes))
         return connection.recv(100).startswith(b"HTTP/1.1 100")
 
 
@@ -68,7 +74,7 @@ def test_bodies_have_a_budget_of_bytes_that_short_ones_need_not() -> None:
 
         def is_refused(content: bytes | Iterator[bytes]) -> bool:
             response = http.post(PATH, content=content)
-            if response.status_code == 400:  # it is no JSON
+            if response.status_code == 400:  # the server has read the content, which is not JSON
                 return False
             assert (response.status_code, response.headers["retry-after"]) == (429, "1")
             error = read_error(response)
@@ -77,7 +83,8 @@ def test_bodies_have_a_budget_of_bytes_that_short_ones_need_not() -> None:
             return True
 
         with slow_body(server, b" " * (MEBIBYTE + MEBIBYTE // 2)):
-            wait_until(lambda: not has_room(server, MEBIBYTE))  # it has been read
+            # wait until the server has read the slow body
+            wait_until(lambda: not has_room(server, MEBIBYTE))
             assert is_refused(b" " * MEBIBYTE)
             assert is_refused(b" " * 2**16 for _ in range(16))
             assert http.post(PATH, json=chat("Hi")).status_code == 200

@@ -1,4 +1,4 @@
-"""A call within open reasoning reaches the client as a call, if its mark came as a control token."""
+"""A call within open reasoning becomes a call if the model wrote its mark as a control token."""
 
 import json
 from typing import Any  # JSON
@@ -19,7 +19,7 @@ MARKS = ("<think>", "</think>", "<tool_call>", "</tool_call>")
 TOKENIZER = byte_tokenizer(*MARKS)
 CALL = '<tool_call>\n{"name": "look", "arguments": {"at": "Turku"}}\n</tool_call>'
 SAID = f"<think>I look.\n{CALL}"
-# special tokens of no use to the request
+# a request without tools does not show these marks, because they are special tokens
 HIDDEN = CALL.replace("<tool_call>", "").replace("\n</tool_call>", "")
 TOOL = {"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}
 TEMPLATE = "{% if tools %}{{ tools | tojson }}{% endif %}" + CHAT_TEMPLATE
@@ -27,7 +27,7 @@ BOTH = OutputFormat(HERMES, HERMES)
 
 
 def create_caller(options: dict[str, object]) -> FakeEngine:
-    """Says the same to everybody, marks as control tokens."""
+    """Makes an engine that always answers with `SAID`, with marks as control tokens."""
     token_ids = TOKENIZER.encode(SAID, add_special_tokens=False)
 
     def say(request: EngineRequest, position: int) -> int:

@@ -1,4 +1,4 @@
-"""Chat completions as the official client sees them."""
+"""The official client reads chat completions."""
 
 import json
 
@@ -52,7 +52,9 @@ def test_usage_counts_the_end_token_and_names_the_details(client: openai.OpenAI)
 def test_a_folded_stream_is_the_unary_answer(
     client: openai.OpenAI, n: int, fields: dict[str, object]
 ) -> None:
-    unary = client.chat.completions.create(model="parrot", messages=HELLO, n=n, **fields)  # type: ignore[call-overload]
+    unary = client.chat.completions.create(  # type: ignore[call-overload]
+        model="parrot", messages=HELLO, n=n, **fields
+    )
     chunks = stream(client, n=n, stream_options={"include_usage": True}, **fields)
     choices = [chunk.choices[0] for chunk in chunks[:-1]]
     for expected in unary.choices:
@@ -92,7 +94,9 @@ def test_continuous_usage_grows_to_the_final_one(client: openai.OpenAI) -> None:
 
 def test_the_length_limit_ends_with_length(client: openai.OpenAI) -> None:
     for field in ("max_tokens", "max_completion_tokens"):
-        answer = client.chat.completions.create(model="parrot", messages=HELLO, **{field: 5})  # type: ignore[call-overload]
+        answer = client.chat.completions.create(  # type: ignore[call-overload]
+            model="parrot", messages=HELLO, **{field: 5}
+        )
         assert (answer.choices[0].message.content, answer.choices[0].finish_reason) == (
             "Hello",
             "length",

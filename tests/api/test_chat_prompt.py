@@ -1,4 +1,4 @@
-"""The fields of chat completions that shape the prompt, as HTTP clients see them."""
+"""Some fields of chat completions change the prompt."""
 
 import time
 from collections.abc import Callable
@@ -81,7 +81,10 @@ def test_a_trusted_template_of_the_requests_own_is_used() -> None:
 
 def test_a_template_of_the_requests_own_holds_up_nobody_however_its_field_is_spelled() -> None:
     takes_long = "{% for a in range(100) %}{% for b in range(1000) %}{% endfor %}{% endfor %}"
-    own = f"{{% if messages[0].content == 'Hi' %}}{takes_long}{{% endif %}}{{{{ messages[0].content }}}}"
+    own = (
+        f"{{% if messages[0].content == 'Hi' %}}{takes_long}{{% endif %}}"
+        "{{ messages[0].content }}"
+    )
     chat_body = msgspec.json.encode(chat("Hi", chat_template=own))
     response_body = msgspec.json.encode({"model": "parrot", "input": "Hi", "chat_template": own})
     with running_server(trusts_request_template=True) as server, ThreadPoolExecutor(1) as clients:
@@ -126,7 +129,7 @@ def test_completions_have_no_chat_to_shape(http: httpx.Client, field: str) -> No
 def test_special_tokens_are_shown_without_spaces_between_them(
     http: httpx.Client, given: bool | None
 ) -> None:
-    """A byte-level tokenizer has no such spaces, whichever way they are asked for."""
+    """A byte-level tokenizer adds no such spaces, with any value of the field."""
     body = {"model": "parrot", "prompt": [97, END, END], "echo": True, "max_tokens": 1}
     fields = {"skip_special_tokens": False, "spaces_between_special_tokens": given}
     answer = http.post("/v1/completions", json={**body, **fields}).json()

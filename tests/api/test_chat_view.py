@@ -1,4 +1,4 @@
-"""A chat's request says whether its reasoning is shown, and where, and whether the last message is echoed."""
+"""A chat's request says where its reasoning is shown, and whether the last message is echoed."""
 
 import json
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ def thinker() -> Iterator[httpx.Client]:
 
 
 def shown(http: httpx.Client, body: Json, *, stream: bool) -> tuple[str, str]:
-    """Reasoning and content."""
+    """Returns the reasoning and the content of the answer."""
     response = http.post("/v1/chat/completions", json=body | {"stream": stream})
     assert response.status_code == 200, response.text
     messages: list[Json] = (

@@ -1,4 +1,4 @@
-"""Beam search and best_of over HTTP, on our own engine with pseudo-random logits."""
+"""The server offers beam search and best_of, on a real engine with pseudo-random logits."""
 
 import json
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ BEST: Json = {"best_of": 6, "n": 2, "seed": 5, "top_k": 50, "logprobs": 2}
 
 
 @pytest.fixture(scope="module")
-def babbler() -> Iterator[httpx.Client]:
+def random_http() -> Iterator[httpx.Client]:
     with running_server(engine_factory="create_random_engine") as server, server.client() as http:
         yield http
 
@@ -41,12 +41,12 @@ def mean_logprob(choice: dict[str, Any]) -> float:
 @pytest.mark.parametrize(
     "fields", [BEAMS, BEST, BEAMS | {"num_beam_groups": 2, "diversity_penalty": 0.5}]
 )
-def test_a_folded_stream_is_the_unary_answer(babbler: httpx.Client, fields: Json) -> None:
-    unary = complete(babbler, **fields)
+def test_a_folded_stream_is_the_unary_answer(random_http: httpx.Client, fields: Json) -> None:
+    unary = complete(random_http, **fields)
     streamed = PROMPT | fields | {"stream": True, "stream_options": {"include_usage": True}}
     *chunks, last = [
         json.loads(event)
-        for event in read_events(babbler.post("/v1/completions", json=streamed))[:-1]
+        for event in read_events(random_http.post("/v1/completions", json=streamed))[:-1]
     ]
 
     assert last["usage"] == unary["usage"]
@@ -68,9 +68,9 @@ def test_a_folded_stream_is_the_unary_answer(babbler: httpx.Client, fields: Json
         assert logprobs == expected["logprobs"]["token_logprobs"]
 
 
-def test_the_names_of_vllm_and_transformers_are_the_same_search(babbler: httpx.Client) -> None:
+def test_the_names_of_vllm_and_transformers_are_the_same_search(random_http: httpx.Client) -> None:
     answers = [
-        texts(complete(babbler, **fields))
+        texts(complete(random_http, **fields))
         for fields in (
             {"num_beams": 3, "num_return_sequences": 3},
             {"use_beam_search": True, "best_of": 3, "n": 3, "temperature": 0},
@@ -81,10 +81,10 @@ def test_the_names_of_vllm_and_transformers_are_the_same_search(babbler: httpx.C
     assert len(set(answers[0])) == 3
 
 
-def test_beams_find_what_is_likelier_than_greedy(babbler: httpx.Client) -> None:
+def test_beams_find_what_is_likelier_than_greedy(random_http: httpx.Client) -> None:
     fields = {"prompt": "ouzel", "logprobs": 0, "ignore_eos": True, "max_tokens": 6}
-    greedy = complete(babbler, temperature=0, **fields)["choices"][0]
-    beams = complete(babbler, num_beams=8, n=8, **fields)["choices"]
+    greedy = complete(random_http, temperature=0, **fields)["choices"][0]
+    beams = complete(random_http, num_beams=8, n=8, **fields)["choices"]
 
     means = [mean_logprob(choice) for choice in beams]
     assert means[0] > mean_logprob(greedy)
@@ -95,30 +95,30 @@ def test_beams_find_what_is_likelier_than_greedy(babbler: httpx.Client) -> None:
     "field", [{"length_penalty": -3.0}, {"early_stopping": True}, {"early_stopping": "never"}]
 )
 def test_what_ends_the_search_and_what_wins_can_be_chosen(
-    babbler: httpx.Client, field: Json
+    random_http: httpx.Client, field: Json
 ) -> None:
     fields = {"num_beams": 4, "n": 4, "max_tokens": 30, "stop_token_ids": [*range(120)]}
-    assert texts(complete(babbler, **fields, **field)) != texts(
-        complete(babbler, **fields, length_penalty=3.0)
+    assert texts(complete(random_http, **fields, **field)) != texts(
+        complete(random_http, **fields, length_penalty=3.0)
     )
 
 
-def test_a_stop_string_cuts_each_winner(babbler: httpx.Client) -> None:
+def test_a_stop_string_cuts_each_winner(random_http: httpx.Client) -> None:
     fields = {"num_beams": 4, "n": 4, "ignore_eos": True, "max_tokens": 8, "return_token_ids": True}
-    whole = complete(babbler, **fields)
+    whole = complete(random_http, **fields)
     stop = next(letter for letter in whole["choices"][0]["text"][2:] if letter.isascii())
-    cut = complete(babbler, **fields, stop=stop)
+    cut = complete(random_http, **fields, stop=stop)
 
     assert texts(cut) == [text.partition(stop)[0] for text in texts(whole)]
     assert cut["choices"][0]["finish_reason"] == "stop"
     assert cut["usage"]["completion_tokens"] < whole["usage"]["completion_tokens"] == 4 * 8
 
 
-def test_best_of_returns_the_most_likely_of_all_samples(babbler: httpx.Client) -> None:
-    """The same seed gives the same samples, so all of them can be asked for."""
+def test_best_of_returns_the_most_likely_of_all_samples(random_http: httpx.Client) -> None:
+    """The same seed gives the same samples, so a second request can show all of them."""
     fields = {"seed": 5, "top_k": 50, "logprobs": 0, "ignore_eos": True}
-    samples = complete(babbler, n=6, **fields)["choices"]
-    best = complete(babbler, n=2, best_of=6, **fields)
+    samples = complete(random_http, n=6, **fields)["choices"]
+    best = complete(random_http, n=2, best_of=6, **fields)
 
     ranking = sorted(samples, key=lambda choice: -mean_logprob(choice))
     assert texts(best) == [choice["text"] for choice in ranking[:2]]
@@ -126,34 +126,34 @@ def test_best_of_returns_the_most_likely_of_all_samples(babbler: httpx.Client) -
 
 
 def test_every_sample_counts_as_usage_and_logprobs_are_shown_only_when_asked_for(
-    babbler: httpx.Client,
+    random_http: httpx.Client,
 ) -> None:
-    answer = complete(babbler, best_of=5, ignore_eos=True)
+    answer = complete(random_http, best_of=5, ignore_eos=True)
     assert answer["usage"]["completion_tokens"] == 5 * 12
     assert [choice["logprobs"] for choice in answer["choices"]] == [None]
 
 
-def test_chat_has_both(babbler: httpx.Client) -> None:
+def test_chat_has_both(random_http: httpx.Client) -> None:
     # the server's parser fails on purpose at "#"
     bans = {
         "logit_bias": {"35": -100},
         "max_tokens": 10,
     }
     for fields in ({"num_beams": 3, "n": 2}, {"best_of": 4, "n": 2, "seed": 1}):
-        answer = babbler.post("/v1/chat/completions", json=chat("Hi", **fields, **bans)).json()
+        answer = random_http.post("/v1/chat/completions", json=chat("Hi", **fields, **bans)).json()
         assert [choice["index"] for choice in answer["choices"]] == [0, 1]
         first, second = (choice["message"]["content"] for choice in answer["choices"])
         assert first != second
 
 
-def test_several_prompts_have_their_own_winners(babbler: httpx.Client) -> None:
+def test_several_prompts_have_their_own_winners(random_http: httpx.Client) -> None:
     fields = {"num_beams": 3, "n": 2}
-    alone = [texts(complete(babbler, prompt=prompt, **fields)) for prompt in ("ab", "cd")]
-    assert texts(complete(babbler, prompt=["ab", "cd"], **fields)) == alone[0] + alone[1]
+    alone = [texts(complete(random_http, prompt=prompt, **fields)) for prompt in ("ab", "cd")]
+    assert texts(complete(random_http, prompt=["ab", "cd"], **fields)) == alone[0] + alone[1]
 
 
-def test_the_end_token_ends_a_beam(babbler: httpx.Client) -> None:
-    answer = complete(babbler, num_beams=2, n=2, logit_bias={str(END): 50}, max_tokens=5)
+def test_the_end_token_ends_a_beam(random_http: httpx.Client) -> None:
+    answer = complete(random_http, num_beams=2, n=2, logit_bias={str(END): 50}, max_tokens=5)
     assert answer["choices"][0]["finish_reason"] == "stop"
     assert answer["choices"][0]["text"] == ""
 
@@ -166,9 +166,9 @@ def test_the_end_token_ends_a_beam(babbler: httpx.Client) -> None:
     ],
 )
 def test_more_beams_than_a_batch_holds_are_refused(
-    babbler: httpx.Client, fields: Json, param: str, message: str
+    random_http: httpx.Client, fields: Json, param: str, message: str
 ) -> None:
-    response = babbler.post("/v1/completions", json=PROMPT | fields)
+    response = random_http.post("/v1/completions", json=PROMPT | fields)
     assert response.status_code == 400
     assert message in read_error(response)["message"]
     assert read_error(response)["param"] == param

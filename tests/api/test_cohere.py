@@ -1,4 +1,4 @@
-"""Cohere's /v1/embed and /v2/embed over HTTP."""
+"""Cohere's /v1/embed and /v2/embed make vectors over HTTP."""
 
 import base64
 import struct
@@ -30,7 +30,7 @@ def http() -> Iterator[httpx.Client]:
         yield client
 
 
-def of(text: str) -> list[float]:
+def make_vector(text: str) -> list[float]:
     """Returns the vector that the fake runner makes of a text's bytes, which are its tokens."""
     return [sum(text.encode()), len(text), text.encode()[0], len(text)]
 
@@ -48,9 +48,9 @@ def test_each_text_has_a_vector_of_each_type(http: httpx.Client) -> None:
     answer = http.post("/v2/embed", json=body).json()
     assert (answer["response_type"], answer["texts"]) == ("embeddings_by_type", ["ab", "c"])
     assert answer["meta"]["billed_units"] == {"input_tokens": 3}
-    assert answer["embeddings"]["float"] == [of("ab"), of("c")]
+    assert answer["embeddings"]["float"] == [make_vector("ab"), make_vector("c")]
     decoded = base64.b64decode(answer["embeddings"]["base64"][1])
-    assert list(struct.unpack(f"<{VECTOR_SIZE}f", decoded)) == of("c")
+    assert list(struct.unpack(f"<{VECTOR_SIZE}f", decoded)) == make_vector("c")
     assert answer["embeddings"]["ubinary"] == [[0b11110000]] * 2
     assert answer["embeddings"]["binary"] == [[0b11110000 - 128]] * 2
 
@@ -68,16 +68,18 @@ def test_each_text_has_a_vector_of_each_type(http: httpx.Client) -> None:
 def test_the_input_type_chooses_the_models_prompt(
     http: httpx.Client, input_type: str | None, prompt: str
 ) -> None:
-    assert embeddings(http, texts=["ab"], input_type=input_type) == {"float": [of(prompt + "ab")]}
+    assert embeddings(http, texts=["ab"], input_type=input_type) == {
+        "float": [make_vector(prompt + "ab")]
+    }
 
 
 def test_inputs_are_texts_in_parts(http: httpx.Client) -> None:
     inputs = [{"content": [{"type": "text", "text": text}]} for text in ("ab", "c")]
-    assert embeddings(http, inputs=inputs) == {"float": [of("ab"), of("c")]}
+    assert embeddings(http, inputs=inputs) == {"float": [make_vector("ab"), make_vector("c")]}
 
 
 def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
-    assert embeddings(http, texts=["ab"], output_dimension=2) == {"float": [of("ab")[:2]]}
+    assert embeddings(http, texts=["ab"], output_dimension=2) == {"float": [make_vector("ab")[:2]]}
 
 
 @pytest.mark.parametrize(
@@ -93,17 +95,22 @@ def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
 def test_long_texts_are_cut_at_the_side_that_the_request_names(
     http: httpx.Client, fields: dict[str, object], rest: str
 ) -> None:
-    assert embeddings(http, texts=["a" * 100 + "z" * 34], **fields) == {"float": [of(rest)]}
+    assert embeddings(http, texts=["a" * 100 + "z" * 34], **fields) == {
+        "float": [make_vector(rest)]
+    }
 
 
 def test_the_older_api_answers_with_plain_lists(http: httpx.Client) -> None:
     answer = http.post("/v1/embed", json={"texts": ["ab"]}).json()
-    assert (answer["response_type"], answer["embeddings"]) == ("embeddings_floats", [of("ab")])
+    assert (answer["response_type"], answer["embeddings"]) == (
+        "embeddings_floats",
+        [make_vector("ab")],
+    )
     assert answer["meta"]["api_version"] == {"version": "1"}
     by_type = http.post("/v1/embed", json={"texts": ["ab"], "embedding_types": ["float"]}).json()
     assert (by_type["response_type"], by_type["embeddings"]) == (
         "embeddings_by_type",
-        {"float": [of("ab")]},
+        {"float": [make_vector("ab")]},
     )
 
 
@@ -124,7 +131,8 @@ def test_the_older_api_answers_with_plain_lists(http: httpx.Client) -> None:
         ),
         (
             {"texts": ["a"], "input_type": "clustering"},
-            "input_type must be one of search_query, search_document, query, passage, Classification, given",
+            "input_type must be one of search_query, search_document, query, passage, "
+            "Classification, given",
         ),
         ({"texts": ["a"], "output_dimension": 5}, "output_dimension must be <= 4, given 5"),
         (
@@ -176,7 +184,9 @@ def test_a_model_without_prompts_reads_all_types_alike() -> None:
         server.client() as http,
     ):
         for input_type in ("search_query", "search_document", "classification", "clustering"):
-            assert embeddings(http, texts=["ab"], input_type=input_type) == {"float": [of("ab")]}
+            assert embeddings(http, texts=["ab"], input_type=input_type) == {
+                "float": [make_vector("ab")]
+            }
         assert (
             http.post("/v2/embed", json={"texts": ["ab"], "input_type": "image"}).status_code == 400
         )
@@ -193,9 +203,11 @@ def test_a_prompt_of_the_types_own_name_counts_first() -> None:
         server.client() as http,
     ):
         assert embeddings(http, texts=["ab"], input_type="search_query") == {
-            "float": [of("what: ab")]
+            "float": [make_vector("what: ab")]
         }
-        assert embeddings(http, texts=["ab"], input_type="document") == {"float": [of("ab")]}
+        assert embeddings(http, texts=["ab"], input_type="document") == {
+            "float": [make_vector("ab")]
+        }
 
 
 def test_the_vectors_are_those_of_the_embeddings_endpoint(http: httpx.Client) -> None:

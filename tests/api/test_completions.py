@@ -1,4 +1,4 @@
-"""Completions: prompts go on."""
+"""A completion continues its prompt."""
 
 import json
 from collections.abc import Iterator
@@ -89,7 +89,8 @@ def test_every_prompt_needs_a_place() -> None:
                 f"{server.url}/v1/completions", json={"model": "parrot", "prompt": prompt}
             )
 
-        assert read_error(complete(["a", "b", "c"]))["param"] == "prompt"  # it never fits
+        # three prompts never fit into the server's queue
+        assert read_error(complete(["a", "b", "c"]))["param"] == "prompt"
         assert complete(["a", "b"]).status_code == 200
         with send_raw(server, FOREVER):
             wait_until(lambda: num_running(server) == 1)
@@ -224,7 +225,7 @@ def test_a_wrong_field_is_named(http: httpx.Client, fields: dict[str, object], p
 
 @pytest.fixture(scope="module")
 def coder() -> Iterator[httpx.Client]:
-    """A parrot that knows StarCoder's tokens."""
+    """Yields a client of a model whose tokenizer has StarCoder's tokens."""
     tokens = ("<fim_prefix>", "<fim_suffix>", "<fim_middle>", "<file_sep>")
     tokenizer = byte_tokenizer(*tokens)
     with running_server(tokenizer=tokenizer) as server, server.client() as http:

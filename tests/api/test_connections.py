@@ -1,4 +1,4 @@
-"""Connections of clients that are no friends: on plain sockets, before any API key is looked at."""
+"""Hostile clients on plain sockets are refused before the server reads an API key."""
 
 import base64
 import json
@@ -18,7 +18,10 @@ from tests.api.serving import RunningServer, running_server
 PATH = "/v1/chat/completions"
 GET = b"GET /health HTTP/1.1\r\nHost: localhost\r\n\r\n"
 GET_AND_CLOSE = GET[:-2] + b"Connection: close\r\n\r\n"
-WEBSOCKET = b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+WEBSOCKET = (
+    b"GET /v1/responses HTTP/1.1\r\nHost: localhost\r\n"
+    b"Upgrade: websocket\r\nConnection: Upgrade\r\n"
+)
 BODY = json.dumps(chat("Hi")).encode()
 POST = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(BODY)}\r\n\r\n".encode()
 SLOW = {"step_s": 0.001, "max_model_len": 20_000}
@@ -31,28 +34,28 @@ def guarded() -> Iterator[RunningServer]:
         yield server
 
 
-def connected(server: RunningServer) -> socket.socket:
+def connect(server: RunningServer) -> socket.socket:
     return socket.create_connection(("127.0.0.1", server.port))
 
 
-def received(connection: socket.socket) -> bytes:
-    """All that comes until the server closes."""
+def receive_all(connection: socket.socket) -> bytes:
+    """Receives all bytes until the server closes the connection."""
     pieces = []
     while piece := connection.recv(65536):
         pieces.append(piece)
     return b"".join(pieces)
 
 
-def answer_to(server: RunningServer, *pieces: bytes) -> bytes:
-    """All that comes on one connection until the server closes it."""
-    with connected(server) as connection:
+def send_and_receive(server: RunningServer, *pieces: bytes) -> bytes:
+    """Sends the pieces and receives all bytes until the server closes the connection."""
+    with connect(server) as connection:
         for piece in pieces:
             connection.sendall(piece)
-        return received(connection)
+        return receive_all(connection)
 
 
-def refusal(answer: bytes, status: int) -> dict[str, str]:
-    """The error object of the only answer; it has an id, and closes the connection."""
+def read_refusal(answer: bytes, status: int) -> dict[str, str]:
+    """Returns the error object of the only answer; checks its status and its headers."""
     head, _, body = answer.partition(b"\r\n\r\n")
     lines = head.lower().split(b"\r\n")
     assert lines[0].startswith(f"http/1.1 {status} ".encode()), answer
@@ -67,7 +70,7 @@ def refusal(answer: bytes, status: int) -> dict[str, str]:
     return error
 
 
-def head_of(num_bytes: int, *, ends: bool = True) -> bytes:
+def build_head(num_bytes: int, *, ends: bool = True) -> bytes:
     beginning = b"GET /health HTTP/1.1\r\nHost: localhost\r\nX-Long: "
     return beginning + b"x" * (num_bytes - len(beginning)) + (b"\r\n\r\n" if ends else b"")
 
@@ -75,9 +78,9 @@ def head_of(num_bytes: int, *, ends: bool = True) -> bytes:
 @pytest.mark.parametrize(
     "head",
     [
-        head_of(70_000),
-        head_of(70_000, ends=False),
-        head_of(400_000),
+        build_head(70_000),
+        build_head(70_000, ends=False),
+        build_head(400_000),
         b"GET /" + b"a" * 70_000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 100 + b"\r\n",
         b"GET / HTTP/1.1\r\nHost: localhost\r\n" + b"a: b\r\n" * 101,
@@ -94,7 +97,7 @@ def head_of(num_bytes: int, *, ends: bool = True) -> bytes:
     ],
 )
 def test_a_head_that_is_too_large_is_a_431(guarded: RunningServer, head: bytes) -> None:
-    error = refusal(answer_to(guarded, head), 431)
+    error = read_refusal(send_and_receive(guarded, head), 431)
     assert "65536 bytes" in error["message"] or "100 headers" in error["message"]
     assert (error["type"], error["code"]) == (
         "invalid_request_error",
@@ -105,9 +108,9 @@ def test_a_head_that_is_too_large_is_a_431(guarded: RunningServer, head: bytes) 
 def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
     headers = b"".join(b"a%d: b\r\n" % number for number in range(97))
     ends = b"Connection: close\r\n\r\n"
-    for head in (head_of(2**16 - 50, ends=False) + b"\r\n", GET[:-2] + headers):
-        assert answer_to(guarded, head + ends).startswith(b"HTTP/1.1 200 ")
-    assert answer_to(guarded, *(bytes([byte]) for byte in GET_AND_CLOSE)).startswith(
+    for head in (build_head(2**16 - 50, ends=False) + b"\r\n", GET[:-2] + headers):
+        assert send_and_receive(guarded, head + ends).startswith(b"HTTP/1.1 200 ")
+    assert send_and_receive(guarded, *(bytes([byte]) for byte in GET_AND_CLOSE)).startswith(
         b"HTTP/1.1 200 "
     )
 
@@ -121,8 +124,10 @@ def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
         b"GET /\xff HTTP/1.1\r\nHost: localhost\r\n\r\n",
         b"GET / HTTP/1.1\r\nHost: local\x00host\r\n\r\n",
         b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n\r\n",
-        b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
-        b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"CONNECT localhost:1 HTTP/1.1\r\nHost: localhost\r\n"
+        b"Connection: Upgrade\r\nUpgrade: h2c\r\n\r\n",
+        b"POST / HTTP/1.1\r\nHost: localhost\r\n"
+        b"Content-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n",
     ],
 )
@@ -130,7 +135,7 @@ def test_what_is_no_http_is_a_400_and_one_line_in_the_log(
     guarded: RunningServer, nonsense: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    error = refusal(answer_to(guarded, nonsense), 400)
+    error = read_refusal(send_and_receive(guarded, nonsense), 400)
     assert error["message"].startswith("this is no request in HTTP/1.1: ")
     wait_until(lambda: "- - 400 duration_s=" in caplog.text)
     assert [(record.name, record.levelname) for record in caplog.records] == [(REQUEST_LOG, "INFO")]
@@ -141,7 +146,7 @@ def test_a_broken_body_is_a_400_of_its_request(
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     head = f"POST {PATH} HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n".encode()
-    error = refusal(answer_to(server, head, b"1\r\n{\r\n", b"no length\r\n"), 400)
+    error = read_refusal(send_and_receive(server, head, b"1\r\n{\r\n", b"no length\r\n"), 400)
     assert error["message"].startswith("this is no request in HTTP/1.1: ")
     wait_until(lambda: f"POST {PATH} 400 duration_s=" in caplog.text)
 
@@ -160,33 +165,33 @@ CHUNKED_BODY = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
     ids=["trailers", "a long trailer", "a long extension"],
 )
 def test_what_a_body_has_besides_its_content_is_bounded(server: RunningServer, rest: bytes) -> None:
-    error = refusal(answer_to(server, CHUNKED + b"\r\n", rest), 431)
+    error = read_refusal(send_and_receive(server, CHUNKED + b"\r\n", rest), 431)
     assert "trailers" in error["message"] and "<= 65536 bytes" in error["message"]
 
 
 def test_trailers_are_no_headers(guarded: RunningServer) -> None:
     key = b"Authorization: Bearer sk-of-the-test\r\n"
     trailed = CHUNKED + b"Connection: close\r\n\r\n" + CHUNKED_BODY + key + b"\r\n"
-    assert refusal(answer_to(guarded, trailed), 401)["code"] == "invalid_api_key"
+    assert read_refusal(send_and_receive(guarded, trailed), 401)["code"] == "invalid_api_key"
     assert (
-        answer_to(guarded, CHUNKED + key + b"Connection: close\r\n\r\n" + CHUNKED_BODY + b"\r\n")[
-            9:12
-        ]
+        send_and_receive(
+            guarded, CHUNKED + key + b"Connection: close\r\n\r\n" + CHUNKED_BODY + b"\r\n"
+        )[9:12]
         == b"200"
     )
 
 
 def test_nonsense_after_a_request_waits_for_its_answer(server: RunningServer) -> None:
-    answers = answer_to(server, POST + BODY + b"\x00\x01")
+    answers = send_and_receive(server, POST + BODY + b"\x00\x01")
     first, _, second = answers[5:].partition(b"HTTP/1.1 ")
     assert b"chat.completion" in first
-    refusal(b"HTTP/1.1 " + second, 400)
+    read_refusal(b"HTTP/1.1 " + second, 400)
 
 
 LONG = json.dumps({"model": "parrot", "prompt": "abc", "max_tokens": 19_000}).encode()
 POST_LONG = (
-    f"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(LONG)}\r\n\r\n".encode()
-    + LONG
+    b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+    b"Content-Length: %d\r\n\r\n" % len(LONG) + LONG
 )
 POST_LARGE = POST.replace(b"%d" % len(BODY), b"400000")
 
@@ -201,7 +206,7 @@ def test_a_client_that_leaves_is_noticed_whatever_it_has_sent_besides(
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     with running_server(SLOW) as server:
-        with connected(server) as connection:
+        with connect(server) as connection:
             connection.sendall(POST_LONG)
             wait_until(lambda: server.engine.num_unfinished == 1)
             connection.sendall(rest)
@@ -215,17 +220,17 @@ def test_bodies_that_wait_for_answers_to_earlier_requests_are_bounded() -> None:
         first = POST_LONG.replace(b"19000", b"  500")
 
         def is_refused() -> bool:
-            """The first answer may be there before the bodies are."""
-            answers = answer_to(server, first, POST_LARGE + b" " * 400_000 + GET_AND_CLOSE).split(
-                b"HTTP/1.1 "
-            )
+            """Tells whether the second answer is a 429; the first can come before the bodies."""
+            answers = send_and_receive(
+                server, first, POST_LARGE + b" " * 400_000 + GET_AND_CLOSE
+            ).split(b"HTTP/1.1 ")
             return [answer[:3] for answer in answers[1:]] == [b"200", b"429"]
 
         wait_until(is_refused)
 
 
 def test_only_so_many_requests_may_wait_for_answers_to_earlier_ones(server: RunningServer) -> None:
-    answers = answer_to(server, POST + BODY + GET * 40).split(b"HTTP/1.1 ")
+    answers = send_and_receive(server, POST + BODY + GET * 40).split(b"HTTP/1.1 ")
     assert [answer[:3] for answer in answers[1:]] == [b"200"] * 17 + [b"429"]
 
 
@@ -251,8 +256,9 @@ def test_a_websocket_that_cannot_be_opened_is_told_why(
         **dict([header.split(b": ")]),
     }
     lines = [name + b": " + value + b"\r\n" for name, value in headers.items()]
-    refusal(
-        answer_to(guarded, WEBSOCKET + b"".join(lines) + b"\r\n"), 431 if b"Long" in header else 400
+    read_refusal(
+        send_and_receive(guarded, WEBSOCKET + b"".join(lines) + b"\r\n"),
+        431 if b"Long" in header else 400,
     )
     assert [record for record in caplog.records if record.levelno > logging.INFO] == []
 
@@ -267,7 +273,7 @@ def test_an_offer_of_another_protocol_is_passed_over(
     server: RunningServer, split_at: int | None
 ) -> None:
     request = POST[:-2] + OFFER + b"\r\n" + BODY
-    answers = answer_to(
+    answers = send_and_receive(
         server, request[:split_at], request[split_at:] if split_at else b"", GET_AND_CLOSE
     )
     assert answers.count(b"HTTP/1.1 200 ") == 2 and answers.count(b"HTTP/1.1 ") == 2
@@ -287,7 +293,7 @@ def test_an_offer_of_another_protocol_is_passed_over(
 def test_a_request_with_an_offer_is_answered_as_any_other(
     server: RunningServer, request_head: bytes
 ) -> None:
-    answers = answer_to(server, request_head)
+    answers = send_and_receive(server, request_head)
     assert (
         answers.count(b"HTTP/1.1 200 ")
         == answers.count(b"HTTP/1.1 ")
@@ -303,7 +309,7 @@ def test_a_key_of_strange_bytes_is_a_wrong_key(guarded: RunningServer) -> None:
             + key
             + b"\r\n\r\n"
         )
-        assert refusal(answer_to(guarded, asked), 401)["code"] == "invalid_api_key"
+        assert read_refusal(send_and_receive(guarded, asked), 401)["code"] == "invalid_api_key"
 
 
 @pytest.fixture(scope="module")
@@ -314,33 +320,33 @@ def hasty() -> Iterator[RunningServer]:
         yield server
 
 
-@pytest.mark.parametrize("beginning", [b"G", GET[:-1], head_of(1000, ends=False)])
+@pytest.mark.parametrize("beginning", [b"G", GET[:-1], build_head(1000, ends=False)])
 def test_a_head_that_does_not_come_to_its_end_is_a_408(
     hasty: RunningServer, beginning: bytes
 ) -> None:
-    error = refusal(answer_to(hasty, beginning), 408)
+    error = read_refusal(send_and_receive(hasty, beginning), 408)
     assert error["message"] == "the request's head must arrive within 0.2 s"
 
 
 def test_trickling_is_no_help(hasty: RunningServer) -> None:
-    with connected(hasty) as connection, pytest.raises(OSError):
-        for byte in head_of(20_000):
+    with connect(hasty) as connection, pytest.raises(OSError):
+        for byte in build_head(20_000):
             connection.sendall(bytes([byte]))
             time.sleep(0.01)
 
 
 def test_a_connection_without_a_request_is_closed(hasty: RunningServer) -> None:
-    assert answer_to(hasty) == answer_to(hasty, b"\r\n") == b""
+    assert send_and_receive(hasty) == send_and_receive(hasty, b"\r\n") == b""
 
 
 def test_a_connection_that_waits_for_its_next_request_is_closed(hasty: RunningServer) -> None:
-    assert answer_to(hasty, GET).count(b"HTTP/1.1 ") == 1
-    answers = answer_to(hasty, GET, GET[:20])
+    assert send_and_receive(hasty, GET).count(b"HTTP/1.1 ") == 1
+    answers = send_and_receive(hasty, GET, GET[:20])
     assert answers.count(b"HTTP/1.1 ") == 2 and b" 408 " in answers
 
 
 def test_the_rest_of_a_body_that_nobody_reads_has_its_time_too(hasty: RunningServer) -> None:
-    answer = answer_to(
+    answer = send_and_receive(
         hasty, b"GET /health HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n12345678"
     )
     assert answer.startswith(b"HTTP/1.1 200 ") and answer.count(b"HTTP/1.1 ") == 1
@@ -351,7 +357,7 @@ ENDLESS = {"model": "parrot", "prompt": "abc", "max_tokens": 19_000, "stream": T
 
 @contextmanager
 def streaming(server: RunningServer) -> Iterator[Iterator[bytes]]:
-    """The pieces of an answer that has begun."""
+    """Yields the pieces of a streamed answer after its first piece."""
     with httpx.stream(
         "POST", f"{server.url}/v1/completions", json=ENDLESS, timeout=None
     ) as response:
@@ -366,18 +372,18 @@ def test_who_waits_makes_way_for_new_connections_and_streams_never_do() -> None:
         streaming(server) as pieces,
         ExitStack() as stack,
     ):
-        waiting = [stack.enter_context(connected(server)) for _ in range(100)]
+        waiting = [stack.enter_context(connect(server)) for _ in range(100)]
         for connection in waiting[::2]:
             connection.send(POST)
-        assert received(waiting[1]) == b""
+        assert receive_all(waiting[1]) == b""
         assert all(
             httpx.get(f"{server.url}/health", timeout=None).status_code == 200 for _ in range(3)
         )
         assert next(pieces)
 
 
-def large_answer_to(connection: socket.socket, *headers: bytes) -> None:
-    """Asks for more than fits into the buffers on the way, and reads nothing of it."""
+def request_large_answer(connection: socket.socket, *headers: bytes) -> None:
+    """Requests an answer that fills all buffers on the way, and reads none of it."""
     body = json.dumps(
         {"model": "parrot", "prompt": "abc" * 200_000, "max_tokens": 1, "echo": True}
     ).encode()
@@ -392,8 +398,8 @@ def test_a_websocket_is_no_client_that_reads_nothing(caplog: pytest.LogCaptureFi
     limits = LimitsConfig(write_timeout_s=1.0)
     with running_server({"max_model_len": 2**20}, limits) as server, ExitStack() as stack:
         server.shrink_send_buffers()
-        connection = stack.enter_context(connected(server))
-        large_answer_to(connection)
+        connection = stack.enter_context(connect(server))
+        request_large_answer(connection)
         wait_until(lambda: "POST /v1/completions 200 " in caplog.text)
         key = base64.b64encode(bytes(16))
         connection.sendall(
@@ -412,7 +418,7 @@ def test_a_websocket_is_no_client_that_reads_nothing(caplog: pytest.LogCaptureFi
             except TimeoutError:
                 continue
             assert piece, "the WebSocket was closed"
-            if piece.startswith(b"\x89"):  # a ping
+            if piece.startswith(b"\x89"):  # the frame is a ping
                 connection.sendall(b"\x8a" + bytes([0x80 | piece[1]]) + bytes(4) + piece[2:])
 
 
@@ -422,25 +428,25 @@ def test_answers_that_nobody_reads_take_nobodys_place(caplog: pytest.LogCaptureF
     with running_server({"max_model_len": 2**20}, limits) as server, ExitStack() as stack:
         server.shrink_send_buffers()
         for number in (1, 2):
-            large_answer_to(stack.enter_context(connected(server)), b"Connection: close\r\n")
+            request_large_answer(stack.enter_context(connect(server)), b"Connection: close\r\n")
             while caplog.text.count("POST /v1/completions 200 ") < number:
                 time.sleep(0.005)
-        assert answer_to(server, GET_AND_CLOSE).startswith(b"HTTP/1.1 200 ")
+        assert send_and_receive(server, GET_AND_CLOSE).startswith(b"HTTP/1.1 200 ")
 
 
 def test_refused_clients_that_stay_take_nobodys_place() -> None:
     with running_server(limits=LimitsConfig(max_connections=4)) as server, ExitStack() as stack:
-        refused = [stack.enter_context(connected(server)) for _ in range(8)]
+        refused = [stack.enter_context(connect(server)) for _ in range(8)]
         for connection in refused:
             connection.sendall(b"\x00\r\n")
             assert connection.recv(1)
-        assert answer_to(server, GET_AND_CLOSE).startswith(b"HTTP/1.1 200 ")
+        assert send_and_receive(server, GET_AND_CLOSE).startswith(b"HTTP/1.1 200 ")
 
 
 def test_more_requests_than_connections_may_have_are_a_503() -> None:
     with running_server(SLOW, LimitsConfig(max_connections=2)) as server:
         with streaming(server), streaming(server):
-            answer = answer_to(server, GET_AND_CLOSE)
-            assert "max_connections is 2" in refusal(answer, 503)["message"]
+            answer = send_and_receive(server, GET_AND_CLOSE)
+            assert "max_connections is 2" in read_refusal(answer, 503)["message"]
             assert b"\r\nretry-after: 1\r\n" in answer
-        wait_until(lambda: b" 200 " in answer_to(server, GET_AND_CLOSE))
+        wait_until(lambda: b" 200 " in send_and_receive(server, GET_AND_CLOSE))

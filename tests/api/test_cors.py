@@ -1,4 +1,4 @@
-"""What browsers ask of a server before pages of other origins may use it."""
+"""The server answers browsers' questions about pages of other origins (CORS)."""
 
 from collections.abc import Iterator
 
@@ -19,7 +19,7 @@ PREFLIGHT = {
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """Of a server with one allowed origin and a key."""
+    """Yields a client of a server with an API key, and with one allowed origin beside "null"."""
     config = ServerConfig(allowed_origins=(PAGE, "null"), api_key=("sk-right",))
     with running_server(config=config) as server, server.client() as client:
         yield client
@@ -127,7 +127,7 @@ def test_methods_and_headers_may_be_limited() -> None:
 
 @pytest.mark.parametrize("cookie", [{}, {"cookie": "a=b"}])
 def test_all_origins_with_credentials_are_named_one_by_one(cookie: dict[str, str]) -> None:
-    """Browsers refuse `*` to requests with credentials."""
+    """Browsers do not accept `*` for requests with credentials."""
     config = ServerConfig(allowed_origins=("*",), allow_credentials=True)
     with running_server(config=config) as server, server.client() as http:
         preflight = http.options("/v1/models", headers={"origin": OTHER, **PREFLIGHT})

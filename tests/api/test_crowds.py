@@ -1,4 +1,4 @@
-"""Many connections at once: who waits makes way by turns, and who trickles costs little."""
+"""With too many connections, the longest-waiting ones are closed, and slow senders cost little."""
 
 import asyncio
 import logging
@@ -24,7 +24,7 @@ UNFINISHED = (
 )
 
 
-def connected(port: int) -> socket.socket:
+def connect(port: int) -> socket.socket:
     return socket.create_connection(("127.0.0.1", port))
 
 
@@ -38,7 +38,7 @@ def ask(connection: socket.socket) -> None:
 
 
 def is_closed(connection: socket.socket) -> bool:
-    """Waits for something; a connection whose bytes nobody has read yet is reset."""
+    """Waits for bytes or the end; the server resets a connection with unread bytes."""
     try:
         return connection.recv(1) == b""
     except ConnectionResetError:
@@ -46,13 +46,13 @@ def is_closed(connection: socket.socket) -> bool:
 
 
 def test_a_flood_of_unfinished_bodies_displaces_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    # else a busy machine makes the idle one wait too long
+    # on a busy machine the idle connection would otherwise exceed its usual time
     monkeypatch.setitem(connections._USUAL_S, Wait.IDLE, 1e6)
     with running_server(limits=LimitsConfig(max_connections=8)) as server, ExitStack() as stack:
-        idle = stack.enter_context(connected(server.port))
+        idle = stack.enter_context(connect(server.port))
         for _ in range(2):
             ask(idle)
-            flood = [stack.enter_context(connected(server.port)) for _ in range(100)]
+            flood = [stack.enter_context(connect(server.port)) for _ in range(100)]
             for connection in flood:
                 connection.sendall(UNFINISHED)
             assert is_closed(flood[0]), "the first is closed for those that came after it"
@@ -63,16 +63,17 @@ def test_unfinished_requests_end_quietly_with_the_server(caplog: pytest.LogCaptu
     with ExitStack() as stack:
         with running_server() as server:
             for _ in range(5):
-                stack.enter_context(connected(server.port)).sendall(UNFINISHED)
-            ask(stack.enter_context(connected(server.port)))  # after the others
+                stack.enter_context(connect(server.port)).sendall(UNFINISHED)
+            # this connection is newer than the others
+            ask(stack.enter_context(connect(server.port)))
         assert [record.message for record in caplog.records if record.levelno > logging.INFO] == []
 
 
 @asynccontextmanager
-async def serving(
+async def serve_app(
     app: ASGIApp, limits: LimitsConfig, tls: ssl.SSLContext | None = None
 ) -> AsyncIterator[int]:
-    """Gives the port of a bare application in this event loop."""
+    """Serves a bare ASGI application in this event loop; yields its port."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         server = HttpServer(app, limits, tls, has_lifespan=False)
         running = asyncio.create_task(server.serve([listener]))
@@ -82,8 +83,8 @@ async def serving(
         await running
 
 
-async def pieces_of_body(head: bytes, *pieces: bytes) -> list[bytes]:
-    """What an application is given of a body that comes so."""
+async def send_body(head: bytes, *pieces: bytes) -> list[bytes]:
+    """Sends a body in pieces and returns the pieces that the application receives."""
     given: list[bytes] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -95,7 +96,7 @@ async def pieces_of_body(head: bytes, *pieces: bytes) -> list[bytes]:
         await send({"type": "http.response.start", "status": 204, "headers": []})
         await send({"type": "http.response.body"})
 
-    async with serving(app, LimitsConfig()) as port:
+    async with serve_app(app, LimitsConfig()) as port:
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(head)
         for piece in pieces:
@@ -117,21 +118,24 @@ def test_a_body_that_trickles_wakes_the_application_once(
     header: bytes, pieces: list[bytes]
 ) -> None:
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\n" + header + b"\r\n\r\n"
-    assert asyncio.run(pieces_of_body(head, *pieces)) == [b"x" * 20]
+    assert asyncio.run(send_body(head, *pieces)) == [b"x" * 20]
 
 
 def test_a_large_body_is_given_in_pieces() -> None:
     head = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 90000\r\n\r\n"
-    given = asyncio.run(pieces_of_body(head, b"x" * 40_000, b"y" * 40_000, b"z" * 10_000))
+    given = asyncio.run(send_body(head, b"x" * 40_000, b"y" * 40_000, b"z" * 10_000))
     assert b"".join(given) == b"x" * 40_000 + b"y" * 40_000 + b"z" * 10_000 and len(given) > 1
 
 
 def test_a_body_without_end_is_too_large_as_soon_as_it_is() -> None:
     with (
         running_server(limits=LimitsConfig(max_body_bytes=1024)) as server,
-        connected(server.port) as connection,
+        connect(server.port) as connection,
     ):
-        head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n"
+        head = (
+            b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\n"
+            b"Transfer-Encoding: chunked\r\n\r\n"
+        )
         connection.sendall(head + b"7D0\r\n" + b"x" * 2000 + b"\r\n")
         assert b" 413 " in connection.recv(2**16)
 
@@ -145,7 +149,7 @@ def test_an_answer_that_comes_before_the_body_is_sent_to_its_end() -> None:
         await send({"type": "http.response.body"})
 
     async def answer() -> bytes:
-        async with serving(app, LimitsConfig()) as port:
+        async with serve_app(app, LimitsConfig()) as port:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 10\r\n\r\nabc")
             beginning = await reader.readuntil(b"1\r\n2\r\n")
@@ -171,8 +175,8 @@ def test_newcomers_with_tls_do_not_displace_each_other() -> None:
 
     async def ask(port: int, after_s: float) -> bytes:
         await asyncio.sleep(after_s)
-        newcomer = connected(port)
-        await asyncio.sleep(0.1)  # until it begins with TLS
+        newcomer = connect(port)
+        await asyncio.sleep(0.1)  # the client begins TLS later
         reader, writer = await asyncio.open_connection(
             sock=newcomer, ssl=of_client, server_hostname="localhost"
         )
@@ -182,7 +186,7 @@ def test_newcomers_with_tls_do_not_displace_each_other() -> None:
         return status
 
     async def statuses() -> list[bytes]:
-        async with serving(answer_no_content, LimitsConfig(max_connections=4), of_server) as port:
+        async with serve_app(answer_no_content, LimitsConfig(max_connections=4), of_server) as port:
             waiting = [
                 await asyncio.open_connection(
                     "127.0.0.1", port, ssl=of_client, server_hostname="localhost"
@@ -198,7 +202,7 @@ def test_newcomers_with_tls_do_not_displace_each_other() -> None:
 
 
 class Guest:
-    """A connection that waits."""
+    """A connection that waits and records when it is closed for a new one."""
 
     def __init__(self, connections: Connections, wait: Wait = Wait.HEAD) -> None:
         self._connections, self._wait = connections, wait
@@ -256,7 +260,7 @@ def test_a_full_server_rests_between_those_that_others_make_way_for(
 ) -> None:
     monkeypatch.setattr(acceptor, "_PAUSE_WHILE_FULL_S", 1000.0)
     with running_server(limits=LimitsConfig(max_connections=8)) as server, ExitStack() as stack:
-        crowd = [stack.enter_context(connected(server.port)) for _ in range(8 + 32 + 20)]
+        crowd = [stack.enter_context(connect(server.port)) for _ in range(8 + 32 + 20)]
         assert crowd[0].recv(1) == b""
         for connection in crowd[1:]:
             connection.setblocking(False)

@@ -1,4 +1,4 @@
-"""Custom tools in chats: a call is a text, in both forms of an answer and in the history."""
+"""A call of a custom tool in a chat is a text, whole, streamed and in the history."""
 
 import json
 from collections.abc import Iterator
@@ -36,15 +36,15 @@ def http() -> Iterator[httpx.Client]:
         yield client
 
 
-def asked(**fields: object) -> Json:
+def build_request(**fields: object) -> Json:
     return chat(SAID, tools=[PATCH, LOOK], **fields)
 
 
 def test_a_call_is_a_text_in_an_answer_and_in_its_stream(http: httpx.Client) -> None:
     whole = ChatCompletion.model_validate_json(
-        http.post("/v1/chat/completions", json=asked()).text, strict=True
+        http.post("/v1/chat/completions", json=build_request()).text, strict=True
     )
-    events = read_events(http.post("/v1/chat/completions", json=asked(stream=True)))
+    events = read_events(http.post("/v1/chat/completions", json=build_request(stream=True)))
 
     [choice] = whole.choices
     assert choice.finish_reason == "tool_calls"
@@ -61,12 +61,13 @@ def test_a_call_is_a_text_in_an_answer_and_in_its_stream(http: httpx.Client) -> 
 
 
 def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json=asked()).json()["choices"][0]["message"]
+    answer = http.post("/v1/chat/completions", json=build_request()).json()["choices"][0]["message"]
     first = [*received_prompts[-1], *SAID.encode()]
     result = {"role": "tool", "tool_call_id": answer["tool_calls"][0]["id"], "content": "done"}
     messages = [{"role": "user", "content": SAID}, answer, result]
     assert (
-        http.post("/v1/chat/completions", json=asked() | {"messages": messages}).status_code == 200
+        http.post("/v1/chat/completions", json=build_request() | {"messages": messages}).status_code
+        == 200
     )
     assert list(received_prompts[-1][: len(first)]) == first
 
@@ -111,7 +112,7 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(http: httpx.
 def test_what_cannot_be_read_is_named(
     http: httpx.Client, fields: Json, param: str, complaint: str
 ) -> None:
-    answer = http.post("/v1/chat/completions", json=asked() | fields)
+    answer = http.post("/v1/chat/completions", json=build_request() | fields)
     error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param), error
     assert complaint in str(error["message"])

@@ -1,4 +1,4 @@
-"""PDFs in chats, responses and messages, as they reach the engine, and what is refused of them."""
+"""PDFs in chats, responses and messages reach the engine as images, or are refused."""
 
 import sys
 from base64 import b64encode
@@ -20,7 +20,7 @@ from tests.api.seeing import data_url, last_prompt, last_request, seeing_server
 from tests.prompts.media.papers import COLOURS, coloured
 
 CHATS, RESPONSES, MESSAGES = "/v1/chat/completions", "/v1/responses", "/v1/messages"
-INCH = (72, 72)  # 150 pixels, of which the family makes 140: 25 tokens
+INCH = (72, 72)  # points; rendered with 150 pixels, and resized by the family to 140: 25 tokens
 LOOK: Json = {"type": "text", "text": "Look"}
 
 
@@ -83,7 +83,7 @@ def messages(*blocks: Json, **fields: object) -> Json:
 
 
 def colours_seen() -> list[tuple[int, ...]]:
-    """Returns that of the last pixel of each picture in the newest request."""
+    """Returns the colour of the last pixel of each image in the newest request."""
     return [tuple(image.pixels[-3:]) for image in last_request().images]
 
 

@@ -1,4 +1,4 @@
-"""A server that stops says in its log for which requests it waits."""
+"""The log of a server that stops names the requests for which the server waits."""
 
 import asyncio
 import logging
@@ -104,7 +104,8 @@ async def test_what_is_waited_for_is_named_the_oldest_first(
 
     [line] = read_lines(caplog)
     assert line.startswith(
-        "stopping: waiting up to 3600 s for 3 open requests (chat-0 POST /v1/chat/completions since "
+        "stopping: waiting up to 3600 s for 3 open requests "
+        "(chat-0 POST /v1/chat/completions since "
     )
     assert line.index("chat-1") < line.index(f"{response_id} in the background")
 

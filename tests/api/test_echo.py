@@ -1,4 +1,4 @@
-"""Completions that begin with their prompt, and prompts that are only scored."""
+"""A completion can begin with its prompt, and a prompt can be scored alone."""
 
 import json
 from itertools import pairwise
@@ -22,7 +22,7 @@ def complete(http: httpx.Client, **fields: object) -> list[Json]:
 
 
 def streamed(http: httpx.Client, **fields: object) -> list[Json]:
-    """The choices that the chunks add up to."""
+    """Posts a streamed request and folds its chunks into choices."""
     body = {"model": "parrot", "max_tokens": 3, "stream": True, **fields}
     choices: dict[int, Json] = {}
     for event in read_events(http.post("/v1/completions", json=body))[:-1]:
@@ -140,7 +140,7 @@ def test_prompt_logprobs_are_told_by_every_choice(http: httpx.Client, is_stream:
 def test_an_evaluation_harness_reads_the_scores_of_a_continuation(
     http: httpx.Client, prompts: object
 ) -> None:
-    """What lm-evaluation-harness sends for `local-completions`, and how it reads the answer."""
+    """The test sends the request of lm-evaluation-harness (`local-completions`) and reads as it."""
     choices = complete(
         http, prompt=prompts, temperature=0, max_tokens=1, logprobs=1, seed=1234, echo=True
     )

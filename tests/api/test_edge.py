@@ -1,4 +1,4 @@
-"""Paths, request ids, the log line, health, models and metrics."""
+"""All prefixes, request ids, log lines, health checks, lists of models and metrics work."""
 
 import logging
 
@@ -171,7 +171,7 @@ def test_metrics_grow_under_our_names_and_those_of_vllm(
 
     before = exposition()
     http.post("/v1/chat/completions", json=chat("Hi!", **fields))
-    # a step later after a stop string
+    # after a stop string the engine ends the request one step later
     wait_until(lambda: growth("e2e_request_latency_seconds_count") == 1)
 
     after = exposition()

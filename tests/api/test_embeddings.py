@@ -1,4 +1,4 @@
-"""POST /embeddings over HTTP: what comes out, what is refused, and what becomes of those who leave."""
+"""POST /embeddings makes vectors, refuses bad inputs, and frees the places of lost clients."""
 
 import base64
 import logging
@@ -60,16 +60,20 @@ def read_error(http: httpx.Client, path: str = "/v1/embeddings", **body: object)
     return response.status_code, response.json()["error"]["message"]
 
 
-def of(text: str) -> list[float]:
-    """What the fake runner makes of a text's bytes, which are its tokens."""
+def make_vector(text: str) -> list[float]:
+    """Returns the vector that the fake runner makes of a text's bytes, which are its tokens."""
     return [sum(text.encode()), len(text), text.encode()[0], len(text)]
 
 
 def test_texts_come_back_in_their_order(client: openai.OpenAI) -> None:
-    # the client asks for base64
+    # the client requests base64
     answer = client.embeddings.create(model=MODEL, input=["b", "ccc", "aa"])
     assert [entry.index for entry in answer.data] == [0, 1, 2]
-    assert [entry.embedding for entry in answer.data] == [of("b"), of("ccc"), of("aa")]
+    assert [entry.embedding for entry in answer.data] == [
+        make_vector("b"),
+        make_vector("ccc"),
+        make_vector("aa"),
+    ]
     assert (answer.object, answer.model) == ("list", MODEL)
     assert answer.usage.model_dump() == {"prompt_tokens": 6, "total_tokens": 6}
 
@@ -77,16 +81,18 @@ def test_texts_come_back_in_their_order(client: openai.OpenAI) -> None:
 def test_base64_is_little_endian_float32(http: httpx.Client) -> None:
     response = http.post("/v1/embeddings", json={"input": "ab", "encoding_format": "base64"})
     [entry] = response.json()["data"]
-    assert list(struct.unpack(f"<{VECTOR_SIZE}f", base64.b64decode(entry["embedding"]))) == of("ab")
+    assert list(
+        struct.unpack(f"<{VECTOR_SIZE}f", base64.b64decode(entry["embedding"]))
+    ) == make_vector("ab")
 
 
 @pytest.mark.parametrize(
     ("value", "expected"),
     [
-        ("ab", [of("ab")]),
-        (["ab"], [of("ab")]),
-        ([97, 98], [of("ab")]),
-        ([[97, 98], [99]], [of("ab"), of("c")]),
+        ("ab", [make_vector("ab")]),
+        (["ab"], [make_vector("ab")]),
+        ([97, 98], [make_vector("ab")]),
+        ([[97, 98], [99]], [make_vector("ab"), make_vector("c")]),
     ],
 )
 def test_an_input_is_a_text_or_tokens_or_several(
@@ -127,7 +133,7 @@ def test_token_ids_of_another_tokenizer_are_said_once(caplog: pytest.LogCaptureF
 
 
 def test_fewer_dimensions_are_the_first_ones(http: httpx.Client) -> None:
-    assert vectors(http, input="ab", dimensions=2) == [of("ab")[:2]]
+    assert vectors(http, input="ab", dimensions=2) == [make_vector("ab")[:2]]
     [unit] = vectors(http, input="ab", dimensions=2, normalize=True)
     assert unit == pytest.approx([195 / np.hypot(195, 2), 2 / np.hypot(195, 2)])
 
@@ -136,12 +142,12 @@ def test_infinitys_clients_leave_open_the_dimensions_and_the_model(http: httpx.C
     response = http.post(
         "/embeddings", json={"input": "ab", "dimensions": 0, "model": "default/not-specified"}
     )
-    assert response.json()["data"][0]["embedding"] == of("ab")
+    assert response.json()["data"][0]["embedding"] == make_vector("ab")
 
 
 def test_inputs_of_infinitys_clients_are_texts(http: httpx.Client) -> None:
-    """The address of a picture would be embedded as a text."""
-    assert vectors(http, input="ab", modality="text") == [of("ab")]
+    """Without the refusal, the address of an image would be embedded as a text."""
+    assert vectors(http, input="ab", modality="text") == [make_vector("ab")]
     response = http.post("/embeddings", json={"input": "http://x/y.png", "modality": "image"})
     assert response.status_code == 400
     assert (
@@ -151,8 +157,8 @@ def test_inputs_of_infinitys_clients_are_texts(http: httpx.Client) -> None:
 
 
 def test_a_prompt_stands_before_the_text(http: httpx.Client) -> None:
-    assert vectors(http, input="ab", prompt_name="query") == [of("ask: ab")]
-    assert vectors(http, input=[97], prompt_name="query") == [of("a")]
+    assert vectors(http, input="ab", prompt_name="query") == [make_vector("ask: ab")]
+    assert vectors(http, input=[97], prompt_name="query") == [make_vector("a")]
 
 
 @pytest.mark.parametrize(
@@ -162,19 +168,19 @@ def test_a_long_text_is_cut_where_that_is_asked_for(
     http: httpx.Client, field: dict[str, object]
 ) -> None:
     for value in ("a" * 5000, [97] * 70):
-        assert vectors(http, input=value, **field) == [of("a" * 64)]
+        assert vectors(http, input=value, **field) == [make_vector("a" * 64)]
 
 
 def test_as_many_as_openai_takes_fit_in_one_request(http: httpx.Client) -> None:
     texts = [f"{number}" for number in range(2048)]
-    assert vectors(http, input=texts) == [of(text) for text in texts]
+    assert vectors(http, input=texts) == [make_vector(text) for text in texts]
 
 
 def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
     texts = [["x" * (1 + (number * 7 + step) % 60) for step in range(9)] for number in range(64)]
     with ThreadPoolExecutor(64) as threads:
         answers = list(threads.map(lambda each: vectors(http, input=each), texts))
-    assert answers == [[of(text) for text in each] for each in texts]
+    assert answers == [[make_vector(text) for text in each] for each in texts]
 
 
 @pytest.mark.parametrize(
@@ -220,7 +226,7 @@ def test_what_cannot_be_is_refused_by_name(
 def test_a_vector_that_is_not_finite_is_an_error_and_no_null(http: httpx.Client) -> None:
     response = http.post("/v1/embeddings", json={"input": [[97], [NOT_FINITE_TOKEN_ID]]})
     assert (response.status_code, response.json()["error"]["code"]) == (500, "engine_failed")
-    assert vectors(http, input="ab") == [of("ab")]
+    assert vectors(http, input="ab") == [make_vector("ab")]
 
 
 @pytest.mark.parametrize("text", ["a" * 65, "a" * 100_000])
@@ -303,19 +309,22 @@ def test_metrics_count_texts_as_prompts(http: httpx.Client) -> None:
 
 def test_who_leaves_takes_no_place(server: RunningServer, http: httpx.Client) -> None:
     body = b'{"input": [' + b",".join([b'"abcdefgh"'] * 2048) + b"]}"
-    head = f"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n".encode()
+    head = (
+        f"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"
+    ).encode()
     pause = threading.Event()
     vector_runner.may_run.clear()
     try:
         with socket.create_connection(("127.0.0.1", server.port)) as connection:
             connection.sendall(head + body)
-            while server.engine.num_unfinished < 2:  # the door's place, and those of further texts
+            # one place is the request's, the others are the further texts' places
+            while server.engine.num_unfinished < 2:
                 pause.wait(0.001)
         while server.engine.num_unfinished:
             pause.wait(0.001)
     finally:
         vector_runner.may_run.set()
-    assert vectors(http, input="ab") == [of("ab")]
+    assert vectors(http, input="ab") == [make_vector("ab")]
 
 
 def test_an_unknown_path_is_told_the_endpoints_of_embeddings(http: httpx.Client) -> None:

@@ -1,4 +1,4 @@
-"""A form of the output may be demanded in the words of vLLM, llama.cpp, SGLang or TGI."""
+"""A request can demand a form of the output with fields of vLLM, llama.cpp, SGLang or TGI."""
 
 from collections.abc import Iterator
 

@@ -1,4 +1,4 @@
-"""API keys: which paths need one, how it is sent, and what is said without it."""
+"""Most paths need an API key; a missing or wrong key is a 401."""
 
 import socket
 from collections.abc import Iterator
@@ -70,7 +70,7 @@ def test_without_a_key_every_path_is_a_401(
 
 
 def test_a_wrong_key_is_told_in_words_by_which_litellm_knows_it(http: httpx.Client) -> None:
-    """The version that aider pins takes a 401 in other words for a bad request."""
+    """LiteLLM, as aider pins it, treats a 401 with another message as a bad request."""
     error = read_error(http.get("/v1/models", headers=bearer("sk-wrong")))
 
     assert "Incorrect API key provided" in error["message"]

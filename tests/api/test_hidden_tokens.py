@@ -1,4 +1,4 @@
-"""A request without a limit of tokens ends when its tokens give nothing to the client for long."""
+"""A request without a limit of tokens ends after many tokens without visible output."""
 
 import logging
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
 
 
 def answer(http: httpx.Client, said: str, **fields: object) -> tuple[str, str, int]:
-    """The content, the finish reason and the number of tokens."""
+    """Returns the content, the finish reason and the number of tokens of the answer."""
     body = http.post(PATH, json=chat(said, **fields)).json()
     choice = body["choices"][0]
     return choice["message"]["content"], choice["finish_reason"], body["usage"]["completion_tokens"]
@@ -134,7 +134,7 @@ def test_anthropics_messages_have_a_limit_of_their_own(http: httpx.Client) -> No
 
 
 def test_a_completion_without_a_limit_is_cut_off(http: httpx.Client) -> None:
-    # which the parrot repeats for ever
+    # the model repeats this prompt for ever
     body = {
         "model": "parrot",
         "prompt": " " * 5,

@@ -1,4 +1,4 @@
-"""What changes no answer is taken, and named in the log; what would change it, in peers' words, is refused."""
+"""Peers' fields that change no answer are taken and logged; fields that change it are refused."""
 
 import logging
 
@@ -13,7 +13,7 @@ from tests.api.requests import Json, chat, read_error
 def test_hints_are_taken_with_one_line_of_the_log(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
-    hints = HINTS.keys() - {"prediction"}  # a field of chats
+    hints = HINTS.keys() - {"prediction"}  # only chats have this field
     fields = dict.fromkeys(hints, "x") | {"store": True}
     with caplog.at_level(logging.INFO, logger="ouzel"):
         answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))
@@ -27,7 +27,7 @@ def test_hints_are_taken_with_one_line_of_the_log(
 @pytest.mark.parametrize(
     ("path", "body"),
     [
-        ("chat/completions", chat("Hi")),  # of a server that looks nothing up
+        ("chat/completions", chat("Hi")),  # the server makes no proposals
         ("completions", {"prompt": "Hi", "max_tokens": 1}),
         ("responses", {"input": "Hi"}),
         ("messages", chat("Hi", max_tokens=9)),
@@ -62,7 +62,7 @@ def test_no_field_is_both() -> None:
     assert not HINTS.keys() & NEUTRAL_VALUES.keys()
 
 
-WEB_UI = {  # what llama.cpp's page sends beside the messages
+WEB_UI = {  # fields that llama.cpp's page sends beside the messages
     "stream": False,
     "reasoning_format": "auto",
     "max_tokens": -1,

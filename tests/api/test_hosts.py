@@ -1,4 +1,4 @@
-"""The Host header: which names a server answers for."""
+"""A server answers only requests whose Host header has an allowed name."""
 
 import socket
 
@@ -8,10 +8,10 @@ import pytest
 from ouzel.config import ServerConfig
 from tests.api.requests import read_error
 from tests.api.serving import RunningServer, running_server
-from tests.api.test_connections import answer_to, refusal
+from tests.api.test_connections import refusal, send_and_receive
 
 
-def status_of(http: httpx.Client, host: str) -> int:
+def read_status(http: httpx.Client, host: str) -> int:
     return http.get("/v1/models", headers={"host": host, "authorization": "Bearer sk"}).status_code
 
 
@@ -31,7 +31,7 @@ OWN = [
 
 @pytest.mark.parametrize("host", [*OWN, socket.gethostname()])
 def test_addresses_and_own_names_are_answered(http: httpx.Client, host: str) -> None:
-    assert status_of(http, host) == 200
+    assert read_status(http, host) == 200
 
 
 @pytest.mark.parametrize(
@@ -63,25 +63,27 @@ def test_names_of_others_are_a_403_that_names_the_option(http: httpx.Client, hos
 def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(
     server: RunningServer, headers: bytes
 ) -> None:
-    answer = answer_to(server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + headers + b"\r\n")
+    answer = send_and_receive(
+        server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + headers + b"\r\n"
+    )
     assert "Host header" in refusal(answer, 400)["message"]
 
 
 def test_spaces_after_a_host_are_no_part_of_it(server: RunningServer) -> None:
-    answer = answer_to(
+    answer = send_and_receive(
         server, b"GET /health HTTP/1.1\r\nConnection: close\r\nHost: localhost:80 \t \r\n\r\n"
     )
     assert answer.startswith(b"HTTP/1.1 200 ")
 
 
 def test_http_1_0_has_no_host(server: RunningServer) -> None:
-    assert answer_to(server, b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
+    assert send_and_receive(server, b"GET /health HTTP/1.0\r\n\r\n").startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_host_may_be_empty_where_every_name_is_allowed() -> None:
     with running_server(config=ServerConfig(allowed_hosts=("*",))) as server:
         for host in (b"Host:\r\n", b"Host: \t \r\n"):
-            answer = answer_to(
+            answer = send_and_receive(
                 server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + host + b"\r\n"
             )
             assert answer.startswith(b"HTTP/1.1 200 ")
@@ -89,8 +91,8 @@ def test_a_host_may_be_empty_where_every_name_is_allowed() -> None:
 
 def test_hosts_that_have_passed_allow_no_others(http: httpx.Client) -> None:
     for number in range(100):
-        assert status_of(http, f"a{number}.localhost") == 200
-        assert status_of(http, f"a{number}.evil.example") == 403
+        assert read_status(http, f"a{number}.localhost") == 200
+        assert read_status(http, f"a{number}.evil.example") == 403
 
 
 @pytest.mark.parametrize(
@@ -112,5 +114,5 @@ def test_what_is_checked_depends_on_what_else_protects(
     config: ServerConfig, is_allowed: bool
 ) -> None:
     with running_server(config=config) as server, server.client() as http:
-        assert status_of(http, "llm.example.org:8000") == (200 if is_allowed else 403)
-        assert status_of(http, "127.0.0.1") == 200
+        assert read_status(http, "llm.example.org:8000") == (200 if is_allowed else 403)
+        assert read_status(http, "127.0.0.1") == 200

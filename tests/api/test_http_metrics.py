@@ -1,4 +1,4 @@
-"""Metrics of responses, of the process and of the build; the client and the key in the log."""
+"""Metrics describe responses, the process and the build; log lines name the client and the key."""
 
 import logging
 import os
@@ -111,7 +111,7 @@ def test_the_process_has_the_usual_names(http: httpx.Client) -> None:
 
 
 def test_a_sandbox_may_hide_files_of_proc(tmp_path: Path) -> None:
-    """Android and some sandboxes let no program read /proc/stat; others list no limits."""
+    """On Android and in some sandboxes, /proc/stat cannot be read, or no limits are listed."""
     own = tmp_path / "self"
     (own / "fd").mkdir(parents=True)
     (own / "stat").write_text(f"1 (a) b) R {' '.join(map(str, range(4, 53)))}")
@@ -131,7 +131,7 @@ def test_the_build_is_a_metric(http: httpx.Client) -> None:
     assert line.endswith(" 1")
 
 
-def line_of(caplog: pytest.LogCaptureFixture, path: str) -> str:
+def read_line(caplog: pytest.LogCaptureFixture, path: str) -> str:
     wait_until(lambda: path in caplog.text)
     return next(line for record in caplog.records if path in (line := record.getMessage()))
 
@@ -141,10 +141,10 @@ def test_a_line_names_the_client_and_a_fingerprint_of_the_key(
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")
     http.get("/v1/models?", headers={"x-request-id": "a"})
-    first = line_of(caplog, "/v1/models")
+    first = read_line(caplog, "/v1/models")
     caplog.clear()
     http.get("/v1/models", headers={"authorization": f"Bearer {KEYS[1]}"})
-    second = line_of(caplog, "/v1/models")
+    second = read_line(caplog, "/v1/models")
 
     [one], [other] = (
         re.findall(r" client=127\.0\.0\.1 key=([0-9a-f]{8})$", line) for line in (first, second)
@@ -159,14 +159,14 @@ def test_a_proxy_on_this_machine_says_who_its_client_is(
     caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")
     http.get("/one", headers={"x-forwarded-for": "203.0.113.7"})
     http.get("/two", headers={"x-forwarded-for": "GET /v1/models 200"})
-    # Python takes any zone
+    # Python accepts any text as the zone of an address
     http.get("/three", headers={"x-forwarded-for": "fe80::1%eth0 key=0123abcd"})
     http.get("/four", headers={"x-forwarded-for": "FE80:0::1%eth0"})
 
-    assert " client=203.0.113.7" in line_of(caplog, "/one")
-    assert " client=invalid" in line_of(caplog, "/two")
-    assert " client=fe80::1 " in f"{line_of(caplog, '/three')} " and "0123abcd" not in caplog.text
-    assert " client=fe80::1 " in f"{line_of(caplog, '/four')} "
+    assert " client=203.0.113.7" in read_line(caplog, "/one")
+    assert " client=invalid" in read_line(caplog, "/two")
+    assert " client=fe80::1 " in f"{read_line(caplog, '/three')} " and "0123abcd" not in caplog.text
+    assert " client=fe80::1 " in f"{read_line(caplog, '/four')} "
 
 
 def test_files_of_the_playground_are_told_at_debug(
@@ -177,6 +177,6 @@ def test_files_of_the_playground_are_told_at_debug(
     http.get("/playground/modules/main.js")
     http.get("/playground/none.js")
 
-    line_of(caplog, "none.js")
+    read_line(caplog, "none.js")
     levels = {record.getMessage().split()[1]: record.levelname for record in caplog.records}
     assert levels == {"/playground/modules/main.js": "DEBUG", "/playground/none.js": "INFO"}

@@ -1,4 +1,4 @@
-"""Streams that wait show that they live: with comments, which clients skip."""
+"""A stream that waits sends comments, which clients skip, to keep its connection open."""
 
 import json
 import logging
@@ -18,7 +18,7 @@ LIMITS = LimitsConfig(stream_keepalive_s=0.05)
 
 @pytest.fixture(scope="module")
 def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Takes four times as long for a token as its streams are silent."""
+    """Yields a server whose tokens take four times the interval between two comments."""
     store_url = f"sqlite:///{tmp_path_factory.mktemp('store')}/responses.sqlite3"
     with running_server({"step_s": 0.2}, LIMITS, store_url=store_url) as server:
         yield server
@@ -43,7 +43,7 @@ def test_comments_come_before_and_between_what_is_said(
 
     first_said = next(i for i, line in enumerate(lines) if line.startswith(("data", "event")))
     assert COMMENT in lines[first_said:]
-    # a response is created before it waits
+    # the events of a response's beginning come before the first comment
     assert path == "/v1/responses" or lines[:2] == [
         COMMENT,
         "",
@@ -53,7 +53,7 @@ def test_comments_come_before_and_between_what_is_said(
 
 
 def test_comments_come_between_tokens_without_text() -> None:
-    # the spaces may be the beginning of the stop string
+    # the server holds the spaces back, because they may be the beginning of the stop string
     body = chat(f"a{' ' * 100}", stream=True, stop=[" " * 101])
     with running_server({"step_s": 0.02}, LIMITS) as server:
         lines = read_lines(server, "/v1/chat/completions", body)

@@ -1,4 +1,4 @@
-"""With --lenient-formats a request is answered without a format that cannot be honoured, and its client is told."""
+"""--lenient-formats drops a format that cannot be honoured, and a header says so."""
 
 import json
 import logging
@@ -23,8 +23,8 @@ HEADER = "x-ouzel-format-ignored"
 NO_SCHEMA: Json = {"type": "no"}
 UNIQUE: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
 LOOKS_AHEAD: Json = {"type": "string", "pattern": "(?=a)"}
-IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # the engine finds out
-TOO_WIDE: Json = {  # the engine finds out behind the first tokens
+IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # only the engine refuses it
+TOO_WIDE: Json = {  # the engine refuses it after the first tokens
     "guided_grammar": "start: /[a-zA-Z]{5}/ a\na: "
     + " | ".join(f'"b{number}" a' for number in range(6000))
 }
@@ -168,7 +168,7 @@ def test_the_rest_of_a_schema_counts_without_the_keywords_that_cannot(
 @pytest.mark.parametrize(
     ("said", "fields"),
     [
-        # a call without marks
+        # the model writes a call without marks
         (
             '{"name": "say", "arguments": {}}',
             {"tools": [tool("say", {"type": "object"})]},
@@ -276,7 +276,7 @@ def test_a_format_of_another_type_and_a_second_one_are_refused(
 
 
 def called(http: httpx.Client, *tools: Json, **fields: object) -> tuple[dict[str, Any], str]:
-    """Returns the one call of an answer, and the header."""
+    """Returns the only call of an answer, and the warning's header."""
     asked: Json = {
         "temperature": 0,
         "max_tokens": 200,
@@ -330,7 +330,7 @@ def test_a_tool_counts_beside_a_format_that_does_not(lenient: httpx.Client) -> N
     good = tool("say", SAYS_YES)
     call, header = called(lenient, good, parallel_tool_calls=False, **schema_format(LOOKS_AHEAD))
     assert (call["name"], json.loads(call["arguments"])["word"]) == ("say", "yes")
-    assert header == ""  # a call that must come leaves no place for the format
+    assert header == ""  # a forced call excludes the format from the start
 
 
 def test_strict_and_guided_tools_are_offered_without_their_schemas(lenient: httpx.Client) -> None:
@@ -378,7 +378,7 @@ def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None
     )
     with setup as server, server.client() as http:
         answer = http.post(CHAT, json=chat("Hello", stream=True, **IMPOSSIBLE))
-    is_told = HEADER in answer.headers  # the refusal came before the first comment
+    is_told = HEADER in answer.headers  # True if the refusal came before the first comment
     assert is_told == ("[DONE]" in answer.text)
     assert is_told != ("no text fits the grammar" in answer.text)
 

@@ -1,4 +1,4 @@
-"""Hundreds of requests that are wrong in one field: each 4xx names it, and the server goes on serving."""
+"""Each of hundreds of requests with one wrong field gets a 4xx that names the field."""
 
 import re
 from collections.abc import Iterator
@@ -26,7 +26,7 @@ GOOD: dict[str, Json] = {
     "/v1/detokenize": {"model": "parrot", "tokens": [72, 105]},
 }
 
-OF_VECTORS: dict[str, Json] = {  # of a model that makes embeddings
+OF_VECTORS: dict[str, Json] = {  # right bodies for a model that makes embeddings
     "/v1/embeddings": {"model": "parrot", "input": ["abc", "d"]},
     "/v1/rerank": {"model": "parrot", "query": "abc", "documents": ["d", {"text": "e"}]},
     "/v1/score": {"model": "parrot", "text_1": "abc", "text_2": ["d"]},
@@ -50,7 +50,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
         for operation in DOCUMENTED
         if operation.bodies and operation.words == "openai"
     ]
-    # has the body of another
+    # an excluded path has the same body as another path
     assert GOOD.keys() | OF_VECTORS.keys() == {
         path for path in tried if not path.endswith("/render")
     }
@@ -90,8 +90,11 @@ def test_each_malformed_request_for_vectors_is_answered_likewise(path: str) -> N
 
 
 def complaint(request: Malformed, response: httpx.Response) -> str:
-    """What is wrong with the answer; nothing if it is as it should be."""
-    said = f"{request.path} {request.field} ({request.what}): {response.status_code} {response.text[:300]}"
+    """Returns a description of a wrong answer, or an empty text if the answer is right."""
+    said = (
+        f"{request.path} {request.field} ({request.what}): "
+        f"{response.status_code} {response.text[:300]}"
+    )
     if not 400 <= response.status_code < 500:
         return said
     error = read_error(response)

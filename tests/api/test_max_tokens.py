@@ -1,4 +1,4 @@
-"""A limit of tokens that is more than the prompt leaves is what the prompt leaves, unless the server is strict."""
+"""A limit beyond the context is lowered to the rest of the context, unless the server is strict."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ from tests.api.requests import chat, read_error
 from tests.api.serving import running_server
 
 CONTEXT = 64
-PROMPT = "abcd"  # a token for each byte; the engine goes on with it for ever
+PROMPT = "abcd"  # four tokens, which the engine repeats for ever
 LEFT = CONTEXT - len(PROMPT)
 
 
@@ -39,7 +39,8 @@ def strict() -> Iterator[httpx.Client]:
         ({"max_tokens": None}, LEFT),
         ({}, 16),
         ({"max_tokens": 2**40}, LEFT),
-        # A prompt that is cut leaves room for the answer: for an eighth where no prompt could stand beside the limit.
+        # A truncated prompt leaves room for the answer. The room is an eighth of the context if
+        # the limit itself would leave no room for a prompt.
         ({"truncate_prompt_tokens": -1, "prompt": "x" * 100, "max_tokens": 8000}, CONTEXT // 8),
         ({"truncate_prompt_tokens": -1, "prompt": "x" * 100, "max_tokens": 20}, 20),
         ({"truncate_prompt_tokens": -1, "prompt": "x" * 100, "max_tokens": -1}, 1),
@@ -86,7 +87,7 @@ def test_a_chat_may_ask_for_more_than_there_is(
 
 
 def test_an_input_that_is_cut_leaves_room_for_the_answer_alone(small: httpx.Client) -> None:
-    """Without a limit that is an eighth; so it is with one that is no limit."""
+    """The room is an eighth of the context, without a limit and with a limit beyond the context."""
     turns = [
         {"role": role, "content": text}
         for role, text in (("user", "a"), ("assistant", "b"), ("user", "c"))
@@ -106,8 +107,9 @@ def test_an_input_that_is_cut_leaves_room_for_the_answer_alone(small: httpx.Clie
         (
             {"max_tokens": 61},
             "max_tokens",
-            "max_tokens must be <= 60, given 61. This model's maximum context length is 64 tokens. However, you "
-            "requested 65 tokens (4 in the prompt, 61 in the completion). Please reduce the length of the messages or "
+            "max_tokens must be <= 60, given 61. This model's maximum context length is "
+            "64 tokens. However, you requested 65 tokens (4 in the prompt, 61 in the "
+            "completion). Please reduce the length of the messages or "
             "completion (context_length_exceeded).",
         ),
         (

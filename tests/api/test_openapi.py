@@ -1,4 +1,4 @@
-"""The OpenAPI document and the table of fields: valid, complete, and generated from the code as it is."""
+"""The OpenAPI document and the table of fields are valid, complete and up to date."""
 
 import re
 from collections.abc import Iterator
@@ -79,7 +79,7 @@ def test_the_document_takes_what_the_server_takes(
 
 
 def is_body(schema: dict[str, Any]) -> bool:
-    """An answer's model is its name alone."""
+    """Tells whether the schema is a request's body: only bodies describe `model` as a choice."""
     model = schema.get("properties", {}).get("model", {})
     return "One of the served model names." in str(model)
 
@@ -116,7 +116,8 @@ def test_every_route_is_an_operation(server: RunningServer) -> None:
     routes = build_routes(OPERATIONS, catalogue, ModelChanges(catalogue))
     paths = {re.sub(r":\w+\}", "}", route.path) for route in routes if isinstance(route, Route)}
     described = {operation.path for operation in DOCUMENTED}
-    for path in paths - described - model_loading.PATHS - {RELOAD_PATH}:  # which are for operators
+    # the paths for operators are not in the document
+    for path in paths - described - model_loading.PATHS - {RELOAD_PATH}:
         # the description names the other prefixes
         below_v1 = "/v1" + re.sub(r"^/v[13](/v1)?", "", path)
         is_for_people = path == "/about" or path.startswith("/playground/")
@@ -128,7 +129,7 @@ def test_every_field_has_a_description_and_every_optional_one_a_default() -> Non
     for schema in msgspec.to_builtins(body_schemas(DOCUMENTED)).values():
         for name, field in schema["properties"].items():
             if len(field.get("enum", ())) == 1:
-                continue  # a tag explains itself
+                continue  # the tag of a union needs no description
             assert field["description"], name
             assert ("Default: " in field["description"]) == (
                 name not in schema.get("required", ())

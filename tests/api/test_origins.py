@@ -1,4 +1,4 @@
-"""Requests that browsers send for pages of other sites: a page needs no preflight to make a server compute."""
+"""The server refuses requests of pages of other sites, which browsers send without a preflight."""
 
 from collections.abc import Iterator
 
@@ -191,5 +191,5 @@ def test_a_key_is_what_no_strange_page_has(guarded: httpx.Client) -> None:
 
 
 def test_other_authorization_than_a_key_is_none(http: httpx.Client) -> None:
-    """A browser adds it by itself where a person has once given a password."""
+    """A browser sends a password by itself after a person has entered it once."""
     assert post(http, {"origin": EVIL, "authorization": "Basic eDp5"}).status_code == 403

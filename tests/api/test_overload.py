@@ -1,4 +1,4 @@
-"""More grammars at a time than can be compiled: nothing is wrong with the request, so it may come again."""
+"""A request whose grammar is not compiled in time gets a 429, and can be sent again."""
 
 from collections.abc import Iterator
 
@@ -16,7 +16,7 @@ MESSAGE = "too many other grammars are being compiled; try again later"
 
 
 @pytest.fixture(scope="module")
-def swamped() -> Iterator[httpx.Client]:
+def overloaded_http() -> Iterator[httpx.Client]:
     with (
         running_server(engine_factory="create_grammar_timeout_engine") as server,
         server.client() as http,
@@ -40,9 +40,9 @@ def swamped() -> Iterator[httpx.Client]:
     ids=["chat", "three choices", "completion", "three prompts", "response"],
 )
 def test_a_grammar_whose_turn_does_not_come_is_put_off(
-    swamped: httpx.Client, path: str, body: Json, stream: bool
+    overloaded_http: httpx.Client, path: str, body: Json, stream: bool
 ) -> None:
-    response = swamped.post(path, json=body | {"stream": stream})
+    response = overloaded_http.post(path, json=body | {"stream": stream})
 
     assert response.status_code == 429
     assert response.headers["retry-after"] == "5"
@@ -80,17 +80,21 @@ def test_each_profile_says_so_in_its_words(
             assert response.json() == answer
 
 
-def test_it_is_counted_and_others_are_served_meanwhile(swamped: httpx.Client) -> None:
-    before = num_overloaded(swamped)
-    assert swamped.post("/v1/chat/completions", json=chat("Hi", n=3, **FORM)).status_code == 429
-    response = swamped.post("/v1/completions", json=COMPLETION)
+def test_it_is_counted_and_others_are_served_meanwhile(overloaded_http: httpx.Client) -> None:
+    before = num_overloaded(overloaded_http)
+    assert (
+        overloaded_http.post("/v1/chat/completions", json=chat("Hi", n=3, **FORM)).status_code
+        == 429
+    )
+    response = overloaded_http.post("/v1/completions", json=COMPLETION)
 
     assert response.json()["usage"]["completion_tokens"] == 2
-    assert num_overloaded(swamped) == before + 3
+    assert num_overloaded(overloaded_http) == before + 3
 
 
 def num_overloaded(http: httpx.Client) -> float:
-    name = f'ouzel_request_success_total{{engine="0",finished_reason="overloaded",model_name="{MODEL}"}} '
+    labels = f'engine="0",finished_reason="overloaded",model_name="{MODEL}"'
+    name = f"ouzel_request_success_total{{{labels}}} "
     counts = [
         line.removeprefix(name)
         for line in http.get("/metrics").text.splitlines()

@@ -1,4 +1,4 @@
-"""Paths as people write them: the endpoint itself answers where it is plain what is meant, else a hint."""
+"""The server answers a misspelt path as its endpoint if that is clear, and else with a hint."""
 
 import socket
 from collections.abc import Iterator
@@ -24,8 +24,8 @@ def behind_proxy() -> Iterator[httpx.Client]:
         yield http
 
 
-def url_of(http: httpx.Client, path: str) -> str:
-    """Returns it whole: else httpx takes `//v1` for a host."""
+def build_url(http: httpx.Client, path: str) -> str:
+    """Returns the whole URL of a path: httpx would read a relative `//v1` as a host."""
     return f"{str(http.base_url).rstrip('/')}{path}"
 
 
@@ -41,14 +41,17 @@ def url_of(http: httpx.Client, path: str) -> str:
     ],
 )
 def test_a_chat_is_answered_wherever_it_is_plain(http: httpx.Client, path: str) -> None:
-    url = url_of(http, path)
+    url = build_url(http, path)
     assert http.post(url, json=chat("Hi")).json()["choices"][0]["message"]["content"] == "Hi"
     assert join_content(read_events(http.post(url, json=chat("Hi", stream=True)))) == "Hi"
 
 
 @pytest.mark.parametrize("path", ["/models", "/v1/models/", "//models", "/models/"])
 def test_models_are_listed_wherever_it_is_plain(http: httpx.Client, path: str) -> None:
-    assert [model["id"] for model in http.get(url_of(http, path)).json()["data"]] == [MODEL, ALIAS]
+    assert [model["id"] for model in http.get(build_url(http, path)).json()["data"]] == [
+        MODEL,
+        ALIAS,
+    ]
 
 
 def test_ids_may_have_slashes_anywhere(http: httpx.Client) -> None:

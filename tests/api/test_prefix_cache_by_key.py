@@ -1,4 +1,4 @@
-"""What one API key has asked is cached for that key alone, whichever endpoint it went through."""
+"""The prefix cache serves an API key only from prompts of the same key, at all endpoints."""
 
 from collections.abc import Iterator
 from functools import partial
@@ -22,7 +22,7 @@ babbling_server = partial(
     running_server,
     engine_factory="create_random_engine",
     config=CONFIG,
-    # the other falls over some of what a babbler says
+    # the default parser fails on purpose at "#", which random output contains
     output_format=build_output_format(PlainParser),
 )
 
@@ -41,7 +41,7 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
 
 
 def num_cached(http: httpx.Client, key: str) -> float:
-    """Counts the tokens that were found in the cache since the server began."""
+    """Returns the number of tokens found in the cache since the server's start."""
     exposition = http.get("/metrics", headers=bearer(key)).text
     return sum_metric(exposition, "ouzel_prompt_tokens_cached_total")
 
@@ -50,7 +50,7 @@ def bearer(key: str) -> dict[str, str]:
     return {"authorization": f"Bearer {key}"}
 
 
-def num_cached_of(http: httpx.Client, path: str, body: Json, key: str) -> float:
+def count_cached(http: httpx.Client, path: str, body: Json, key: str) -> float:
     before = num_cached(http, key)
     answer = http.post(path, json=body, headers=bearer(key))
     assert answer.status_code == 200, answer.text
@@ -97,9 +97,9 @@ def test_another_key_does_not_find_the_prompt(
     server: RunningServer, http: httpx.Client, way: str
 ) -> None:
     path, body = WAYS[way]
-    first = num_cached_of(http, path, body, ONE)
-    of_other = num_cached_of(http, path, body, OTHER)
-    again = num_cached_of(http, path, body, ONE)
+    first = count_cached(http, path, body, ONE)
+    of_other = count_cached(http, path, body, OTHER)
+    again = count_cached(http, path, body, ONE)
     assert again > 0
     assert of_other == first, (
         "both began with what they have in common with their own earlier prompts"
@@ -107,10 +107,10 @@ def test_another_key_does_not_find_the_prompt(
 
 
 def test_a_salt_that_spells_another_keys_finds_nothing(http: httpx.Client) -> None:
-    num_cached_of(http, "/v1/completions", {**LIMIT, "prompt": "spelled", "cache_salt": "own"}, ONE)
+    count_cached(http, "/v1/completions", {**LIMIT, "prompt": "spelled", "cache_salt": "own"}, ONE)
     for salt in ("own", f"{ONE}:own", ":own"):
         body: Json = {**LIMIT, "prompt": "spelled", "cache_salt": salt}
-        assert num_cached_of(http, "/v1/completions", body, OTHER) == 0
+        assert count_cached(http, "/v1/completions", body, OTHER) == 0
 
 
 def test_a_web_socket_finds_its_own_keys_prompts(server: RunningServer, http: httpx.Client) -> None:
@@ -129,5 +129,5 @@ def test_keys_share_the_cache_where_they_are_told_to() -> None:
         babbling_server(shares_prefix_cache=True) as server,
         server.client() as http,
     ):
-        assert num_cached_of(http, *WAYS["chat"], ONE) == 0
-        assert num_cached_of(http, *WAYS["chat"], OTHER) != 0
+        assert count_cached(http, *WAYS["chat"], ONE) == 0
+        assert count_cached(http, *WAYS["chat"], OTHER) != 0

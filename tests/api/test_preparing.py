@@ -1,4 +1,4 @@
-"""What bodies are parsed to is many times longer than they are: those that wait, wait as bytes."""
+"""A waiting request keeps its body as bytes, because the parsed body is many times larger."""
 
 import asyncio
 import json
@@ -26,7 +26,7 @@ from tests.api.serving import running_server
 
 
 class CountedChats:
-    """Reads chats, and counts how many have been parsed and not yet become requests."""
+    """Reads chats, and counts the parsed chats that are not yet requests."""
 
     def __init__(self, chats: ChatCompletions) -> None:
         self._chats = chats
@@ -94,7 +94,7 @@ def test_no_more_bodies_are_parsed_than_are_being_prepared(
 
 
 class WatchedChats:
-    """Reads chats, and remembers in which threads."""
+    """Reads chats, and records the threads that prepare them."""
 
     def __init__(self, chats: ChatCompletions) -> None:
         self._chats = chats

@@ -19,7 +19,7 @@ DOCUMENTS: list[object] = ["aaa", {"text": "a"}, "aaaaa"]
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """Its scores are the numbers of tokens: "query" and the document."""
+    """Yields a client of a model whose score is the number of tokens of query and document."""
     with (
         running_server(
             engine_factory="tests.engine.vector_runner:create_scorer",
@@ -284,7 +284,8 @@ def test_a_decoder_scores_as_the_card_of_qwen3_reranker_has_it(
     scores = [entry["score"] for entry in answer["data"]]
     assert np.abs(np.array(scores) - golden.arrays["scores"]).max() < 1e-5
     assert [entry["score"] for entry in again["data"]] == pytest.approx(scores, abs=1e-6)
-    assert stats is not None and stats.num_prefix_hit_tokens > 0  # of the frame and the query
+    # the second document shares the prompt's frame and the query with the first
+    assert stats is not None and stats.num_prefix_hit_tokens > 0
     assert (wordy["param"], "leaves no token to the document" in wordy["message"]) == (
         "text_1",
         True,
@@ -313,11 +314,12 @@ def test_an_ir_of_a_decoder_scores_as_its_checkpoint(tmp_path: Path) -> None:
 
 def test_clients_may_write_the_prompt_of_qwen3_reranker_around_their_texts(tmp_path: Path) -> None:
     before = (
-        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and the Instruct "
+        "<|im_start|>system\n"
+        "Judge whether the Document meets the requirements based on the Query and the Instruct "
         'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
     )
     behind = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
-    documents = ["snow", "rain " * 200]  # the second one comes to two pieces
+    documents = ["snow", "rain " * 200]  # the second document is divided into two pieces
     with (
         golden_server(
             "qwen3-reranker", "decoder", tmp_path, task="score", max_model_len=300

@@ -61,7 +61,7 @@ def gpt_oss() -> Iterator[httpx.Client]:
 def answer(
     http: httpx.Client, said: str, prompt_end: str, *, stream: bool = False, **fields: object
 ) -> tuple[str, str, int]:
-    """Reasoning, content and counted tokens of the reasoning."""
+    """Returns the reasoning, the content and the number of tokens of the reasoning."""
     body = (
         chat(said, chat_template=CHAT_TEMPLATE + prompt_end, temperature=0, max_tokens=200) | fields
     )

@@ -1,4 +1,4 @@
-"""Where an answer begins, before its reasoning, inside it or after it, is the same to the grammar and to the parser."""
+"""Grammar and parser agree whether an answer begins before, inside or after its reasoning."""
 
 import json
 from collections.abc import Iterator
@@ -50,7 +50,10 @@ def serving(name: str) -> Iterator[httpx.Client]:
 def answer(
     http: httpx.Client, said: str, prompt_end: str, *, stream: bool, **fields: object
 ) -> tuple[str, str]:
-    """Reasoning and content of an answer that the model wants to be `said`, to a prompt with that end."""
+    """Returns reasoning and content of an answer to a prompt with that end.
+
+    The model would write `said` if the grammar let it.
+    """
     body = chat(
         said,
         chat_template=CHAT_TEMPLATE + prompt_end,

@@ -1,4 +1,4 @@
-"""The log line of a refused request has the reason and the field, and nothing that the client wrote."""
+"""The log line of a refused request has the reason and the field, but no text of the client."""
 
 import logging
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from tests.api.responses.sockets import Socket, connect_socket
 from tests.api.serving import RunningServer
 
 LOGGER = "ouzel.api.http.request_log"
-SECRET = "Zebra"  # no word of ours holds it
+SECRET = "Zebra"  # a word that the server's own messages do not contain
 USER = [{"role": "user", "content": "Hi"}]
 GOOD: dict[str, Json] = {
     "/v1/chat/completions": chat("Hi"),
@@ -98,10 +98,10 @@ def read_lines(log: pytest.LogCaptureFixture) -> list[logging.LogRecord]:
     return [record for record in log.records if record.name == LOGGER]
 
 
-def facts_of(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, Any]]:
-    """Waits for so many lines: one is written after its response."""
+def read_facts(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, Any]]:
+    """Waits for `count` lines, which come after their responses, and returns their facts."""
     wait_until(lambda: len(read_lines(log)) >= count)
-    return [record.facts for record in read_lines(log)]  # type: ignore[attr-defined]  # what `facts` has put there
+    return [record.facts for record in read_lines(log)]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_reason_and_field_are_told(
     told: tuple[str, str | None, str],
 ) -> None:
     status = http.post(path, json=chat("Hi", **fields)).status_code
-    [facts] = facts_of(log)
+    [facts] = read_facts(log)
     assert (facts["error"], facts.get("field"), facts["reason"]) == told
     assert facts["status"] == status
     text = read_lines(log)[0].getMessage()
@@ -160,7 +160,7 @@ def test_nothing_of_the_clients_is_told(
     ]
     refused = [status for status in statuses if status >= 400]
     assert max(statuses) < 500 and len(refused) > len(bodies) / 2
-    told = [facts for facts in facts_of(log, len(bodies)) if "error" in facts]
+    told = [facts for facts in read_facts(log, len(bodies)) if "error" in facts]
     assert [facts["status"] for facts in told] == refused
     assert [
         facts
@@ -179,13 +179,13 @@ def test_no_name_is_told_of_a_body_that_cannot_be_read(
 ) -> None:
     answer = http.post("/v1/chat/completions", content=text % value)
     assert (answer.status_code, "Zebra" in answer.json()["error"]["param"]) == (400, True)
-    [facts] = facts_of(log)
+    [facts] = read_facts(log)
     assert facts["field"] == "…" and facts["reason"].startswith("must be ")
     assert "Zebra" not in read_lines(log)[0].getMessage()
 
 
 def bodies_with_a_secret(path: str) -> Iterator[Json]:
-    """Each field has some of the values; those that are more than a number or a word have all of them."""
+    """Yields bodies with the secret in each field: in some shapes, in fields of objects in all."""
     [body, *_] = next(each.bodies for each in DOCUMENTED if each.path in (path, f"/v1{path}"))
     for position, name in enumerate([*body.__struct_fields__, SECRET]):
         num_values = len(VALUES) if name in SHAPED and path != "/v1/completions" else 1
@@ -201,14 +201,17 @@ def test_an_error_in_a_stream_is_told_too(
         http.post("/v1/chat/completions", json=chat("Zebra<|fail|>", stream=True)).status_code
         == 200
     )
-    [facts] = facts_of(log)
+    [facts] = read_facts(log)
     assert (facts["status"], facts["error"], facts["finish"]) == (500, "engine_failed", "error")
     assert "Zebra" not in facts["reason"]
 
 
 def read_messages(log: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
-    """Leaves out the lines of connections, which come when these have ended: of an earlier test's, too."""
-    return [facts for facts in facts_of(log, 0) if facts["method"] != "GET"]
+    """Returns the facts of messages, without the lines of connections.
+
+    A connection's line comes after its end, so it can be a line of an earlier test.
+    """
+    return [facts for facts in read_facts(log, 0) if facts["method"] != "GET"]
 
 
 @pytest.mark.parametrize(
@@ -228,7 +231,7 @@ def read_messages(log: pytest.LogCaptureFixture) -> list[dict[str, Any]]:
         (["Zebra"], None, "the body must be a JSON object"),
     ],
 )
-def test_messages_of_websockets_are_told_of(
+def test_messages_of_websockets_are_logged(
     server: RunningServer,
     log: pytest.LogCaptureFixture,
     message: object,

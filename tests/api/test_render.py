@@ -1,4 +1,4 @@
-"""What a body would become, without an answer being made: vLLM's `/render`."""
+"""vLLM's `/render` shows the prompt and the parameters of a body without making an answer."""
 
 from typing import Any  # an answer's JSON
 
@@ -13,7 +13,7 @@ CHAT_TEXT = "<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n"
 CHAT_IDS = [START, *b"user\nHi", END, *b"\n", START, *b"assistant\n"]
 
 
-def rendered(http: httpx.Client, path: str, body: dict[str, object]) -> Any:
+def render(http: httpx.Client, path: str, body: dict[str, object]) -> Any:
     response = http.post(path, json=body)
     assert response.status_code == 200, response.text
     return response.json()
@@ -35,7 +35,7 @@ def test_a_chat_is_one_prompt(http: httpx.Client, path: str) -> None:
         priority=1,
         cache_salt="s",
     )
-    answer = rendered(http, path, body)
+    answer = render(http, path, body)
     assert (answer["prompt"], answer["token_ids"], answer["model"]) == (CHAT_TEXT, CHAT_IDS, MODEL)
     assert (answer["stream"], answer["priority"], answer["cache_salt"]) == (True, 1, "s")
     asked = {"max_tokens": 7, "temperature": 0.5, "stop": ["x"], "n": 2, "seed": 3}
@@ -44,7 +44,7 @@ def test_a_chat_is_one_prompt(http: httpx.Client, path: str) -> None:
 
 def test_a_completion_is_a_list_of_prompts(http: httpx.Client) -> None:
     body: dict[str, object] = {"model": ALIAS, "prompt": ["ab", "cd"]}
-    answer = rendered(http, "/v1/completions/render", body)
+    answer = render(http, "/v1/completions/render", body)
     assert [(each["prompt"], each["token_ids"]) for each in answer] == [
         ("ab", [97, 98]),
         ("cd", [99, 100]),
@@ -54,8 +54,9 @@ def test_a_completion_is_a_list_of_prompts(http: httpx.Client) -> None:
 
 def test_nothing_is_generated(http: httpx.Client) -> None:
     before = sum_metric(http.get("/metrics").text, "ouzel_generation_tokens_total")
-    rendered(http, "/v1/chat/completions/render", chat("Hi"))
-    rendered(http, "/v1/chat/completions/render", chat("Hi " * 1000))  # read in a thread
+    render(http, "/v1/chat/completions/render", chat("Hi"))
+    # a thread reads a body of this length
+    render(http, "/v1/chat/completions/render", chat("Hi " * 1000))
     assert sum_metric(http.get("/metrics").text, "ouzel_generation_tokens_total") == before
 
 

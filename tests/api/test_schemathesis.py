@@ -1,7 +1,8 @@
-"""Requests that Schemathesis makes from our OpenAPI document: no 5xx, and every answer is as the document says.
+"""No request that Schemathesis makes from the OpenAPI document gets a 5xx or an unknown answer.
 
-Schemathesis would make them when tests are collected, in each process again, and give all its tests one name, of which
-pytest-xdist runs one. So they are made here, when an operation's test runs.
+Schemathesis's own pytest plugin makes the requests at collection, again in each process, and gives
+all tests one name, of which pytest-xdist runs one. This module makes the requests of an operation
+when the operation's test runs.
 """
 
 import functools
@@ -37,8 +38,9 @@ LABELS = [
     for method in METHODS
     if method in item
 ]
-# Making requests takes minutes of CPU for all operations. One of each kind is tried in each run: a body with a chat's
-# fields, a body of texts, a path with an id, and no parameter. test_malformed.py tries wrong values of each field.
+# Making requests takes minutes of CPU for all operations. Each run tries one operation of each
+# kind: a body with a chat's fields, a body of texts, a path with an id, and no parameter.
+# test_malformed.py tries wrong values of each field.
 IN_EACH_RUN = [
     "POST /v1/tokenize",
     "POST /v1/embeddings",
@@ -67,7 +69,10 @@ def test_every_operation_can_be_read() -> None:
 
 @functools.cache
 def operations() -> dict[str, Any]:
-    """Returns Schemathesis's operations by label; its import takes seconds, in each process that collects tests."""
+    """Returns Schemathesis's operations by label.
+
+    The import takes seconds, so it is not at the top, where each collecting process would do it.
+    """
     import schemathesis  # noqa: PLC0415
     from schemathesis.core.result import Ok  # noqa: PLC0415
 
@@ -98,7 +103,7 @@ def test_every_answer_is_as_documented(
 
 
 def answer_check(max_examples: int) -> Callable[..., None]:
-    """Returns a new function each time: settings can be given to one only once."""
+    """Returns a new test function each time, because hypothesis sets settings only once."""
     from hypothesis import HealthCheck, settings  # noqa: PLC0415
     from schemathesis.checks import not_a_server_error  # noqa: PLC0415
     from schemathesis.specs.openapi.checks import (  # noqa: PLC0415
@@ -123,7 +128,7 @@ def answer_check(max_examples: int) -> Callable[..., None]:
     )
     def check_answer(case: "Case[Any]", url: str, session: requests.Session) -> None:
         if isinstance(case.body, dict):
-            case.body = tamed(case.body)
+            case.body = tame_body(case.body)
         answer = case.call_and_validate(base_url=url, session=session, checks=checks)
         if isinstance(case.body, dict) and answer.status_code == 200:
             case.body["stream"] = True
@@ -136,8 +141,8 @@ def test_after_all_that_the_server_answers(http: httpx.Client) -> None:
     assert http.post("/v1/chat/completions", json=chat("Hi", max_tokens=1)).status_code == 200
 
 
-def tamed(body: Mapping[str, Any]) -> dict[str, Any]:
-    """A model that exists, short answers, and not the character that the parrot stumbles over."""
+def tame_body(body: Mapping[str, Any]) -> dict[str, Any]:
+    """Sets an existing model and low limits, and removes "#", at which the parser fails."""
     tame: dict[str, Any] = json.loads(json.dumps(body).replace("#", "-"))
     if isinstance(tame.get("model"), str):
         tame["model"] = ALIAS

@@ -1,4 +1,4 @@
-"""Pictures in chats, as they reach the engine."""
+"""Images in chats reach the engine."""
 
 from collections.abc import Iterator
 

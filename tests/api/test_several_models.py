@@ -1,4 +1,4 @@
-"""One server, several models: each request goes to the model it names, in the words of every door."""
+"""A server with several models sends each request to the model that it names, in every API."""
 
 import asyncio
 import socket
@@ -41,7 +41,7 @@ def http(server: RunningServer) -> Iterator[httpx.Client]:
         yield http
 
 
-def asked(model: str | None, **fields: object) -> dict[str, Any]:
+def build_request(model: str | None, **fields: object) -> dict[str, Any]:
     return {**chat("Polly", **fields), "model": model}
 
 
@@ -68,15 +68,16 @@ def test_every_door_leads_to_the_model_that_is_named(
 
 
 def test_a_request_without_a_name_is_for_the_first(http: httpx.Client) -> None:
-    assert http.post("/v1/chat/completions", json=asked(None)).json()["model"] == MODEL
+    assert http.post("/v1/chat/completions", json=build_request(None)).json()["model"] == MODEL
 
 
 def test_an_unknown_name_is_told_all_that_there_are(http: httpx.Client) -> None:
-    response = http.post("/v1/chat/completions", json=asked("nope"))
+    response = http.post("/v1/chat/completions", json=build_request("nope"))
 
     assert response.status_code == 404
     assert (
-        f"this server has: {', '.join(name['id'] for name in http.get('/v1/models').json()['data'])}"
+        "this server has: "
+        f"{', '.join(name['id'] for name in http.get('/v1/models').json()['data'])}"
         in response.text
     )
 
@@ -107,7 +108,7 @@ def test_each_model_has_limits_of_its_own(http: httpx.Client) -> None:
 def test_a_model_without_a_template_refuses_chats_beside_one_that_takes_them(
     http: httpx.Client,
 ) -> None:
-    assert http.post("/v1/chat/completions", json=asked(PLAIN)).status_code == 400
+    assert http.post("/v1/chat/completions", json=build_request(PLAIN)).status_code == 400
     assert http.post("/v1/completions", json={"model": PLAIN, "prompt": "Polly"}).status_code == 200
 
 
@@ -127,7 +128,7 @@ def test_tokens_are_those_of_the_model(http: httpx.Client) -> None:
 
 
 def test_metrics_are_by_model_and_each_family_stands_once(http: httpx.Client) -> None:
-    http.post("/v1/chat/completions", json=asked(OTHER))
+    http.post("/v1/chat/completions", json=build_request(OTHER))
     lines = http.get("/metrics").text.splitlines()
 
     types = [line for line in lines if line.startswith("# TYPE")]
@@ -163,7 +164,7 @@ def test_each_message_of_a_websocket_names_its_model(server: RunningServer) -> N
 def test_lmi_names_a_model_beside_the_body(http: httpx.Client) -> None:
     attributes = {"x-amzn-sagemaker-custom-attributes": f"model_name={OTHER}"}
 
-    long = chat("a" * 300, max_tokens=1)  # too long for the other
+    long = chat("a" * 300, max_tokens=1)  # too long for the other model
 
     assert http.post("/invocations", json=long).status_code == 200
     assert http.post("/invocations", json=long, headers=attributes).status_code == 424
@@ -178,8 +179,8 @@ def test_a_full_model_refuses_and_the_others_do_not() -> None:
         server.client() as http,
     ):
         with server.model.engine.admit(server.model.engine.max_admitted):
-            assert http.post("/v1/chat/completions", json=asked(MODEL)).status_code == 429
-            assert http.post("/v1/chat/completions", json=asked("b")).status_code == 200
+            assert http.post("/v1/chat/completions", json=build_request(MODEL)).status_code == 429
+            assert http.post("/v1/chat/completions", json=build_request("b")).status_code == 200
         text = http.get("/metrics").text
 
     refused = [
@@ -203,9 +204,9 @@ def unload(http: httpx.Client, name: str) -> httpx.Response:
 
 def test_a_model_is_loaded_asked_and_unloaded(http: httpx.Client) -> None:
     loaded = load(http, "new")
-    answer = http.post("/v1/chat/completions", json=asked("new"))
+    answer = http.post("/v1/chat/completions", json=build_request("new"))
     unloaded = unload(http, "new")
-    after = http.post("/v1/chat/completions", json=asked("new"))
+    after = http.post("/v1/chat/completions", json=build_request("new"))
 
     assert (loaded.status_code, loaded.json()["id"]) == (200, "new")
     assert answer.json()["model"] == "new"
@@ -217,7 +218,7 @@ def test_a_model_is_loaded_asked_and_unloaded(http: httpx.Client) -> None:
 def test_unloading_lets_what_runs_end(http: httpx.Client) -> None:
     load(http, "busy")
     with http.stream(
-        "POST", "/v1/chat/completions", json=asked("busy", stream=True, max_tokens=100)
+        "POST", "/v1/chat/completions", json=build_request("busy", stream=True, max_tokens=100)
     ) as stream:
         lines = stream.iter_lines()
         next(lines)
@@ -298,7 +299,7 @@ def test_a_server_may_be_without_models_for_a_while() -> None:
         answer = http.post("/v1/completions", json={})
         index, page = http.get("/"), http.get("/about")
         load(http, "new")
-        after = http.post("/v1/chat/completions", json=asked(None))
+        after = http.post("/v1/chat/completions", json=build_request(None))
 
     assert (health.status_code, models.json()["data"], answer.status_code) == (503, [], 404)
     assert (index.json()["models"], page.status_code) == ([], 200)
@@ -336,9 +337,12 @@ async def test_a_load_ends_when_the_server_does() -> None:
 
 @contextmanager
 def loading(server: RunningServer, name: str) -> Iterator[None]:
-    """Has the server load a model that is never ready, while the block runs."""
+    """Makes the server load a model that is never ready, while the `with` block runs."""
     body = f'{{"name": "{name}", "model": "endless"}}'
-    head = f"POST /v1/models/load HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADMIN['authorization']}\r\n"
+    head = (
+        "POST /v1/models/load HTTP/1.1\r\nHost: localhost\r\n"
+        f"Authorization: {ADMIN['authorization']}\r\n"
+    )
     with socket.create_connection(("127.0.0.1", server.port)) as client:
         client.sendall(f"{head}Content-Length: {len(body)}\r\n\r\n{body}".encode())
         while server.catalogue.only is not None:
@@ -362,12 +366,12 @@ def test_a_model_that_is_being_loaded_asks_to_try_again(path: str, fields: dict[
     ):
         server.catalogue.arrange(["slow", MODEL])
         with loading(server, "slow"):
-            of_first = http.post("/v1/chat/completions", json=asked(None))
-            refused = http.post(path, json=asked("slow", **fields))
-            taken = http.post("/v1/chat/completions", json=asked(MODEL))
+            of_first = http.post("/v1/chat/completions", json=build_request(None))
+            refused = http.post(path, json=build_request("slow", **fields))
+            taken = http.post("/v1/chat/completions", json=build_request(MODEL))
         while server.catalogue.only is None:
             time.sleep(0.001)
-        unknown = http.post("/v1/chat/completions", json=asked("slow"))
+        unknown = http.post("/v1/chat/completions", json=build_request("slow"))
 
     assert (
         refused.status_code,

@@ -1,5 +1,6 @@
-"""Answers, chunks and errors are what the `openai` client's types describe: every key that those require, no value of
-another type, and no other key but those that other servers have.
+"""Answers, chunks and errors fit the types of the `openai` client.
+
+They have all required keys and no value of another type. Further keys are keys of other servers.
 """
 
 import json
@@ -105,7 +106,7 @@ def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, field
     for event in events:
         chunk = json.loads(event)
         for choice in chunk["choices"]:
-            # the type is that of whole answers, never null
+            # the check uses the type of whole answers, whose finish_reason is never null
             choice["finish_reason"] = choice["finish_reason"] or "stop"
         assert unknown_keys(Completion.model_validate(chunk, strict=True)) <= OF_OTHER_SERVERS
 
@@ -113,7 +114,7 @@ def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, field
 def test_what_the_clients_types_do_not_know_is_null_rather_than_absent(
     client: openai.OpenAI,
 ) -> None:
-    """The client raises AttributeError where such a key is absent."""
+    """The client raises AttributeError when a key outside its types is absent."""
     answer = client.chat.completions.create(
         model="parrot", messages=[{"role": "user", "content": "Hi"}]
     )

@@ -1,4 +1,4 @@
-"""What the server says of itself: at `/`, and where vLLM's tools ask."""
+"""The server describes itself at `/` and at the paths that vLLM's tools read."""
 
 from collections.abc import Iterator
 from html.parser import HTMLParser
@@ -16,7 +16,7 @@ BROWSER = {"accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 
 
 class Page(HTMLParser):
-    """Collects what a page refers to and shows; raises on a tag that is not closed."""
+    """Collects the references and texts of a page; raises an error at a tag that is not closed."""
 
     def __init__(self, html: str) -> None:
         super().__init__()
@@ -136,7 +136,7 @@ def test_the_tokenizer_is_described_as_its_configuration_does(http: httpx.Client
 
 
 def test_a_remote_tokenizer_finds_what_it_asks_for(http: httpx.Client) -> None:
-    """As evaluation harnesses use the server's tokenizer, with the `/v1/...` of their base URL cut off."""
+    """Evaluation harnesses remove `/v1/...` from their base URL to find the tokenizer."""
     eos = http.get("/tokenizer_info").json()["eos_token"]
     tokenized = http.post(
         "/tokenize", json={"prompt": f"Hi{eos}", "add_special_tokens": False}

@@ -1,4 +1,4 @@
-"""What the server says of guessed tokens, and what a client may say of them."""
+"""Answers count the accepted proposals, and requests have fields about proposals."""
 
 import json
 from collections.abc import Iterator
@@ -18,7 +18,7 @@ SAID = "the cat sat on the mat, the cat sat on the mat, the cat sat on the mat"
 
 @pytest.fixture(scope="module")
 def guessing() -> Iterator[httpx.Client]:
-    """Of a server that finds most of what it says in what it has been told."""
+    """Yields a client of a server that finds most proposals for its answers in the prompt."""
     with (
         running_server(engine_factory="create_speculating_parrot") as server,
         server.client() as http,
@@ -26,14 +26,14 @@ def guessing() -> Iterator[httpx.Client]:
         yield http
 
 
-def answered(http: httpx.Client, body: Json, path: str = "chat/completions") -> Any:
+def post(http: httpx.Client, body: Json, path: str = "chat/completions") -> Any:
     response = http.post(f"/v1/{path}", json={"model": "parrot", "temperature": 0} | body)
     assert response.status_code == 200, response.text
     return response.json()
 
 
-def counted(answer: Any) -> tuple[int, int]:
-    """Accepted and rejected tokens of an answer's usage."""
+def count_proposals(answer: Any) -> tuple[int, int]:
+    """Returns the accepted and rejected tokens of an answer's usage."""
     details = answer["usage"]["completion_tokens_details"]
     return details["accepted_prediction_tokens"], details["rejected_prediction_tokens"]
 
@@ -47,10 +47,10 @@ def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(
     guessing: httpx.Client,
 ) -> None:
     before = guessing.get("/metrics").text
-    answer = answered(guessing, chat(SAID))
+    answer = post(guessing, chat(SAID))
     after = guessing.get("/metrics").text
 
-    accepted, rejected = counted(answer)
+    accepted, rejected = count_proposals(answer)
     assert text(answer) == SAID
     assert len(SAID) // 2 < accepted < answer["usage"]["completion_tokens"]
     names = (
@@ -67,31 +67,29 @@ def test_a_stream_counts_them_too(guessing: httpx.Client) -> None:
 
     last = json.loads(chunks[-1])
     assert end == "[DONE]"
-    assert len(SAID) // 2 < counted(last)[0] < last["usage"]["completion_tokens"]
+    assert len(SAID) // 2 < count_proposals(last)[0] < last["usage"]["completion_tokens"]
 
 
 def test_choices_and_prompts_are_summed(guessing: httpx.Client) -> None:
-    one, several = (answered(guessing, chat(SAID, n=n)) for n in (1, 3))
-    assert counted(several)[0] > 2 * counted(one)[0]
+    one, several = (post(guessing, chat(SAID, n=n)) for n in (1, 3))
+    assert count_proposals(several)[0] > 2 * count_proposals(one)[0]
     prompt = f"<|im_start|>user\n{SAID}<|im_end|>\n<|im_start|>assistant\n"
-    prompts = answered(
-        guessing, {"prompt": [prompt, prompt], "max_tokens": len(SAID)}, "completions"
-    )
-    assert counted(prompts)[0] > len(SAID)
+    prompts = post(guessing, {"prompt": [prompt, prompt], "max_tokens": len(SAID)}, "completions")
+    assert count_proposals(prompts)[0] > len(SAID)
 
 
 def test_of_what_a_stop_string_cuts_off_nothing_is_accepted(guessing: httpx.Client) -> None:
-    """Guesses go on behind it: the stop string is not known where they are made."""
-    answer = answered(guessing, chat(SAID, stop=["at,"]))
+    """Proposals go beyond the stop string, because their source does not know it."""
+    answer = post(guessing, chat(SAID, stop=["at,"]))
 
-    accepted, rejected = counted(answer)
+    accepted, rejected = count_proposals(answer)
     assert text(answer) == SAID[: SAID.index("at,")]
     assert accepted <= answer["usage"]["completion_tokens"] == SAID.index("at,") + len("at,")
     assert accepted + rejected > accepted
 
 
 def test_a_server_that_does_not_guess_counts_none(http: httpx.Client) -> None:
-    assert counted(answered(http, chat(SAID))) == (0, 0)
+    assert count_proposals(post(http, chat(SAID))) == (0, 0)
     assert sum_metric(http.get("/metrics").text, "vllm:spec_decode_num_draft_tokens_total") == 0
 
 
@@ -100,24 +98,30 @@ def predicting(content: object) -> Json:
 
 
 def test_a_prediction_changes_no_answer_and_is_accepted_as_far_as_it_comes() -> None:
-    """Of an answer that nothing else foretells: what another salt was told is not looked at."""
+    """Only the prediction can predict this answer: the server ignores prompts of another salt."""
     letters = {"allowed_token_ids": list(range(ord("a"), ord("z") + 1)), "max_tokens": 40}
     with (
         running_server(engine_factory="create_speculating_random_engine") as server,
         server.client() as http,
     ):
-        plain = answered(http, chat("Hi", **letters, cache_salt="a"))
-        foretold = answered(http, chat("Hi", **letters, cache_salt="b", **predicting(text(plain))))
+        plain = post(http, chat("Hi", **letters, cache_salt="a"))
+        foretold = post(http, chat("Hi", **letters, cache_salt="b", **predicting(text(plain))))
         half = predicting(text(plain)[:20] + "0" * 20)
-        misled = answered(http, chat("Hi", **letters, cache_salt="c", **half))
+        misled = post(http, chat("Hi", **letters, cache_salt="c", **half))
 
     assert text(plain) == text(foretold) == text(misled)
-    assert counted(plain)[0] < 10 < counted(misled)[0] < 30 < counted(foretold)[0]
+    assert (
+        count_proposals(plain)[0]
+        < 10
+        < count_proposals(misled)[0]
+        < 30
+        < count_proposals(foretold)[0]
+    )
 
 
 @pytest.fixture(scope="module")
 def hinted() -> Iterator[httpx.Client]:
-    """Of a server that has every way to guess."""
+    """Yields a client of a server with all sources of proposals."""
     with (
         running_server(engine_factory="create_hint_recording_parrot") as server,
         server.client() as http,
@@ -125,7 +129,7 @@ def hinted() -> Iterator[httpx.Client]:
         yield http
 
 
-def body_of(path: str) -> Json:
+def build_body(path: str) -> Json:
     match path:
         case "completions":
             return {"prompt": "Hi"}
@@ -137,8 +141,8 @@ def body_of(path: str) -> Json:
             return chat("Hi")
 
 
-def heard(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
-    """What the engine is told."""
+def read_received_hints(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
+    """Posts a request and returns the speculation parameters that the engine receives."""
     received_hints.clear()
     fields = (
         {"parameters": fields | {"max_new_tokens": 2}}
@@ -146,7 +150,7 @@ def heard(http: httpx.Client, path: str, **fields: object) -> SpeculationParams:
         else fields | {"max_tokens": 2}
     )
     address = {"standard": "/invocations", "lmi": "/invocations", "ovms": "/v3/chat/completions"}
-    response = http.post(address.get(path, f"/v1/{path}"), json=body_of(path) | fields)
+    response = http.post(address.get(path, f"/v1/{path}"), json=build_body(path) | fields)
     assert response.status_code == 200, response.text
     [params] = received_hints
     return params
@@ -172,7 +176,7 @@ PATHS = ("chat/completions", "completions", "responses", "standard", "lmi", "ovm
 def test_fields_reach_the_engine(
     hinted: httpx.Client, path: str, fields: Json, expected: SpeculationParams, stream: bool
 ) -> None:
-    assert heard(hinted, path, **fields, stream=stream) == expected
+    assert read_received_hints(hinted, path, **fields, stream=stream) == expected
 
 
 @pytest.mark.parametrize("path", ["chat/completions", "lmi", "ovms"])
@@ -189,12 +193,14 @@ def test_fields_reach_the_engine(
 def test_a_prediction_reaches_the_engine_as_tokens(
     hinted: httpx.Client, path: str, content: object, predicted: bytes
 ) -> None:
-    """Marks in it are text, as they are in answers."""
-    assert heard(hinted, path, **predicting(content), n=2).predicted_token_ids == list(predicted)
+    """Marks in a prediction are plain text, as they are in answers."""
+    assert read_received_hints(
+        hinted, path, **predicting(content), n=2
+    ).predicted_token_ids == list(predicted)
 
 
 def refusal(http: httpx.Client, path: str, fields: Json) -> tuple[int, str, str]:
-    response = http.post(f"/v1/{path}", json=body_of(path) | fields)
+    response = http.post(f"/v1/{path}", json=build_body(path) | fields)
     error = read_error(response)
     return response.status_code, error["param"], error["message"]
 
@@ -213,7 +219,8 @@ def refusal(http: httpx.Client, path: str, fields: Json) -> tuple[int, str, str]
         ),
         (
             {"num_assistant_tokens": 5, "assistant_confidence_threshold": 0.4},
-            "assistant_confidence_threshold must not be given beside num_assistant_tokens, given 0.4",
+            "assistant_confidence_threshold must not be given beside num_assistant_tokens, "
+            "given 0.4",
         ),
     ],
 )
@@ -245,11 +252,11 @@ def test_a_server_that_does_not_guess_so_says_what_it_lacks(
 
 
 def test_no_guesses_are_had_without_any_way_to_guess(http: httpx.Client) -> None:
-    assert text(answered(http, chat("Hi", num_assistant_tokens=0))) == "Hi"
+    assert text(post(http, chat("Hi", num_assistant_tokens=0))) == "Hi"
 
 
 def test_a_threshold_needs_a_draft_model_and_nothing_else_does(guessing: httpx.Client) -> None:
-    assert text(answered(guessing, chat("Hi", num_assistant_tokens=5, max_ngram_size=3))) == "Hi"
+    assert text(post(guessing, chat("Hi", num_assistant_tokens=5, max_ngram_size=3))) == "Hi"
     status, param, _ = refusal(
         guessing, "chat/completions", {"assistant_confidence_threshold": 0.5}
     )
@@ -294,7 +301,9 @@ def test_a_prediction_longer_than_the_context_is_refused(
     assert (status, param) == (400, "prediction.content")
     assert "maximum context length is 4096 tokens" in message
     assert (
-        heard(hinted, "chat/completions", **predicting("a" * 4095)).predicted_token_ids
+        read_received_hints(
+            hinted, "chat/completions", **predicting("a" * 4095)
+        ).predicted_token_ids
         == [ord("a")] * 4095
     )
 
@@ -303,19 +312,19 @@ def test_the_request_counts_before_the_models_makers() -> None:
     makers = SamplingDefaults(num_assistant_tokens=7, assistant_confidence_threshold=0.3)
     hinted = running_server(engine_factory="create_hint_recording_parrot", sampling_defaults=makers)
     with hinted as server, server.client() as http:
-        assert heard(http, "completions") == SpeculationParams(
+        assert read_received_hints(http, "completions") == SpeculationParams(
             max_proposed_tokens=7, confidence_threshold=0.3
         )
-        fewer = heard(http, "completions", num_assistant_tokens=2, max_ngram_size=4)
+        fewer = read_received_hints(http, "completions", num_assistant_tokens=2, max_ngram_size=4)
         assert fewer == SpeculationParams(max_proposed_tokens=2, max_ngram_size=4)
-        surer = heard(http, "completions", assistant_confidence_threshold=0.9)
+        surer = read_received_hints(http, "completions", assistant_confidence_threshold=0.9)
         assert surer == SpeculationParams(confidence_threshold=0.9)
 
 
 def test_the_makers_wish_for_what_is_not_there_refuses_nothing() -> None:
     makers = SamplingDefaults(num_assistant_tokens=100, assistant_confidence_threshold=0.3)
     with running_server(sampling_defaults=makers) as server, server.client() as http:
-        assert text(answered(http, chat("Hi"))) == "Hi"
+        assert text(post(http, chat("Hi"))) == "Hi"
 
 
 NO_GUESSES = SpeculationParams(max_proposed_tokens=0)
@@ -323,8 +332,8 @@ NO_GUESSES = SpeculationParams(max_proposed_tokens=0)
 
 @pytest.mark.parametrize("path", PATHS)
 def test_a_request_with_a_seed_is_not_guessed_for(hinted: httpx.Client, path: str) -> None:
-    assert heard(hinted, path, seed=7) == NO_GUESSES
-    assert heard(hinted, path) == SpeculationParams()
+    assert read_received_hints(hinted, path, seed=7) == NO_GUESSES
+    assert read_received_hints(hinted, path) == SpeculationParams()
 
 
 @pytest.mark.parametrize(
@@ -332,22 +341,25 @@ def test_a_request_with_a_seed_is_not_guessed_for(hinted: httpx.Client, path: st
     [{"num_assistant_tokens": 3}, {"max_ngram_size": 2}, {"assistant_confidence_threshold": 0.5}],
 )
 def test_unless_it_asks_for_guesses(hinted: httpx.Client, fields: Json) -> None:
-    assert heard(hinted, "chat/completions", seed=7, **fields) == heard(
+    assert read_received_hints(hinted, "chat/completions", seed=7, **fields) == read_received_hints(
         hinted, "chat/completions", **fields
     )
-    assert heard(hinted, "chat/completions", seed=7, **fields) != NO_GUESSES
+    assert read_received_hints(hinted, "chat/completions", seed=7, **fields) != NO_GUESSES
 
 
 def test_a_prediction_beside_a_seed_is_a_hint(
     hinted: httpx.Client, guessing: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level("INFO"):
-        assert heard(hinted, "chat/completions", seed=7, **predicting("Hi")) == NO_GUESSES
+        assert (
+            read_received_hints(hinted, "chat/completions", seed=7, **predicting("Hi"))
+            == NO_GUESSES
+        )
     assert "taken as hints: prediction (the request has a seed)" in caplog.text
-    assert heard(
+    assert read_received_hints(
         hinted, "chat/completions", seed=7, max_ngram_size=2, **predicting("Hi")
     ).predicted_token_ids
 
-    plain, seeded = (answered(guessing, chat(SAID, **fields)) for fields in ({}, {"seed": 7}))
+    plain, seeded = (post(guessing, chat(SAID, **fields)) for fields in ({}, {"seed": 7}))
     assert text(plain) == text(seeded)
-    assert counted(seeded) == (0, 0) < counted(plain)
+    assert count_proposals(seeded) == (0, 0) < count_proposals(plain)

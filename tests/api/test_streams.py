@@ -1,4 +1,4 @@
-"""Streams under stress: clients that leave or dawdle, engines that fail or die, a server that is full."""
+"""Streams end in order when clients leave or read slowly, engines fail, or the server is full."""
 
 import json
 import logging
@@ -25,7 +25,7 @@ def num_running(server: RunningServer) -> int:
 
 
 def num_established(server: RunningServer) -> int:
-    """Connections that the server's side has not closed."""
+    """Returns the number of connections that the server has not closed."""
     connections = psutil.Process().net_connections("tcp4")
     return sum(
         each.laddr.port == server.port and each.status == psutil.CONN_ESTABLISHED
@@ -38,15 +38,17 @@ def send_raw(
 ) -> socket.socket:
     """Sends a request over a connection that receives few bytes ahead of the reader.
 
-    The buffer shrinks before the handshake, which tells the server its size. A buffer that shrinks later drops packets
-    that are on their way, and the kernel then waits for up to 120 s before it sends them again.
+    The buffer shrinks before the handshake, which tells the server its size. A buffer that shrinks
+    later drops packets that are on their way, and the kernel then waits for up to 120 s before it
+    sends them again.
     """
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect(("127.0.0.1", server.port))
     content = json.dumps(body).encode()
     connection.sendall(
-        f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(content)}\r\n\r\n".encode()
+        f"POST {path} HTTP/1.1\r\nhost: localhost\r\n".encode()
+        + f"content-length: {len(content)}\r\n\r\n".encode()
         + content
     )
     return connection
@@ -87,7 +89,7 @@ def test_a_slow_client_gets_fewer_larger_chunks() -> None:
 
 def test_a_client_that_never_reads_gives_its_place_back(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
-    # so many characters fill every buffer on the way, however few chunks they come in
+    # 400,000 characters fill every buffer on the way, even if they come in few chunks
     num_tokens = 400_000
     with running_server(
         {"max_model_len": 2 * num_tokens}, LimitsConfig(write_timeout_s=0.1)
@@ -116,7 +118,7 @@ def test_a_client_that_reads_slowly_is_waited_for() -> None:
                 read_at = time.monotonic()
                 piece = connection.recv(2**14)
                 if not piece and longest_pause_s > 0.5:
-                    return  # on this busy machine the client itself was late
+                    return  # the machine was busy, and the client itself was late
                 assert piece
                 text += piece
                 time.sleep(0.005)
@@ -136,7 +138,8 @@ def test_an_error_comes_after_its_tokens_however_late_they_are_read(http: httpx.
     def fail(_: int) -> list[str]:
         return read_events(http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True)))
 
-    with ThreadPoolExecutor(8) as pool:  # a busy server reads a token and the error in one
+    # on a busy machine the server reads a token and the error at once
+    with ThreadPoolExecutor(8) as pool:
         answers = list(pool.map(fail, range(100)))
     assert {
         (join_content(events[:-1]), "error" in json.loads(events[-1])) for events in answers

@@ -1,4 +1,4 @@
-"""text-embeddings-inference's paths over HTTP, and huggingface_hub's client, which sends everything to the root."""
+"""Paths of text-embeddings-inference work, also for huggingface_hub's client, which uses `/`."""
 
 from collections.abc import Iterator
 from typing import Any  # JSON
@@ -36,7 +36,7 @@ def http(embedder: RunningServer) -> Iterator[httpx.Client]:
 
 @pytest.fixture(scope="module")
 def ranker() -> Iterator[httpx.Client]:
-    """Its scores are the numbers of tokens: "query" and the text."""
+    """Yields a client of a model whose score is the number of tokens of query and text."""
     with (
         running_server(
             engine_factory="tests.engine.vector_runner:create_scorer",
@@ -48,23 +48,25 @@ def ranker() -> Iterator[httpx.Client]:
         yield client
 
 
-def of(text: str) -> list[float]:
+def make_vector(text: str) -> list[float]:
     """Returns the vector that the fake runner makes of a text's bytes, which are its tokens."""
     return [sum(text.encode()), len(text), text.encode()[0], len(text)]
 
 
 def unit(text: str, dimensions: int = 4) -> Any:
-    vector = np.array(of(text)[:dimensions], np.float32)
+    vector = np.array(make_vector(text)[:dimensions], np.float32)
     return pytest.approx(list(vector / np.linalg.norm(vector)), abs=1e-6)
 
 
 def cosine(one: str, other: str) -> float:
-    vectors = [np.array(of(text)) / np.linalg.norm(of(text)) for text in (one, other)]
+    vectors = [
+        np.array(make_vector(text)) / np.linalg.norm(make_vector(text)) for text in (one, other)
+    ]
     value: float = vectors[0] @ vectors[1]
     return value
 
 
-def posted(http: httpx.Client, path: str, **body: object) -> Any:
+def post_json(http: httpx.Client, path: str, **body: object) -> Any:
     response = http.post(path, json=body)
     assert response.status_code == 200, response.text
     return response.json()
@@ -74,11 +76,14 @@ def posted(http: httpx.Client, path: str, **body: object) -> Any:
 def test_vectors_have_the_length_one_unless_the_request_says_otherwise(
     http: httpx.Client, path: str
 ) -> None:
-    assert posted(http, path, inputs="ab") == [unit("ab")]
-    assert posted(http, path, inputs=["ab", "c"]) == [unit("ab"), unit("c")]
-    assert posted(http, path, inputs=[[97, 98], [99]], normalize=False) == [of("ab"), of("c")]
-    assert posted(http, path, inputs="ab", dimensions=2) == [unit("ab", 2)]
-    assert posted(http, path, inputs="ab", prompt_name="query") == [unit("ask: ab")]
+    assert post_json(http, path, inputs="ab") == [unit("ab")]
+    assert post_json(http, path, inputs=["ab", "c"]) == [unit("ab"), unit("c")]
+    assert post_json(http, path, inputs=[[97, 98], [99]], normalize=False) == [
+        make_vector("ab"),
+        make_vector("c"),
+    ]
+    assert post_json(http, path, inputs="ab", dimensions=2) == [unit("ab", 2)]
+    assert post_json(http, path, inputs="ab", prompt_name="query") == [unit("ask: ab")]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +94,7 @@ def test_a_long_text_is_cut_at_the_side_that_the_request_names(
 ) -> None:
     text = "a" * 100 + "z" * 34
     for inputs in (text, [ord(char) for char in text]):
-        vectors = posted(
+        vectors = post_json(
             http,
             "/embed",
             inputs=inputs,
@@ -97,29 +102,29 @@ def test_a_long_text_is_cut_at_the_side_that_the_request_names(
             truncation_direction=direction,
             normalize=False,
         )
-        assert vectors == [of(rest)]
+        assert vectors == [make_vector(rest)]
 
 
 @pytest.mark.parametrize("path", ["/similarity", "/"])
 def test_sentences_are_compared(http: httpx.Client, path: str) -> None:
     inputs = {"source_sentence": "ab", "sentences": ["zz", "ab"]}
-    assert posted(http, path, inputs=inputs) == pytest.approx([cosine("ab", "zz"), 1])
-    prompted = posted(http, path, inputs=inputs, parameters={"prompt_name": "query"})
+    assert post_json(http, path, inputs=inputs) == pytest.approx([cosine("ab", "zz"), 1])
+    prompted = post_json(http, path, inputs=inputs, parameters={"prompt_name": "query"})
     assert prompted == pytest.approx([cosine("ask: ab", "ask: zz"), 1])
 
 
 @pytest.mark.parametrize("path", ["/rerank", "/"])
 def test_texts_are_ordered_by_their_scores(ranker: httpx.Client, path: str) -> None:
-    ranks = posted(ranker, path, query="query", texts=["a", "aaa"], raw_scores=True)
+    ranks = post_json(ranker, path, query="query", texts=["a", "aaa"], raw_scores=True)
     assert ranks == [{"index": 1, "score": 8.0}, {"index": 0, "score": 6.0}]
-    [best, _] = posted(ranker, path, query="query", texts=["a", "aaa"], return_text=True)
+    [best, _] = post_json(ranker, path, query="query", texts=["a", "aaa"], return_text=True)
     assert best == {"index": 1, "score": pytest.approx(1 / (1 + np.exp(-8))), "text": "aaa"}
-    [cut] = posted(ranker, path, query="query", texts=[TOO_LONG], truncate=True, raw_scores=True)
+    [cut] = post_json(ranker, path, query="query", texts=[TOO_LONG], truncate=True, raw_scores=True)
     assert cut["score"] == 256.0
 
 
 def test_a_body_with_documents_is_not_teis(ranker: httpx.Client) -> None:
-    results = posted(ranker, "/rerank", query="query", documents=["a"])["results"]
+    results = post_json(ranker, "/rerank", query="query", documents=["a"])["results"]
     assert [result["index"] for result in results] == [0]
     for body, field in (
         ({"query": "query"}, "documents"),
@@ -129,12 +134,14 @@ def test_a_body_with_documents_is_not_teis(ranker: httpx.Client) -> None:
 
 
 def test_a_list_that_is_null_is_not_given(http: httpx.Client, ranker: httpx.Client) -> None:
-    assert posted(ranker, "/rerank", query="query", texts=["a"], documents=None)[0]["index"] == 0
+    assert post_json(ranker, "/rerank", query="query", texts=["a"], documents=None)[0]["index"] == 0
     assert (
-        posted(ranker, "/rerank", query="query", texts=None, documents=["a"])["results"][0]["index"]
+        post_json(ranker, "/rerank", query="query", texts=None, documents=["a"])["results"][0][
+            "index"
+        ]
         == 0
     )
-    assert posted(http, "/", inputs="ab", texts=None) == [unit("ab")]
+    assert post_json(http, "/", inputs="ab", texts=None) == [unit("ab")]
 
 
 @pytest.mark.parametrize(
@@ -221,21 +228,21 @@ def test_of_several_models_the_first_that_can_do_the_work_answers() -> None:
     )
     with running_server(further=(scorer, embedder)) as server, server.client() as http:
         assert (
-            posted(http, "/embed", inputs="ab")
-            == posted(http, "/", inputs="ab", model=None)
+            post_json(http, "/embed", inputs="ab")
+            == post_json(http, "/", inputs="ab", model=None)
             == [unit("ab")]
         )
-        assert posted(http, "/similarity", inputs={"source_sentence": "a", "sentences": ["a"]}) == [
-            pytest.approx(1)
-        ]
+        assert post_json(
+            http, "/similarity", inputs={"source_sentence": "a", "sentences": ["a"]}
+        ) == [pytest.approx(1)]
         for path in ("/rerank", "/"):
-            [rank] = posted(http, path, query="query", texts=["aaa"], raw_scores=True)
-            assert rank["score"] == 8  # the scorer's; a cosine is not above 1
-            [rank] = posted(http, path, query="a", texts=["a"], model="embedder")
+            [rank] = post_json(http, path, query="query", texts=["aaa"], raw_scores=True)
+            assert rank["score"] == 8  # the ranker made this score: a cosine is not above 1
+            [rank] = post_json(http, path, query="a", texts=["a"], model="embedder")
             assert rank["score"] == pytest.approx(1)
         assert http.get("/info").json()["model_id"] == "embedder"
         assert http.post("/embed", json={"inputs": "a", "model": MODEL}).status_code == 424
-        # the first model's
+        # without a model's name, the first model answers
         assert http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400
 
 
@@ -248,7 +255,7 @@ def test_the_info_of_a_model_that_generates_is_an_error(server: RunningServer) -
 def test_hugging_faces_client_finds_all_at_the_root(embedder: RunningServer) -> None:
     client = InferenceClient(base_url=embedder.url)
     vectors = client.feature_extraction(["ab", "c"], normalize=False)
-    assert vectors.tolist() == [of("ab"), of("c")]
+    assert vectors.tolist() == [make_vector("ab"), make_vector("c")]
     assert client.feature_extraction("ab", truncate=True, prompt_name="query").tolist() == [
         unit("ask: ab")
     ]

@@ -1,4 +1,4 @@
-"""Fields about tokens that chat and completions share: which are read, shown, and how they are named."""
+"""Chats and completions share fields that choose the tokens to read and to show."""
 
 import json
 
@@ -57,7 +57,8 @@ def test_streamed_token_ids_add_up(
     choices: list[Json] = [chunk["choices"][0] for chunk in chunks]  # type: ignore[index]
     for index in (0, 1):
         own = [choice["token_ids"] for choice in choices if choice["index"] == index]
-        assert [token_id for piece in own for token_id in piece] == token_ids  # type: ignore[attr-defined]
+        joined = [token_id for piece in own for token_id in piece]  # type: ignore[attr-defined]
+        assert joined == token_ids
     holders = [holder for holder in (*chunks, *choices) if "prompt_token_ids" in holder]
     assert [holder["prompt_token_ids"] for holder in holders] == [PROMPT_IDS[path]] * (
         1 if path == CHAT else 2
@@ -93,7 +94,8 @@ def test_tokens_in_completion_logprobs_may_be_ids(http: httpx.Client) -> None:
         "return_tokens_as_token_ids": True,
     }
     for answers in ([unary(http, COMPLETIONS, body)], streamed(http, COMPLETIONS, body)):
-        logprobs = [answer["choices"][0]["logprobs"] or {} for answer in answers]  # type: ignore[index]
+        choices = [answer["choices"][0] for answer in answers]  # type: ignore[index]
+        logprobs = [choice["logprobs"] or {} for choice in choices]
         tops = [top for each in logprobs for top in each.get("top_logprobs", [])]
         assert [token for each in logprobs for token in each.get("tokens", [])] == [
             "token_id:195",
@@ -131,7 +133,8 @@ def test_minus_one_keeps_what_fits_beside_the_completion(
     body = body_for(
         COMPLETIONS, "a" * 5000, max_tokens=max_tokens, truncate_prompt_tokens=-1, stop="aa"
     )
-    assert unary(http, COMPLETIONS, body)["usage"]["prompt_tokens"] == num_kept  # type: ignore[index]
+    usage = unary(http, COMPLETIONS, body)["usage"]
+    assert usage["prompt_tokens"] == num_kept  # type: ignore[index]
 
 
 def test_a_chat_is_cut_at_its_beginning(http: httpx.Client) -> None:

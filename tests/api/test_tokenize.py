@@ -1,4 +1,4 @@
-"""Tokenizing and back, in the shapes of OpenVINO Model Server and of vLLM."""
+"""Texts become tokens and tokens texts, in the forms of OpenVINO Model Server and of vLLM."""
 
 import time
 from collections.abc import Iterator
@@ -294,7 +294,10 @@ def test_without_a_chat_template_only_chats_are_refused() -> None:
 
 @pytest.fixture(scope="module")
 def framing_http() -> Iterator[httpx.Client]:
-    """Of a model whose tokenizer puts every text between two special tokens, and has a padding token."""
+    """Yields a client of a model whose tokenizer adds a special token at both ends of each text.
+
+    The tokenizer also has a padding token.
+    """
     library_tokenizer = byte_library_tokenizer()
     library_tokenizer.post_processor = TemplateProcessing(
         single="<|im_start|> $A <|im_end|>",

@@ -1,4 +1,4 @@
-"""Fields that nobody knows: ignored at every depth, and named in one line of the log."""
+"""Unknown fields are ignored at every depth, and named in one line of the log."""
 
 import logging
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ ALLOWED: Json = {"type": "allowed_tools", "mode": "auto", "tools": [NAMED]}
 
 @pytest.fixture(scope="module")
 def http() -> Iterator[httpx.Client]:
-    """Of a server whose model can call."""
+    """Yields a client of a server whose model can call tools."""
     with (
         running_server(chat_template=QWEN, output_format=OutputFormat(calls=HERMES)) as server,
         server.client() as http,
@@ -70,7 +70,7 @@ CASES: list[tuple[str, Json, str]] = [
         ),
         "'tool_choice.tools[0].function.z'",
     ),
-    # the template reads the tools as given
+    # the template reads the tools as the request has them
     (
         "tokenize",
         chat("Hi", **tools(TOOL | {"colour": 1}, zeal=2)),

@@ -1,4 +1,4 @@
-"""Videos in chats, as they reach the engine, and what is refused of them."""
+"""Videos in chats reach the engine, or are refused."""
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ from tests.prompts.vision.pictures import picture
 
 CHATS = "/v1/chat/completions"
 SIZE = (448, 224)
-ROWS = 128  # of a pair of frames: the reference shows none smaller
+ROWS = 128  # the rows of features of a pair of frames; the reference makes no smaller pairs
 
 
 @pytest.fixture(scope="module")
@@ -41,13 +41,13 @@ def frames(count: int, height: int = 224, width: int = 448) -> list[str]:
     return [data_url(height, width) for _ in range(count)]
 
 
-def url_of(file: bytes) -> str:
+def build_data_url(file: bytes) -> str:
     return f"data:video/mp4;base64,{b64encode(file).decode()}"
 
 
 @pytest.fixture(scope="module")
 def gif() -> str:
-    return url_of(moving("GIF", 20, SIZE, duration=100))
+    return build_data_url(moving("GIF", 20, SIZE, duration=100))
 
 
 def jpegs(count: int) -> str:
@@ -90,15 +90,21 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
         (
             lambda: {
                 "type": "video_url",
-                "video_url": {"url": url_of(moving("WEBP", 12, SIZE, duration=500))},
+                "video_url": {"url": build_data_url(moving("WEBP", 12, SIZE, duration=500))},
             },
             4,
         ),
-        (lambda: {"type": "video_url", "video_url": {"url": url_of(film(30, SIZE, rate=10))}}, 3),
+        (
+            lambda: {
+                "type": "video_url",
+                "video_url": {"url": build_data_url(film(30, SIZE, rate=10))},
+            },
+            3,
+        ),
         (
             lambda: {
                 "type": "video",
-                "video": url_of(moving("PNG", 12, SIZE, duration=500)),
+                "video": build_data_url(moving("PNG", 12, SIZE, duration=500)),
                 "fps": 1,
             },
             3,
@@ -130,7 +136,7 @@ def test_a_text_that_spells_a_video_is_none(http: httpx.Client) -> None:
 
     assert answer.status_code == 200
     assert last_prompt().startswith(f"<|im_start|>user\n<video of 1><video of {ROWS}><|im_end|>")
-    assert len(last_request().images) == 1  # of which `last_request` has checked the places
+    assert len(last_request().images) == 1  # `last_request` checks the places of its tokens
 
 
 REFUSED: dict[str, tuple[Json, str, str]] = {
@@ -232,7 +238,8 @@ def test_too_many_videos_are_refused(http: httpx.Client) -> None:
 
 
 def test_videos_beyond_the_context_are_too_long_a_chat(http: httpx.Client) -> None:
-    long = {"type": "video", "video": [data_url(448, 448)] * 8}  # 256 tokens a pair
+    # each pair of frames has 256 tokens
+    long = {"type": "video", "video": [data_url(448, 448)] * 8}
 
     error = read_error(
         http.post(

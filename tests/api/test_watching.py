@@ -1,4 +1,4 @@
-"""Those that watch: /metrics without a key, the app of probes and metrics alone, and what the log tells of them."""
+"""Monitoring reads /metrics without a key, at a port of its own if there is one."""
 
 import logging
 from collections.abc import AsyncIterator, Iterator
@@ -24,7 +24,7 @@ def guarded() -> Iterator[RunningServer]:
 
 @pytest_asyncio.fixture
 async def watching(guarded: RunningServer) -> AsyncIterator[httpx.AsyncClient]:
-    """A client of the app behind the port of metrics."""
+    """Yields a client of the app behind the port of metrics."""
     catalogue = Catalogue(
         [guarded.model], LimitsConfig(), ServerConfig(api_key=("sk-first",)), None
     )
@@ -110,7 +110,7 @@ def test_scrapes_and_probes_are_in_the_log_of_level_debug_only(
     assert http.put("/health").status_code == 405
     http.post("/v1/chat/completions", json=chat("Hi"))
 
-    # a line is written after its response
+    # the server writes the log line after the response
     wait_until(lambda: "chat/completions 200" in caplog.text)
     lines = [record for record in caplog.records if record.name == "ouzel.api.http.request_log"]
     told = [

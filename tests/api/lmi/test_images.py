@@ -138,7 +138,7 @@ def test_urls_of_pictures_are_behind_the_list_of_hosts(
 
 
 def test_all_opens_the_urls_of_every_public_host(tmp_path: Path) -> None:
-    """The test sees from an error of the resolver that the list allowed the unknown host."""
+    """The resolver refuses the unknown host, so the list of hosts has allowed it."""
     refused = {}
     for allowed in ((), ("all",)):
         directory = tmp_path / "".join(("model", *allowed))
