@@ -1,4 +1,4 @@
-"""A completion continues its prompt."""
+"""Completions go on from their prompts."""
 
 import json
 from collections.abc import Iterator

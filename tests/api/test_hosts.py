@@ -8,7 +8,7 @@ import pytest
 from ouzel.config import ServerConfig
 from tests.api.requests import read_error
 from tests.api.serving import RunningServer, running_server
-from tests.api.test_connections import refusal, send_and_receive
+from tests.api.test_connections import read_refusal, send_and_receive
 
 
 def read_status(http: httpx.Client, host: str) -> int:
@@ -66,7 +66,7 @@ def test_a_host_that_is_missing_repeated_or_malformed_is_a_400(
     answer = send_and_receive(
         server, b"GET /health HTTP/1.1\r\nConnection: close\r\n" + headers + b"\r\n"
     )
-    assert "Host header" in refusal(answer, 400)["message"]
+    assert "Host header" in read_refusal(answer, 400)["message"]
 
 
 def test_spaces_after_a_host_are_no_part_of_it(server: RunningServer) -> None:

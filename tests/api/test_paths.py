@@ -1,4 +1,4 @@
-"""The server answers a misspelt path as its endpoint if that is clear, and else with a hint."""
+"""The endpoint itself answers a misspelt path if it is clear, and else a hint."""
 
 import socket
 from collections.abc import Iterator
