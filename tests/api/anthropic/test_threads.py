@@ -221,7 +221,7 @@ def test_a_key_never_goes_on_with_the_thread_of_another(guarded: httpx.Client) -
 
 
 def test_a_model_and_its_adapters_hold_their_conversations_within_one_bound() -> None:
-    """They share one bound, so each of them finds the conversation."""
+    """Model and adapters share one bound, so each of them finds the conversation."""
     adaptable = "tests.api.test_adapters:create_adaptable"
     with (
         running_server({"at_start": "a b"}, engine_factory=adaptable) as server,

@@ -1,8 +1,6 @@
 """Tools of every kind: the model gets functions, and its calls get the client's form again."""
 
 import json
-import logging
-import re
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
 
@@ -11,11 +9,10 @@ import pytest
 from openai.types.responses import ResponseCustomToolCall, ResponseFunctionToolCall
 
 from ouzel.parsers.families.hermes import HERMES
-from ouzel.parsers.families.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.registry import OutputFormat
 from tests.api.engines import received_prompts
-from tests.api.requests import Json, read_error, read_events
-from tests.api.responses.strict import named_events, remove_ids, strict_events, strict_response
+from tests.api.requests import Json, read_error
+from tests.api.responses.strict import remove_ids, strict_events, strict_response
 from tests.api.responses.test_response import LOOK
 from tests.api.serving import RunningServer, running_server
 from tests.prompts.families import QWEN
@@ -64,16 +61,6 @@ def serve_calling_model(
         engine_factory=engine_factory,
         refuses_unknown_tools=refuses_unknown_tools,
     )
-
-
-@pytest.fixture(scope="module")
-def grammar_http() -> Iterator[httpx.Client]:
-    """Yields a client of a server with a real engine, which obeys grammars."""
-    with (
-        serve_calling_model(engine_factory="create_grammar_parrot") as server,
-        server.client() as client,
-    ):
-        yield client
 
 
 @pytest.fixture(scope="module")
@@ -274,81 +261,6 @@ def test_the_response_repeats_the_tools_as_they_were_sent(
     assert shown["tool_choice"] == choice
 
 
-def test_tools_of_unknown_types_are_left_out_where_there_are_others(
-    thinker_http: httpx.Client, caplog: pytest.LogCaptureFixture
-) -> None:
-    caplog.set_level(logging.INFO)
-    asked = [
-        body("Hi", LOOK, *more)
-        for more in ([], [SEARCH, {"type": "mcp", "server_label": "x", "headers": {}}])
-    ]
-    plain, more = [thinker_http.post("/v1/responses", json=each).json() for each in asked]
-    assert plain["usage"]["input_tokens"] == more["usage"]["input_tokens"]
-    [line] = [record.message for record in caplog.records if "left out" in record.message]
-    assert (
-        line
-        == 'left out tools that this server does not run: tools[1] ("web_search"), tools[2] ("mcp")'
-    )
-    assert not [record.message for record in caplog.records if "ignored fields" in record.message]
-
-
-SEARCH_WARNING = 'tools[1] ("web_search") was left out: this server runs no tools of its own'
-
-
-def test_a_response_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:
-    answer = thinker_http.post("/v1/responses", json=body("Hi", LOOK, SEARCH))
-    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING
-    shown = answer.json()
-    assert shown["warnings"] == [SEARCH_WARNING]
-    assert thinker_http.get(f"/v1/responses/{shown['id']}").json()["warnings"] == [SEARCH_WARNING]
-    stream = thinker_http.post("/v1/responses", json=body("Hi", LOOK, SEARCH, stream=True))
-    assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
-    (_, first), *_, (_, last) = named_events(stream)
-    assert [json.loads(event)["response"]["warnings"] for event in (first, last)] == [
-        [SEARCH_WARNING]
-    ] * 2
-    plain = thinker_http.post("/v1/responses", json=body("Hi", LOOK))
-    assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
-
-
-def test_a_chat_warns_of_tools_that_were_left_out(thinker_http: httpx.Client) -> None:
-    look = {"type": "function", "function": {"name": "look"}}
-    asked = {
-        "model": "parrot",
-        "messages": [{"role": "user", "content": "Hi"}],
-        "tools": [look, SEARCH],
-    }
-    answer = thinker_http.post("/v1/chat/completions", json=asked)
-    assert answer.headers["x-ouzel-warnings"] == SEARCH_WARNING and answer.json()["warnings"] == [
-        SEARCH_WARNING
-    ]
-    stream = thinker_http.post("/v1/chat/completions", json=asked | {"stream": True})
-    assert stream.headers["x-ouzel-warnings"] == SEARCH_WARNING
-    first, *others = read_events(stream)
-    assert json.loads(first)["warnings"] == [SEARCH_WARNING] and not any(
-        "warnings" in chunk for chunk in others
-    )
-    plain = thinker_http.post("/v1/chat/completions", json=asked | {"tools": [look]})
-    assert "x-ouzel-warnings" not in plain.headers and "warnings" not in plain.json()
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["säge\r\nx: y" * 50, "\x7f\x00\x1b", "\x7f" * 99, "🦉" * 99],
-    ids=["text", "control", "delete", "owl"],
-)
-def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client, kind: str) -> None:
-    """An HTTP server cannot send control characters in a header."""
-    tools = [LOOK, *({"type": kind} for _ in range(100))]
-    text = thinker_http.post("/v1/responses", json=body("Hi", *tools)).headers["x-ouzel-warnings"]
-    assert (
-        text.isascii()
-        and text.isprintable()
-        and text.count("was left out") >= 5
-        and len(text) <= 4000
-    )
-
-
 @pytest.mark.parametrize(
     ("fields", "param", "complaint"),
     [
@@ -427,69 +339,3 @@ def test_what_cannot_be_honoured_is_named(
     error = read_error(answer)
     assert (answer.status_code, error["param"]) == (400, param), error
     assert complaint in str(error["message"]), error
-
-
-def test_a_server_may_refuse_what_it_does_not_run() -> None:
-    with serve_calling_model(refuses_unknown_tools=True) as server, server.client() as http:
-        error = read_error(http.post("/v1/responses", json=body("Hi", LOOK, SEARCH)))
-        assert error["param"] == "tools[1].type"
-        asked = body("Hi", LOOK) | {"input": [{"type": "web_search_call", "status": "searching"}]}
-        assert read_error(http.post("/v1/responses", json=asked))["param"] == "input[0].type"
-        chat = {
-            "model": "parrot",
-            "messages": [{"role": "user", "content": "Hi"}],
-            "tools": [LOOK, SEARCH],
-        }
-        assert read_error(http.post("/v1/chat/completions", json=chat))["param"] == "tools[1].type"
-
-
-@pytest.mark.parametrize("choice", ["auto", {"type": "custom", "name": "patch"}])
-@pytest.mark.parametrize(
-    ("syntax", "definition"),
-    [
-        ("regex", r'\+"[0-9]{3}"\n'),
-        ("lark", 'start: "+" Q DIGIT{3} Q LF\nQ: "\\""\n%import common (LF, DIGIT)'),
-        (
-            "lark",
-            'start: "+" pair LF\npair: "\\"" (DIGIT{3} | pair) "\\""\n%import common (LF, DIGIT)',
-        ),
-    ],
-)
-def test_a_grammar_holds_for_every_call(
-    grammar_http: httpx.Client, syntax: str, definition: str, choice: object
-) -> None:
-    """The model would end the text early, but the grammar forbids it."""
-    tool, said = grammar(syntax, definition), write_call("patch", {"input": '+"12'})
-    answer = grammar_http.post(
-        "/v1/responses", json=body(said, tool, tool_choice=choice, max_output_tokens=200)
-    )
-    calls = [item for item in answer.json()["output"] if item["type"] == "custom_tool_call"]
-    whole = [call["input"] for call in calls if call["status"] == "completed"]
-    assert whole
-    assert [text for text in whole if not re.fullmatch(r'\+"12[0-9]"\n', text)] == []
-
-
-def test_a_model_that_writes_bare_text_is_held_to_no_recursion() -> None:
-    with (
-        running_server(chat_template=QWEN, output_format=OutputFormat(calls=QWEN3_CODER)) as server,
-        server.client() as http,
-    ):
-        tool = grammar("lark", 'start: "(" start? ")"')
-        error = read_error(http.post("/v1/responses", json=body("Hi", tool)))
-    assert error["param"] == "tools"
-    assert "custom tool 'patch': format.definition has recursion or %ignore" in str(
-        error["message"]
-    )
-
-
-def test_a_grammar_in_the_form_of_a_chat_is_shown_in_that_of_responses(
-    thinker_http: httpx.Client,
-) -> None:
-    nested = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}
-    custom = {"name": "patch", "description": "Edits files.", "format": nested}
-    answer = thinker_http.post(
-        "/v1/responses", json=body("hi", {"type": "custom", "custom": custom})
-    )
-    assert [tool.to_dict() for tool in strict_response(answer.text).tools] == [
-        grammar("regex", "a+")
-    ]
