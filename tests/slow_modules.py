@@ -36,7 +36,6 @@ SLOW_MODULES = frozenset(
         "tests/api/responses/test_socket_steering.py",
         "tests/api/responses/test_turns.py",
         "tests/api/test_bad_bodies.py",
-        "tests/api/test_bad_input.py",
         "tests/api/test_chat_prompt.py",
         "tests/api/test_connections.py",
         "tests/api/test_keepalive.py",

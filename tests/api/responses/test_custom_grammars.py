@@ -10,7 +10,15 @@ from ouzel.parsers.families.qwen3_coder import QWEN3_CODER
 from ouzel.parsers.registry import OutputFormat
 from tests.api.requests import read_error
 from tests.api.responses.strict import strict_response
-from tests.api.responses.test_tools import body, grammar, serve_calling_model, write_call
+from tests.api.responses.test_response import LOOK
+from tests.api.responses.test_tools import (
+    AGENTS,
+    SEARCH,
+    body,
+    grammar,
+    serve_calling_model,
+    write_call,
+)
 from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
@@ -75,3 +83,29 @@ def test_a_grammar_in_the_form_of_a_chat_is_shown_in_that_of_responses(
     assert [tool.to_dict() for tool in strict_response(answer.text).tools] == [
         grammar("regex", "a+")
     ]
+
+
+def test_the_response_repeats_the_tools_as_they_were_sent(
+    thinker_http: httpx.Client, grammar_http: httpx.Client
+) -> None:
+    tools = [AGENTS, LOOK, grammar("regex", "[0-9]+"), SEARCH]
+    shown = thinker_http.post("/v1/responses", json=body("Hi", *tools, tool_choice="none")).json()
+    left_out = {**SEARCH, "left_out": True}
+    assert shown["tools"] == [
+        AGENTS,
+        {**LOOK, "description": None, "strict": False},
+        tools[2],
+        left_out,
+    ]
+    choice = {
+        "type": "allowed_tools",
+        "mode": "auto",
+        "tools": [
+            {"type": "custom", "name": "tell", "namespace": "agents"},
+            {"type": "function", "name": "look"},
+        ],
+    }
+    shown = grammar_http.post(
+        "/v1/responses", json=body("Hi", AGENTS, LOOK, tool_choice=choice)
+    ).json()
+    assert shown["tool_choice"] == choice

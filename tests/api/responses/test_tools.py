@@ -235,32 +235,6 @@ def test_what_is_kept_of_a_call_is_whole(thinker_http: httpx.Client) -> None:
     ]
 
 
-def test_the_response_repeats_the_tools_as_they_were_sent(
-    thinker_http: httpx.Client, grammar_http: httpx.Client
-) -> None:
-    tools = [AGENTS, LOOK, grammar("regex", "[0-9]+"), SEARCH]
-    shown = thinker_http.post("/v1/responses", json=body("Hi", *tools, tool_choice="none")).json()
-    left_out = {**SEARCH, "left_out": True}
-    assert shown["tools"] == [
-        AGENTS,
-        {**LOOK, "description": None, "strict": False},
-        tools[2],
-        left_out,
-    ]
-    choice = {
-        "type": "allowed_tools",
-        "mode": "auto",
-        "tools": [
-            {"type": "custom", "name": "tell", "namespace": "agents"},
-            {"type": "function", "name": "look"},
-        ],
-    }
-    shown = grammar_http.post(
-        "/v1/responses", json=body("Hi", AGENTS, LOOK, tool_choice=choice)
-    ).json()
-    assert shown["tool_choice"] == choice
-
-
 @pytest.mark.parametrize(
     ("fields", "param", "complaint"),
     [
