@@ -334,7 +334,7 @@ async def a_client_that_leaves_a_stream(http: httpx.AsyncClient) -> Any:
 
 @probe
 async def a_client_that_leaves_before_the_answer(http: httpx.AsyncClient) -> Any:
-    """The conversation has the answer if the server missed that the client left."""
+    """A missed departure leaves the answer in the conversation."""
     conversation = (await http.post("/v1/conversations", json={})).json()["id"]
     body = RESPONSE | LONG | {"conversation": conversation, "max_output_tokens": NUM_LONG}
     asking = asyncio.create_task(http.post("/v1/responses", json=body))
