@@ -20,7 +20,7 @@ from pathlib import Path
 import httpx
 
 from benchmarks.first_token import measure
-from tests.cluster.ray_cluster import ROOT, free_port, running_cluster
+from tests.cluster.ray_cluster import ROOT, find_free_port, running_cluster
 
 _SETTLING_S = 10.0  # HAProxy is replaced when replicas come, and closes connections
 
@@ -54,7 +54,7 @@ def main() -> None:
     parser.add_argument("-c", "--clients", type=int, action="append")
     given = parser.parse_args()
     os.environ["PYTHONPATH"] = str(ROOT)  # for the engines' processes
-    ports = [free_port(), free_port()]
+    ports = [find_free_port(), find_free_port()]
     with (
         tempfile.NamedTemporaryFile(suffix=".yaml") as no_models,
         running_cluster("", Path(no_models.name)) as cluster,

@@ -22,7 +22,7 @@ from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_
 from tests.backends.conftest import long_context, read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
 from tests.cores import share_of_cores
-from tests.engine.requests import adapted, make_request, run, run_alone
+from tests.engine.requests import make_request, run, run_alone, with_adapter
 
 RANK = 4
 
@@ -200,7 +200,7 @@ def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) ->
             engine.adapters.load(name, path)
         run(engine)
         assert engine.adapters.take_events() == [AdapterLoaded(name) for name in names]
-        run_alone(engine, adapted(make_request(golden.prompt), names[0]))
+        run_alone(engine, with_adapter(make_request(golden.prompt), names[0]))
 
     def unload(*names: str) -> None:
         for name in names:
@@ -251,7 +251,7 @@ def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
     engine.adapters.load("sound", str(sound.write(tmp_path / "sound")))
     run(engine)
     assert engine.adapters.take_events() == [AdapterLoaded("sound")]
-    assert run_alone(engine, adapted(make_request(golden.prompt), "sound"))[0].token_ids
+    assert run_alone(engine, with_adapter(make_request(golden.prompt), "sound"))[0].token_ids
     engine.adapters.unload("sound")
     run(engine)
     with pytest.raises(
@@ -278,11 +278,11 @@ def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path
     requests = [
         make_request(golden.prompt[:length], max_tokens=12, n=2) for length in (40, 40, 33, 3)
     ]
-    mixed = [adapted(request, name) for request in requests for name in ("a", "")]
+    mixed = [with_adapter(request, name) for request in requests for name in ("a", "")]
     results = run(engine, mixed)
     base = EngineCore(load(golden.directory, cache_dir, 0))
     for request in mixed:
-        expected = run_alone(merged if request.adapter else base, adapted(request, ""))
+        expected = run_alone(merged if request.adapter else base, with_adapter(request, ""))
         assert [results[request.request_id, index].token_ids for index in range(2)] == [
             each.token_ids for each in expected
         ]

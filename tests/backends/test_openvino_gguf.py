@@ -22,7 +22,7 @@ from ouzel.gguf.file import read_gguf
 from tests.backends import of_kinds
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
-from tests.gguf.writer import Raw, RawTensor, Value, gguf_bytes
+from tests.gguf.writer import Raw, RawTensor, Value, make_gguf
 
 GOLDEN = Path(__file__).parents[1] / "gguf" / "golden"
 BLOCKS = GOLDEN / "blocks.gguf"
@@ -125,7 +125,7 @@ def test_heads_change_places_in_blocks(tmp_path: Path) -> None:
     sizes = {"group_count": 2, "time_step_rank": 4, "state_size": 16, "inner_size": 128}
     metadata: dict[str, Value | Raw] = {"general.architecture": "qwen35"}
     metadata |= {f"qwen35.ssm.{key}": value for key, value in sizes.items()}
-    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
+    (tmp_path / "model.gguf").write_bytes(make_gguf(metadata, tensors))
     checkpoint = GgufCheckpoint([tmp_path / "model.gguf"])
     stored = (blocks[..., 2:].view(np.int8) * np.float16(2e-2).astype(np.float32)).reshape(
         4, 32, 4, 32
@@ -148,14 +148,14 @@ def test_two_matrices_are_parted_by_key_head(tmp_path: Path) -> None:
     values = np.arange(8 * 4, dtype="<f4").reshape(8, 4)
     path = tmp_path / "model.gguf"
     path.write_bytes(
-        gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (8, 4), 0, values.tobytes())])
+        make_gguf(metadata, [RawTensor("blk.0.ssm_ba.weight", (8, 4), 0, values.tobytes())])
     )
     checkpoint = GgufCheckpoint([path])
     for name, rows in {"in_proj_b": [0, 1, 4, 5], "in_proj_a": [2, 3, 6, 7]}.items():
         chunks = checkpoint.rows(Tensor(f"model.layers.0.linear_attn.{name}.weight", (4, 4)))
         np.testing.assert_array_equal(np.concatenate(list(chunks)), values[rows])
     path.write_bytes(
-        gguf_bytes(metadata, [RawTensor("blk.0.ssm_ba.weight", (7, 4), 0, values[:7].tobytes())])
+        make_gguf(metadata, [RawTensor("blk.0.ssm_ba.weight", (7, 4), 0, values[:7].tobytes())])
     )
     with pytest.raises(
         ModelLoadError, match=r"ssm_ba\.weight must have a multiple of 4 rows, found \[7, 4\]"
@@ -222,7 +222,7 @@ def quantised_model(directory: Path, types: list[str]) -> Path:
         | {f"llama.{key}": value for key, value in sizes.items()}
         | attention
     )
-    (directory / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
+    (directory / "model.gguf").write_bytes(make_gguf(metadata, tensors))
     (directory / "config.json").write_text(
         json.dumps(model_config(read_gguf([directory / "model.gguf"])))
     )
@@ -267,7 +267,7 @@ def test_blocks_are_multiplied_by_integers(
 def test_a_block_type_that_is_not_read_is_named(tmp_path: Path) -> None:
     metadata: dict[str, Value | Raw] = {"general.architecture": "llama"}
     (tmp_path / "model.gguf").write_bytes(
-        gguf_bytes(metadata, [RawTensor("output.weight", (1, 256), 16, bytes(66))])
+        make_gguf(metadata, [RawTensor("output.weight", (1, 256), 16, bytes(66))])
     )
     checkpoint = GgufCheckpoint([tmp_path / "model.gguf"])
     with pytest.raises(
@@ -281,7 +281,7 @@ def test_a_block_type_that_is_not_read_is_named(tmp_path: Path) -> None:
 def test_experts_without_matrices_are_refused(architecture: str, tmp_path: Path) -> None:
     metadata: dict[str, Value | Raw] = {"general.architecture": architecture}
     tensor = RawTensor("blk.0.ffn_gate_exps.weight", (64,), 0, bytes(256))
-    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, [tensor]))
+    (tmp_path / "model.gguf").write_bytes(make_gguf(metadata, [tensor]))
     with pytest.raises(
         ModelLoadError, match=r"ffn_gate_exps\.weight must have 3 dimensions, .* found \[64\]"
     ):
@@ -293,7 +293,7 @@ def test_experts_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     tensors = [
         RawTensor(f"blk.{layer}.ffn_up_exps.weight", (8, 1, 4), 0, bytes(128)) for layer in range(2)
     ]
-    (tmp_path / "model.gguf").write_bytes(gguf_bytes(metadata, tensors))
+    (tmp_path / "model.gguf").write_bytes(make_gguf(metadata, tensors))
     monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 16)
     assert len(list(GgufCheckpoint([tmp_path / "model.gguf"]).names())) == 16
     monkeypatch.setattr("ouzel.gguf.tensors.MAX_TENSORS", 15)

@@ -1,4 +1,4 @@
-"""`ouzel bench` as a user runs it: each workload and endpoint, files that it writes, what it refuses, Ctrl-C."""
+"""Runs `ouzel bench` as a user does: workloads, endpoints, files, refusals, Ctrl-C."""
 
 import asyncio
 import json
@@ -34,11 +34,14 @@ SMALL = (
     "2",
 )
 FIELDS = """
-date endpoint_type backend label model_id tokenizer_id num_prompts request_rate burstiness max_concurrency duration
-completed failed total_input_tokens total_output_tokens request_throughput request_goodput output_throughput
-total_token_throughput max_output_tokens_per_s max_concurrent_requests input_lens output_lens ttfts itls start_times
+date endpoint_type backend label model_id tokenizer_id num_prompts request_rate burstiness
+max_concurrency duration
+completed failed total_input_tokens total_output_tokens request_throughput request_goodput
+output_throughput
+total_token_throughput max_output_tokens_per_s max_concurrent_requests input_lens output_lens
+ttfts itls start_times
 generated_texts errors
-"""  # of `vllm bench serve`
+"""  # fields of `vllm bench serve`
 STATISTICS = ("mean", "median", "std", "p50", "p90", "p95", "p99")
 
 
@@ -48,27 +51,27 @@ def server() -> Iterator[RunningServer]:
         yield running
 
 
-def bench(
+def run_bench(
     server: RunningServer, directory: Path, *arguments: str, small: tuple[str, ...] = SMALL
 ) -> Any:
-    """Returns what the command saves; it succeeds."""
+    """Runs the command, which succeeds, and returns the saved result."""
     saved = directory / "result.json"
     assert main(["bench", "--url", server.url, "--save", str(saved), *small, *arguments]) == 0
     return json.loads(saved.read_bytes())
 
 
-def refusal(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
-    """Returns the exit status and the one line that is said."""
+def run_refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> tuple[int, str]:
+    """Returns the exit status and the single line of the error."""
     try:
         status = main(["bench", *arguments])
-    except SystemExit as error:  # of argparse
+    except SystemExit as error:  # argparse raises it
         status = int(str(error.code))
     said = capsys.readouterr().err
     assert said.count("\n") == 1
     return status, said
 
 
-# Each workload and each endpoint once: they do not know of each other.
+# Each workload and each endpoint runs once, because they do not depend on each other.
 @pytest.mark.parametrize(
     ("endpoint", "workload"),
     [("chat", "multi-turn"), ("completions", "random"), ("responses", "shared-prefix")],
@@ -77,7 +80,7 @@ def test_every_workload_and_every_endpoint(
     server: RunningServer, tmp_path: Path, endpoint: str, workload: str
 ) -> None:
     prefix = ("--prefix-len", "30") if workload == "shared-prefix" else ()
-    result = bench(server, tmp_path, "--endpoint", endpoint, "--workload", workload, *prefix)
+    result = run_bench(server, tmp_path, "--endpoint", endpoint, "--workload", workload, *prefix)
     assert (result["completed"], result["failed"], result["errors"]) == (4, 0, [""] * 4)
     assert result["output_lens"] == [5] * 4
     assert result["total_output_tokens"] == 20
@@ -85,7 +88,7 @@ def test_every_workload_and_every_endpoint(
 
 
 def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path) -> None:
-    result = bench(server, tmp_path, "--goodput", "ttft:1e6", "e2el:1e6")
+    result = run_bench(server, tmp_path, "--goodput", "ttft:1e6", "e2el:1e6")
     times = [
         f"{statistic}_{name}_ms"
         for name in ("ttft", "tpot", "itl", "e2el")
@@ -104,7 +107,7 @@ def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path
 
 def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
     first, again, other = (
-        bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2")
+        run_bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2")
     )
     assert sorted(first) == sorted(again) != sorted(other)
 
@@ -114,7 +117,7 @@ def test_a_sweep_has_a_run_for_each_load(
 ) -> None:
     report = tmp_path / "report.html"
     small = ("--num-prompts", "3", "--input-len", "9", "--output-len", "4", "--report", str(report))
-    results = bench(server, tmp_path, "--sweep", "rate:50,100", small=small)
+    results = run_bench(server, tmp_path, "--sweep", "rate:50,100", small=small)
     assert [each["request_rate"] for each in results] == [50, 100]
     assert [each["completed"] for each in results] == [3, 3]
     assert results[0]["generated_texts"] != results[1]["generated_texts"]
@@ -125,16 +128,17 @@ def test_a_sweep_has_a_run_for_each_load(
 def test_prompts_of_a_file(server: RunningServer, tmp_path: Path) -> None:
     path = tmp_path / "prompts.jsonl"
     path.write_text(
-        '{"prompt": "abc", "output_tokens": 3}\n{"messages": [{"role": "user", "content": "defg"}]}\n'
+        '{"prompt": "abc", "output_tokens": 3}\n'
+        '{"messages": [{"role": "user", "content": "defg"}]}\n'
     )
-    result = bench(server, tmp_path, "--dataset", str(path), "--output-len", "4", small=())
+    result = run_bench(server, tmp_path, "--dataset", str(path), "--output-len", "4", small=())
     assert sorted(result["generated_texts"]) == ["abc", "defg"]
 
 
 def test_two_results_are_compared(
     server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    bench(server, tmp_path)
+    run_bench(server, tmp_path)
     saved, report = str(tmp_path / "result.json"), tmp_path / "report.html"
     capsys.readouterr()
     assert main(["bench", "--compare", saved, saved, "--report", str(report)]) == 0
@@ -159,15 +163,15 @@ def test_failures_are_counted_and_the_first_ones_shown(
     path = tmp_path / "prompts.jsonl"
     path.write_text('{"prompt": "abc"}\n{"prompt": "a|fail|b"}\n')
     with running_server() as server:
-        result = bench(server, tmp_path, "--dataset", str(path), small=())
+        result = run_bench(server, tmp_path, "--dataset", str(path), small=())
     assert (result["completed"], result["failed"]) == (1, 1)
     assert "failed 1 times: " in capsys.readouterr().out
 
 
 def test_a_key_is_sent_and_never_shown(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with running_server(config=ServerConfig(api_key=("sesame",))) as server:
-        assert refusal(capsys, "--url", server.url)[0] == 1
-        saved = json.dumps(bench(server, tmp_path, "--api-key", "sesame"))
+        assert run_refused(capsys, "--url", server.url)[0] == 1
+        saved = json.dumps(run_bench(server, tmp_path, "--api-key", "sesame"))
     assert "sesame" not in saved + capsys.readouterr().out
 
 
@@ -190,7 +194,7 @@ def test_more_connections_than_a_shell_allows_by_itself(
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(soft, 1024), hard))
     try:
-        bench(server, tmp_path)
+        run_bench(server, tmp_path)
         assert resource.getrlimit(resource.RLIMIT_NOFILE)[0] == min(hard, 2**20)
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
@@ -199,7 +203,7 @@ def test_more_connections_than_a_shell_allows_by_itself(
 def test_more_requests_at_once_than_descriptors_are_refused(tmp_path: Path) -> None:
     with_few_files = ("sh", "-c", 'ulimit -n 64 && exec "$@"', "sh")
     arguments = ("--url", "x", "--num-prompts", "99", "--sweep", "concurrency:1,99")
-    _, errors = _started(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
+    _, errors = _start(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
     assert errors.startswith(
         "ouzel: requests at once must be <= 32 because of the limit of 64 open files"
     )
@@ -208,18 +212,18 @@ def test_more_requests_at_once_than_descriptors_are_refused(tmp_path: Path) -> N
 def test_a_server_that_is_not_there_is_one_line(capsys: pytest.CaptureFixture[str]) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
-    status, said = refusal(capsys, "--url", f"localhost:{port}")
+    status, said = run_refused(capsys, "--url", f"localhost:{port}")
     assert status == 1
     assert f"http://localhost:{port}: the server cannot be reached" in said
 
 
-async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_path: Path) -> None:
+async def test_a_servers_reason_of_a_refusal_is_one_line_without_controls(tmp_path: Path) -> None:
     page = b"<html>\n<title>\x1b[31mBad gateway</title>\n</html>\n"
     async with canned_server(
         b"HTTP/1.1 502 No\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)
     ) as server:
         run = await asyncio.to_thread(
-            _started, "--url", server.url, "--model", "m", directory=tmp_path
+            _start, "--url", server.url, "--model", "m", directory=tmp_path
         )
         _, errors = await asyncio.to_thread(run.communicate)
     assert errors == "ouzel: 502: <html>␊<title>␛[31mBad gateway</title>␊</html>\n"
@@ -297,10 +301,10 @@ async def test_what_a_server_says_of_a_refusal_is_one_line_without_controls(tmp_
         (("--compare", "/none/a.json", "b.json"), "/none/a.json: No such file"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(
+def test_impossible_arguments_are_refused_in_one_line(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
 ) -> None:
-    status, line = refusal(capsys, *arguments)
+    status, line = run_refused(capsys, *arguments)
     assert status in (1, 2)
     assert said in line
 
@@ -313,10 +317,10 @@ def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert all(flag in said for flag in ("--url", "--workload", "--sweep", "--compare"))
 
 
-def _started(
+def _start(
     *arguments: str, directory: Path, wrapper: tuple[str, ...] = ()
 ) -> subprocess.Popen[str]:
-    """The command in a process of its own, which saves its result in the directory."""
+    """Starts the command in its own process; it saves its result in the directory."""
     command = [
         *wrapper,
         sys.executable,
@@ -345,12 +349,13 @@ def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
         "--kv-cache-gib",
         "0.05",
     )
-    run = _started(*arguments, "--cache-dir", str(tmp_path / "cache"), directory=tmp_path)
+    run = _start(*arguments, "--cache-dir", str(tmp_path / "cache"), directory=tmp_path)
     said, errors = run.communicate()
+    # lines of the progress do not count
     assert (run.returncode, errors.count("\n")) == (
         0,
         errors.count(" tokens/s, "),
-    )  # but lines of the progress
+    )
     assert "3/3, 0 running" in errors
     assert "ouzel-demo in this process: 3 requests" in said
     result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
@@ -362,7 +367,7 @@ def test_files_are_written_though_nobody_reads_the_figures(
 ) -> None:
     directory = tmp_path / "no UTF-8: \udcff"
     directory.mkdir()
-    with _started("--url", server.url, *SMALL, directory=directory) as run:
+    with _start("--url", server.url, *SMALL, directory=directory) as run:
         assert run.stdout is not None
         run.stdout.readline()
         run.stdout.close()
@@ -377,9 +382,9 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     )
     prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
     arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
-    received_prompts.clear()  # of other tests in this process
+    received_prompts.clear()  # prompts of other tests in this process
     with running_server({"step_s": 0.01}, engine_factory="create_recording_parrot") as server:
-        run = _started("--url", server.url, *arguments, directory=tmp_path)
+        run = _start("--url", server.url, *arguments, directory=tmp_path)
         while not any(len(prompt) > 3000 for prompt in received_prompts):
             time.sleep(0.01)
         run.send_signal(signal.SIGINT)
@@ -393,7 +398,7 @@ def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
 
 def test_ctrl_c_ends_though_the_server_never_answers(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
-        run = _started(
+        run = _start(
             "--url", f"127.0.0.1:{silent.getsockname()[1]}", "--model", "m", directory=tmp_path
         )
         connection, _ = silent.accept()

@@ -1,4 +1,4 @@
-"""The text that a model reads for its calibration begins as a prompt of the model does."""
+"""A calibration text begins like a prompt of the model."""
 
 import json
 from pathlib import Path
@@ -33,7 +33,7 @@ def test_a_tokenizer_need_not_know_the_letter_a(
     assert (text.start, list(text.token_ids)) == (start, [1, 2, 2])
 
 
-def test_a_text_of_which_the_tokenizer_knows_nothing_is_refused(tmp_path: Path) -> None:
+def test_a_text_of_unknown_letters_only_is_refused(tmp_path: Path) -> None:
     write_tokenizer(tmp_path, has_start=True)
     (tmp_path / "text.txt").write_text("an ebb")
     with pytest.raises(InvalidOption, match="must hold text"):

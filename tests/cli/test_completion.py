@@ -1,4 +1,4 @@
-"""Shells complete what `ouzel` takes: each that is installed runs the script that is printed for it."""
+"""Shells complete the command lines of `ouzel`: each installed shell runs its printed script."""
 
 import os
 import shutil
@@ -20,16 +20,17 @@ COMP_CWORD=$(($# - 1))
 _ouzel
 (( ${#COMPREPLY[@]} )) && printf '%s\\n' "${COMPREPLY[@]}"; true
 """
-ZSH = """
-autoload -Uz compinit; compinit -u -D -d {dump}; source {script}; PS1='> '; zstyle ':completion:*' list-prompt ''
-"""
+ZSH = (
+    "autoload -Uz compinit; compinit -u -D -d {dump}; source {script}; "
+    "PS1='> '; zstyle ':completion:*' list-prompt ''"
+)
 
 
 @pytest.fixture
 def script(
     request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> Path:
-    """For the shell that the test's module-level name has; skipped where that is not installed."""
+    """Prints the script for the test's shell; skips the test if the shell is missing."""
     shell: str = request.param
     if shutil.which(shell) is None:
         pytest.skip(f"{shell} is not installed")
@@ -41,13 +42,13 @@ def script(
 
 @pytest.fixture
 def hub_cache(tmp_path: Path) -> dict[str, str]:
-    """An environment in which one model is in the hub's cache."""
+    """Makes an environment with one model in the hub's cache."""
     (tmp_path / "hub" / "models--Owner--Small-1B").mkdir(parents=True)
     (tmp_path / "hub" / "datasets--owner--data").mkdir()
     return os.environ | {"HF_HUB_CACHE": str(tmp_path / "hub")}
 
 
-def in_bash(
+def complete_in_bash(
     script: Path, *words: str, environment: dict[str, str] | None = None, cwd: Path | None = None
 ) -> list[str]:
     command = ["bash", "--norc", "-c", BASH, "bash", str(script), *words]
@@ -58,7 +59,7 @@ def in_bash(
     return done.stdout.splitlines()
 
 
-def in_fish(
+def complete_in_fish(
     script: Path, line: str, environment: dict[str, str] | None = None, cwd: Path | None = None
 ) -> list[str]:
     program = f"source {script}; complete -C '{line}'"
@@ -70,10 +71,10 @@ def in_fish(
     return [line.partition("\t")[0] for line in done.stdout.splitlines()]
 
 
-def in_zsh(script: Path, line: str, environment: dict[str, str] | None = None) -> str:
-    """Returns the line as the shell has completed it, where there is one way to."""
+def complete_in_zsh(script: Path, line: str, environment: dict[str, str] | None = None) -> str:
+    """Returns the line as the shell completes it, if there is one completion."""
     with at_terminal(["zsh", "-f", "-i"], environment or os.environ) as terminal:
-        terminal.type(ZSH.format(dump=script.with_suffix(".dump"), script=script).strip() + "\n")
+        terminal.type(ZSH.format(dump=script.with_suffix(".dump"), script=script) + "\n")
         terminal.read_until(lambda lines: lines[-1:] == [">"])
         terminal.type(line + "\t")
         terminal.read_until(
@@ -86,21 +87,21 @@ def in_zsh(script: Path, line: str, environment: dict[str, str] | None = None) -
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
 def test_bash_completes_commands_flags_and_choices(script: Path) -> None:
-    assert in_bash(script, "ouzel", "") == [*COMMANDS, "--help", "--version"]
-    assert in_bash(script, "ouzel", "comp") == ["completion"]
-    assert in_bash(script, "ouzel", "serve", "--demo", "") == ["text", "vision"]
-    assert in_bash(script, "ouzel", "serve", "--demo", "=", "v") == ["vision"]
-    assert in_bash(script, "ouzel", "serve", "--demo", "=") == ["text", "vision"]
-    assert in_bash(script, "ouzel", "completion", "") == ["bash", "zsh", "fish"]
-    assert in_bash(script, "ouzel", "serve", "--port", "") == []
-    assert in_bash(script, "ouzel", "rm", "--w") == ["--weights-only"]
-    assert "int4" in in_bash(script, "ouzel", "pull", "owner/model", "--weights", "")
-    assert "qwen3_coder" in in_bash(script, "ouzel", "serve", "--tool-parser", "")
+    assert complete_in_bash(script, "ouzel", "") == [*COMMANDS, "--help", "--version"]
+    assert complete_in_bash(script, "ouzel", "comp") == ["completion"]
+    assert complete_in_bash(script, "ouzel", "serve", "--demo", "") == ["text", "vision"]
+    assert complete_in_bash(script, "ouzel", "serve", "--demo", "=", "v") == ["vision"]
+    assert complete_in_bash(script, "ouzel", "serve", "--demo", "=") == ["text", "vision"]
+    assert complete_in_bash(script, "ouzel", "completion", "") == ["bash", "zsh", "fish"]
+    assert complete_in_bash(script, "ouzel", "serve", "--port", "") == []
+    assert complete_in_bash(script, "ouzel", "rm", "--w") == ["--weights-only"]
+    assert "int4" in complete_in_bash(script, "ouzel", "pull", "owner/model", "--weights", "")
+    assert "qwen3_coder" in complete_in_bash(script, "ouzel", "serve", "--tool-parser", "")
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
 def test_bash_knows_all_flags_of_serve(script: Path) -> None:
-    assert sorted(in_bash(script, "ouzel", "serve", "--")) == sorted(known_flags())
+    assert sorted(complete_in_bash(script, "ouzel", "serve", "--")) == sorted(known_flags())
 
 
 @pytest.mark.parametrize("script", ["bash"], indirect=True)
@@ -109,14 +110,16 @@ def test_bash_completes_models_and_files(
 ) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "config.yaml").touch()
-    assert in_bash(script, "ouzel", "serve", "Ow", environment=hub_cache, cwd=tmp_path) == [
+    assert complete_in_bash(
+        script, "ouzel", "serve", "Ow", environment=hub_cache, cwd=tmp_path
+    ) == ["Owner/Small-1B"]
+    assert complete_in_bash(script, "ouzel", "rm", "O", environment=hub_cache, cwd=tmp_path) == [
         "Owner/Small-1B"
     ]
-    assert in_bash(script, "ouzel", "rm", "O", environment=hub_cache, cwd=tmp_path) == [
-        "Owner/Small-1B"
+    assert complete_in_bash(script, "ouzel", "serve", "--config", "con", cwd=tmp_path) == [
+        "config.yaml"
     ]
-    assert in_bash(script, "ouzel", "serve", "--config", "con", cwd=tmp_path) == ["config.yaml"]
-    assert sorted(in_bash(script, "ouzel", "serve", "--cache-dir", "", cwd=tmp_path)) == [
+    assert sorted(complete_in_bash(script, "ouzel", "serve", "--cache-dir", "", cwd=tmp_path)) == [
         "directory",
         "hub",
     ]
@@ -129,13 +132,13 @@ def test_bash_takes_names_as_they_are(
     (tmp_path / "hub" / "models--$(touch ran)--x").mkdir()
     (tmp_path / "a model.gguf").touch()
     (tmp_path / "a*").touch()
-    found = in_bash(script, "ouzel", "serve", "a", environment=hub_cache, cwd=tmp_path)
+    found = complete_in_bash(script, "ouzel", "serve", "a", environment=hub_cache, cwd=tmp_path)
     assert sorted(found) == ["a model.gguf", "a*"]
-    assert in_bash(script, "ouzel", "serve", "$", environment=hub_cache, cwd=tmp_path) == [
+    assert complete_in_bash(script, "ouzel", "serve", "$", environment=hub_cache, cwd=tmp_path) == [
         "$(touch ran)/x"
     ]
     assert not (tmp_path / "ran").exists()
-    assert in_bash(
+    assert complete_in_bash(
         script, "ouzel", "serve", "~/a", environment=hub_cache | {"HOME": str(tmp_path)}
     ) == [
         "~/a*",
@@ -156,12 +159,12 @@ def test_bash_reads_the_script_as_the_help_tells(script: Path, tmp_path: Path) -
 def test_fish_completes_commands_flags_choices_and_models(
     script: Path, hub_cache: dict[str, str], tmp_path: Path
 ) -> None:
-    assert set(in_fish(script, "ouzel ")) == {*COMMANDS}
-    assert in_fish(script, "ouzel serve --demo ") == ["text", "vision"]
-    assert in_fish(script, "ouzel completion ") == ["bash", "fish", "zsh"]
-    assert {*known_flags()} - {"--help"} <= {*in_fish(script, "ouzel serve --")}
-    assert "Owner/Small-1B" in in_fish(script, "ouzel serve Own", hub_cache, tmp_path)
-    assert in_fish(script, "ouzel rm --weights-") == ["--weights-only"]
+    assert set(complete_in_fish(script, "ouzel ")) == {*COMMANDS}
+    assert complete_in_fish(script, "ouzel serve --demo ") == ["text", "vision"]
+    assert complete_in_fish(script, "ouzel completion ") == ["bash", "fish", "zsh"]
+    assert {*known_flags()} - {"--help"} <= {*complete_in_fish(script, "ouzel serve --")}
+    assert "Owner/Small-1B" in complete_in_fish(script, "ouzel serve Own", hub_cache, tmp_path)
+    assert complete_in_fish(script, "ouzel rm --weights-") == ["--weights-only"]
 
 
 @pytest.mark.parametrize("script", ["zsh"], indirect=True)
@@ -178,7 +181,7 @@ def test_fish_completes_commands_flags_choices_and_models(
     ],
 )
 def test_zsh_completes(script: Path, line: str, completed: str, hub_cache: dict[str, str]) -> None:
-    assert in_zsh(script, line, hub_cache).rstrip(" =") == completed
+    assert complete_in_zsh(script, line, hub_cache).rstrip(" =") == completed
 
 
 def test_an_unknown_shell_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

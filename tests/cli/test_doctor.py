@@ -1,4 +1,4 @@
-"""`ouzel doctor` on the machine that runs the tests."""
+"""Runs `ouzel doctor` on the machine that runs the tests."""
 
 import json
 import socket
@@ -15,7 +15,7 @@ from ouzel.doctor.speed import measure_speeds
 from tests.api.serving import running_server
 
 
-def test_it_tells_in_json_what_it_has_measured(
+def test_it_prints_its_measurements_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main(["doctor", "--json", "--cache-dir", str(tmp_path)])
@@ -28,7 +28,9 @@ def test_it_tells_in_json_what_it_has_measured(
     assert {each["fit"] for each in report["estimates"]} <= {"fits", "if memory is freed", "no"}
 
 
-def test_it_tells_people_what_fits_without_measuring(capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_tells_people_which_sizes_fit_without_measuring(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     main(["doctor", "--no-measuring"])
     said = capsys.readouterr().out
     assert "speeds      not measured" in said
@@ -46,7 +48,7 @@ def test_a_port_that_is_taken_is_found_and_does_not_stop_serving(
     said = capsys.readouterr().out
     assert f"127.0.0.1 port {port} is in use" in said
     assert "Serve on another port" in said
-    assert status in (0, 1)  # 1 where the machine of the tests has less than a GiB free
+    assert status in (0, 1)  # 1 if the machine of the tests has less than a GiB free
 
 
 def test_a_server_of_ours_is_known(
@@ -66,7 +68,10 @@ def test_with_little_memory_a_smaller_test_measures() -> None:
 
 
 def test_without_openvino_it_says_so_and_fails(tmp_path: Path) -> None:
-    program = "import sys; sys.modules['openvino'] = None; from ouzel.cli.app import main; sys.exit(main(['doctor']))"
+    program = (
+        "import sys; sys.modules['openvino'] = None; from ouzel.cli.app import main; "
+        "sys.exit(main(['doctor']))"
+    )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )

@@ -1,4 +1,4 @@
-"""`ouzel pull` against a hub that means harm: nothing is written outside of the cache, and nothing without an end."""
+"""`ouzel pull` is safe with a hostile hub: it writes only into the cache, and never without end."""
 
 import gzip
 import hashlib
@@ -13,7 +13,7 @@ from tests.model_store.hub import REVISION, Hub, serving_hub
 from tests.release_only import release_only
 
 FURTHER = "further answers of a hub that means harm"
-SIZE = 9 * 2**20  # large enough to be fetched by our own code
+SIZE = 9 * 2**20  # large enough for Ouzel's own download
 
 
 @pytest.fixture
@@ -26,18 +26,18 @@ def hub(tmp_path: Path) -> Iterator[Hub]:
         yield hub
 
 
-def files_outside(tmp_path: Path) -> list[Path]:
+def find_files_outside(tmp_path: Path) -> list[Path]:
     known = [tmp_path / "repository", tmp_path / "hf" / "hub" / "models--owner--model"]
     known += [tmp_path / "hf" / "hub" / ".locks", tmp_path / "cache"]
     paths = [path for path in tmp_path.rglob("*") if path.is_file() and path.name != "CACHEDIR.TAG"]
     return [path for path in paths if not any(path.is_relative_to(each) for each in known)]
 
 
-def refusal(hub: Hub, tmp_path: Path) -> str:
+def pull_refused(hub: Hub, tmp_path: Path) -> str:
     status, output, errors = pull("owner/model", env=environment(tmp_path, hub.url))
     assert status != 0
     assert output == ""
-    assert files_outside(tmp_path) == []
+    assert find_files_outside(tmp_path) == []
     return errors
 
 
@@ -46,7 +46,7 @@ def refusal(hub: Hub, tmp_path: Path) -> str:
 )
 def test_an_etag_that_is_a_path_is_refused(etag: str, hub: Hub, tmp_path: Path) -> None:
     hub.etag = f"{tmp_path}{etag}" if etag == "/evil" else etag
-    assert "which cannot be the name of a file" in refusal(hub, tmp_path)
+    assert "which cannot be the name of a file" in pull_refused(hub, tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ def test_an_etag_that_is_a_path_is_refused(etag: str, hub: Hub, tmp_path: Path) 
 )
 def test_a_revision_that_is_a_path_is_refused(revision: str, hub: Hub, tmp_path: Path) -> None:
     hub.revision = revision
-    errors = refusal(hub, tmp_path)
+    errors = pull_refused(hub, tmp_path)
     assert "the hub gives the revision" in errors
     assert "\x1b" not in errors
 
@@ -71,13 +71,13 @@ def test_a_file_that_would_lie_outside_of_the_cache_is_refused(
     name: str, hub: Hub, tmp_path: Path
 ) -> None:
     hub.more_names = (name,)
-    assert "whose path leads out of the cache" in refusal(hub, tmp_path)
+    assert "whose path leads out of the cache" in pull_refused(hub, tmp_path)
 
 
 def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_path: Path) -> None:
     hub.is_endless = True
-    (hub.directory / "config.json").unlink()  # the hub's own library fetches small files
-    assert f"model.safetensors is longer than the {SIZE} bytes that the hub says" in refusal(
+    (hub.directory / "config.json").unlink()  # the hub's own library downloads small files
+    assert f"model.safetensors is longer than the {SIZE} bytes that the hub says" in pull_refused(
         hub, tmp_path
     )
     [incomplete] = (tmp_path / "hf").rglob("*.incomplete")
@@ -88,19 +88,20 @@ def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_pat
     "path", ["/api/models/owner/model", "/config.json", *release_only(FURTHER, "/tree/")]
 )
 def test_an_answer_without_an_end_is_given_up(path: str, hub: Hub, tmp_path: Path) -> None:
-    """The hub's own library reads them: a description into memory, a small file onto the disk."""
+    """The hub's own library reads these: a description into memory, a small file onto the disk."""
     hub.endless = path
-    assert "an answer of the hub is longer than 64 MiB" in refusal(hub, tmp_path)
+    assert "an answer of the hub is longer than 64 MiB" in pull_refused(hub, tmp_path)
     assert all(
         path.stat().st_size <= 64 * 2**20 for path in (tmp_path / "hf").rglob("*") if path.is_file()
     )
 
 
 def test_an_answer_that_is_compressed_is_refused(hub: Hub, tmp_path: Path) -> None:
-    """A small one can be of any length."""
+    """A small compressed answer may expand to any size."""
     hub.instead, hub.encoding = gzip.compress(b" " * 2**20), "gzip"
-    assert "the hub sent a compressed answer, although the request forbade it: 'gzip'" in refusal(
-        hub, tmp_path
+    assert (
+        "the hub sent a compressed answer, although the request forbade it: 'gzip'"
+        in pull_refused(hub, tmp_path)
     )
 
 
@@ -113,23 +114,23 @@ def test_an_answer_that_is_compressed_is_refused(hub: Hub, tmp_path: Path) -> No
         *release_only(FURTHER, b"7", b'"a"', b"null", b"{}"),
     ],
 )
-def test_an_answer_of_another_shape_is_said_in_a_line(
+def test_an_answer_of_another_shape_is_reported_in_a_line(
     answer: bytes, hub: Hub, tmp_path: Path
 ) -> None:
     hub.instead = answer
-    errors = refusal(hub, tmp_path)
+    errors = pull_refused(hub, tmp_path)
     assert errors.startswith("ouzel: ") and errors.count("\n") == 1
 
 
 def test_a_repository_of_too_many_files_is_refused(hub: Hub, tmp_path: Path) -> None:
     names = [{"rfilename": f"{number}.json"} for number in range(100_001)]
     hub.instead = json.dumps({"id": "owner/model", "sha": REVISION, "siblings": names}).encode()
-    assert "the hub names 100001 files; a repository may have 100000" in refusal(hub, tmp_path)
+    assert "the hub names 100001 files; a repository may have 100000" in pull_refused(hub, tmp_path)
 
 
 @pytest.mark.parametrize("name", ["blobs/ETAG.incomplete", "refs/main"])
 def test_a_link_in_the_cache_leads_no_file_elsewhere(name: str, hub: Hub, tmp_path: Path) -> None:
-    """Somebody else who may write into the cache has put it there."""
+    """Another user who may write into the cache has put the link there."""
     outside = tmp_path / "repository" / "precious"
     outside.write_text("data")
     etag = hashlib.sha256((hub.directory / "model.safetensors").read_bytes()).hexdigest()
@@ -138,4 +139,4 @@ def test_a_link_in_the_cache_leads_no_file_elsewhere(name: str, hub: Hub, tmp_pa
     link.symlink_to(outside)
     pull("owner/model", env=environment(tmp_path, hub.url))
     assert outside.read_text() == "data"
-    assert files_outside(tmp_path) == []
+    assert find_files_outside(tmp_path) == []

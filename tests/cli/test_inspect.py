@@ -1,4 +1,4 @@
-"""What `ouzel inspect` says of a model is what `ouzel serve` would make of it."""
+"""`ouzel inspect` describes a model as `ouzel serve` would serve it."""
 
 import json
 import shutil
@@ -22,7 +22,8 @@ IRS = [
 ]
 FURTHER = pytest.mark.release("further kinds of models that make vectors, inspected and loaded")
 ENGINES = {
-    "as it comes": EngineConfig(kv_cache_gib=0.01, state_cache_gib=0.001),  # slots by their size
+    # the number of slots follows from their size
+    "as it comes": EngineConfig(kv_cache_gib=0.01, state_cache_gib=0.001),
     "exact": EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32"),
 }
 
@@ -113,7 +114,8 @@ def test_nothing_is_written_and_no_weights_are_read(
     weights = directory / "model.safetensors"
     content = weights.read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
-    weights.write_bytes(content[:start] + b"\xff" * (len(content) - start))  # all NaN
+    # all weights become NaN
+    weights.write_bytes(content[:start] + b"\xff" * (len(content) - start))
     assert main(["inspect", str(directory), "--cache-dir", str(tmp_path / "cache")]) == 0
     said = capsys.readouterr().out
     assert said.startswith("model       model: llama, ")
@@ -129,7 +131,7 @@ def test_the_demo_model_is_inspected_without_a_name(capsys: pytest.CaptureFixtur
     assert "tool calls read as hermes" in said
 
 
-def test_what_could_not_be_served_is_refused_as_serving_would(
+def test_a_model_that_could_not_be_served_is_refused_as_by_serve(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     directory = Path(shutil.copytree(GOLDEN / "llama", tmp_path / "model"))

@@ -1,4 +1,4 @@
-"""`ouzel list` and `ouzel rm` on caches as downloads and starts leave them."""
+"""Runs `ouzel list` and `ouzel rm` on caches as downloads and starts leave them."""
 
 import io
 import json
@@ -35,20 +35,21 @@ class Caches:
     own: Path
 
     def run(self, *arguments: str) -> tuple[int, str, str]:
-        """Returns the status of a command and both its outputs. The command runs in this process, where nobody can
-        be asked: each process of its own would import OpenVINO again.
+        """Runs a command in this process; returns its status and both its outputs.
+
+        The command cannot ask a user. A process of its own would import OpenVINO again.
         """
         with pytest.MonkeyPatch.context() as patch, open(os.devnull) as nobody:
             patch.setattr(constants, "HF_HUB_CACHE", str(self.hub))
             patch.setenv("OUZEL_CACHE_DIR", str(self.own))
-            assert cache_directory() == self.hub  # and not the user's own
+            assert cache_directory() == self.hub  # not the user's own cache
             patch.setattr(sys, "stdin", nobody)
             with redirect_stdout(io.StringIO()) as output, redirect_stderr(io.StringIO()) as errors:
                 status = main(arguments)
         return status, output.getvalue(), errors.getvalue()
 
     def run_at_terminal(self, *arguments: str, answer: str) -> tuple[int, str]:
-        """Returns the status of a command and its output, where somebody gives the answer."""
+        """Runs a command at a terminal with a typed answer; returns status and output."""
         leader, follower = pty.openpty()
         os.write(leader, answer.encode())
         done = subprocess.run(
@@ -64,12 +65,15 @@ class Caches:
         assert "Traceback" not in done.stderr
         return done.returncode, done.stdout
 
-    def listed(self) -> dict[str, Any]:
+    def read_list(self) -> dict[str, Any]:
         document: dict[str, Any] = json.loads(self.run("list", "--json")[1])
         return document
 
     def add(self, repo_id: str, source: Path) -> Path:
-        """Returns the snapshot's directory; its files are links to blobs, as the hub's library lays them out."""
+        """Adds a model to the hub's cache and returns the snapshot's directory.
+
+        Its files are links to blobs, as the hub's library lays them out.
+        """
         folder = self.hub / f"models--{repo_id.replace('/', '--')}"
         snapshot = folder / "snapshots" / REVISION
         snapshot.mkdir(parents=True)
@@ -81,8 +85,8 @@ class Caches:
             (snapshot / file.name).symlink_to(f"../../blobs/{number:064}")
         return snapshot
 
-    def keep(self, directory: Path, weights: str = "int4") -> Path:
-        """Returns the entry that a start of the model leaves."""
+    def prepare(self, directory: Path, weights: str = "int4") -> Path:
+        """Prepares weights as a start of the model does; returns their cache entry."""
         model = load_checkpoint(
             directory, read_hf_config(directory), read_weights(weights), str(self.own)
         )
@@ -97,9 +101,9 @@ def caches(tmp_path: Path) -> Caches:
 
 @pytest.fixture
 def served(caches: Caches) -> Iterator[Path]:
-    """A model of the hub's cache, of which weights are kept that no server holds."""
+    """Adds a model to the hub's cache, with prepared weights that no server holds."""
     snapshot = caches.add("owner/model", GOLDEN / "qwen3")
-    caches.keep(snapshot)
+    caches.prepare(snapshot)
     yield snapshot
 
 
@@ -111,8 +115,8 @@ def test_without_a_hub_cache_the_demos_are_listed(caches: Caches) -> None:
     assert f"Nothing is stored in {caches.own} yet" in output
 
 
-def test_a_model_is_listed_with_what_is_kept_of_it(caches: Caches, served: Path) -> None:
-    document = caches.listed()
+def test_a_model_is_listed_with_its_prepared_weights(caches: Caches, served: Path) -> None:
+    document = caches.read_list()
     model, kept = document["models"][0], document["kept"][0]
     assert (model["name"], model["revision"], model["model_type"]) == (
         "owner/model",
@@ -149,13 +153,13 @@ def test_gguf_models_are_listed_one_by_one(caches: Caches, tmp_path: Path) -> No
     (source / "Model-Q4_0.gguf").write_bytes(small_model(["a", "b"]))
     (source / "Model-Q8_0.gguf").write_bytes(b"GGUF")
     caches.add("owner/model", source)
-    models = caches.listed()["models"][:2]
+    models = caches.read_list()["models"][:2]
     assert [model["name"] for model in models] == ["owner/model:Q4_0", "owner/model:Q8_0"]
     assert [model["is_served"] for model in models] == [True, False]
     assert "truncated" in models[1]["reason"]
 
 
-def test_what_is_gone_or_hostile_in_a_repository_is_listed_as_it_is(
+def test_missing_and_hostile_files_of_a_repository_are_listed_as_such(
     caches: Caches, tmp_path: Path
 ) -> None:
     (tmp_path / "config.json").write_text('{"model_type": "be\\u001b]0;owned\\u0007rt"}')
@@ -189,15 +193,15 @@ def test_a_download_that_was_cut_off_is_listed(caches: Caches) -> None:
     ids=["directory removed", "file removed", "file changed"],
 )
 def test_weights_that_no_start_will_use_are_stale(
-    change: Any,  # any function of a directory
+    change: Any,  # a function of the directory
     reason: str,
     caches: Caches,
     tmp_path: Path,
 ) -> None:
     directory = Path(shutil.copytree(GOLDEN / "qwen3", tmp_path / "model"))
-    entry = caches.keep(directory)
+    entry = caches.prepare(directory)
     change(directory)
-    assert caches.listed()["kept"][0]["stale"] == reason
+    assert caches.read_list()["kept"][0]["stale"] == reason
     assert f"stale: {reason}" in caches.run("list")[1]
     assert caches.run("rm", "--stale", "--yes")[0] == 0
     assert not entry.exists()
@@ -209,16 +213,18 @@ def test_weights_of_another_version_are_stale(caches: Caches, served: Path) -> N
     made_of.write_text(json.dumps(facts | {"openvino": "2020.1"}))
     entry = made_of.parent
     entry.rename(entry.with_name(entry.name[:-16] + "0" * 16))
-    assert "openvino 2020.1" in caches.listed()["kept"][0]["stale"]
+    assert "openvino 2020.1" in caches.read_list()["kept"][0]["stale"]
 
 
 def test_nothing_is_stale_that_a_start_would_use(caches: Caches, served: Path) -> None:
     assert caches.run("rm", "--stale", "--yes")[:2] == (0, "There is nothing to remove.\n")
-    assert len(caches.listed()["kept"]) == 1
+    assert len(caches.read_list()["kept"]) == 1
 
 
-def test_a_model_goes_with_what_is_kept_of_it(caches: Caches, served: Path, tmp_path: Path) -> None:
-    other = caches.keep(Path(shutil.copytree(GOLDEN / "llama", tmp_path / "other")))
+def test_a_model_is_removed_with_its_prepared_weights(
+    caches: Caches, served: Path, tmp_path: Path
+) -> None:
+    other = caches.prepare(Path(shutil.copytree(GOLDEN / "llama", tmp_path / "other")))
     status, output, _ = caches.run("rm", "owner/model", "--yes")
     assert status == 0
     assert "were freed" in output
@@ -233,8 +239,8 @@ def test_the_weights_alone_are_removed(caches: Caches, served: Path) -> None:
 
 
 def test_one_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
-    other = caches.keep(served, "int8")
-    [one] = [kept["id"] for kept in caches.listed()["kept"] if kept["width"] == "int4"]
+    other = caches.prepare(served, "int8")
+    [one] = [kept["id"] for kept in caches.read_list()["kept"] if kept["width"] == "int4"]
     assert caches.run("rm", one, "--yes")[0] == 0
     assert list(caches.own.iterdir()) == [other]
 
@@ -249,16 +255,16 @@ def test_somebody_at_a_terminal_is_asked(
     assert served.exists() is not is_removed
 
 
-def test_where_nobody_can_be_asked_a_flag_must_agree(caches: Caches, served: Path) -> None:
+def test_without_a_terminal_a_flag_must_agree(caches: Caches, served: Path) -> None:
     status, _, errors = caches.run("rm", "owner/model")
     assert (status, errors) == (2, "ouzel: --yes: is required without a terminal\n")
     assert served.exists()
 
 
-def test_what_a_server_holds_is_left_alone(caches: Caches, served: Path) -> None:
+def test_weights_that_a_server_holds_are_left_alone(caches: Caches, served: Path) -> None:
     [entry] = caches.own.iterdir()
     weights = CachedWeights(entry)
-    assert caches.listed()["kept"][0]["is_in_use"]
+    assert caches.read_list()["kept"][0]["is_in_use"]
     status, _, errors = caches.run("rm", "owner/model", "--yes")
     assert status == 1
     assert "is in use by a running server" in errors
@@ -277,7 +283,7 @@ def test_links_are_not_followed(caches: Caches, served: Path, tmp_path: Path) ->
     (entry / "linked").symlink_to(outside)
     (caches.hub / "models--owner--link").symlink_to(outside)
     (caches.own / ("link-int4-" + "0" * 16 + "-" + "0" * 16)).symlink_to(outside)
-    assert len(caches.listed()["kept"]) == 1
+    assert len(caches.read_list()["kept"]) == 1
     assert caches.run("rm", "owner/link", "--yes")[0] == 1
     assert caches.run("rm", "owner/model", "--yes")[0] == 0
     assert (outside / "precious").read_text() == "data"
@@ -320,11 +326,11 @@ def test_a_quantisation_is_not_removed_by_itself(caches: Caches, served: Path) -
     assert "only a whole repository can be removed; give owner/model" in errors
 
 
-def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(
+def test_of_a_demo_or_a_directory_only_prepared_weights_are_removed(
     caches: Caches, tmp_path: Path
 ) -> None:
     directory = Path(shutil.copytree(GOLDEN / "qwen3", tmp_path / "model"))
-    caches.keep(directory)
+    caches.prepare(directory)
     assert caches.run("rm", str(directory), "--yes")[0] == 0
     assert (directory / "config.json").exists()
     assert list(caches.own.iterdir()) == []
@@ -334,7 +340,7 @@ def test_of_a_demo_and_of_a_directory_only_what_is_kept_is_removed(
     assert "ouzel-demo: Ouzel has stored no files of this model" in errors
 
 
-def test_what_could_not_be_removed_is_named(caches: Caches, served: Path) -> None:
+def test_files_that_could_not_be_removed_are_named(caches: Caches, served: Path) -> None:
     blobs = served.parent.parent / "blobs"
     blobs.chmod(0o500)
     if os.access(blobs, os.W_OK):
@@ -346,15 +352,15 @@ def test_what_could_not_be_removed_is_named(caches: Caches, served: Path) -> Non
     assert "Permission denied" in errors
 
 
-def test_what_is_made_of_gguf_is_stale_when_its_file_is_gone(
+def test_weights_made_from_gguf_are_stale_when_the_file_is_gone(
     caches: Caches, tmp_path: Path
 ) -> None:
     gguf = tmp_path / "Small-Q8_0.gguf"
     gguf.write_bytes(small_model(["a", "b"]))
     directory = model_directory(gguf, caches.own)
-    [kept] = caches.listed()["kept"]
+    [kept] = caches.read_list()["kept"]
     assert (kept["kind"], kept["model"], kept["stale"]) == ("gguf", str(gguf), "")
     gguf.unlink()
-    assert caches.listed()["kept"][0]["stale"] == "its file is gone"
+    assert caches.read_list()["kept"][0]["stale"] == "its file is gone"
     assert caches.run("rm", "--stale", "--yes")[0] == 0
     assert not directory.exists()

@@ -1,4 +1,4 @@
-"""`ouzel pull` against a stand-in for the hub, as a user runs it."""
+"""Runs `ouzel pull` against a stand-in for the hub, as a user does."""
 
 import os
 import random
@@ -66,13 +66,13 @@ def pull(*arguments: str, env: Mapping[str, str]) -> tuple[int, str, str]:
     return process.returncode, output, errors
 
 
-def fetched(tmp_path: Path) -> bytes:
+def read_downloaded(tmp_path: Path) -> bytes:
     return (
         tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors"
     ).read_bytes()
 
 
-def original(hub: Hub) -> bytes:
+def read_original(hub: Hub) -> bytes:
     return (hub.directory / "model.safetensors").read_bytes()
 
 
@@ -81,7 +81,7 @@ def test_a_model_is_fetched_and_the_command_that_serves_it_is_told(
 ) -> None:
     status, output, _ = pull("owner/model", env=environment(tmp_path, hub.url))
     assert status == 0
-    assert fetched(tmp_path) == original(hub)
+    assert read_downloaded(tmp_path) == read_original(hub)
     assert output.endswith("to serve it: ouzel serve owner/model\n")
     assert "25.2 MB" in output
 
@@ -90,7 +90,7 @@ def test_a_transfer_that_is_cut_off_goes_on_where_it_ended(hub: Hub, tmp_path: P
     hub.cut_after_bytes, hub.num_cuts = 10 * 2**20 + 5, 2
     status, _, _ = pull("owner/model", env=environment(tmp_path, hub.url))
     assert status == 0
-    assert fetched(tmp_path) == original(hub)
+    assert read_downloaded(tmp_path) == read_original(hub)
     assert len(hub.ranges()) == 2
 
 
@@ -111,11 +111,11 @@ def test_a_pull_that_is_interrupted_is_taken_up_by_the_next(hub: Hub, tmp_path: 
     hub.requests.clear()
     assert pull("owner/model", env=env)[0] == 0
     assert hub.ranges() == [f"bytes={here}-"]
-    assert fetched(tmp_path) == original(hub)
+    assert read_downloaded(tmp_path) == read_original(hub)
     assert list((tmp_path / "hf").rglob("*.incomplete")) == []
 
 
-def test_what_is_there_of_another_file_is_noticed_by_its_checksum(hub: Hub, tmp_path: Path) -> None:
+def test_a_part_of_another_file_is_noticed_by_its_checksum(hub: Hub, tmp_path: Path) -> None:
     env = environment(tmp_path, hub.url)
     hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 1000
     process = start_pull("owner/model", env=env)
@@ -132,17 +132,17 @@ def test_what_is_there_of_another_file_is_noticed_by_its_checksum(hub: Hub, tmp_
     assert status == 1
     assert "model.safetensors came otherwise than the hub says" in errors
     assert pull("owner/model", env=env)[0] == 0
-    assert fetched(tmp_path) == original(hub)
+    assert read_downloaded(tmp_path) == read_original(hub)
 
 
 def test_a_server_without_ranges_sends_all_of_it_again(hub: Hub, tmp_path: Path) -> None:
     hub.gives_ranges = False
     hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 2
     assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
-    assert fetched(tmp_path) == original(hub)
+    assert read_downloaded(tmp_path) == read_original(hub)
 
 
-def unused_address() -> str:
+def find_unused_address() -> str:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
@@ -150,12 +150,12 @@ def unused_address() -> str:
 @pytest.mark.parametrize(
     "variables", [{}, {"HF_HUB_OFFLINE": "1"}], ids=["no network", "HF_HUB_OFFLINE"]
 )
-def test_without_network_what_is_in_the_cache_is_enough(
+def test_without_network_the_cache_is_enough(
     hub: Hub, tmp_path: Path, variables: dict[str, str]
 ) -> None:
     assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
     status, output, _ = pull(
-        "owner/model", env=environment(tmp_path, unused_address(), **variables)
+        "owner/model", env=environment(tmp_path, find_unused_address(), **variables)
     )
     assert status == 0
     assert REVISION in output
@@ -174,14 +174,14 @@ def test_a_network_that_wants_a_log_in_is_none(hub: Hub, tmp_path: Path) -> None
 
 def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path) -> None:
     status, _, errors = pull(
-        "owner/model", env=environment(tmp_path, unused_address(), ALL_PROXY="nothing://x")
+        "owner/model", env=environment(tmp_path, find_unused_address(), ALL_PROXY="nothing://x")
     )
     assert status == 1
     assert "Unknown scheme for proxy URL" in errors
 
 
 def test_without_network_one_line_says_so(tmp_path: Path) -> None:
-    url = unused_address()
+    url = find_unused_address()
     status, output, errors = pull("owner/model", env=environment(tmp_path, url))
     assert (status, output, errors.count("\n")) == (1, "", 1)
     assert f"{url} cannot be reached (no network?), and owner/model is not in the cache" in errors
@@ -192,7 +192,7 @@ def test_without_network_files_that_are_missing_in_the_cache_are_missed(
 ) -> None:
     assert pull("owner/model", env=environment(tmp_path, hub.url))[0] == 0
     (tmp_path / f"hf/hub/models--owner--model/snapshots/{REVISION}/model.safetensors").unlink()
-    status, _, errors = pull("owner/model", env=environment(tmp_path, unused_address()))
+    status, _, errors = pull("owner/model", env=environment(tmp_path, find_unused_address()))
     assert status == 1
     assert "files of owner/model are missing in the cache" in errors
 
@@ -204,8 +204,8 @@ def test_a_model_that_is_not_there_or_gated_is_told_from_the_others(
     status, _, errors = pull("owner/missing", env=env)
     assert status == 1
     assert (
-        f"{hub.url} has no model owner/missing, or it is private: set HF_TOKEN to a token with access"
-        in errors
+        f"{hub.url} has no model owner/missing, or it is private: "
+        "set HF_TOKEN to a token with access" in errors
     )
     _, _, errors = pull("owner/gated", env=env)
     assert (
@@ -234,7 +234,7 @@ def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
 ) -> None:
     directory = Path(__file__).parents[1] / "backends" / "golden_sentences" / name
     status, output, _ = pull(
-        str(directory), "--weights", "int4", env=environment(tmp_path, unused_address())
+        str(directory), "--weights", "int4", env=environment(tmp_path, find_unused_address())
     )
     assert status == 0
     [entry] = re.findall(r"weights \(int4\) are made in \d+ s: (\S+),", output)
@@ -264,7 +264,7 @@ def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
     ],
 )
 def test_nonsense_is_refused_in_one_line(arguments: list[str], about: str, tmp_path: Path) -> None:
-    status, output, errors = pull(*arguments, env=environment(tmp_path, unused_address()))
+    status, output, errors = pull(*arguments, env=environment(tmp_path, find_unused_address()))
     assert status != 0
     assert (output, errors.count("\n")) == ("", 1)
     assert about in errors

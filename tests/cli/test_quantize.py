@@ -1,4 +1,4 @@
-"""`ouzel quantize` and `ouzel pull --calibrate`, as a user runs them."""
+"""Runs `ouzel quantize` and `ouzel pull --calibrate` as a user does."""
 
 import json
 import os
@@ -18,7 +18,7 @@ SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 IR = SENTENCES.parent / "optimum_ir" / "mistral-int8"
 
 
-def ouzel(*arguments: str, cache: Path) -> tuple[int, str, str]:
+def run_ouzel(*arguments: str, cache: Path) -> tuple[int, str, str]:
     command = [sys.executable, "-m", "ouzel", *arguments]
     environment = os.environ | {"OUZEL_CACHE_DIR": str(cache)}
     process = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
@@ -35,7 +35,7 @@ def text(tmp_path: Path) -> Path:
 
 def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) -> None:
     out = tmp_path / "made" / "model"
-    status, output, log = ouzel(
+    status, output, log = run_ouzel(
         "quantize",
         str(MODEL_DIRECTORY),
         str(out),
@@ -58,14 +58,14 @@ def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) ->
     assert config["quantization_config"]["format"] == "pack-quantized"
     assert "lm_head" in config["quantization_config"]["ignore"]
 
-    status, output, _ = ouzel("inspect", str(out), cache=tmp_path / "cache")
+    status, output, _ = run_ouzel("inspect", str(out), cache=tmp_path / "cache")
     assert status == 0
     assert "i4" in output
 
 
 def test_a_directory_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "mine.txt").write_text("mine")
-    status, _, errors = ouzel(
+    status, _, errors = run_ouzel(
         "quantize", str(MODEL_DIRECTORY), str(tmp_path), cache=tmp_path / "cache"
     )
     assert status != 0
@@ -84,7 +84,7 @@ def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path, text: Path) ->
         "--calibration-text",
         str(text),
     ]
-    status, output, _ = ouzel(*arguments, cache=tmp_path / "cache")
+    status, output, _ = run_ouzel(*arguments, cache=tmp_path / "cache")
     assert status == 0
     assert f"to serve it: ouzel serve {tmp_path / 'link'}" in output
     assert (tmp_path / "empty" / "model.safetensors").is_file()
@@ -93,7 +93,7 @@ def test_a_link_to_an_empty_directory_is_followed(tmp_path: Path, text: Path) ->
 @pytest.mark.parametrize("name", ["x" * 300, "circle"])
 def test_a_path_that_cannot_be_looked_at_is_refused(name: str, tmp_path: Path) -> None:
     (tmp_path / "circle").symlink_to(tmp_path / "circle")
-    status, _, errors = ouzel(
+    status, _, errors = run_ouzel(
         "quantize", str(MODEL_DIRECTORY), str(tmp_path / name), cache=tmp_path / "cache"
     )
     assert status == 2
@@ -121,9 +121,9 @@ def test_a_signal_leaves_no_unfinished_files(number: signal.Signals, tmp_path: P
 )
 def test_a_model_of_vectors_is_refused(name: str, tmp_path: Path) -> None:
     model, message = str(SENTENCES / name), "only models that generate text can be calibrated"
-    status, _, errors = ouzel("quantize", model, str(tmp_path / "out"), cache=tmp_path)
+    status, _, errors = run_ouzel("quantize", model, str(tmp_path / "out"), cache=tmp_path)
     assert (status, message in errors) == (1, True)
-    status, _, errors = ouzel("pull", model, "--weights", "int4", "--calibrate", cache=tmp_path)
+    status, _, errors = run_ouzel("pull", model, "--weights", "int4", "--calibrate", cache=tmp_path)
     assert (status, message in errors) == (1, True)
 
 
@@ -161,7 +161,7 @@ def test_nonsense_is_refused_in_one_line(
     arguments: list[str], message: str, tmp_path: Path
 ) -> None:
     spelled = [str(MODEL_DIRECTORY) if each == "MODEL" else each for each in arguments]
-    status, _, errors = ouzel(*spelled, cache=tmp_path)
+    status, _, errors = run_ouzel(*spelled, cache=tmp_path)
     assert status != 0
     assert message in errors
 
@@ -169,7 +169,7 @@ def test_nonsense_is_refused_in_one_line(
 def test_an_empty_text_is_refused(tmp_path: Path) -> None:
     empty = tmp_path / "empty.txt"
     empty.write_text("")
-    status, _, errors = ouzel(
+    status, _, errors = run_ouzel(
         "quantize",
         str(MODEL_DIRECTORY),
         str(tmp_path / "out"),
@@ -192,8 +192,8 @@ def test_pull_calibrates_once(tmp_path: Path, text: Path) -> None:
         "--calibration-text",
         str(text),
     ]
-    status, output, _ = ouzel(*arguments, cache=tmp_path / "cache")
+    status, output, _ = run_ouzel(*arguments, cache=tmp_path / "cache")
     assert status == 0
     assert "weights (int4) are made in" in output
     assert "-int4,calibrated-" in output
-    assert "weights (int4) are stored already" in ouzel(*arguments, cache=tmp_path / "cache")[1]
+    assert "weights (int4) are stored already" in run_ouzel(*arguments, cache=tmp_path / "cache")[1]

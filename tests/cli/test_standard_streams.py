@@ -1,4 +1,4 @@
-"""Commands end in order whatever became of the standard streams."""
+"""Commands end in order even if a standard stream is closed, full or broken."""
 
 import subprocess
 import sys
@@ -8,8 +8,8 @@ import pytest
 OUZEL = f"{sys.executable} -m ouzel"
 
 
-def in_shell(line: str) -> tuple[int, str]:
-    """Returns the status and what is on standard error."""
+def run_in_shell(line: str) -> tuple[int, str]:
+    """Runs a line in a shell; returns its status and standard error."""
     done = subprocess.run(
         ["bash", "-o", "pipefail", "-c", line], capture_output=True, text=True, check=False
     )
@@ -17,7 +17,7 @@ def in_shell(line: str) -> tuple[int, str]:
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
-    assert in_shell(f"{OUZEL} completion bash | true") == (1, "")
+    assert run_in_shell(f"{OUZEL} completion bash | true") == (1, "")
 
 
 @pytest.mark.parametrize(
@@ -30,14 +30,14 @@ def test_a_reader_that_leaves_is_no_error() -> None:
     ],
 )
 def test_a_stream_that_is_closed_is_an_empty_one(line: str, status: int, complaint: str) -> None:
-    found, errors = in_shell(f"{OUZEL} {line}")
+    found, errors = run_in_shell(f"{OUZEL} {line}")
     assert found == status
     assert complaint in errors
     assert "Traceback" not in errors
 
 
 def test_a_full_disk_is_told() -> None:
-    assert in_shell(f"{OUZEL} completion bash > /dev/full") == (
+    assert run_in_shell(f"{OUZEL} completion bash > /dev/full") == (
         1,
         "ouzel: the output cannot be written: No space left on device\n",
     )

@@ -1,4 +1,4 @@
-"""The cluster of Ray is started once, for all tests that want it."""
+"""Starts the cluster of Ray once for all its tests."""
 
 from collections.abc import AsyncIterator, Iterator
 
@@ -14,7 +14,7 @@ from tests.postgres import PostgresServer
 def cluster(
     postgres_server: PostgresServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Cluster]:
-    """It has two replicas."""
+    """Starts a cluster with two replicas."""
     models = write_models(tmp_path_factory.mktemp("models"))
     with running_cluster(postgres_server.new_database(), models) as cluster:
         cluster.deploy({"num_replicas": 2}, num_replicas=2)

@@ -1,4 +1,7 @@
-"""What a server answered, without what differs between equal servers: ids, times, what was cached, how text was cut."""
+"""Reduces a server's answer to the parts that equal servers share.
+
+Ids, times, counts of cached tokens and the cuts of a text are left out.
+"""
 
 import json
 import re
@@ -32,39 +35,40 @@ _CHANGING = {
         "expires_at",
     ),
     *("cached_tokens", "cache_read_input_tokens", "base_urls", "seed"),
+    # proposals come from earlier requests
     *(
         "accepted_prediction_tokens",
         "rejected_prediction_tokens",
-    ),  # what was asked before is where guesses come from
+    ),
 }
 _PIECES = ("delta", "content", "text", "response", "reasoning_content", "reasoning")
 
 
-def normal(value: Any) -> Any:
-    """Puts a mark in the place of what is never the same."""
+def normalise(value: Any) -> Any:
+    """Replaces values that change from answer to answer with a mark."""
     if isinstance(value, dict):
         return {
-            key: "*" if key in _CHANGING and each is not None else normal(each)
+            key: "*" if key in _CHANGING and each is not None else normalise(each)
             for key, each in value.items()
         }
     if isinstance(value, list):
-        return [normal(each) for each in value]
+        return [normalise(each) for each in value]
     if isinstance(value, str):
         return _HEX.sub("*", _ID.sub("*", value))
     return value
 
 
-def outcome(answer: httpx.Response) -> Any:
-    """Status, type and body of a whole answer."""
+def read_outcome(answer: httpx.Response) -> Any:
+    """Returns status, type and body of a whole answer."""
     try:
-        body = normal(answer.json())
+        body = normalise(answer.json())
     except ValueError:
-        body = normal(answer.text)
+        body = normalise(answer.text)
     return [answer.status_code, answer.headers.get("content-type"), body]
 
 
-def stream_outcome(answer: httpx.Response) -> Any:
-    """Status, type, the kinds of events in their order, the text they come to, and the last event of all."""
+def read_stream_outcome(answer: httpx.Response) -> Any:
+    """Returns status, type, kinds of events in their order, the whole text, and the last event."""
     lines = [
         line for line in answer.text.splitlines() if line and not line.startswith((":", "event:"))
     ]
@@ -76,12 +80,12 @@ def stream_outcome(answer: httpx.Response) -> Any:
         answer.headers.get("content-type"),
         list(dict.fromkeys(kinds)),
         "".join(piece for event in events for piece in _texts(event)),
-        payloads[-1:] if payloads and not payloads[-1].startswith("{") else normal(events[-1:]),
+        payloads[-1:] if payloads and not payloads[-1].startswith("{") else normalise(events[-1:]),
     ]
 
 
 def _texts(event: Any) -> Iterable[str]:
-    """The pieces of text in an event that is one of many, and not those of an object that sums them up."""
+    """Yields the pieces of text of an event; events that repeat the whole text give none."""
     kind = str(event.get("type", ""))
     if kind.endswith((".done", ".completed", ".incomplete", ".added", ".created", ".in_progress")):
         return

@@ -1,8 +1,8 @@
-"""`python -m tests.cluster.probe NAME=URL NAME=URL[,URL] ...`: what differs between servers.
+"""`python -m tests.cluster.probe NAME=URL NAME=URL[,URL] ...` compares servers.
 
-Each has a store, and the models of `tests.cluster.probed_models`. Of several URLs that share a store, each request
-goes to the next. The first server is what the others are compared with; the exit status is 1 where an outcome differs
-that `--allow` does not name.
+Each server has a store and the models of `tests.cluster.probed_models`. Of several URLs, which
+share a store, each request goes to the next. The command compares the other servers with the first.
+The exit status is 1 if an outcome differs that `--allow` does not name.
 """
 
 import argparse
@@ -21,7 +21,7 @@ _SHOWN = 300
 
 
 class Alternating(httpx.AsyncBaseTransport):
-    """Gives each request to the next of several servers."""
+    """A transport that gives each request to the next of several servers."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         self._urls = itertools.cycle([httpx.URL(url) for url in urls])
@@ -36,8 +36,8 @@ class Alternating(httpx.AsyncBaseTransport):
         await self._transport.aclose()
 
 
-async def probed(urls: Sequence[str]) -> dict[str, Any]:
-    """The outcomes by the name of what was tried."""
+async def run_probes(urls: Sequence[str]) -> dict[str, Any]:
+    """Runs all probes and returns their outcomes; the keys are the names of the probes."""
     async with httpx.AsyncClient(
         base_url=urls[0], timeout=None, transport=Alternating(urls)
     ) as http:
@@ -50,8 +50,8 @@ async def probed(urls: Sequence[str]) -> dict[str, Any]:
     return found
 
 
-def differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[str, str]]:
-    """Both outcomes from where they differ, of each thing that differs."""
+def find_differences(one: dict[str, Any], other: dict[str, Any]) -> dict[str, tuple[str, str]]:
+    """Returns, for each probe that differs, both outcomes from the first difference on."""
     return {name: _shown(one[name], other[name]) for name in one if one[name] != other[name]}
 
 
@@ -73,7 +73,7 @@ async def main() -> int:
         name: urls.split(",")
         for name, _, urls in (text.partition("=") for text in arguments.servers)
     }
-    outcomes = {name: await probed(urls) for name, urls in servers.items()}
+    outcomes = {name: await run_probes(urls) for name, urls in servers.items()}
     first, *others = outcomes
     failed = [
         what
@@ -84,7 +84,7 @@ async def main() -> int:
         sys.stdout.write(f"{outcomes[first][what]}\n")
     has_failed = bool(failed)
     for name in others:
-        found = differences(outcomes[first], outcomes[name])
+        found = find_differences(outcomes[first], outcomes[name])
         sys.stdout.write(f"{name}: {len(PROBES) - len(found)} of {len(PROBES)} as {first}\n")
         for what, (one, other) in found.items():
             sys.stdout.write(f"  {what}\n    {first}: {one}\n    {name}: {other}\n")

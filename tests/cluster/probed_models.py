@@ -1,7 +1,7 @@
-"""`python -m tests.cluster.probed_models DIRECTORY` writes the models that servers must have to be probed.
+"""`python -m tests.cluster.probed_models DIRECTORY` writes the models that probed servers need.
 
-They are the demo model, an adapter of it, and the demo model again, making vectors: `ouzel serve --config
-DIRECTORY/models.yaml`.
+These are the demo model, an adapter for it, and the demo model again as a model of vectors. Serve
+them with `ouzel serve --config DIRECTORY/models.yaml`.
 """
 
 import sys
@@ -14,11 +14,11 @@ from ouzel.demo import MODEL_DIRECTORY
 from tests.backends.adapters import RandomAdapter
 
 MODEL, ADAPTER, VECTORS = "ouzel-demo", "poet", "vectors"
-NUM_LAYERS, WIDTH, RANK = 5, 256, 4  # of the demo model's queries, and of their adapter
+NUM_LAYERS, WIDTH, RANK = 5, 256, 4  # sizes of the demo model's queries and of the adapter
 
 
 def write_models(directory: Path) -> Path:
-    """Returns the file for `--config`."""
+    """Writes the models and returns the file for `--config`."""
     adapter = _adapter().write(directory / ADAPTER)
     demo = {"model": str(MODEL_DIRECTORY)}
     models = [

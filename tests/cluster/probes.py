@@ -1,4 +1,4 @@
-"""The things that are tried on a server, each with an outcome that does not depend on which server it is."""
+"""Probes of a server: requests whose outcomes do not depend on the server that answers."""
 
 import asyncio
 import json
@@ -8,7 +8,7 @@ from typing import Any  # JSON
 import httpx
 import websockets
 
-from tests.cluster.outcomes import normal, outcome, stream_outcome
+from tests.cluster.outcomes import normalise, read_outcome, read_stream_outcome
 from tests.cluster.probed_models import ADAPTER, MODEL, VECTORS
 
 CHAT = {
@@ -26,7 +26,7 @@ MESSAGES = {
 }
 LONG = {"ignore_eos": True}
 NUM_LONG = 3000
-ENOUGH_LOOKS = 12  # at servers that answer by turns
+ENOUGH_LOOKS = 12  # needed for servers that take turns
 SCHEMA = {
     "type": "object",
     "properties": {"n": {"type": "integer"}},
@@ -44,16 +44,16 @@ def probe(check: Probe) -> Probe:
     return check
 
 
-def whole(name: str, method: str, path: str, body: Any = None, **options: Any) -> None:
+def add_probe(name: str, method: str, path: str, body: Any = None, **options: Any) -> None:
     async def ask(http: httpx.AsyncClient) -> Any:
-        return outcome(await http.request(method, path, json=body, **options))
+        return read_outcome(await http.request(method, path, json=body, **options))
 
     PROBES[name] = ask
 
 
-def streamed(name: str, path: str, body: Any) -> None:
+def add_stream_probe(name: str, path: str, body: Any) -> None:
     async def ask(http: httpx.AsyncClient) -> Any:
-        return stream_outcome(await http.post(path, json=body))
+        return read_stream_outcome(await http.post(path, json=body))
 
     PROBES[name] = ask
 
@@ -86,25 +86,25 @@ for path in (
     ),
     *(f"/v1/models/{ADAPTER}", f"/v1/models/{VECTORS}", f"/v2/models/{VECTORS}/ready", "/api/ps"),
 ):
-    whole(f"GET {path}", "GET", path)
-whole("models for Anthropic", "GET", "/v1/models", headers={"anthropic-version": "2023-06-01"})
-whole("tokenize", "POST", "/v1/tokenize", {"prompt": "Hello, world"})
-whole("detokenize", "POST", "/v1/detokenize", {"tokens": [5, 6, 7]})
-whole("chat", "POST", "/v1/chat/completions", CHAT)
-whole(
+    add_probe(f"GET {path}", "GET", path)
+add_probe("models for Anthropic", "GET", "/v1/models", headers={"anthropic-version": "2023-06-01"})
+add_probe("tokenize", "POST", "/v1/tokenize", {"prompt": "Hello, world"})
+add_probe("detokenize", "POST", "/v1/detokenize", {"tokens": [5, 6, 7]})
+add_probe("chat", "POST", "/v1/chat/completions", CHAT)
+add_probe(
     "chat, logprobs",
     "POST",
     "/v1/chat/completions",
     CHAT | {"logprobs": True, "top_logprobs": 1, "max_tokens": 1},
 )
-whole("chat, two choices", "POST", "/v1/chat/completions", CHAT | {"n": 2})
-whole(
+add_probe("chat, two choices", "POST", "/v1/chat/completions", CHAT | {"n": 2})
+add_probe(
     "chat, tool",
     "POST",
     "/v1/chat/completions",
     CHAT | {"tools": [TOOL], "tool_choice": "required", "max_tokens": 60},
 )
-whole(
+add_probe(
     "chat, schema",
     "POST",
     "/v1/chat/completions",
@@ -114,96 +114,102 @@ whole(
         "max_tokens": 40,
     },
 )
-whole("chat, render", "POST", "/v1/chat/completions/render", CHAT)
-whole(
+add_probe("chat, render", "POST", "/v1/chat/completions/render", CHAT)
+add_probe(
     "completion",
     "POST",
     "/v1/completions",
     {"model": MODEL, "prompt": "One, two", "max_tokens": 4, "temperature": 0},
 )
-whole("messages", "POST", "/v1/messages", MESSAGES)
-whole(
+add_probe("messages", "POST", "/v1/messages", MESSAGES)
+add_probe(
     "messages, count",
     "POST",
     "/v1/messages/count_tokens",
     {"model": MODEL, "messages": MESSAGES["messages"]},
 )
-whole(
+add_probe(
     "Ollama chat",
     "POST",
     "/api/chat",
     {"model": MODEL, "messages": CHAT["messages"], "stream": False},
 )
-whole("Ollama show", "POST", "/api/show", {"model": MODEL})
-whole(
+add_probe("Ollama show", "POST", "/api/show", {"model": MODEL})
+add_probe(
     "invocations",
     "POST",
     "/invocations",
     {"inputs": "One, two", "parameters": {"max_new_tokens": 4}},
 )
-whole("v3 chat", "POST", "/v3/chat/completions", CHAT)
-whole("chat, adapter", "POST", "/v1/chat/completions", CHAT | {"model": ADAPTER})
-whole(
+add_probe("v3 chat", "POST", "/v3/chat/completions", CHAT)
+add_probe("chat, adapter", "POST", "/v1/chat/completions", CHAT | {"model": ADAPTER})
+add_probe(
     "an adapter that is loaded",
     "POST",
     "/v1/load_lora_adapter",
     {"lora_name": "other", "lora_path": "/none"},
 )
-whole("a model that is loaded", "POST", "/v1/models/load", {"name": "other", "model": "/none"})
-whole("embeddings", "POST", "/v1/embeddings", {"model": VECTORS, "input": ["the sea", "a river"]})
-whole(
+add_probe("a model that is loaded", "POST", "/v1/models/load", {"name": "other", "model": "/none"})
+add_probe(
+    "embeddings", "POST", "/v1/embeddings", {"model": VECTORS, "input": ["the sea", "a river"]}
+)
+add_probe(
     "embeddings, base64",
     "POST",
     "/v1/embeddings",
     {"model": VECTORS, "input": "a", "encoding_format": "base64"},
 )
-whole(
+add_probe(
     "embeddings, a model that chats", "POST", "/v1/embeddings", {"model": MODEL, "input": "the sea"}
 )
-whole("Ollama embed", "POST", "/api/embed", {"model": VECTORS, "input": ["the sea", "a river"]})
-whole("Ollama embeddings", "POST", "/api/embeddings", {"model": VECTORS, "prompt": "the sea"})
-whole(
+add_probe("Ollama embed", "POST", "/api/embed", {"model": VECTORS, "input": ["the sea", "a river"]})
+add_probe("Ollama embeddings", "POST", "/api/embeddings", {"model": VECTORS, "prompt": "the sea"})
+add_probe(
     "rerank",
     "POST",
     "/v1/rerank",
     {"model": VECTORS, "query": "water", "documents": ["the sea", "a stone"]},
 )
-whole(
+add_probe(
     "rerank, v2",
     "POST",
     "/v2/rerank",
     {"model": VECTORS, "query": "water", "documents": ["a", "b"], "top_n": 1},
 )
-whole(
+add_probe(
     "score",
     "POST",
     "/v1/score",
     {"model": VECTORS, "text_1": "water", "text_2": ["the sea", "a stone"]},
 )
-whole("responses, count", "POST", "/v1/responses/input_tokens", {"model": MODEL, "input": "Hello!"})
-whole("a field's value", "POST", "/v1/chat/completions", CHAT | {"temperature": 9})
-whole("an unknown model", "POST", "/v1/chat/completions", CHAT | {"model": "none"})
-whole("a method that is none", "DELETE", "/v1/chat/completions")
-whole(
+add_probe(
+    "responses, count", "POST", "/v1/responses/input_tokens", {"model": MODEL, "input": "Hello!"}
+)
+add_probe("a field's value", "POST", "/v1/chat/completions", CHAT | {"temperature": 9})
+add_probe("an unknown model", "POST", "/v1/chat/completions", CHAT | {"model": "none"})
+add_probe("a method that is none", "DELETE", "/v1/chat/completions")
+add_probe(
     "too long a prompt",
     "POST",
     "/v1/chat/completions",
     CHAT | {"messages": [{"role": "user", "content": "y " * 9000}]},
 )
-streamed(
+add_stream_probe(
     "chat, streamed",
     "/v1/chat/completions",
     CHAT | {"stream": True, "stream_options": {"include_usage": True}},
 )
-streamed(
+add_stream_probe(
     "completion, streamed",
     "/v1/completions",
     {"prompt": "One", "max_tokens": 4, "temperature": 0, "stream": True},
 )
-streamed("messages, streamed", "/v1/messages", MESSAGES | {"stream": True})
-streamed("Ollama, streamed", "/api/chat", {"model": MODEL, "messages": CHAT["messages"]})
-streamed("response, streamed", "/v1/responses", RESPONSE | {"stream": True})
-streamed("background, streamed", "/v1/responses", RESPONSE | {"stream": True, "background": True})
+add_stream_probe("messages, streamed", "/v1/messages", MESSAGES | {"stream": True})
+add_stream_probe("Ollama, streamed", "/api/chat", {"model": MODEL, "messages": CHAT["messages"]})
+add_stream_probe("response, streamed", "/v1/responses", RESPONSE | {"stream": True})
+add_stream_probe(
+    "background, streamed", "/v1/responses", RESPONSE | {"stream": True, "background": True}
+)
 
 
 @probe
@@ -247,7 +253,7 @@ async def refused_bodies(http: httpx.AsyncClient) -> Any:
         for body, headers in bodies
     ]
     large = await http.post("/v1/chat/completions", content=b"x" * (17 * 2**20), headers=json_type)
-    return [outcome(answer) for answer in (*answers, large)]
+    return [read_outcome(answer) for answer in (*answers, large)]
 
 
 @probe
@@ -260,7 +266,7 @@ async def a_body_in_pieces(http: httpx.AsyncClient) -> Any:
     answer = await http.post(
         "/v1/chat/completions", content=pieces(), headers={"content-type": "application/json"}
     )
-    return outcome(answer)
+    return read_outcome(answer)
 
 
 @probe
@@ -271,22 +277,22 @@ async def names_of_metrics(http: httpx.AsyncClient) -> Any:
 
 
 @probe
-async def a_response_that_is_kept(http: httpx.AsyncClient) -> Any:
+async def a_stored_response(http: httpx.AsyncClient) -> Any:
     made = await http.post("/v1/responses", json=RESPONSE)
     path = f"/v1/responses/{made.json()['id']}"
-    found = [outcome(await http.get(path)) for _ in range(4)]
-    items = outcome(await http.get(f"{path}/input_items"))
-    replayed = stream_outcome(await http.get(path, params={"stream": True}))
+    found = [read_outcome(await http.get(path)) for _ in range(4)]
+    items = read_outcome(await http.get(f"{path}/input_items"))
+    replayed = read_stream_outcome(await http.get(path, params={"stream": True}))
     then = RESPONSE | {"input": "And what is 2 plus 3?", "previous_response_id": made.json()["id"]}
-    continued = outcome(await http.post("/v1/responses", json=then))
-    gone = [outcome(await http.delete(path)), outcome(await http.get(path))]
-    return [outcome(made), found, items, replayed, continued, gone]
+    continued = read_outcome(await http.post("/v1/responses", json=then))
+    gone = [read_outcome(await http.delete(path)), read_outcome(await http.get(path))]
+    return [read_outcome(made), found, items, replayed, continued, gone]
 
 
 @probe
 async def a_response_in_the_background(http: httpx.AsyncClient) -> Any:
     made = await http.post("/v1/responses", json=RESPONSE | {"background": True})
-    return [made.status_code, await ended(http, made.json()["id"])]
+    return [made.status_code, await wait_for_end(http, made.json()["id"])]
 
 
 @probe
@@ -294,7 +300,7 @@ async def a_response_that_is_cancelled(http: httpx.AsyncClient) -> Any:
     body = RESPONSE | LONG | {"background": True, "max_output_tokens": NUM_LONG}
     response_id = (await http.post("/v1/responses", json=body)).json()["id"]
     answer = await http.post(f"/v1/responses/{response_id}/cancel")
-    return [answer.status_code, (await ended(http, response_id))["status"]]
+    return [answer.status_code, (await wait_for_end(http, response_id))["status"]]
 
 
 @probe
@@ -303,32 +309,32 @@ async def a_conversation(http: httpx.AsyncClient) -> Any:
     made = await http.post("/v1/conversations", json={"items": [item]})
     path = f"/v1/conversations/{made.json()['id']}"
     answered = await http.post("/v1/responses", json=RESPONSE | {"conversation": made.json()["id"]})
-    items = outcome(await http.get(f"{path}/items", params={"order": "asc"}))
+    items = read_outcome(await http.get(f"{path}/items", params={"order": "asc"}))
     return [
-        outcome(made),
-        outcome(answered),
+        read_outcome(made),
+        read_outcome(answered),
         items,
-        outcome(await http.delete(path)),
-        outcome(await http.get(path)),
+        read_outcome(await http.delete(path)),
+        read_outcome(await http.get(path)),
     ]
 
 
 @probe
 async def a_client_that_leaves_a_stream(http: httpx.AsyncClient) -> Any:
-    """What it left says so itself: nobody need know on which replica it was."""
+    """The response itself records that its client left, so any replica can show it."""
     body = RESPONSE | LONG | {"stream": True, "max_output_tokens": NUM_LONG}
     async with http.stream("POST", "/v1/responses", json=body) as answer:
         async for line in answer.aiter_lines():
             if line.startswith("data: "):
                 response_id = json.loads(line.removeprefix("data: "))["response"]["id"]
                 break
-    end = await ended(http, response_id)
+    end = await wait_for_end(http, response_id)
     return end["status"], end["incomplete_details"], end["error"]
 
 
 @probe
 async def a_client_that_leaves_before_the_answer(http: httpx.AsyncClient) -> Any:
-    """What was not noticed would be in the conversation in the end."""
+    """A missed departure leaves the answer in the conversation."""
     conversation = (await http.post("/v1/conversations", json={})).json()["id"]
     body = RESPONSE | LONG | {"conversation": conversation, "max_output_tokens": NUM_LONG}
     asking = asyncio.create_task(http.post("/v1/responses", json=body))
@@ -359,7 +365,7 @@ async def a_websocket(http: httpx.AsyncClient) -> Any:
             ):
                 event = json.loads(await socket.recv())
                 kinds.append(event["type"])
-            turns.append([list(dict.fromkeys(kinds)), normal(event["response"]["output"])])
+            turns.append([list(dict.fromkeys(kinds)), normalise(event["response"]["output"])])
     return turns
 
 
@@ -370,20 +376,23 @@ async def a_websocket_that_is_refused(http: httpx.AsyncClient) -> Any:
         async with websockets.connect(url, open_timeout=None):
             return "opened"
     except websockets.InvalidStatus as error:
-        return error.response.status_code, normal(json.loads(error.response.body or b"{}"))
+        return error.response.status_code, normalise(json.loads(error.response.body or b"{}"))
 
 
-async def ended(http: httpx.AsyncClient, response_id: str) -> Any:
-    """The response when it has ended."""
+async def wait_for_end(http: httpx.AsyncClient, response_id: str) -> Any:
+    """Waits until the response has ended, and returns it."""
     while True:
         found = (await http.get(f"/v1/responses/{response_id}")).json()
         if found["status"] not in ("queued", "in_progress"):
-            return normal(found)
+            return normalise(found)
         await asyncio.sleep(0.05)
 
 
 async def is_busy(http: httpx.AsyncClient) -> bool:
-    """Whether any of several servers runs or waits for anything: a proxy shares out what comes at a time."""
+    """Tells whether any of several servers runs a request or has one waiting.
+
+    A proxy distributes simultaneous requests, so several are sent.
+    """
     pages = await asyncio.gather(*(http.get("/metrics") for _ in range(4)))
     lines = [line for page in pages for line in page.text.splitlines()]
     names = ("ouzel_num_requests_running{", "ouzel_num_requests_waiting{")

@@ -1,7 +1,8 @@
-"""A cluster of Ray on this machine, with Ouzel on it as `serve deploy` puts it there.
+"""Runs a Ray cluster on this machine, with Ouzel deployed as `serve deploy` does.
 
-Ray is too large for the environment of the other tests: it is installed into one of its own, from the extra `ray`, into
-`~/.cache/ouzel-tests/ray` or where `OUZEL_TESTS_RAY_DIR` says, when a test first wants it.
+Ray is too large for the environment of the other tests. When a test first needs Ray, the extra
+`ray` is installed into an environment of its own: `~/.cache/ouzel-tests/ray`, or the directory in
+`OUZEL_TESTS_RAY_DIR`.
 """
 
 import os
@@ -24,20 +25,21 @@ DIRECTORY_VARIABLE = "OUZEL_TESTS_RAY_DIR"
 OPTIONS = {"kv_cache_gib": 0.05, "log_level": "warning", "num_cpus": 0.5, "drain_timeout_s": 200}
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_raylet_start_wait_time_s": "180",  # a busy machine
+    "RAY_raylet_start_wait_time_s": "180",  # the machine may be busy
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "90",
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
     "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": "1",
     "RAY_SERVE_DIRECT_INGRESS_MIN_DRAINING_PERIOD_S": "5",
-    "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": "600",  # a busy machine, again
-    "RAY_SERVE_HAPROXY_RETRIES": "8",  # with fewer a HAProxy that was replaced gives up before it knows who is gone
+    "RAY_SERVE_HAPROXY_HARD_STOP_AFTER_S": "600",  # the machine may be busy
+    # with fewer retries, a replaced HAProxy gives up before it knows which replicas are gone
+    "RAY_SERVE_HAPROXY_RETRIES": "8",
     "RAY_SERVE_HAPROXY_NBTHREAD": "1",
     "RAY_SERVE_HAPROXY_MAXCONN": "512",
 }
 
 
-def installed() -> Path:
-    """The directory with Ray's programs; they are installed first where they are missing."""
+def install_ray() -> Path:
+    """Installs Ray if it is missing, and returns the directory with its programs."""
     kept = os.environ.get(DIRECTORY_VARIABLE)
     directory = Path(kept) if kept else Path.home() / ".cache" / "ouzel-tests" / "ray"
     complete = directory / ".complete"
@@ -56,7 +58,7 @@ def installed() -> Path:
     return directory / "bin"
 
 
-def free_port() -> int:
+def find_free_port() -> int:
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         return int(listener.getsockname()[1])
@@ -69,14 +71,14 @@ class Cluster:
     options: Mapping[str, Any]
 
     def deploy(self, arguments: Mapping[str, Any], **deployment: Any) -> None:
-        """Does what `serve deploy` does with a file that says this."""
+        """Deploys the application as `serve deploy` does with a file of the same content."""
         application: dict[str, Any] = {"args": {**self.options, **arguments}}
         if deployment:
             application["deployments"] = [{"name": "Ouzel", **deployment}]
         self.deploy_from("ouzel.cluster.ray:build", application)
 
     def deploy_from(self, import_path: str, application: Mapping[str, Any]) -> None:
-        """Takes fields of an application; the replicas are a deployment named Ouzel."""
+        """Deploys an application by its fields; the replicas are a deployment named Ouzel."""
         named = {"name": "ouzel", "route_prefix": "/", "import_path": import_path, **application}
         content: dict[str, Any] = {"proxy_location": "HeadOnly", "applications": [named]}
         content["http_options"] = {"host": "127.0.0.1", "port": httpx.URL(self.url).port}
@@ -91,17 +93,17 @@ class Cluster:
         return found
 
     def replicas(self) -> dict[str, int]:
-        """The processes of the replicas that there are, those that still end included, by their ids."""
+        """Returns each replica's process id by the replica's id; ending replicas count."""
         replicas = self.application().get("deployments", {}).get("Ouzel", {}).get("replicas", [])
         return {replica["replica_id"]: replica.get("pid") or 0 for replica in replicas}
 
     def doors(self) -> list[int]:
-        """The processes of the doors that are asked."""
+        """Returns the process ids of the running doors, which route requests."""
         doors = self.application().get("deployments", {}).get("OuzelDoor", {}).get("replicas", [])
         return [door["pid"] for door in doors if door["state"] == "RUNNING"]
 
     def wait_for(self, num_replicas: int) -> None:
-        """Waits until there are so many replicas, and a door where one is wanted, and all is well."""
+        """Waits until the application runs with so many replicas, and with a door if it has one."""
         while True:
             application, processes = self.application(), self.replicas().values()
             assert application.get("status") != "DEPLOY_FAILED", application
@@ -114,14 +116,14 @@ class Cluster:
 
 @contextmanager
 def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
-    """`models` is a file for `config`."""
-    programs = installed()
+    """Runs a cluster; `models` is a file for `config`."""
+    programs = install_ray()
     ports = {
-        name: free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")
+        name: find_free_port() for name in ("gcs", "dashboard", "agent", "http", "stats", "metrics")
     }
     with tempfile.TemporaryDirectory(
         prefix="or-"
-    ) as directory:  # short: a socket's path may have 97 bytes
+    ) as directory:  # short, because a socket's path may have up to 97 bytes
         environment = {**os.environ, **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
         environment |= {
             "OUZEL_CACHE_DIR": f"{directory}/cache",

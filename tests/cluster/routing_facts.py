@@ -1,4 +1,7 @@
-"""Run by a Python that has Ray: what of Ray's own the door needs, and how applications are built, as JSON."""
+"""Prints facts about Ray's own code and about built applications as JSON.
+
+A Python that has Ray runs this file.
+"""
 
 import inspect
 import json
@@ -6,7 +9,7 @@ import logging
 import os
 import sys
 from pathlib import Path
-from typing import Any  # Ray's
+from typing import Any  # values of Ray's own types
 
 from ray import serve
 from ray.serve.deployment import Application
@@ -27,8 +30,8 @@ class Lines(logging.Handler):
         self.lines.append(record.getMessage())
 
 
-def built(lines: Lines, **arguments: Any) -> list[Any]:
-    """Whether there is a door, and what was said."""
+def build_application(lines: Lines, **arguments: Any) -> list[Any]:
+    """Builds an application; returns whether it has a door, and the log lines."""
     lines.lines.clear()
     application = build({"num_replicas": 2, "store": False, **arguments})
     return [getattr(application, "_ingress_request_router", None) is not None, list(lines.lines)]
@@ -50,15 +53,15 @@ def main() -> None:
         "answer": """match('"replica_id"%s*:%s*"([^"]+)"')""" in lua,
     }
     os.environ |= dict.fromkeys(NEEDED, "1")
-    facts["prefix"] = built(lines)
-    facts["least connections"] = built(lines, routing="least_connections")
-    facts["one replica"] = built(lines, num_replicas=1)
+    facts["prefix"] = build_application(lines)
+    facts["least connections"] = build_application(lines, routing="least_connections")
+    facts["one replica"] = build_application(lines, num_replicas=1)
     for name in NEEDED:
         del os.environ[name]
-        facts[f"without {name}"] = built(lines)
+        facts[f"without {name}"] = build_application(lines)
         os.environ[name] = "1"
     del Application._with_ingress_request_router
-    facts["without a hook"] = built(lines)
+    facts["without a hook"] = build_application(lines)
     sys.stdout.write(json.dumps(facts))
 
 

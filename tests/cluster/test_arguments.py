@@ -1,4 +1,4 @@
-"""Arguments of an application on Ray Serve, without Ray."""
+"""Tests the arguments of an application on Ray Serve, without Ray."""
 
 import importlib
 from pathlib import Path
@@ -65,12 +65,12 @@ def test_texts_and_values_are_the_same() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(arguments: dict[str, Any], message: str) -> None:
+def test_impossible_arguments_are_refused_by_name(arguments: dict[str, Any], message: str) -> None:
     with pytest.raises(InvalidOption, match=f"^{message}"):
         read_arguments(arguments)
 
 
-def test_the_file_in_deploy_says_what_may_be_said() -> None:
+def test_the_file_in_deploy_has_allowed_arguments() -> None:
     [application] = yaml.safe_load((ROOT / "deploy" / "ray" / "serve.yaml").read_text())[
         "applications"
     ]
@@ -89,7 +89,7 @@ def test_no_message_shows_a_key() -> None:
     assert "secret-key" not in str(refused.value)
 
 
-def test_files_are_those_of_the_nodes(tmp_path: Path) -> None:
+def test_files_are_the_nodes_own(tmp_path: Path) -> None:
     arguments = {"api_key_file": str(tmp_path / "keys")}
     _, values, _ = read_arguments(arguments)
     (tmp_path / "keys").write_text("one\ntwo\n")
@@ -103,7 +103,7 @@ def test_a_replica_computes_on_its_cpus_unless_told_otherwise() -> None:
     assert replica({"num_threads": 3}, {"OUZEL_NUM_THREADS": "2"}).engine.num_threads == 3
 
 
-def test_what_the_node_says_is_judged_too() -> None:
+def test_settings_of_the_node_are_checked_too() -> None:
     with pytest.raises(InvalidOption, match=r"^port: must not be set on Ray Serve"):
         replica({}, {"OUZEL_PORT": "9000"})
     with pytest.raises(InvalidOption, match=r"^drain_timeout_s: must be an argument"):
@@ -123,7 +123,7 @@ def test_replicas_share_a_store_or_have_none() -> None:
 
 
 class Context:
-    """As Ray tells it."""
+    """The context that Ray passes to an autoscaling policy."""
 
     def __init__(self, *loads: tuple[float, float], most: float = 8.0) -> None:
         names = ("waiting", "running")
@@ -142,20 +142,23 @@ class Context:
         (Context((0, 0)), 1),
         (Context((2, 8)), 1),
         (Context((3, 8)), 2),
+        # the queue would be short enough, but the running requests need them all
         (
             Context((1, 8), (1, 8), (2, 8)),
             3,
-        ),  # a queue that would be short enough, but all that runs needs them
+        ),
         (Context((0, 4), (0, 4)), 1),
         (Context((0, 5), (0, 4)), 2),
-        (Context(), 1),  # nothing was told
+        (Context(), 1),  # no figures came
     ],
 )
-def test_as_many_replicas_as_what_waits_and_runs_needs(context: Context, wanted: int) -> None:
+def test_there_are_as_many_replicas_as_waiting_and_running_requests_need(
+    context: Context, wanted: int
+) -> None:
     assert WaitingPolicy(target_waiting=2.0)(context)[0] == wanted
 
 
-def test_running_sequences_count_where_a_target_is_given() -> None:
+def test_running_sequences_count_if_a_target_is_given() -> None:
     assert WaitingPolicy(target_running=2.0)(Context((0, 7)))[0] == 4
 
 
@@ -173,5 +176,7 @@ async def test_an_id_that_serve_will_add_is_left_out(given: bytes, left: list[An
     async def send(message: Any) -> None:
         sent.append(message)
 
-    await OneRequestId(app)({"type": "http", "headers": [(b"x-request-id", given)]}, None, send)  # type: ignore[arg-type]
+    send_once = OneRequestId(app)
+    scope = {"type": "http", "headers": [(b"x-request-id", given)]}
+    await send_once(scope, None, send)  # type: ignore[arg-type]
     assert sent[0]["headers"] == left

@@ -1,4 +1,4 @@
-"""Which replica gets a request, by what replicas tell of themselves, without Ray."""
+"""Tests which replica gets a request, by the reports of the replicas, without Ray."""
 
 import json
 from collections import Counter
@@ -20,7 +20,7 @@ class Clock:
 
 
 def chat(session: int, num_turns: int = 1) -> bytes:
-    """The body of a turn; each adds 2 KB to the prompt."""
+    """Makes the body of a session's turn; each turn adds 2 KB to the prompt."""
     text = f"{session}: what an owl eats. " * 100
     return json.dumps(
         {"messages": [{"role": "user", "content": f"{turn} {text}"} for turn in range(num_turns)]}
@@ -47,12 +47,12 @@ def test_sessions_stay_and_are_shared_out(choice: PrefixChoice, clock: Clock) ->
     assert max(Counter(min(replicas) for replicas in homes.values()).values()) <= 16
 
 
-def test_a_replica_that_tells_of_much_work_gets_less(choice: PrefixChoice) -> None:
+def test_a_replica_that_reports_much_work_gets_less(choice: PrefixChoice) -> None:
     loads = {"a": ReplicaLoad(num_running=40), "b": ReplicaLoad()}
     assert {choice.replica_for(chat(session), loads) for session in range(4)} == {"b"}
 
 
-def test_what_was_given_counts_until_the_replica_would_have_told(
+def test_a_routed_request_counts_until_the_replica_should_have_reported_it(
     choice: PrefixChoice, clock: Clock
 ) -> None:
     for _ in range(400):
@@ -63,7 +63,7 @@ def test_what_was_given_counts_until_the_replica_would_have_told(
 
 
 def test_the_next_turn_of_a_session_says_that_the_last_has_ended(choice: PrefixChoice) -> None:
-    """Nothing is told in that time: turns that had not ended would send the next ones elsewhere."""
+    """No replica reports in this time; unfinished turns would send the next ones elsewhere."""
     turns = [
         {"role": "user", "content": "what an owl eats " * 200},
         *({"role": "user", "content": "and?"},) * 40,

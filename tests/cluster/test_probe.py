@@ -1,8 +1,11 @@
-"""One server and one with two engines give the same, by the probe that compares Ray Serve with them too."""
+"""A server with one engine and a server with two give the same answers.
+
+The probe is the one with which Ray Serve is compared too.
+"""
 
 import pytest
 
-from tests.cluster.probe import differences, probed
+from tests.cluster.probe import find_differences, run_probes
 from tests.cluster.probed_models import write_models
 from tests.serve.running import serving
 
@@ -19,9 +22,9 @@ async def test_two_engines_answer_as_one(tmp_path_factory: pytest.TempPathFactor
         with serving(
             "--config", str(config), *options, cache_dir=tmp_path_factory.mktemp("cache")
         ) as server:
-            outcomes.append(await probed([server.root]))
+            outcomes.append(await run_probes([server.root]))
     one, two = outcomes
 
     assert not [outcome for outcome in one.values() if "cannot be tried" in str(outcome)]
-    found = differences(one, two)
+    found = find_differences(one, two)
     assert found.keys() <= MAY_DIFFER, found

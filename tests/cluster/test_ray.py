@@ -1,6 +1,7 @@
-"""Ray Serve with two replicas: what clients see is what one server shows, and none notices that replicas come and go.
+"""Ray Serve with two replicas answers like one server.
 
-`just test-ray` runs it; Ray is installed for it (`ray_cluster.py`).
+Clients do not notice that replicas come and go. `just test-ray` runs these tests; Ray is installed
+for them (`ray_cluster.py`).
 """
 
 import asyncio
@@ -13,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.cluster.probe import differences, probed
+from tests.cluster.probe import find_differences, run_probes
 from tests.cluster.ray_cluster import Cluster
 from tests.deploy.load import (
     NUM_BACKGROUND,
@@ -28,30 +29,31 @@ from tests.serve.running import serving
 pytestmark = pytest.mark.release(
     "Ray Serve: the same answers, scaling, a redeployment, a replica that is killed"
 )
-MAY_DIFFER = {"headers of a chat", "headers of a stream"}  # Serve's servers add `server`
+MAY_DIFFER = {"headers of a chat", "headers of a stream"}  # Serve's servers add the header `server`
 
 
-async def test_answers_are_those_of_one_server(
+async def test_answers_equal_one_servers(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     config = str(cluster.options["config"])
     with serving("--config", config, cache_dir=tmp_path_factory.mktemp("cache")) as server:
-        one = await probed([server.root])
-    found = differences(one, await probed([cluster.url]))
+        one = await run_probes([server.root])
+    found = find_differences(one, await run_probes([cluster.url]))
     assert found.keys() <= MAY_DIFFER, found
     assert not [outcome for outcome in one.values() if "cannot be tried" in str(outcome)]
 
 
 async def test_nobody_notices_fewer_replicas(cluster: Cluster, client: httpx.AsyncClient) -> None:
     before = cluster.replicas()
-    streams, responses, others = await changed(
+    streams, responses, others = await act_under_load(
         client, lambda: cluster.deploy({"num_replicas": 2}, num_replicas=1)
     )
     await asyncio.to_thread(cluster.wait_for, 1)
 
     assert (streams, responses) == ({"length": NUM_STREAMS}, {"incomplete": NUM_BACKGROUND})
     assert set(others) == {200}
-    assert cluster.replicas().items() < before.items()  # the one that stays was not started again
+    # the replica that stays was not started again
+    assert cluster.replicas().items() < before.items()
 
 
 async def test_nobody_notices_other_options(cluster: Cluster, client: httpx.AsyncClient) -> None:
@@ -59,7 +61,7 @@ async def test_nobody_notices_other_options(cluster: Cluster, client: httpx.Asyn
     await asyncio.to_thread(cluster.wait_for, 2)
     before = cluster.replicas()
     arguments = {"num_replicas": 2, "max_choices": 7}
-    streams, responses, others = await changed(
+    streams, responses, others = await act_under_load(
         client, lambda: cluster.deploy(arguments, num_replicas=2)
     )
     while before.keys() & cluster.replicas().keys():
@@ -85,7 +87,9 @@ async def test_a_replica_is_killed_and_the_others_answer(
     await asyncio.to_thread(cluster.wait_for, 2)
 
 
-async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.AsyncClient) -> None:
+async def test_waiting_requests_bring_a_replica(
+    cluster: Cluster, client: httpx.AsyncClient
+) -> None:
     policy = {
         "policy_function": "ouzel.cluster.scaling:WaitingPolicy",
         "policy_kwargs": {"target_waiting": 2},
@@ -106,10 +110,10 @@ async def test_what_waits_brings_a_replica(cluster: Cluster, client: httpx.Async
         assert await end_of(client, response_id) == "incomplete"
 
 
-async def changed(
+async def act_under_load(
     client: httpx.AsyncClient, act: Callable[[], None]
 ) -> tuple[Counter[str], Counter[str], Counter[int]]:
-    """How streams, background responses and short requests end that are under way meanwhile."""
+    """Acts while requests run; returns how streams, background responses and short requests end."""
     ended = asyncio.Event()
     others = asyncio.create_task(short_requests(client, ended))
     streams, responses = await under_load(client, act)

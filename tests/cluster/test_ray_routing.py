@@ -1,4 +1,7 @@
-"""Ray Serve sends requests where their prompts are cached, by a hook that is Ray's own and may change."""
+"""Ray Serve routes requests to the replica that has their prompts cached.
+
+This relies on a hook in Ray's own code, which may change.
+"""
 
 import asyncio
 import json
@@ -13,16 +16,16 @@ import httpx
 import psutil
 import pytest
 
-from tests.cluster.ray_cluster import ROOT, Cluster, installed
+from tests.cluster.ray_cluster import ROOT, Cluster, install_ray
 
 pytestmark = pytest.mark.release("Ray Serve: requests stay where their prompts are cached")
-NUM_SESSIONS, NUM_TURNS = 17, 3  # odd: taking turns would part a session from its cache
+NUM_SESSIONS, NUM_TURNS = 17, 3  # odd, so that taking turns would separate a session from its cache
 NOT_BY_PREFIXES = "requests go where the fewest are open, not by their prefixes: "
 
 
 @pytest.fixture(scope="module")
 def two_replicas(cluster: Cluster) -> Cluster:
-    """The cluster, whatever was deployed before."""
+    """Returns the cluster with two new replicas."""
     before = cluster.replicas()
     cluster.deploy({"num_replicas": 2, "max_choices": 9}, num_replicas=2)
     while before.keys() & cluster.replicas().keys():
@@ -32,7 +35,7 @@ def two_replicas(cluster: Cluster) -> Cluster:
 
 
 class Session:
-    """A chat that begins with a prompt of its own, some 800 tokens long."""
+    """A chat that begins with its own prompt of some 800 tokens."""
 
     def __init__(self, number: int) -> None:
         self.messages = [
@@ -41,10 +44,13 @@ class Session:
                 "content": f"{number}: " + f"Tell me of owl {number}, and of its vole. " * 60,
             }
         ]
-        self.num_known_tokens = 0  # of the turn before
+        self.num_known_tokens = 0  # tokens of the turn before
 
     async def turn(self, client: httpx.AsyncClient) -> bool | None:
-        """Returns whether the turn before was found where this one went; None in the first turn."""
+        """Sends a turn; returns whether its replica had the turn before in the cache.
+
+        The first turn of a session returns None.
+        """
         body = {"messages": self.messages, "max_tokens": 8, "temperature": 0, "ignore_eos": True}
         try:
             answer = await client.post("/v1/chat/completions", json=body)
@@ -62,15 +68,17 @@ class Session:
         )
 
 
-async def share_found(sessions: list[Session], client: httpx.AsyncClient, num_turns: int) -> float:
-    """Which part of the turns found the turn before in the cache, but for the first of each session."""
+async def measure_share_found(
+    sessions: list[Session], client: httpx.AsyncClient, num_turns: int
+) -> float:
+    """Returns the share of turns whose earlier turn was in the cache, without first turns."""
     turns = [await session.turn(client) for _ in range(num_turns) for session in sessions]
     found = [turn for turn in turns if turn is not None]
     return sum(found) / max(1, len(found))
 
 
-def num_requests(processes: Mapping[str, int]) -> list[float]:
-    """Of each replica, all that it has answered."""
+def count_requests(processes: Mapping[str, int]) -> list[float]:
+    """Returns the number of requests that each replica has answered."""
     counts = []
     for process in processes.values():
         connections = psutil.Process(process).net_connections("tcp")
@@ -90,9 +98,9 @@ def num_requests(processes: Mapping[str, int]) -> list[float]:
     return counts
 
 
-def test_what_the_door_needs_of_ray_is_there() -> None:
-    """A canary: it fails where another Ray has changed what is its own."""
-    python = str(installed() / "python")
+def test_ray_has_the_hooks_that_the_door_needs() -> None:
+    """A canary: it fails if another version of Ray has changed its own code."""
+    python = str(install_ray() / "python")
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     output = subprocess.run(
         [python, "tests/cluster/routing_facts.py"],
@@ -128,29 +136,31 @@ def test_what_the_door_needs_of_ray_is_there() -> None:
 async def test_sessions_stay_with_a_replica(
     two_replicas: Cluster, client: httpx.AsyncClient
 ) -> None:
-    before = num_requests(two_replicas.replicas())
-    share = await share_found(
+    before = count_requests(two_replicas.replicas())
+    share = await measure_share_found(
         [Session(number) for number in range(NUM_SESSIONS)], client, NUM_TURNS
     )
     given = [
         after - count
-        for after, count in zip(num_requests(two_replicas.replicas()), before, strict=True)
+        for after, count in zip(count_requests(two_replicas.replicas()), before, strict=True)
     ]
 
     assert sum(given) == NUM_SESSIONS * NUM_TURNS
     assert max(given) <= 0.65 * sum(given)
-    assert share >= 0.85  # 0.5, where replicas take turns
+    assert share >= 0.85  # taking turns would give 0.5
 
 
 async def test_sessions_of_a_replica_that_is_killed_go_on(
     two_replicas: Cluster, client: httpx.AsyncClient
 ) -> None:
     sessions = [Session(number) for number in range(100, 100 + NUM_SESSIONS)]
-    await share_found(sessions, client, 1)
+    await measure_share_found(sessions, client, 1)
     os.kill(next(iter(two_replicas.replicas().values())), signal.SIGKILL)
 
-    await share_found(sessions, client, 1)  # those of the replica that is gone find nothing
-    share = await share_found(sessions, client, 2)
+    await measure_share_found(
+        sessions, client, 1
+    )  # sessions of the replica that is gone find nothing
+    share = await measure_share_found(sessions, client, 2)
 
     assert share >= 0.85
     await asyncio.to_thread(two_replicas.wait_for, 2)
@@ -167,6 +177,8 @@ async def test_a_door_that_is_killed_comes_again(
 
     assert statuses <= {200, 503}
     assert (
-        await share_found([Session(number) for number in range(200, 200 + NUM_SESSIONS)], client, 3)
+        await measure_share_found(
+            [Session(number) for number in range(200, 200 + NUM_SESSIONS)], client, 3
+        )
         >= 0.85
     )

@@ -1,8 +1,8 @@
-"""What a replica tells of itself."""
+"""Tests the load that a replica reports."""
 
 from ouzel.cluster.replica_load import ReplicaLoad, report_load
 from ouzel.engine_client import EngineClient, EngineSpec
-from tests.generation.test_generation import served
+from tests.generation.test_generation import make_model
 
 
 async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:
@@ -11,7 +11,7 @@ async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:
         in_thread=True,
     )
     info = await engine.start()
-    model = served(engine)
+    model = make_model(engine)
 
     load = report_load([model, model.with_adapter("poet")])
     await engine.close()

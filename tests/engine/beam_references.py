@@ -1,4 +1,4 @@
-"""What beam searches of the fake model must find, in the plainest way."""
+"""Searches the fake model's outputs in the plainest way, for comparison with the engine."""
 
 from collections.abc import Callable
 from itertools import product
@@ -22,7 +22,7 @@ def tiny_runner(vocab_size: int) -> FakeRunner:
 
 
 def log_probabilities(runner: FakeRunner, context: list[int]) -> NDArray[np.float64]:
-    """Of the fake model, computed from the whole context."""
+    """Computes the log probabilities of the next token from the whole context."""
     batch = ForwardBatch(
         token_ids=np.array(context),
         positions=np.arange(len(context)),
@@ -39,7 +39,7 @@ def log_probabilities(runner: FakeRunner, context: list[int]) -> NDArray[np.floa
 
 
 def all_outputs(request: EngineRequest, vocab_size: int) -> list[Output]:
-    """Every possible output with its score, best first."""
+    """Returns every possible output with its score, best first."""
     runner, params = tiny_runner(vocab_size), request.params
     assert params.beam_search is not None
     outputs: dict[tuple[int, ...], float] = {}
@@ -59,7 +59,7 @@ def all_outputs(request: EngineRequest, vocab_size: int) -> list[Output]:
     return sorted(outputs.items(), key=lambda item: -item[1])
 
 
-def outputs_of(results: list[Result]) -> list[Output]:
+def collect_outputs(results: list[Result]) -> list[Output]:
     return [(tuple(result.token_ids), result.final.score or 0.0) for result in results]
 
 
@@ -75,9 +75,9 @@ def reference_search(
     vocab_size: int,
     may_come: Callable[[tuple[int, ...]], bool] = lambda output: True,
 ) -> list[Output]:
-    """Beam search in groups as Vijayakumar et al. 2016 describe it, on plain lists and without a cache.
+    """Runs the grouped beam search of Vijayakumar et al. 2016 on plain lists, without a cache.
 
-    `may_come`: whether an output may begin, or be, like this.
+    `may_come` tells whether the given tokens may be an output, or the beginning of one.
     """
     runner, params = tiny_runner(vocab_size), request.params
     beam = params.beam_search

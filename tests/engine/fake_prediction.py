@@ -1,4 +1,4 @@
-"""A fake model with a layer for further tokens, which is right as long as everything that it is given is."""
+"""Provides a fake model with a prediction layer that proposes the right tokens for right inputs."""
 
 from dataclasses import replace
 from random import Random
@@ -14,7 +14,7 @@ Rows = NDArray[np.float32]
 
 
 class _Hidden(FakeRunner):
-    """Its hidden rows are the logits."""
+    """A fake runner that returns its logits as hidden rows."""
 
     hidden_rows: Rows = np.zeros((0, 0), np.float32)
 
@@ -26,16 +26,17 @@ class _Hidden(FakeRunner):
 
 
 class FakePrediction(_Hidden):
-    """Has the tokens behind the first in its cache, and checks that hidden rows are the model's there.
+    """The prediction layer: it caches every token but the first, and checks each hidden row.
 
-    Some of its guesses, chosen by chance, are others than the model's.
+    A hidden row must be the main model's row for the token before. For a random part of the rows
+    the layer proposes another token than the main model.
     """
 
     def __init__(self, share: float, **options: Any) -> None:
         super().__init__(**options)
         self._share = share
         self._random = Random(1)
-        self.num_poor = 0  # entries whose hidden row was not that of the tokens before
+        self.num_poor = 0  # entries whose hidden row did not belong to the token before
 
     def run(self, batch: ForwardBatch) -> Rows:
         rows = super().run(batch)
@@ -57,7 +58,10 @@ class FakePrediction(_Hidden):
 
 
 class FakePredictor(_Hidden):
-    """Its logits do not depend on the first token, of which the layer for further tokens knows nothing."""
+    """The main model.
+
+    Its logits do not depend on the first token, which the prediction layer never reads.
+    """
 
     def __init__(self, share: float, **options: Any) -> None:
         super().__init__(**options)

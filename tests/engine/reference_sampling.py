@@ -1,6 +1,7 @@
-"""Reference functions on logits, which the engine's vectorised sampler is tested against.
+"""Reference functions on logits; the tests compare the engine's vectorised sampler with them.
 
-Each works on one row, with float64 inside and no regard for speed. They are applied in the order of this file.
+Each function works on one row, computes in float64 and does not care about speed. The functions are
+applied in the order of this file.
 """
 
 import math
@@ -24,9 +25,10 @@ def apply_logit_bias(logits: Logits, params: SamplingParams) -> Logits:
 def apply_penalties(
     logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
 ) -> Logits:
-    """Repetition penalty over prompt and output (Keskar et al. 2019), then OpenAI's two over the output.
+    """Applies the repetition penalty to tokens of prompt and output, then OpenAI's two penalties.
 
-    With a window of tokens, only tokens in it count.
+    The repetition penalty follows Keskar et al. 2019. OpenAI's penalties count only the output.
+    If `repeat_last_n` is set, only the last so many tokens count.
     """
     penalised = logits.copy()
     if params.repeat_last_n >= 0:
@@ -51,7 +53,11 @@ def apply_penalties(
 def apply_bans(
     logits: Logits, params: SamplingParams, prompt_token_ids: list[int], output_token_ids: list[int]
 ) -> Logits:
-    """allowed_token_ids, bad_words (vLLM's: over the output alone), no_repeat_ngram_size (transformers': over both)."""
+    """Applies `allowed_token_ids`, `bad_words` and `no_repeat_ngram_size`.
+
+    `bad_words` looks at the output only, as in vLLM; `no_repeat_ngram_size` looks at prompt and
+    output, as in transformers.
+    """
     banned = logits.copy()
     if params.allowed_token_ids:
         banned[np.setdiff1d(np.arange(logits.size), params.allowed_token_ids)] = -np.inf
@@ -68,9 +74,11 @@ def apply_bans(
 
 
 def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]:
-    """The distribution a token is drawn from: temperature, top_k, min_p, top_p, typical_p, each over what is left.
+    """Returns the distribution from which a token is drawn.
 
-    Ties at a boundary are kept in (all tokens as likely, or as typical, as the last one kept stay).
+    The filters come in this order, and each works on the tokens that the filter before it left:
+    temperature, `top_k`, `min_p`, `top_p`, `typical_p`. Ties at a boundary stay: every token that
+    is as likely, or as typical, as the last token inside the boundary.
     """
     if params.is_greedy:
         greedy = np.zeros(logits.shape, dtype=np.float64)
@@ -90,7 +98,10 @@ def probabilities(logits: Logits, params: SamplingParams) -> NDArray[np.float64]
 
 
 def keep_typical(distribution: NDArray[np.float64], typical_p: float) -> NDArray[np.float64]:
-    """Locally typical sampling (Meister et al. 2022): information near the entropy, up to `typical_p` of the mass."""
+    """Applies locally typical sampling (Meister et al. 2022).
+
+    The tokens whose information is nearest to the entropy stay, up to a mass of `typical_p`.
+    """
     if typical_p == 1.0:
         return distribution
     possible = np.flatnonzero(distribution)
@@ -105,8 +116,13 @@ def keep_typical(distribution: NDArray[np.float64], typical_p: float) -> NDArray
     return typical
 
 
-def race_winner(distribution: NDArray[np.float64], seed: int, index: int, position: int) -> int:
-    """The token that a given seed draws: the largest sum of the log probability and the token's Gumbel noise."""
+def find_race_winner(
+    distribution: NDArray[np.float64], seed: int, index: int, position: int
+) -> int:
+    """Returns the token that a given seed draws.
+
+    It has the largest sum of its log probability and its Gumbel noise.
+    """
     key = random_bits(seed, index, position)
     possible = np.flatnonzero(distribution)
     noise = np.array([gumbel_noise(key, token_id) for token_id in possible.tolist()])
@@ -114,7 +130,10 @@ def race_winner(distribution: NDArray[np.float64], seed: int, index: int, positi
 
 
 def gumbel_noise(key: int, token_id: int) -> float:
-    """Of the upper 32 bits that SplitMix64 has for the token, without its last step."""
+    """Returns Gumbel noise from the upper 32 bits of SplitMix64's output for the token.
+
+    SplitMix64's last step is left out.
+    """
     bits = (key + (token_id + 1) * 0x9E3779B97F4A7C15) % 2**64
     bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 % 2**64
     bits = (bits ^ bits >> 27) * 0x94D049BB133111EB % 2**64

@@ -1,4 +1,4 @@
-"""Making requests and running engines to the end, for the engine tests."""
+"""Requests for the tests of engines, and loops that run an engine to the end."""
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable
@@ -13,7 +13,7 @@ from ouzel.sampling import SamplingParams
 from ouzel.types.engine_request import EngineRequest, Grammar
 from ouzel.types.step_output import FinishReason, PositionLogprobs, StepOutput
 
-MAX_STEPS = 20_000  # a livelock is a failure, not a wait
+MAX_STEPS = 20_000  # a livelock fails instead of waiting
 
 _ids = count()
 
@@ -27,7 +27,7 @@ def make_request(
     eos_token_ids: tuple[int, ...] = (),
     max_tokens: int = 8,
     grammar: str = "",
-    **params: Any,  # any fields of SamplingParams
+    **params: Any,  # fields of SamplingParams
 ) -> EngineRequest:
     return EngineRequest(
         request_id=f"request-{next(_ids)}",
@@ -41,14 +41,13 @@ def make_request(
     )
 
 
-def adapted(request: EngineRequest, adapter: str) -> EngineRequest:
-    """Returns another request, the same with an adapter."""
+def with_adapter(request: EngineRequest, adapter: str) -> EngineRequest:
     return msgspec.structs.replace(request, request_id=f"request-{next(_ids)}", adapter=adapter)
 
 
 @dataclass
 class Result:
-    """What one choice got."""
+    """The outputs of one choice."""
 
     token_ids: list[int] = field(default_factory=list)
     logprobs: list[PositionLogprobs] = field(default_factory=list)
@@ -90,7 +89,7 @@ def run(
     requests: Iterable[EngineRequest] = (),
     after_step: Callable[[int], None] | None = None,
 ) -> Results:
-    """Adds the requests and steps until nothing is unfinished; `after_step` gets the number of the step."""
+    """Adds the requests and steps until all are finished; `after_step` gets each step's number."""
     results: Results = defaultdict(Result)
     for request in requests:
         engine.add(request)
@@ -104,6 +103,6 @@ def run(
 
 
 def run_alone(engine: Engine, request: EngineRequest) -> list[Result]:
-    """All choices of one request, by index."""
+    """Runs one request and returns all its choices, by index."""
     results = run(engine, [request])
     return [results[request.request_id, index] for index in range(request.n)]

@@ -1,4 +1,7 @@
-"""Adapters at the engine: loaded, used, told apart in the cache, unloaded. The runner's are files of any content."""
+"""Tests adapters in the engine: loading, use, separation in the cache, unloading.
+
+The fake runner takes a file of any content as an adapter.
+"""
 
 import threading
 from pathlib import Path
@@ -28,12 +31,12 @@ from ouzel.types.engine_messages import (
 )
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason
-from tests.engine.requests import adapted, make_request, run, run_alone
+from tests.engine.requests import make_request, run, run_alone, with_adapter
 
-PROMPT = list(range(1, 14))  # three blocks of four, and one token
+PROMPT = list(range(1, 14))  # three blocks of four tokens, and one more token
 
 
-def events_of(engine: EngineCore) -> list[AdapterEvent]:
+def take_events_at_end(engine: EngineCore) -> list[AdapterEvent]:
     while engine.has_unfinished():
         engine.step()
     return engine.adapters.take_events()
@@ -46,26 +49,26 @@ def files(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def loaded(files: Path, *names: str, max_loras: int = 3) -> EngineCore:
+def load_adapters(files: Path, *names: str, max_loras: int = 3) -> EngineCore:
     engine = EngineCore(FakeRunner(max_loras=max_loras))
     for name in names:
         engine.adapters.load(name, str(files / name))
-    assert events_of(engine) == [AdapterLoaded(name) for name in names]
+    assert take_events_at_end(engine) == [AdapterLoaded(name) for name in names]
     return engine
 
 
-def tokens(engine: EngineCore, adapter: str, max_tokens: int = 8) -> list[int]:
-    return run_alone(engine, adapted(make_request(PROMPT, max_tokens=max_tokens), adapter))[
+def generate(engine: EngineCore, adapter: str, max_tokens: int = 8) -> list[int]:
+    return run_alone(engine, with_adapter(make_request(PROMPT, max_tokens=max_tokens), adapter))[
         0
     ].token_ids
 
 
 def test_each_row_of_a_batch_has_its_own_adapter(files: Path) -> None:
-    alone = {name: tokens(loaded(files, "a", "b"), name) for name in ("", "a", "b")}
+    alone = {name: generate(load_adapters(files, "a", "b"), name) for name in ("", "a", "b")}
     assert len({tuple(each) for each in alone.values()}) == 3
 
-    engine = loaded(files, "a", "b")
-    requests = {name: adapted(make_request(PROMPT), name) for name in alone}
+    engine = load_adapters(files, "a", "b")
+    requests = {name: with_adapter(make_request(PROMPT), name) for name in alone}
     results = run(engine, requests.values())
 
     assert {
@@ -74,29 +77,31 @@ def test_each_row_of_a_batch_has_its_own_adapter(files: Path) -> None:
 
 
 def test_blocks_are_shared_under_the_same_adapter_only(files: Path) -> None:
-    engine = loaded(files, "a", "b")
+    engine = load_adapters(files, "a", "b")
 
     def num_cached(adapter: str) -> int:
-        return run_alone(engine, adapted(make_request(PROMPT), adapter))[0].final.num_cached_tokens
+        return run_alone(engine, with_adapter(make_request(PROMPT), adapter))[
+            0
+        ].final.num_cached_tokens
 
     assert [num_cached(name) for name in ("", "a", "b")] == [0, 0, 0]
     assert [num_cached(name) for name in ("", "a", "b")] == [12, 12, 12]
 
 
-def test_what_is_cached_goes_by_what_an_adapter_is_not_by_its_name(files: Path) -> None:
-    engine = loaded(files, "a")
-    expected = tokens(engine, "a")
+def test_cached_blocks_belong_to_an_adapters_content_not_to_its_name(files: Path) -> None:
+    engine = load_adapters(files, "a")
+    expected = generate(engine, "a")
     engine.adapters.unload("a")
     engine.adapters.load("again", str(files / "a"))
-    assert events_of(engine) == [AdapterUnloaded("a"), AdapterLoaded("again")]
-    again = run_alone(engine, adapted(make_request(PROMPT), "again"))[0]
+    assert take_events_at_end(engine) == [AdapterUnloaded("a"), AdapterLoaded("again")]
+    again = run_alone(engine, with_adapter(make_request(PROMPT), "again"))[0]
     assert (again.token_ids, again.final.num_cached_tokens) == (expected, 12)
 
-    engine.adapters.load("a", str(files / "b"))  # another one, under the name of the first
-    events_of(engine)
-    other = run_alone(engine, adapted(make_request(PROMPT), "a"))[0]
+    engine.adapters.load("a", str(files / "b"))  # another adapter with the first one's name
+    take_events_at_end(engine)
+    other = run_alone(engine, with_adapter(make_request(PROMPT), "a"))[0]
     assert other.final.num_cached_tokens == 0
-    assert other.token_ids == tokens(loaded(files, "b"), "b")
+    assert other.token_ids == generate(load_adapters(files, "b"), "b")
 
 
 def test_a_prefix_directory_tells_adapters_apart(files: Path) -> None:
@@ -106,37 +111,39 @@ def test_a_prefix_directory_tells_adapters_apart(files: Path) -> None:
         engine = EngineCore(runner, store=store)
         for name in "ab":
             engine.adapters.load(name, str(files / name))
-        events_of(engine)
+        take_events_at_end(engine)
         return engine
 
     first = engine_on_store()
-    expected = tokens(first, "a")
+    expected = generate(first, "a")
     first.close()
     second = engine_on_store()
-    other = run_alone(second, adapted(make_request(PROMPT), "b"))[0]
-    same = run_alone(second, adapted(make_request(PROMPT), "a"))[0]
+    other = run_alone(second, with_adapter(make_request(PROMPT), "b"))[0]
+    same = run_alone(second, with_adapter(make_request(PROMPT), "a"))[0]
     second.close()
     assert other.final.num_cached_tokens == 0
     assert (same.token_ids, same.final.num_cached_tokens) == (expected, 12)
 
 
 def test_choices_and_beams_have_their_requests_adapter(files: Path) -> None:
-    engine = loaded(files, "a")
-    one = tokens(loaded(files, "a"), "a")
-    results = run_alone(engine, adapted(make_request(PROMPT, n=3), "a"))
+    engine = load_adapters(files, "a")
+    one = generate(load_adapters(files, "a"), "a")
+    results = run_alone(engine, with_adapter(make_request(PROMPT, n=3), "a"))
     assert [results[index].token_ids for index in range(3)] == [one] * 3
 
     search = make_request(PROMPT, beam_search=BeamSearchParams(width=3))
     base = run_alone(EngineCore(FakeRunner()), search)[0].token_ids
-    beams = run_alone(engine, adapted(search, "a"))[0].token_ids
+    beams = run_alone(engine, with_adapter(search, "a"))[0].token_ids
     assert beams != base
-    assert beams == run_alone(loaded(files, "a", "b"), adapted(search, "a"))[0].token_ids
+    assert (
+        beams == run_alone(load_adapters(files, "a", "b"), with_adapter(search, "a"))[0].token_ids
+    )
 
 
 def test_an_unknown_adapter_refuses_the_request_and_names_the_field(files: Path) -> None:
-    engine = loaded(files, "a")
-    neighbour = adapted(make_request(PROMPT), "a")
-    wrong = adapted(make_request(PROMPT), "A")
+    engine = load_adapters(files, "a")
+    neighbour = with_adapter(make_request(PROMPT), "a")
+    wrong = with_adapter(make_request(PROMPT), "A")
     results = run(engine, [neighbour, wrong])
     final = results[wrong.request_id, 0].final
     assert final.finish_reason is FinishReason.REFUSED
@@ -155,17 +162,17 @@ def test_an_unknown_adapter_refuses_the_request_and_names_the_field(files: Path)
 def test_a_load_that_fails_leaves_all_as_it_was(
     files: Path, name: str, file: str, message: str
 ) -> None:
-    engine = loaded(files, "a", max_loras=2)
-    expected = tokens(engine, "a")
+    engine = load_adapters(files, "a", max_loras=2)
+    expected = generate(engine, "a")
     engine.adapters.load(name, str(files / file))
-    [event] = events_of(engine)
+    [event] = take_events_at_end(engine)
     assert isinstance(event, AdapterFailed)
     assert event.message.endswith(message)
-    assert tokens(engine, "a") == expected
+    assert generate(engine, "a") == expected
     engine.adapters.load("b", str(files / "b"))  # its slot is free again
-    assert events_of(engine) == [AdapterLoaded("b")]
+    assert take_events_at_end(engine) == [AdapterLoaded("b")]
     engine.adapters.load("d", str(files / "d"))
-    assert events_of(engine) == [
+    assert take_events_at_end(engine) == [
         AdapterFailed(
             "d", "there is no room for another adapter: max_loras is 2, and as many are loaded"
         )
@@ -175,21 +182,21 @@ def test_a_load_that_fails_leaves_all_as_it_was(
 def test_an_engine_without_room_says_so() -> None:
     engine = EngineCore(FakeRunner())
     engine.adapters.load("a", "a")
-    [event] = events_of(engine)
+    [event] = take_events_at_end(engine)
     assert isinstance(event, AdapterFailed)
     assert "loads no adapters" in event.message
 
 
 def test_requests_of_an_unloaded_adapter_go_on_to_their_ends(files: Path) -> None:
-    engine = loaded(files, "a", max_loras=1)
-    expected = tokens(loaded(files, "a"), "a", max_tokens=20)
-    request = adapted(make_request(PROMPT, max_tokens=20), "a")
-    late = adapted(make_request(PROMPT), "a")
+    engine = load_adapters(files, "a", max_loras=1)
+    expected = generate(load_adapters(files, "a"), "a", max_tokens=20)
+    request = with_adapter(make_request(PROMPT, max_tokens=20), "a")
+    late = with_adapter(make_request(PROMPT), "a")
 
     def unload(num_steps: int) -> None:
         if num_steps == 1:
             engine.adapters.unload("a")
-            engine.adapters.load("b", str(files / "b"))  # there is no room yet
+            engine.adapters.load("b", str(files / "b"))  # no slot is free yet
             engine.add(late)
 
     results = run(engine, [request], after_step=unload)
@@ -202,22 +209,22 @@ def test_requests_of_an_unloaded_adapter_go_on_to_their_ends(files: Path) -> Non
     assert "1 of them unloaded, but still in use" in failed.message
     assert unloaded == AdapterUnloaded("a")
     engine.adapters.load("b", str(files / "b"))
-    assert events_of(engine) == [AdapterLoaded("b")]
+    assert take_events_at_end(engine) == [AdapterLoaded("b")]
 
 
-def test_what_is_unloaded_while_it_is_loaded_never_comes(files: Path) -> None:
-    engine = loaded(files, max_loras=1)
+def test_an_adapter_unloaded_while_it_is_loaded_never_comes(files: Path) -> None:
+    engine = load_adapters(files, max_loras=1)
     engine.adapters.load("a", str(files / "a"))
     engine.adapters.unload("a")
     engine.adapters.unload("nobody")
     assert engine.adapters.take_events() == [AdapterUnloaded("nobody")]
-    assert events_of(engine) == [
+    assert take_events_at_end(engine) == [
         AdapterFailed("a", "it was unloaded during its loading"),
         AdapterUnloaded("a"),
     ]
     assert not engine.info.adapters
     engine.adapters.load("b", str(files / "b"))
-    assert events_of(engine) == [AdapterLoaded("b")]
+    assert take_events_at_end(engine) == [AdapterLoaded("b")]
     assert engine.info.adapters == ("b",)
 
 
@@ -236,16 +243,16 @@ def test_steps_go_on_while_an_adapter_is_read(files: Path) -> None:
     assert outputs[-1].finish_reason is FinishReason.LENGTH
     assert engine.adapters.take_events() == []
     may_end.set()
-    assert events_of(engine) == [AdapterLoaded("a")]
+    assert take_events_at_end(engine) == [AdapterLoaded("a")]
 
 
 def test_stats_name_the_adapters_in_use(files: Path) -> None:
     engine = EngineCore(FakeRunner(max_loras=2, max_num_seqs=1))
     for name in "ab":
         engine.adapters.load(name, str(files / name))
-    events_of(engine)
+    take_events_at_end(engine)
     for name in "ab":
-        engine.add(adapted(make_request(PROMPT), name))
+        engine.add(with_adapter(make_request(PROMPT), name))
     engine.step()
     assert (engine.stats().running_adapters, engine.stats().waiting_adapters) == (("a",), ("b",))
     run(engine)
@@ -257,7 +264,7 @@ def engine_with_adapters(_: dict[str, object]) -> EngineCore:
 
 
 def test_commands_and_events_of_the_loop(files: Path) -> None:
-    """An engine that has nothing else to do loads and unloads, too."""
+    """An engine without requests loads and unloads adapters too."""
     inbox: Inbox = SimpleQueue()
     events: SimpleQueue[EngineEvent] = SimpleQueue()
     spec = EngineSpec(factory="tests.engine.test_adapters:engine_with_adapters", options={})
@@ -272,15 +279,15 @@ def test_commands_and_events_of_the_loop(files: Path) -> None:
 
     assert answer(LoadAdapter("a", str(files / "a"))) == AdapterLoaded("a")
     assert isinstance(answer(LoadAdapter("b", str(files / "b"))), AdapterFailed)
-    request = adapted(make_request(PROMPT), "a")
-    assert tokens_of_loop(inbox, events, request) == tokens(loaded(files, "a"), "a")
+    request = with_adapter(make_request(PROMPT), "a")
+    assert generate_in_loop(inbox, events, request) == generate(load_adapters(files, "a"), "a")
     assert answer(UnloadAdapter("a")) == AdapterUnloaded("a")
     assert answer(LoadAdapter("b", str(files / "b"))) == AdapterLoaded("b")
     inbox.put([Shutdown()])
     thread.join()
 
 
-def tokens_of_loop(
+def generate_in_loop(
     inbox: Inbox, events: "SimpleQueue[EngineEvent]", request: EngineRequest
 ) -> list[int]:
     inbox.put([AddRequest(request)])
@@ -294,11 +301,11 @@ def tokens_of_loop(
 
 
 class OverflowingRunner(FakeRunner):
-    """Rows of an adapter whose file holds the name of a fault have that fault in their logits."""
+    """A runner that puts a fault into the rows of an adapter whose file names the fault."""
 
     def __init__(self) -> None:
         super().__init__(max_loras=1)
-        self.faults: dict[int, float] = {}  # by slot
+        self.faults: dict[int, float] = {}  # keys: adapter slots
 
     def fill_adapter_slot(self, slot: int, path: str) -> bytes:
         self.faults[slot] = FAULTS.get(Path(path).read_text(), 0.0)
@@ -344,29 +351,29 @@ def test_an_adapter_whose_requests_would_fail_is_refused(
     (files / fault).write_text(fault)
     engine = EngineCore(OverflowingRunner())
     engine.adapters.load("bad", str(files / fault))
-    [event] = events_of(engine)
+    [event] = take_events_at_end(engine)
     assert isinstance(event, AdapterFailed)
     assert "adapter 'bad'" in event.message and message in event.message
-    late = adapted(make_request(PROMPT), "bad")
+    late = with_adapter(make_request(PROMPT), "bad")
     assert run_alone(engine, late)[0].final.error == "adapter 'bad' is not loaded"
     engine.adapters.load("a", str(files / "a"))  # its slot is free again
-    assert events_of(engine) == [AdapterLoaded("a")]
-    assert tokens(engine, "a") == tokens(loaded(files, "a"), "a")
+    assert take_events_at_end(engine) == [AdapterLoaded("a")]
+    assert generate(engine, "a") == generate(load_adapters(files, "a"), "a")
     assert engine.stats().num_used_blocks == 0
 
 
 @pytest.mark.parametrize("num_kept_states", [None, 2])
-def test_a_trial_takes_what_the_prefix_cache_holds_and_waits_for_what_sequences_hold(
+def test_a_trial_takes_blocks_of_the_prefix_cache_and_waits_for_blocks_of_sequences(
     files: Path, num_kept_states: int | None
 ) -> None:
-    """The prefix cache has every block at first; then one sequence has every block."""
+    """The prefix cache holds every block at first; later one sequence holds every block."""
     engine = EngineCore(
         FakeRunner(max_loras=2, num_blocks=8, max_num_seqs=1, num_kept_states=num_kept_states)
     )
     short_prompts = [[first, 2, 3, 4] for first in range(8)]
     run(engine, [make_request(prompt, max_tokens=1) for prompt in short_prompts])
     engine.adapters.load("a", str(files / "a"))
-    assert events_of(engine) == [AdapterLoaded("a")]
+    assert take_events_at_end(engine) == [AdapterLoaded("a")]
 
     holder = make_request(range(40, 70), max_tokens=3)
     engine.add(holder)
@@ -380,4 +387,4 @@ def test_a_trial_takes_what_the_prefix_cache_holds_and_waits_for_what_sequences_
         assert engine.stats().num_prefix_query_tokens == before.num_prefix_query_tokens
     assert events == [AdapterLoaded("b")]
     assert outputs[-1].finish_reason is FinishReason.LENGTH  # the sequence had to end first
-    assert tokens(engine, "b") == tokens(loaded(files, "b"), "b")
+    assert generate(engine, "b") == generate(load_adapters(files, "b"), "b")

@@ -1,4 +1,4 @@
-"""Beam search: what it finds, and that neither the batch nor the lack of blocks changes it."""
+"""Tests beam search: neither the batch nor a lack of blocks changes its results."""
 
 import re
 from typing import Any  # sampling parameters are forwarded as they are
@@ -16,7 +16,7 @@ from ouzel.types.step_output import FinishReason
 from tests.engine.beam_references import (
     all_outputs,
     assert_same,
-    outputs_of,
+    collect_outputs,
     reference_search,
     tiny_runner,
 )
@@ -37,7 +37,7 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs(
     eos_token_ids: tuple[int, ...],
     length_penalty: float,
 ) -> None:
-    """Exact, because no prefix is ever dropped and nothing stops early."""
+    """The search is exact because it drops no prefix and never stops early."""
     request = make_request(
         [1, 3, 2],
         n=4,
@@ -50,7 +50,7 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs(
 
     results = run_alone(EngineCore(tiny_runner(vocab_size)), request)
 
-    assert_same(outputs_of(results), all_outputs(request, vocab_size)[:4])
+    assert_same(collect_outputs(results), all_outputs(request, vocab_size)[:4])
 
 
 @pytest.mark.parametrize("early_stopping", [False, True])
@@ -59,7 +59,7 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs(
     ("width", "num_groups", "diversity_penalty"),
     [(1, 1, 0.0), (3, 1, 0.0), (4, 2, 0.8), (6, 3, 2.5), (4, 4, 0.3)],
 )
-def test_narrow_searches_and_groups_find_what_the_reference_finds(
+def test_narrow_searches_and_groups_find_the_references_outputs(
     width: int,
     num_groups: int,
     diversity_penalty: float,
@@ -80,7 +80,7 @@ def test_narrow_searches_and_groups_find_what_the_reference_finds(
 
         results = run_alone(EngineCore(tiny_runner(12)), request)
 
-        assert_same(outputs_of(results), reference_search(request, 12)[:width])
+        assert_same(collect_outputs(results), reference_search(request, 12)[:width])
 
 
 def test_one_beam_is_greedy() -> None:
@@ -118,13 +118,15 @@ def search_requests() -> list[EngineRequest]:
 def test_preempted_searches_find_the_same() -> None:
     roomy, short = EngineCore(FakeRunner(num_blocks=200)), EngineCore(FakeRunner(num_blocks=22))
     requests = search_requests()
-    alone = [outputs_of(run_alone(roomy, request)) for request in requests]
+    alone = [collect_outputs(run_alone(roomy, request)) for request in requests]
 
     results = run(short, requests)
 
     assert short.stats().num_preemptions > 0
     for request, expected in zip(requests, alone, strict=True):
-        assert outputs_of([results[request.request_id, index] for index in range(2)]) == expected
+        assert (
+            collect_outputs([results[request.request_id, index] for index in range(2)]) == expected
+        )
     assert short.stats().num_used_blocks == 0
 
 
@@ -132,14 +134,16 @@ def test_places_are_kept_for_all_beams() -> None:
     runner = FakeRunner(max_num_seqs=6, num_blocks=200)
     engine = EngineCore(runner)
     requests = search_requests()
-    alone = [outputs_of(run_alone(engine, request)) for request in requests]
+    alone = [collect_outputs(run_alone(engine, request)) for request in requests]
     runner.batches.clear()
 
     results = run(engine, requests)
 
     assert max(batch.past_lens.size for batch in runner.batches) <= 6
     for request, expected in zip(requests, alone, strict=True):
-        assert outputs_of([results[request.request_id, index] for index in range(2)]) == expected
+        assert (
+            collect_outputs([results[request.request_id, index] for index in range(2)]) == expected
+        )
 
 
 def test_beams_share_the_blocks_of_their_prompt() -> None:
@@ -197,7 +201,7 @@ def test_adjustments_act_on_log_probabilities() -> None:
 def test_an_aborted_choice_leaves_the_others_their_ranks() -> None:
     engine = EngineCore(FakeRunner())
     request = make_request(PROMPT, n=3, beam_search=BeamSearchParams(width=4))
-    expected = outputs_of(run_alone(engine, request))
+    expected = collect_outputs(run_alone(engine, request))
 
     def abort_the_best(step: int) -> None:
         if step == 2:
@@ -206,7 +210,7 @@ def test_an_aborted_choice_leaves_the_others_their_ranks() -> None:
     results = run(engine, [request], abort_the_best)
 
     assert results[request.request_id, 0].finish_reason is FinishReason.ABORT
-    assert outputs_of([results[request.request_id, index] for index in (1, 2)]) == expected[1:]
+    assert collect_outputs([results[request.request_id, index] for index in (1, 2)]) == expected[1:]
 
 
 def test_the_prompt_is_scored_once_and_not_for_an_aborted_choice() -> None:
@@ -254,7 +258,7 @@ def test_more_choices_than_outputs_is_an_error_of_those_beyond() -> None:
 
 
 class FaultyRunner(FakeRunner):
-    """Its device fails, or gives no numbers, once a context ends with the token."""
+    """A runner whose device fails, or returns NaN, when a context ends with the token."""
 
     def __init__(self, token_id: int, *, is_fatal: bool) -> None:
         super().__init__()

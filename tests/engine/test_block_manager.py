@@ -8,7 +8,7 @@ def manager(num_blocks: int = 4) -> BlockManager:
 
 
 def compute(blocks: BlockManager, token_ids: list[int]) -> Sequence:
-    """A sequence with all of its tokens in the cache."""
+    """Makes a sequence and puts all its tokens into the cache."""
     sequence = Sequence(make_request(token_ids), 0, 0)
     assert blocks.share_prefix(sequence)
     assert blocks.allocate(sequence, sequence.num_tokens)

@@ -1,4 +1,4 @@
-"""Beam search under a grammar: what it finds, and that its beams have ways of their own."""
+"""Tests beam search under a grammar: each beam has its own state of the grammar."""
 
 import json
 import re
@@ -18,7 +18,7 @@ from ouzel.types.step_output import FinishReason
 from tests.engine.beam_references import (
     all_outputs,
     assert_same,
-    outputs_of,
+    collect_outputs,
     reference_search,
     tiny_runner,
 )
@@ -47,8 +47,8 @@ def tiny_compiler() -> Iterator[GrammarCompiler]:
     compiler.close()
 
 
-def beginnings() -> set[str]:
-    """Of all words, up to MAX_LEN letters."""
+def find_beginnings() -> set[str]:
+    """Returns the beginnings of all words, up to MAX_LEN letters."""
     texts = (
         "".join(letters)
         for length in range(MAX_LEN + 3)
@@ -58,11 +58,11 @@ def beginnings() -> set[str]:
     return {word[:length] for word in words for length in range(MAX_LEN + 1)}
 
 
-BEGINNINGS = beginnings()
+BEGINNINGS = find_beginnings()
 
 
 def may_come(output: tuple[int, ...]) -> bool:
-    """Whether these are the first tokens of a word, or a word and the end token."""
+    """Tells whether the tokens begin a word, or are a word and the end token."""
     text = "".join(LETTERS[token_id] for token_id in output if token_id != END)
     if END in output:
         return output.index(END) == len(output) - 1 and re.fullmatch(WORDS, text) is not None
@@ -92,7 +92,7 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs_that_fit(
 
     results = run_alone(EngineCore(tiny_runner(TINY_VOCAB_SIZE), grammars=tiny_compiler), request)
 
-    assert_same(outputs_of(results[: len(expected)]), expected)
+    assert_same(collect_outputs(results[: len(expected)]), expected)
     assert {result.finish_reason for result in results[len(expected) :]} == {FinishReason.REFUSED}
 
 
@@ -107,7 +107,7 @@ def test_a_search_wide_enough_finds_the_best_of_all_outputs_that_fit(
         {"width": 6, "num_groups": 3, "diversity_penalty": 2.5},
     ],
 )
-def test_narrow_searches_and_groups_find_what_the_reference_finds(
+def test_narrow_searches_and_groups_find_the_references_outputs(
     tiny_compiler: GrammarCompiler,
     shape: dict[str, Any],
     length_penalty: float,
@@ -122,7 +122,7 @@ def test_narrow_searches_and_groups_find_what_the_reference_finds(
             EngineCore(tiny_runner(TINY_VOCAB_SIZE), grammars=tiny_compiler), request
         )
 
-        assert_same(outputs_of(results[: len(expected)]), expected)
+        assert_same(collect_outputs(results[: len(expected)]), expected)
 
 
 VOCAB_SIZE = 512
@@ -163,7 +163,7 @@ def object_request(number: int = 0, **params: Any) -> EngineRequest:
     )
 
 
-def objects_of(results: list[Result]) -> list[dict[str, object]]:
+def decode_objects(results: list[Result]) -> list[dict[str, object]]:
     return [json.loads(trained_tokenizer().decode(result.token_ids)) for result in results]
 
 
@@ -172,7 +172,7 @@ def test_every_beam_obeys_the_schema(compiler: GrammarCompiler, params: dict[str
     results = run_alone(make_engine(compiler), object_request(**params))
 
     assert [result.finish_reason for result in results] == [FinishReason.STOP] * 3
-    found = objects_of(results)
+    found = decode_objects(results)
     assert all(each.keys() == {"a", "b"} and each["b"] in range(1000) for each in found)
     assert len({json.dumps(each) for each in found}) == 3
     assert [result.token_ids[-1] for result in results] == [IM_END] * 3
@@ -182,7 +182,7 @@ def test_every_beam_obeys_the_schema(compiler: GrammarCompiler, params: dict[str
 
 def test_preempted_searches_find_the_same(compiler: GrammarCompiler) -> None:
     requests = [object_request(number) for number in range(8)]
-    alone = [outputs_of(run_alone(make_engine(compiler), request)) for request in requests]
+    alone = [collect_outputs(run_alone(make_engine(compiler), request)) for request in requests]
     short = make_engine(compiler, num_blocks=36, max_num_seqs=32, max_num_batched_tokens=32)
 
     results = run(short, requests)
@@ -190,14 +190,16 @@ def test_preempted_searches_find_the_same(compiler: GrammarCompiler) -> None:
     assert short.stats().num_preemptions > 0
     assert short.stats().num_used_blocks == 0
     for request, expected in zip(requests, alone, strict=True):
-        assert outputs_of([results[request.request_id, index] for index in range(3)]) == expected
+        assert (
+            collect_outputs([results[request.request_id, index] for index in range(3)]) == expected
+        )
 
 
 def test_a_choice_that_leaves_while_the_grammar_is_compiled_leaves_the_others_their_ranks(
     compiler: GrammarCompiler,
 ) -> None:
     request = object_request(1)
-    expected = outputs_of(run_alone(make_engine(compiler), request))
+    expected = collect_outputs(run_alone(make_engine(compiler), request))
     engine = make_engine(compiler)
     engine.add(request)
     engine.abort(request.request_id, 0)
@@ -205,7 +207,7 @@ def test_a_choice_that_leaves_while_the_grammar_is_compiled_leaves_the_others_th
     results = run(engine)
 
     assert results[request.request_id, 0].finish_reason is FinishReason.ABORT
-    assert outputs_of([results[request.request_id, index] for index in (1, 2)]) == expected[1:]
+    assert collect_outputs([results[request.request_id, index] for index in (1, 2)]) == expected[1:]
     assert engine.stats().num_used_blocks == engine.stats().num_running == 0
 
 

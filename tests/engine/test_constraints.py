@@ -1,4 +1,4 @@
-"""Requests with grammars: what they generate, what they cost, and that nobody else notices."""
+"""Tests requests with grammars: their outputs, their costs, and their unaffected neighbours."""
 
 import json
 from collections.abc import Iterator
@@ -20,8 +20,11 @@ END = special_ids()["<|im_end|>"]
 PROMPT = trained_tokenizer().encode("The weather is").ids
 
 ANSWER = """start: "The answer is " /[0-9]{2}/ ", and that is all." """
-OBJECT = 'start: %json {"type": "object", "properties": {"a": {"enum": [true, false]}, "b": {"type": "integer"}}, '
-OBJECT += '"required": ["a", "b"], "additionalProperties": false, "x-guidance": {"whitespace_flexible": false}}'
+OBJECT = (
+    'start: %json {"type": "object", "properties": {"a": {"enum": [true, false]}, '
+    '"b": {"type": "integer"}}, "required": ["a", "b"], "additionalProperties": false, '
+    '"x-guidance": {"whitespace_flexible": false}}'
+)
 LETTERS = "start: /[a-z]*/"
 
 
@@ -39,7 +42,7 @@ def make_engine(compiler: GrammarCompiler | None, **options: Any) -> EngineCore:
     return EngineCore(runner, grammars=compiler)
 
 
-def constrained(grammar: str, **params: Any) -> Any:
+def make_constrained(grammar: str, **params: Any) -> Any:
     return make_request(
         PROMPT, grammar=grammar, eos_token_ids=(END,), **{"max_tokens": 60, **params}
     )
@@ -51,7 +54,9 @@ def text(result: Result) -> str:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_the_output_fits_the_grammar(compiler: GrammarCompiler, seed: int) -> None:
-    result = run_alone(make_engine(compiler), constrained(OBJECT, temperature=1.0, seed=seed))[0]
+    result = run_alone(make_engine(compiler), make_constrained(OBJECT, temperature=1.0, seed=seed))[
+        0
+    ]
     assert result.finish_reason is FinishReason.STOP
     assert set(json.loads(text(result))) == {"a", "b"}
     assert result.num_timings == 1
@@ -60,10 +65,10 @@ def test_the_output_fits_the_grammar(compiler: GrammarCompiler, seed: int) -> No
 def test_forced_tokens_take_no_step_and_change_nothing(compiler: GrammarCompiler) -> None:
     runners = [FakeRunner(vocab_size=VOCAB_SIZE) for _ in range(2)]
     with_steps, without = (EngineCore(runner, grammars=compiler) for runner in runners)
-    stepwise = run_alone(with_steps, constrained(ANSWER, num_logprobs=0, temperature=1.0, seed=3))[
-        0
-    ]
-    forced = run_alone(without, constrained(ANSWER, temperature=1.0, seed=3))[0]
+    stepwise = run_alone(
+        with_steps, make_constrained(ANSWER, num_logprobs=0, temperature=1.0, seed=3)
+    )[0]
+    forced = run_alone(without, make_constrained(ANSWER, temperature=1.0, seed=3))[0]
     assert forced.token_ids == stepwise.token_ids
     assert text(forced).startswith("The answer is ")
     assert text(forced).endswith(", and that is all.")
@@ -76,11 +81,11 @@ def test_when_too_many_grammars_take_long_the_next_is_put_off_and_others_are_ser
     engine = make_engine(hurried)
     for number in range(10):
         engine.add(
-            constrained(
+            make_constrained(
                 f'start: %json {{"type": "integer", "multipleOf": {99_400_891 + 2 * number}}}'
             )
         )
-    engine.add(constrained(OBJECT))
+    engine.add(make_constrained(OBJECT))
     ends: list[tuple[FinishReason, str | None]] = []
     while len({reason for reason, _ in ends}) < 2:
         ends += [
@@ -96,8 +101,10 @@ def test_when_too_many_grammars_take_long_the_next_is_put_off_and_others_are_ser
 
 @pytest.mark.parametrize("num_logprobs", [None, 0])
 def test_a_banned_token_is_not_forced(compiler: GrammarCompiler, num_logprobs: int | None) -> None:
-    answer = run_alone(make_engine(compiler), constrained(ANSWER))[0].token_ids
-    banned = constrained(ANSWER, bad_words=((answer[2], answer[3]),), num_logprobs=num_logprobs)
+    answer = run_alone(make_engine(compiler), make_constrained(ANSWER))[0].token_ids
+    banned = make_constrained(
+        ANSWER, bad_words=((answer[2], answer[3]),), num_logprobs=num_logprobs
+    )
     result = run_alone(make_engine(compiler), banned)[0]
     assert result.token_ids == answer[:3]
     assert result.finish_reason is FinishReason.REFUSED
@@ -114,7 +121,7 @@ def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(
     compiler: GrammarCompiler, params: dict[str, Any]
 ) -> None:
     many = "a: " + " | ".join(f'"b{number}" a' for number in range(6000))
-    request = constrained(f'start: "The answer is " a\n{many}', **params)
+    request = make_constrained(f'start: "The answer is " a\n{many}', **params)
     result = run_alone(make_engine(compiler), request)[0]
     assert result.finish_reason is FinishReason.REFUSED
     assert result.final.error is not None
@@ -125,7 +132,7 @@ def test_a_grammar_that_meets_a_limit_on_its_way_is_refused(
 
 @pytest.mark.parametrize("max_tokens", range(1, 12))
 def test_forced_tokens_end_at_the_limit(compiler: GrammarCompiler, max_tokens: int) -> None:
-    result = run_alone(make_engine(compiler), constrained(ANSWER, max_tokens=max_tokens))[0]
+    result = run_alone(make_engine(compiler), make_constrained(ANSWER, max_tokens=max_tokens))[0]
     assert len(result.token_ids) == max_tokens
     assert result.finish_reason is FinishReason.LENGTH
 
@@ -137,14 +144,14 @@ def test_neighbours_do_not_notice(compiler: GrammarCompiler) -> None:
     alone = [run_alone(make_engine(compiler), request)[0].token_ids for request in plain]
     results = run(
         make_engine(compiler),
-        [constrained(OBJECT, temperature=1.0, seed=1), *plain, constrained(ANSWER)],
+        [make_constrained(OBJECT, temperature=1.0, seed=1), *plain, make_constrained(ANSWER)],
     )
     assert [results[request.request_id, 0].token_ids for request in plain] == alone
 
 
 def test_a_batch_gives_what_each_gets_alone(compiler: GrammarCompiler) -> None:
     requests = [
-        constrained(g, temperature=1.0, seed=s)
+        make_constrained(g, temperature=1.0, seed=s)
         for s, g in enumerate((OBJECT, ANSWER, LETTERS, OBJECT))
     ]
     alone = [run_alone(make_engine(compiler), request)[0].token_ids for request in requests]
@@ -153,14 +160,16 @@ def test_a_batch_gives_what_each_gets_alone(compiler: GrammarCompiler) -> None:
 
 
 def test_choices_have_sessions_of_their_own(compiler: GrammarCompiler) -> None:
-    results = run_alone(make_engine(compiler), constrained(OBJECT, n=4, temperature=1.0, seed=5))
+    results = run_alone(
+        make_engine(compiler), make_constrained(OBJECT, n=4, temperature=1.0, seed=5)
+    )
     assert all(set(json.loads(text(result))) == {"a", "b"} for result in results)
     assert len({text(result) for result in results}) > 1
 
 
-def test_preempted_requests_go_on_where_they_were(compiler: GrammarCompiler) -> None:
+def test_preempted_requests_go_on_from_their_place(compiler: GrammarCompiler) -> None:
     grammar = """start: "The answer is " /[a-z]{24}/ ", and that is all." """
-    requests = [constrained(grammar, temperature=1.0, seed=seed) for seed in range(6)]
+    requests = [make_constrained(grammar, temperature=1.0, seed=seed) for seed in range(6)]
     engine = make_engine(compiler, num_blocks=16, max_model_len=64)
     results = run(engine, requests)
     assert engine.stats().num_preemptions > 0
@@ -171,13 +180,15 @@ def test_preempted_requests_go_on_where_they_were(compiler: GrammarCompiler) -> 
 
 
 def test_an_end_token_is_allowed_where_the_grammar_may_end(compiler: GrammarCompiler) -> None:
-    result = run_alone(make_engine(compiler), constrained(LETTERS, logit_bias=((END, 100.0),)))[0]
+    result = run_alone(
+        make_engine(compiler), make_constrained(LETTERS, logit_bias=((END, 100.0),))
+    )[0]
     assert result.token_ids == [END]
     assert result.final.stop_token_id == END
 
 
 def test_a_bad_grammar_refuses_its_own_request_only(compiler: GrammarCompiler) -> None:
-    bad, good = constrained("start: nowhere"), constrained(ANSWER)
+    bad, good = make_constrained("start: nowhere"), make_constrained(ANSWER)
     results = run(make_engine(compiler), [bad, good])
     final = results[bad.request_id, 0].final
     assert (final.finish_reason, final.error_param) == (FinishReason.REFUSED, "response_format")
@@ -186,7 +197,7 @@ def test_a_bad_grammar_refuses_its_own_request_only(compiler: GrammarCompiler) -
 
 
 def test_an_engine_without_grammars_refuses_them() -> None:
-    final = run_alone(make_engine(None), constrained(ANSWER))[0].final
+    final = run_alone(make_engine(None), make_constrained(ANSWER))[0].final
     assert (final.finish_reason, final.error) == (
         FinishReason.REFUSED,
         "response_format: this engine does not support grammars",
@@ -195,7 +206,7 @@ def test_an_engine_without_grammars_refuses_them() -> None:
 
 def test_an_abort_while_compiling_leaves_nothing_behind(compiler: GrammarCompiler) -> None:
     engine = make_engine(compiler)
-    request = constrained(ANSWER + " ", n=3)
+    request = make_constrained(ANSWER + " ", n=3)
     engine.add(request)
     engine.abort(request.request_id, 0)
     engine.abort(request.request_id, 2)
@@ -210,7 +221,7 @@ def test_a_request_with_the_id_of_one_that_left_while_compiling_gets_its_own_gra
     compiler: GrammarCompiler,
 ) -> None:
     engine = make_engine(compiler)
-    left, request = constrained(ANSWER + "  "), constrained(OBJECT + "  ")
+    left, request = make_constrained(ANSWER + "  "), make_constrained(OBJECT + "  ")
     request = msgspec.structs.replace(request, request_id=left.request_id)
     engine.add(left)
     engine.abort(left.request_id)
@@ -225,7 +236,7 @@ def test_bans_that_leave_nothing_of_the_grammar_refuse_the_request(
     compiler: GrammarCompiler,
 ) -> None:
     final = run_alone(
-        make_engine(compiler), constrained('start: "a"', bad_words=(tuple(tokens("a")),))
+        make_engine(compiler), make_constrained('start: "a"', bad_words=(tuple(tokens("a")),))
     )[0].final
     assert final.finish_reason is FinishReason.REFUSED
     assert "the grammar" in str(final.error)

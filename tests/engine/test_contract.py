@@ -1,4 +1,4 @@
-"""The invariants of architecture §3, held by every engine."""
+"""Tests the invariants of architecture §3 on every engine."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -21,7 +21,10 @@ from tests.engine.requests import Results, make_request, run, run_alone
 
 
 def demo_engine(cache_dir: Path) -> Engine:
-    """The bundled model in f32, so that its choices do not hang on rounding, short of blocks."""
+    """Makes an engine with the bundled model and few blocks.
+
+    Its precision is f32, so that its choices do not depend on rounding.
+    """
     model = ModelConfig(
         model=str(ouzel.demo.MODEL_DIRECTORY), max_model_len=256, cache_dir=str(cache_dir)
     )
@@ -55,8 +58,8 @@ def engine(
 
 
 @pytest.fixture(autouse=True)
-def returns_every_block(engine: Engine) -> Iterator[None]:
-    """Invariant 2: after whatever a test did, nothing is held."""
+def check_all_blocks_returned(engine: Engine) -> Iterator[None]:
+    """Checks invariant 2 after each test: no request and no block is left."""
     yield
     assert not engine.has_unfinished()
     assert engine.stats().num_used_blocks == 0
@@ -64,7 +67,7 @@ def returns_every_block(engine: Engine) -> Iterator[None]:
 
 
 def varied_requests(seed: int, num: int) -> list[EngineRequest]:
-    """Many kinds at once; some share beginnings, so that blocks are shared."""
+    """Makes requests of many kinds; some begin alike, so that they share blocks."""
     random = Random(seed)
     common = [random.randrange(90) for _ in range(12)]
     kinds: list[dict[str, Any]] = [
@@ -93,9 +96,8 @@ def varied_requests(seed: int, num: int) -> list[EngineRequest]:
             common[: random.randrange(13)]
             + [random.randrange(90) for _ in range(random.randrange(1, 9))],
             n=random.choice([1, 1, 2, 3]),
-            max_tokens=random.randrange(
-                1, 5 if "beam_search" in kind else 16
-            ),  # few blocks must hold all beams
+            # few blocks must hold all beams
+            max_tokens=random.randrange(1, 5 if "beam_search" in kind else 16),
             priority=random.choice([0, 0, 1]),
             seed=random.randrange(1000),
             **kind,
@@ -196,7 +198,7 @@ def test_random_aborts_lose_nothing(engine: Engine) -> None:
     ],
 )
 def test_requests_that_come_and_go_at_any_moment(engine: Engine, seed: int) -> None:
-    """Arrivals between steps, in priorities that contradict their order, some of them aborted."""
+    """Requests arrive between steps, with priorities against their order; some are aborted."""
     random = Random(seed)
     requests = varied_requests(seed + 100, 14)
     coming = list(requests)
@@ -222,13 +224,13 @@ def test_stop_tokens_and_end_tokens(engine: Engine) -> None:
     stop = plain[3]
     first = plain.index(stop) + 1
 
-    def reason_and_tokens(**params: Any) -> tuple[FinishReason | None, list[int], int | None]:
+    def generate(**params: Any) -> tuple[FinishReason | None, list[int], int | None]:
         result = run_alone(engine, make_request([4, 8, 15], max_tokens=12, **params))[0]
         return result.finish_reason, result.token_ids, result.final.stop_token_id
 
-    assert reason_and_tokens(stop_token_ids=(stop,)) == (FinishReason.STOP, plain[:first], stop)
-    assert reason_and_tokens(eos_token_ids=(stop,)) == (FinishReason.STOP, plain[:first], stop)
-    assert reason_and_tokens(eos_token_ids=(stop,), ignore_eos=True) == (
+    assert generate(stop_token_ids=(stop,)) == (FinishReason.STOP, plain[:first], stop)
+    assert generate(eos_token_ids=(stop,)) == (FinishReason.STOP, plain[:first], stop)
+    assert generate(eos_token_ids=(stop,), ignore_eos=True) == (
         FinishReason.LENGTH,
         plain,
         None,
@@ -269,7 +271,7 @@ def test_prompt_logprobs_come_once_with_choice_0(engine: Engine) -> None:
 
 
 def test_an_answer_scored_as_a_prompt_has_the_logprobs_it_was_given_with(engine: Engine) -> None:
-    """Over several chunks and blocks; rounding differs between prefill and decode."""
+    """The answer spans several chunks and blocks. Prefill and decode round differently."""
     prompt = [4, 8, 15]
     answer = run_alone(
         engine, make_request(prompt, max_tokens=40, temperature=1.0, seed=6, num_logprobs=0)

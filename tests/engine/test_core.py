@@ -1,4 +1,4 @@
-"""What only the engine of this house does: chunks, sharing, preemption, isolation."""
+"""Tests the engine core beyond the contract: chunks, sharing, preemption, isolation."""
 
 import re
 from typing import Any  # sampling parameters are forwarded as they are
@@ -16,8 +16,8 @@ from tests.engine.requests import make_request, run, run_alone
 PROMPT = [(7 * i) % 89 for i in range(37)]
 
 
-def plain_tokens(prompt: list[int], **params: Any) -> list[int]:
-    """One request, one chunk, an empty cache."""
+def generate_plainly(prompt: list[int], **params: Any) -> list[int]:
+    """Computes the tokens of one request in one chunk, without a cache."""
     engine = EngineCore(FakeRunner(max_num_batched_tokens=1000), prefix_caching=False)
     return run_alone(engine, make_request(prompt, **params))[0].token_ids
 
@@ -26,7 +26,7 @@ def plain_tokens(prompt: list[int], **params: Any) -> list[int]:
 def test_chunked_prefill_gives_the_same_tokens(chunk: int) -> None:
     engine = EngineCore(FakeRunner(max_num_seqs=1, max_num_batched_tokens=chunk))
 
-    assert run_alone(engine, make_request(PROMPT))[0].token_ids == plain_tokens(PROMPT)
+    assert run_alone(engine, make_request(PROMPT))[0].token_ids == generate_plainly(PROMPT)
 
 
 def test_a_second_request_uses_the_first_ones_blocks() -> None:
@@ -37,7 +37,7 @@ def test_a_second_request_uses_the_first_ones_blocks() -> None:
 
     result = run_alone(engine, make_request([*PROMPT[:30], 90, 91]))[0]
 
-    assert result.token_ids == plain_tokens([*PROMPT[:30], 90, 91])
+    assert result.token_ids == generate_plainly([*PROMPT[:30], 90, 91])
     assert result.final.num_cached_tokens == 28
     assert runner.batches[0].past_lens.tolist() == [28]
 
@@ -73,7 +73,7 @@ def test_simultaneous_equal_prompts_are_computed_once() -> None:
     results = run(engine, requests)
 
     assert [results[request.request_id, 0].token_ids for request in requests] == [
-        plain_tokens(PROMPT, max_tokens=3)
+        generate_plainly(PROMPT, max_tokens=3)
     ] * 4
     assert [results[request.request_id, 0].final.num_cached_tokens for request in requests] == [
         0,
@@ -131,7 +131,7 @@ def test_preempted_sequences_give_the_same_tokens() -> None:
         for i in range(5)
     ]
     alone = [
-        plain_tokens(
+        generate_plainly(
             [i, *PROMPT[:9]], max_tokens=30, temperature=1.0, seed=i, frequency_penalty=0.5
         )
         for i in range(5)
@@ -153,11 +153,11 @@ def test_forks_without_room_wait_for_their_turn() -> None:
 
 
 class Panic(BaseException):
-    """Native libraries raise such: pyo3's PanicException is no Exception."""
+    """An error of a native library: like pyo3's PanicException, it is no Exception."""
 
 
 class FaultyRunner(FakeRunner):
-    """Fails, or returns NaN, for contexts that hold certain tokens."""
+    """A runner that fails, or returns NaN, for contexts that hold certain tokens."""
 
     FATAL, NOT_A_NUMBER = 95, 96
     fault: type[BaseException] = RuntimeError
@@ -183,7 +183,7 @@ def test_logits_that_are_not_numbers_end_that_request_only(params: dict[str, Any
 
     results = run(engine, [good, bad])
 
-    assert results[good.request_id, 0].token_ids == plain_tokens([1, 2, 3])
+    assert results[good.request_id, 0].token_ids == generate_plainly([1, 2, 3])
     assert results[bad.request_id, 0].finish_reason is FinishReason.ERROR
     assert "not numbers" in str(results[bad.request_id, 0].final.error)
 
@@ -228,7 +228,9 @@ def test_a_request_that_bans_every_token_ends_with_an_error_of_its_own(
 
     results = run(engine, [good, bad])
 
-    assert results[good.request_id, 0].token_ids == plain_tokens([1, 2, 3], temperature=1.0, seed=1)
+    assert results[good.request_id, 0].token_ids == generate_plainly(
+        [1, 2, 3], temperature=1.0, seed=1
+    )
     ended = results[bad.request_id, 0]
     assert len(ended.token_ids) == num_tokens
     assert ended.finish_reason is FinishReason.REFUSED
@@ -273,7 +275,7 @@ def test_a_device_fault_ends_its_batch_and_the_engine_goes_on(
 
     assert failed[bad.request_id, 0].finish_reason is FinishReason.ERROR
     assert "device fault" in str(failed[bad.request_id, 0].final.error)
-    assert run_alone(engine, make_request([1, 2, 3]))[0].token_ids == plain_tokens([1, 2, 3])
+    assert run_alone(engine, make_request([1, 2, 3]))[0].token_ids == generate_plainly([1, 2, 3])
     assert engine.stats().num_used_blocks == 0
 
 
@@ -298,7 +300,7 @@ def test_choices_of_a_failing_prompt_fail_together_and_spare_later_batches() -> 
     assert [failed[bad.request_id, index].finish_reason for index in range(6)] == [
         FinishReason.ERROR
     ] * 6
-    assert run_alone(engine, make_request([1, 2, 3]))[0].token_ids == plain_tokens([1, 2, 3])
+    assert run_alone(engine, make_request([1, 2, 3]))[0].token_ids == generate_plainly([1, 2, 3])
 
 
 def test_a_request_id_in_use_is_refused() -> None:

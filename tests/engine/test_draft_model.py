@@ -1,4 +1,4 @@
-"""A draft model changes no output; where it agrees with the large one, there are fewer steps."""
+"""A draft model changes no output; if it agrees with the large model, there are fewer steps."""
 
 from random import Random
 from typing import Any
@@ -22,7 +22,10 @@ PROMPT = [(7 * i) % 89 for i in range(37)]
 
 
 class Imitator(FakeRunner):
-    """Agrees with the fake model but for some rows, chosen by chance, and checks what it reads as that does."""
+    """A draft model: it agrees with the fake model except for some random rows.
+
+    Like the fake model, it checks the cached tokens that it reads.
+    """
 
     def __init__(self, share: float, **options: Any) -> None:
         super().__init__(**options)
@@ -56,7 +59,7 @@ def draft_runner(engine: EngineCore) -> FakeRunner:
     return source.runner
 
 
-def asking(request: EngineRequest, **options: Any) -> EngineRequest:
+def with_speculation(request: EngineRequest, **options: Any) -> EngineRequest:
     return msgspec.structs.replace(request, speculation=SpeculationParams(**options))
 
 
@@ -65,7 +68,7 @@ def asking(request: EngineRequest, **options: Any) -> EngineRequest:
     "params", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.8, "top_k": 9, "seed": 4}]
 )
 @pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
-def test_the_output_is_that_of_the_large_model(
+def test_the_output_equals_the_large_models(
     share: float, params: dict[str, Any], num_kept: int | None
 ) -> None:
     plain = run_alone(EngineCore(FakeRunner()), make_request(PROMPT, max_tokens=60, **params))[0]
@@ -76,19 +79,17 @@ def test_the_output_is_that_of_the_large_model(
     num_proposed, num_accepted = result.final.num_proposed_tokens, result.final.num_accepted_tokens
     assert num_proposed > 0
     if share == 1.0:
-        assert (
-            num_accepted == num_proposed >= 45
-        )  # of 60: each step has one of its own, and one is the prompt's
+        # 60 tokens: each step has one token of its own, and one is the prompt's
+        assert num_accepted == num_proposed >= 45
     elif share == 0.0:
-        assert (
-            num_accepted < 0.2 * num_proposed
-        )  # unlike rows agree by chance, more often where one seed draws of both
+        # different rows agree by chance, more often if one seed draws for both
+        assert num_accepted < 0.2 * num_proposed
     else:
         assert 0.3 * num_proposed < num_accepted < num_proposed
 
 
 def test_the_draft_shares_blocks_as_the_large_model_does() -> None:
-    """What one request had drafted, the next one finds, and neither computes it again."""
+    """The second request finds the first one's blocks; neither model computes them again."""
     engine = engine_with(1.0)
     runner = draft_runner(engine)
     first = run_alone(engine, make_request(PROMPT, max_tokens=20))[0]
@@ -100,7 +101,7 @@ def test_the_draft_shares_blocks_as_the_large_model_does() -> None:
 
 
 def test_blocks_that_change_hands_are_computed_again() -> None:
-    """Few blocks, many requests: a draft that read another's keys would agree with nothing."""
+    """Few blocks, many requests: a draft model that read wrong keys would agree with nothing."""
     options: dict[str, Any] = {"num_blocks": 24, "max_num_seqs": 4, "max_num_batched_tokens": 16}
     engine = engine_with(1.0, **options)
     random = Random(0)
@@ -127,7 +128,8 @@ def test_a_request_says_how_many_tokens_are_drafted() -> None:
     engine = engine_with(1.0)
     results = {
         number: run_alone(
-            engine, asking(make_request(PROMPT, max_tokens=31), max_proposed_tokens=number)
+            engine,
+            with_speculation(make_request(PROMPT, max_tokens=31), max_proposed_tokens=number),
         )[0]
         for number in (0, 1, 5, 29)
     }
@@ -137,16 +139,16 @@ def test_a_request_says_how_many_tokens_are_drafted() -> None:
 def test_a_draft_ends_where_the_model_is_not_sure() -> None:
     engine = engine_with(1.0)
     unsure = run_alone(
-        engine, asking(make_request(PROMPT, max_tokens=31), confidence_threshold=1.0)
+        engine, with_speculation(make_request(PROMPT, max_tokens=31), confidence_threshold=1.0)
     )[0]
-    sure = run_alone(engine, asking(make_request(PROMPT, max_tokens=31), confidence_threshold=0.0))[
-        0
-    ]
+    sure = run_alone(
+        engine, with_speculation(make_request(PROMPT, max_tokens=31), confidence_threshold=0.0)
+    )[0]
     assert unsure.final.num_proposed_tokens < sure.final.num_proposed_tokens
     assert unsure.token_ids == sure.token_ids
 
 
-def test_a_long_prompt_is_caught_up_with_in_parts() -> None:
+def test_the_draft_model_catches_up_with_a_long_prompt_in_parts() -> None:
     prompt = [(11 * i) % 97 for i in range(200)]
     options: dict[str, Any] = {
         "num_blocks": 100,
@@ -169,7 +171,7 @@ def test_a_long_prompt_is_caught_up_with_in_parts() -> None:
 def test_a_draft_model_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
     engine = engine_with(1.0)
     runner = draft_runner(engine)
-    runner._slots = runner._slots[:1]  # a device that has lost its memory
+    runner._slots = runner._slots[:1]  # the device has lost its memory
     result = run_alone(engine, make_request(PROMPT, max_tokens=20))[0]
     assert (
         result.token_ids
@@ -179,10 +181,10 @@ def test_a_draft_model_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) 
 
 
 @pytest.mark.parametrize(("draft_s", "is_tried"), [(1e-9, True), (1e3, False)])
-def test_a_draft_that_does_not_pay_is_tried_where_that_costs_little_of_the_time(
+def test_a_draft_that_does_not_pay_is_tried_only_if_trials_are_cheap(
     draft_s: float, is_tried: bool
 ) -> None:
-    """Rows cost what they give: no draft pays, and none is proposed."""
+    """A row costs as much as it gives, so no draft pays, and none is proposed."""
     draft, linear, draft_costs = (
         Imitator(0.5),
         StepCosts((1, 2), (1.0, 2.0)),
@@ -203,8 +205,8 @@ def test_a_draft_that_does_not_pay_is_tried_where_that_costs_little_of_the_time(
 
 
 @pytest.mark.parametrize("share", [0.0, 1.0])
-def test_what_a_draft_is_worth_is_found_without_proposing_it(share: float) -> None:
-    """It pays if it is right nearly always, which nobody knows at first."""
+def test_a_drafts_worth_is_found_without_proposing_it(share: float) -> None:
+    """The draft pays if it is nearly always right, and its rate is unknown at first."""
     steep, draft_costs = StepCosts((1, 2), (1.0, 1.7)), StepCosts((1, 2), (1e-9, 1e-9))
     speculation = Speculation(
         prompt_lookup=False, draft=Imitator(share), costs=steep, draft_costs=draft_costs

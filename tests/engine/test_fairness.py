@@ -1,4 +1,7 @@
-"""How long a prompt waits for others: counted in steps, of 16 tokens in blocks of 4 where nothing else is said."""
+"""How many steps a prompt waits for others.
+
+A step has 16 tokens and a block has 4, unless a test sets other sizes.
+"""
 
 from collections.abc import Callable, Iterable
 from random import Random
@@ -18,7 +21,7 @@ STEP, BLOCK = 16, 4
 QUARTER = STEP // 4
 
 
-def engine_of(
+def make_engine(
     *, num_blocks: int = 2000, max_model_len: int = 1000, prefix_caching: bool = False
 ) -> EngineCore:
     runner = FakeRunner(
@@ -40,7 +43,7 @@ def prompt(
     )
 
 
-def first_tokens(
+def find_first_token_steps(
     engine: EngineCore,
     requests: Iterable[EngineRequest],
     before_step: Callable[[int], None] = lambda step: None,
@@ -62,32 +65,32 @@ def first_tokens(
 
 def test_short_prompts_do_not_wait_for_long_ones() -> None:
     long_ones = [prompt(800), prompt(800)]
-    engine = engine_of()
+    engine = make_engine()
     for request in long_ones:
         engine.add(request)
     engine.step()
 
-    assert first_tokens(engine, [prompt(4), prompt(4), prompt(4)]) == [0, 0, 0]
+    assert find_first_token_steps(engine, [prompt(4), prompt(4), prompt(4)]) == [0, 0, 0]
 
 
 def test_an_endless_flow_of_short_prompts_leaves_a_long_one_its_quarter() -> None:
-    engine = engine_of()
+    engine = make_engine()
 
     def add_more_than_a_step(step: int) -> None:
         engine.add(prompt(STEP, seed=1))
         engine.add(prompt(STEP, seed=2))
 
-    [step] = first_tokens(engine, [prompt(200)], add_more_than_a_step)
+    [step] = find_first_token_steps(engine, [prompt(200)], add_more_than_a_step)
 
     assert 150 // QUARTER < step < 200 // QUARTER
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_waits_for_more_than_four_times_what_came_before(seed: int) -> None:
+def test_nobody_waits_for_more_than_four_times_the_earlier_tokens(seed: int) -> None:
     random = Random(seed)
     requests = [prompt(random.choice([1, 3, 16, 50, 300]), seed=i) for i in range(25)]
 
-    steps = first_tokens(engine_of(), requests)
+    steps = find_first_token_steps(make_engine(), requests)
 
     num_steps_before = 0
     for request, step in zip(requests, steps, strict=True):
@@ -96,7 +99,7 @@ def test_nobody_waits_for_more_than_four_times_what_came_before(seed: int) -> No
 
 
 def test_the_sum_of_the_work_is_no_more_than_before() -> None:
-    """The budget of a step is used to its last block."""
+    """Each step uses its budget to the last block."""
     requests = [
         prompt(200, seed=1),
         prompt(5, seed=2),
@@ -106,45 +109,44 @@ def test_the_sum_of_the_work_is_no_more_than_before() -> None:
     ]
     num_tokens = sum(len(request.prompt_token_ids) for request in requests)
 
-    assert max(first_tokens(engine_of(), requests)) <= num_tokens // (STEP - BLOCK)
+    assert max(find_first_token_steps(make_engine(), requests)) <= num_tokens // (STEP - BLOCK)
 
 
 def test_a_better_priority_goes_before_a_shorter_prompt() -> None:
     urgent, short = prompt(100, priority=-1), prompt(4)
 
-    assert first_tokens(engine_of(), [short, urgent]) == [6, 6]
+    assert find_first_token_steps(make_engine(), [short, urgent]) == [6, 6]
 
 
 def test_a_long_prompt_out_of_the_cache_is_short() -> None:
-    engine = engine_of(prefix_caching=True)
+    engine = make_engine(prefix_caching=True)
     known = prompt(400, seed=9)
     run(engine, [known])
     engine.add(prompt(300, seed=1))
     engine.step()
 
-    [follow_up] = first_tokens(
+    [follow_up] = find_first_token_steps(
         engine, [make_request([*known.prompt_token_ids, 5, 6, 7], max_tokens=1)]
     )
 
     assert follow_up == 0
 
 
-def test_who_waits_for_blocks_is_passed_by_what_leaves_it_room() -> None:
-    engine = engine_of(num_blocks=50)  # of 4 tokens
+def test_a_prompt_that_waits_for_blocks_is_passed_by_requests_that_leave_it_room() -> None:
+    engine = make_engine(num_blocks=50)  # the blocks have 4 tokens
     running = prompt(8, max_tokens=150)  # 2 blocks, then more and more
     engine.add(running)
     engine.step()
     engine.add(prompt(190))  # 48 blocks: they are free when `running` is over
 
-    assert first_tokens(engine, [prompt(4)]) == [0]
-    assert (
-        max(first_tokens(engine, [prompt(16), prompt(4)])) > 100
-    )  # 4 + 48 are too many: it waits, and others behind it
+    assert find_first_token_steps(engine, [prompt(4)]) == [0]
+    # 4 + 48 are too many: it waits, and others behind it
+    assert max(find_first_token_steps(engine, [prompt(16), prompt(4)])) > 100
 
 
 @pytest.mark.parametrize("num_newcomer_tokens", [12, 150])
-def test_who_waits_for_blocks_waits_for_no_newcomers(num_newcomer_tokens: int) -> None:
-    engine = engine_of(num_blocks=50)
+def test_a_prompt_that_waits_for_blocks_waits_for_no_newcomers(num_newcomer_tokens: int) -> None:
+    engine = make_engine(num_blocks=50)
     running = prompt(40, max_tokens=60)
     engine.add(running)
     for _ in range(3):
@@ -154,28 +156,28 @@ def test_who_waits_for_blocks_waits_for_no_newcomers(num_newcomer_tokens: int) -
     def add_newcomer(step: int) -> None:
         engine.add(prompt(4, max_tokens=num_newcomer_tokens, seed=step))
 
-    [step] = first_tokens(engine, [large], add_newcomer)
+    [step] = find_first_token_steps(engine, [large], add_newcomer)
 
     assert step <= 60 + 160 // QUARTER
 
 
-def test_who_waits_for_places_waits_for_no_newcomers() -> None:
-    engine = engine_of()  # of 8 places
+def test_a_prompt_that_waits_for_places_waits_for_no_newcomers() -> None:
+    engine = make_engine()  # the engine has 8 places
     engine.add(make_request([7, 8], n=3, max_tokens=60))
     search = make_request([1, 2, 3], max_tokens=2, beam_search=BeamSearchParams(width=6))
 
     def add_newcomer(step: int) -> None:
-        if step % 10 == 0:  # it takes one place, which is left, and then four
+        if step % 10 == 0:  # it takes the one place that is left, and then four
             engine.add(make_request([4, 5, step % 97], n=4, max_tokens=900))
 
     engine.step()
-    [step] = first_tokens(engine, [search], add_newcomer)
+    [step] = find_first_token_steps(engine, [search], add_newcomer)
 
     assert step <= 60 + 2
 
 
 def test_newcomers_that_ran_before_a_prompt_was_the_oldest_make_room_for_it() -> None:
-    engine = engine_of(num_blocks=150)
+    engine = make_engine(num_blocks=150)
     long, large = prompt(300, seed=1), prompt(400, seed=2)  # 75 and 100 blocks
     engine.add(long)
     engine.step()
@@ -184,22 +186,22 @@ def test_newcomers_that_ran_before_a_prompt_was_the_oldest_make_room_for_it() ->
         if step < 20:
             engine.add(prompt(4, max_tokens=300, seed=step))
 
-    [step] = first_tokens(engine, [large], add_newcomer)
+    [step] = find_first_token_steps(engine, [large], add_newcomer)
 
     assert step <= 700 // QUARTER
 
 
-def test_who_came_first_is_not_preempted_for_a_better_priority_that_waits() -> None:
-    engine = engine_of(num_blocks=50)
+def test_the_first_request_is_not_preempted_for_a_better_priority_that_waits() -> None:
+    engine = make_engine(num_blocks=50)
     engine.add(prompt(44, max_tokens=60, priority=1))
     engine.step()
 
-    assert first_tokens(engine, [prompt(160)])[0] >= 59
+    assert find_first_token_steps(engine, [prompt(160)])[0] >= 59
     assert engine.stats().num_preemptions == 0
 
 
 def test_preempted_newcomers_answer_as_if_alone() -> None:
-    engine = engine_of(num_blocks=50)
+    engine = make_engine(num_blocks=50)
     running = prompt(40, max_tokens=60)
     engine.add(running)
     engine.step()
@@ -210,7 +212,7 @@ def test_preempted_newcomers_answer_as_if_alone() -> None:
 
     assert engine.stats().num_preemptions > 0
     for request in newcomers:
-        alone = run_alone(engine_of(), request)[0].token_ids
+        alone = run_alone(make_engine(), request)[0].token_ids
         assert results[request.request_id, 0].token_ids == alone
 
 
@@ -255,7 +257,7 @@ def test_tokens_that_a_grammar_forced_wait_for_no_prompt() -> None:
 
 
 class CountingBlocks(BlockManager):
-    """It counts the looks into the prefix cache that a scheduler takes."""
+    """A block manager that counts how often a scheduler looks into the prefix cache."""
 
     num_looks = 0
 
@@ -266,7 +268,7 @@ class CountingBlocks(BlockManager):
 
 @pytest.mark.parametrize("num_blocks", [4000, 230], ids=["enough blocks", "too few blocks"])
 def test_a_step_looks_up_only_prompts_that_it_may_start(num_blocks: int) -> None:
-    """What a look costs grows with what the cache has of the prompt."""
+    """The cost of a look-up grows with the number of cached tokens of the prompt."""
     blocks = CountingBlocks(num_blocks=num_blocks, block_size=BLOCK, prefix_caching=True)
     scheduler = Scheduler(blocks, max_num_seqs=STEP, max_num_batched_tokens=STEP)
     known = prompt(200).prompt_token_ids
@@ -284,7 +286,7 @@ def test_a_step_looks_up_only_prompts_that_it_may_start(num_blocks: int) -> None
 
 
 def take_step(scheduler: Scheduler, blocks: BlockManager, scheduled: list[Scheduled]) -> None:
-    """Does what an engine does with a step, and gives everybody the token 1."""
+    """Does an engine's work for one step, and gives each completed prompt the token 1."""
     for entry in scheduled:
         sequence, completes_prompt = entry.sequence, entry.completes_prompt
         blocks.mark_computed(sequence, entry.num_new_tokens)

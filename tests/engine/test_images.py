@@ -1,4 +1,4 @@
-"""Images in an engine: chunks, sharing, preemption, and the vision encoder between steps."""
+"""Tests images in an engine: chunks, sharing, preemption, and the encoder between steps."""
 
 import zlib
 from collections.abc import Generator, Iterable
@@ -42,22 +42,22 @@ def picture(
     )
 
 
-def later(name: str, run: tuple[int, int], shift: int = 3) -> ImageInput:
-    """Returns frames that go on in time where those before them began."""
+def later_frames(name: str, run: tuple[int, int], shift: int = 3) -> ImageInput:
+    """Makes frames of a video that continue the frames before them in time."""
     return msgspec.structs.replace(picture(name, run, grid=(1, 2, 2)), time_shift=shift)
 
 
 def request(
     *images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any
-) -> EngineRequest:  # of make_request
+) -> EngineRequest:  # parameters of make_request
     return msgspec.structs.replace(make_request(token_ids, **params), images=images)
 
 
-def tokens_alone(asked: EngineRequest) -> list[int]:
+def tokens_alone(original: EngineRequest) -> list[int]:
     engine = EngineCore(
         FakeRunner(num_encoder_parts=1, max_num_batched_tokens=1000), prefix_caching=False
     )
-    return run_alone(engine, asked)[0].token_ids
+    return run_alone(engine, original)[0].token_ids
 
 
 CAT, DOG = picture("cat", (3, 12)), picture("dog", (20, 4), (26, 6))
@@ -121,15 +121,14 @@ def test_the_same_picture_is_encoded_once_and_its_blocks_are_shared() -> None:
     assert (engine.stats().num_images_encoded, engine.stats().num_image_hits) == (2, 2)
 
 
-def test_what_the_prefix_cache_has_is_not_encoded_again() -> None:
+def test_a_cached_image_is_not_encoded_again() -> None:
     runner = FakeRunner(num_encoder_parts=2)
     engine = EngineCore(runner)
     assert isinstance(engine._images, ImageEncoder)
     run_alone(engine, request(CAT, DOG))
     engine._images._max_bytes = 0
-    run_alone(
-        engine, request(picture("mouse", (0, 4)), token_ids=TEXT[:8])
-    )  # the others' features make way for it
+    # the others' features make way for it
+    run_alone(engine, request(picture("mouse", (0, 4)), token_ids=TEXT[:8]))
     runner.encoded.clear()
 
     second = run_alone(engine, request(CAT, DOG, token_ids=[*TEXT, 5]))[0]
@@ -153,11 +152,11 @@ def test_another_salt_finds_nothing() -> None:
     runner = FakeRunner(num_encoder_parts=1)
     engine = EngineCore(runner)
     run_alone(engine, request(CAT, cache_salt="a"))
-    asked = request(CAT, cache_salt="b")
+    original = request(CAT, cache_salt="b")
 
-    result = run_alone(engine, asked)[0]
+    result = run_alone(engine, original)[0]
 
-    assert result.token_ids == tokens_alone(asked)
+    assert result.token_ids == tokens_alone(original)
     assert result.final.num_cached_tokens == 0
     assert runner.encoded == [CAT.digest, CAT.digest]
 
@@ -252,11 +251,11 @@ def test_a_failing_encoder_ends_the_requests_with_that_image_only() -> None:
 
 def test_an_aborted_request_with_images_frees_its_blocks() -> None:
     engine = EngineCore(FakeRunner(num_encoder_parts=5))
-    asked = request(CAT)
-    engine.add(asked)
+    original = request(CAT)
+    engine.add(original)
     engine.step()
 
-    engine.abort(asked.request_id)
+    engine.abort(original.request_id)
     while engine.has_unfinished():
         engine.step()
 
@@ -278,10 +277,10 @@ def test_an_aborted_request_with_images_frees_its_blocks() -> None:
             "either all images must have a grid of positions, or none",
         ),
         (
-            (picture("a", (2, 4), grid=(1, 2, 2)), later("b", (7, 4))),
+            (picture("a", (2, 4), grid=(1, 2, 2)), later_frames("b", (7, 4))),
             "image 1, a frame of a video, must directly follow a frame",
         ),
-        ((later("b", (7, 4)),), "image 0, a frame of a video, must directly follow a frame"),
+        ((later_frames("b", (7, 4)),), "image 0, a frame of a video, must directly follow a frame"),
         ((msgspec.structs.replace(CAT, pixels=b"\0"),), "image 0 must have 3 bytes for each pixel"),
     ],
 )
@@ -298,7 +297,7 @@ def test_a_text_model_refuses_images() -> None:
     assert result.final.error == "this model reads text only"
 
 
-def test_positions_of_a_grid_and_of_what_follows() -> None:
+def test_positions_of_a_grid_and_of_the_text_behind_it() -> None:
     images = PromptImages(
         [picture("a", (2, 6), grid=(1, 2, 3)), picture("b", (9, 4), grid=(1, 4, 1))], 15
     )
@@ -315,7 +314,12 @@ def test_positions_of_a_grid_and_of_what_follows() -> None:
 
 def test_positions_of_a_video_go_on_in_time_only() -> None:
     images = PromptImages(
-        [picture("a", (2, 4), grid=(1, 2, 2)), later("b", (6, 4), 3), later("c", (10, 4), 6)], 16
+        [
+            picture("a", (2, 4), grid=(1, 2, 2)),
+            later_frames("b", (6, 4), 3),
+            later_frames("c", (10, 4), 6),
+        ],
+        16,
     )
 
     positions = images.positions(0, 17)

@@ -1,4 +1,7 @@
-"""All kinds of requests at once, with few blocks, and aborts and faults at random: each gets what it gets alone."""
+"""Tests mixtures of all kinds of requests, with few blocks, random aborts and random faults.
+
+Each request gets the same output as alone.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -33,7 +36,7 @@ GRAMMARS = (
 )
 NORMAL = (FinishReason.STOP, FinishReason.LENGTH)
 FURTHER = pytest.mark.release("further mixtures of requests")
-SEEDS = [  # with the number of states that are kept
+SEEDS = [  # seed, number of states that are cached
     (0, None),
     *(pytest.param(seed, None, marks=FURTHER) for seed in (1, 2, 3)),
     pytest.param(4, 0, marks=FURTHER),
@@ -43,10 +46,11 @@ SEEDS = [  # with the number of states that are kept
 
 
 class ShakyRunner(FakeRunner):
-    """Its device fails now and then, or gives no numbers for one row."""
+    """A runner whose device fails now and then, or returns NaN for one row."""
 
     def __init__(self, random: Random | None, **options: int | None) -> None:
-        super().__init__(vocab_size=VOCAB_SIZE, max_model_len=96, **options)  # type: ignore[arg-type]
+        sizes: dict[str, Any] = {"max_model_len": 96, **options}
+        super().__init__(vocab_size=VOCAB_SIZE, **sizes)
         self._random = random
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
@@ -118,7 +122,7 @@ def mixed_request(random: Random, common: list[int]) -> EngineRequest:
 
 
 def run_mixed(engine: EngineCore, requests: list[EngineRequest], random: Random) -> Results:
-    """They come between steps, and some of them, or of their choices, go."""
+    """Adds the requests between steps, and aborts some of them or some of their choices."""
     results: Results = defaultdict(Result)
     coming, added = list(requests), list[EngineRequest]()
     for _ in range(MAX_STEPS):
@@ -134,8 +138,8 @@ def run_mixed(engine: EngineCore, requests: list[EngineRequest], random: Random)
     raise AssertionError(f"still unfinished after {MAX_STEPS} steps: {engine.stats()}")
 
 
-def assert_is_part_of(result: Result, alone: Result, request: EngineRequest) -> None:
-    """What it gets alone; less when it was aborted or lost to a fault."""
+def assert_is_part(result: Result, alone: Result, request: EngineRequest) -> None:
+    """Asserts that a result equals the result alone, or its beginning after an abort or a fault."""
     assert result.num_after_final == 0
     num_tokens, num_scored = len(result.token_ids), len(result.prompt_logprobs)
     assert result.token_ids == alone.token_ids[:num_tokens]
@@ -152,15 +156,14 @@ def assert_is_part_of(result: Result, alone: Result, request: EngineRequest) -> 
         alone.final.error_param,
     )
     assert (num_tokens, num_scored) == (len(alone.token_ids), len(alone.prompt_logprobs))
-    assert (
-        result.num_timings == alone.num_timings or request.params.max_tokens == 0
-    )  # then only the first choice's
+    # then the first choice's only
+    assert result.num_timings == alone.num_timings or request.params.max_tokens == 0
 
 
 @pytest.mark.parametrize("is_shaky", [False, True])
 @pytest.mark.parametrize("prefix_caching", [True, False])
 @pytest.mark.parametrize(("seed", "num_kept"), SEEDS)
-def test_each_gets_what_it_gets_alone(
+def test_each_request_gets_the_same_as_alone(
     compiler: GrammarCompiler,
     roomy: EngineCore,
     *,
@@ -169,7 +172,7 @@ def test_each_gets_what_it_gets_alone(
     prefix_caching: bool,
     is_shaky: bool,
 ) -> None:
-    """Models with states as well, of which so many are kept."""
+    """Some of the models have recurrent states, and cache up to `num_kept` of them."""
     random = Random(seed)
     common = [random.randrange(300) for _ in range(20)]
     requests = [mixed_request(random, common) for _ in range(30)]
@@ -195,15 +198,15 @@ def test_each_gets_what_it_gets_alone(
     assert max(batch.token_ids.size for batch in runner.batches) <= 12
     for request in requests:
         for index, alone in enumerate(run_alone(roomy, request)):
-            assert_is_part_of(results[request.request_id, index], alone, request)
+            assert_is_part(results[request.request_id, index], alone, request)
             assert (
                 is_shaky
                 or results[request.request_id, index].finish_reason is not FinishReason.ERROR
             )
 
 
-def predicted(request: EngineRequest, outputs: list[Result], random: Random) -> EngineRequest:
-    """The same request, which expects the output of one of its choices, with a few tokens changed."""
+def with_prediction(request: EngineRequest, outputs: list[Result], random: Random) -> EngineRequest:
+    """Returns the request with a prediction: one choice's output with a few tokens changed."""
     token_ids = [
         each if random.random() < 0.9 else random.randrange(300)
         for each in random.choice(outputs).token_ids
@@ -228,14 +231,14 @@ def test_proposed_tokens_change_nothing(
     prefix_caching: bool,
     is_shaky: bool,
 ) -> None:
-    """Where rows are for nothing, so that as many tokens as there are guesses are proposed."""
+    """Further rows cost nearly nothing, so as many tokens as possible are proposed."""
     random = Random(seed)
     common = [random.randrange(300) for _ in range(20)]
     requests, outputs = [], {}
     for _ in range(30):
         request = mixed_request(random, common)
         outputs[request.request_id] = run_alone(roomy, request)
-        requests.append(predicted(request, outputs[request.request_id], random))
+        requests.append(with_prediction(request, outputs[request.request_id], random))
     sizes = {
         "num_blocks": 32,
         "max_num_seqs": 6,
@@ -259,6 +262,6 @@ def test_proposed_tokens_change_nothing(
     for request in requests:
         for index, alone in enumerate(outputs[request.request_id]):
             result = results[request.request_id, index]
-            assert_is_part_of(result, alone, request)
+            assert_is_part(result, alone, request)
             assert is_shaky or result.finish_reason is not FinishReason.ERROR
             assert 0 <= result.final.num_accepted_tokens <= result.final.num_proposed_tokens

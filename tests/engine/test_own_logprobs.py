@@ -1,4 +1,4 @@
-"""Logprobs of a row of logits."""
+"""Tests the logprobs of a row of logits."""
 
 import numpy as np
 import pytest

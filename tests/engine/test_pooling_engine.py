@@ -1,4 +1,4 @@
-"""An engine of an encoder: which texts go together, and that each ends once."""
+"""Tests the engine of an encoder: its batches, its faults, and the end of each text."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from tests.engine.vector_runner import FAILING_TOKEN_ID, VectorRunner
 def request(
     request_id: str, *lens: int, priority: int = 0, token_id: int = 1, **pooling: object
 ) -> EngineRequest:
-    """Its texts are one token again and again."""
+    """Makes a request whose texts repeat one token."""
     return EngineRequest(
         request_id=request_id,
         prompt_token_ids=[token_id] * sum(lens),
@@ -139,7 +139,7 @@ def test_a_fault_ends_its_batch_only() -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused(wrong: EngineRequest, message: str) -> None:
+def test_impossible_requests_are_refused(wrong: EngineRequest, message: str) -> None:
     engine = PoolingEngine(VectorRunner())
     engine.add(wrong)
     outputs = run(engine)
@@ -155,7 +155,7 @@ def test_an_id_in_use_is_refused() -> None:
         engine.add(request("a", 1))
 
 
-def test_what_waits_is_counted() -> None:
+def test_waiting_texts_are_counted() -> None:
     engine = PoolingEngine(VectorRunner(max_num_batched_tokens=16))
     engine.add(request("a", 16, 16, 16))
     engine.step()

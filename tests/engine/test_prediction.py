@@ -1,4 +1,4 @@
-"""A layer for further tokens changes no output; where it is right, there are fewer steps."""
+"""A prediction layer changes no output; if it is right, there are fewer steps."""
 
 from random import Random
 from typing import Any
@@ -31,7 +31,7 @@ def engine_with(runner: FakePredictor, *, costs: StepCosts = FREE) -> EngineCore
     return EngineCore(runner, speculation=speculation)
 
 
-def plain(**options: Any) -> EngineCore:
+def plain_engine(**options: Any) -> EngineCore:
     return EngineCore(FakePredictor(0.0, **options))
 
 
@@ -40,10 +40,10 @@ def plain(**options: Any) -> EngineCore:
     "params", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.8, "top_k": 9, "seed": 4}]
 )
 @pytest.mark.parametrize("share", [0.0, 0.7, 1.0])
-def test_the_output_is_that_of_the_model(
+def test_the_output_equals_the_models(
     share: float, params: dict[str, Any], num_kept: int | None
 ) -> None:
-    expected = run_alone(plain(), make_request(PROMPT, max_tokens=60, **params))[0]
+    expected = run_alone(plain_engine(), make_request(PROMPT, max_tokens=60, **params))[0]
     runner = FakePredictor(share, num_kept_states=num_kept)
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=60, **params))[0]
     assert result.token_ids == expected.token_ids
@@ -53,9 +53,8 @@ def test_the_output_is_that_of_the_model(
     if share == 1.0:
         assert num_accepted == num_proposed >= 45
     elif share == 0.0:
-        assert (
-            num_accepted < 0.2 * num_proposed
-        )  # unlike rows agree by chance, more often where one seed draws of both
+        # different rows agree by chance, more often if one seed draws for both
+        assert num_accepted < 0.2 * num_proposed
     else:
         assert 0.3 * num_proposed < num_accepted < num_proposed
 
@@ -67,15 +66,15 @@ def test_entries_of_a_long_prompt_are_made_as_it_is_computed(length: int) -> Non
     result = run_alone(engine_with(runner), make_request(prompt, max_tokens=40))[0]
     assert (
         result.token_ids
-        == run_alone(plain(**ROOM), make_request(prompt, max_tokens=40))[0].token_ids
+        == run_alone(plain_engine(**ROOM), make_request(prompt, max_tokens=40))[0].token_ids
     )
     assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 25
     assert max(batch.token_ids.size for batch in runner.prediction.batches) <= 256 + 64
     assert runner.prediction.num_poor == 0
 
 
-def test_entries_are_made_where_drafts_do_not_pay_too() -> None:
-    """What comes later may attend to them."""
+def test_entries_are_made_even_if_drafts_do_not_pay() -> None:
+    """Later drafts may attend to the entries."""
     runner = FakePredictor(0.0, **ROOM)
     run_alone(engine_with(runner, costs=DEAR), make_request(PROMPT, max_tokens=600))
     tokens = np.concatenate([batch.positions for batch in runner.prediction.batches])
@@ -84,7 +83,7 @@ def test_entries_are_made_where_drafts_do_not_pay_too() -> None:
 
 
 def test_entries_change_hands_with_their_blocks() -> None:
-    """Few blocks, many requests, of which some are preempted."""
+    """Few blocks and many requests, so that some are preempted."""
     options: dict[str, Any] = {"num_blocks": 24, "max_num_seqs": 4, "max_num_batched_tokens": 16}
     engine = engine_with(FakePredictor(1.0, **options))
     random, num_proposed = Random(0), 0
@@ -98,7 +97,9 @@ def test_entries_change_hands_with_their_blocks() -> None:
         ]
         results = run(engine, requests)
         for request in requests:
-            alone = run_alone(plain(), make_request(request.prompt_token_ids, max_tokens=40))[0]
+            alone = run_alone(
+                plain_engine(), make_request(request.prompt_token_ids, max_tokens=40)
+            )[0]
             result = results[request.request_id, 0]
             assert result.token_ids == alone.token_ids[: request.params.max_tokens]
             assert result.final.num_accepted_tokens == result.final.num_proposed_tokens
@@ -115,22 +116,23 @@ def test_a_prompt_from_the_cache_is_drafted_for_as_well() -> None:
     assert again.final.num_accepted_tokens == first.final.num_accepted_tokens > 10
 
 
-def test_choices_come_as_without_it() -> None:
+def test_choices_are_the_same_as_without_the_layer() -> None:
     settings: list[dict[str, Any]] = [{"temperature": 1.0, "seed": 5}, {}]
     for params in settings:
         runner = FakePredictor(0.9)
         several = msgspec.structs.replace(make_request(PROMPT, max_tokens=20, **params), n=3)
-        expected, results = (run(engine, [several]) for engine in (plain(), engine_with(runner)))
+        expected, results = (
+            run(engine, [several]) for engine in (plain_engine(), engine_with(runner))
+        )
         assert {key: each.token_ids for key, each in results.items()} == {
             key: each.token_ids for key, each in expected.items()
         }
-        first = results[
-            several.request_id, 0
-        ]  # the others lack the entry of the prompt's last token
+        # the others lack the entry of the prompt's last token
+        first = results[several.request_id, 0]
         assert first.final.num_accepted_tokens > 5
 
 
-def test_who_finds_the_prompt_of_one_that_wanted_no_guesses_drafts_as_well() -> None:
+def test_a_request_that_finds_the_prompt_of_one_without_proposals_drafts_as_well() -> None:
     engine = engine_with(FakePredictor(1.0))
     request = make_request(PROMPT, max_tokens=20)
     unguessed = msgspec.structs.replace(
@@ -142,8 +144,8 @@ def test_who_finds_the_prompt_of_one_that_wanted_no_guesses_drafts_as_well() -> 
     assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 10
 
 
-def test_tokens_that_a_limit_appends_have_no_rows_of_guesses_that_did_not_come() -> None:
-    """The end of the reasoning is appended behind a token, beside which others were proposed."""
+def test_tokens_that_a_limit_appends_have_no_rows_of_rejected_proposals() -> None:
+    """The end of the reasoning is appended after a token for which others had been proposed."""
     budget = ReasoningBudget(
         max_tokens=12,
         end_token_ids=(5, 6, 7, 8),
@@ -157,13 +159,13 @@ def test_tokens_that_a_limit_appends_have_no_rows_of_guesses_that_did_not_come()
         runner = FakePredictor(share)
         result = run_alone(engine_with(runner), request)[0]
         request = msgspec.structs.replace(request, request_id=f"again {share}")
-        assert result.token_ids == run_alone(plain(), request)[0].token_ids
+        assert result.token_ids == run_alone(plain_engine(), request)[0].token_ids
         assert result.final.num_proposed_tokens > 0
         assert runner.prediction.num_poor == 0
 
 
 def test_many_waiting_rows_are_made_entries_before_a_draft() -> None:
-    """Drafts begin to pay when one stream is alone; each step computes so many rows at most."""
+    """Drafts begin to pay when one stream is left; then each step computes up to 32 entries."""
     runner = FakePredictor(1.0, **ROOM)
     entries = Entries(AcceptanceRates((0.5,)), 0)
     layer = PredictionLayer(runner, runner.prediction)
@@ -179,13 +181,16 @@ def test_many_waiting_rows_are_made_entries_before_a_draft() -> None:
 
 def test_a_layer_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
     runner = FakePredictor(1.0)
-    runner.prediction._slots = runner.prediction._slots[:1]  # a device that has lost its memory
+    runner.prediction._slots = runner.prediction._slots[:1]  # the device has lost its memory
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=20))[0]
-    assert result.token_ids == run_alone(plain(), make_request(PROMPT, max_tokens=20))[0].token_ids
+    assert (
+        result.token_ids
+        == run_alone(plain_engine(), make_request(PROMPT, max_tokens=20))[0].token_ids
+    )
     assert "the draft source failed and has been disabled" in caplog.text
 
 
-def test_hidden_rows_that_lack_are_waited_for() -> None:
+def test_drafts_wait_for_missing_hidden_rows() -> None:
     entries = Entries(AcceptanceRates((0.5,)), 4)
     entries.add(4, np.ones((3, 2), np.float32))
     assert [entries.is_ready(num_tokens) for num_tokens in (7, 8, 9)] == [False, True, False]

@@ -1,4 +1,7 @@
-"""Scoring prompts: exact whatever the chunks, the cache, preemption and the neighbours do, and bounded per step."""
+"""Scores of prompts are exact and bounded per step.
+
+Chunks, the cache, preemption and neighbours do not change them.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +19,10 @@ LONG = [(11 * i) % 83 for i in range(150)]
 
 
 def reference(prompt: list[int]) -> list[PositionLogprobs]:
-    """Each prompt token's logprob from a request that ends before it: its own first output position."""
+    """Returns each prompt token's logprob from a request whose prompt ends before that token.
+
+    The logprob is the first output position of that request.
+    """
     positions = []
     for end in range(1, len(prompt)):
         engine = EngineCore(FakeRunner(num_blocks=100, max_model_len=400), prefix_caching=False)
@@ -80,7 +86,7 @@ def test_a_step_scores_a_bounded_number_of_rows_over_all_prompts() -> None:
     ] * 3
 
 
-def test_other_prompts_are_not_held_up_by_what_a_scored_one_leaves_for_later() -> None:
+def test_other_prompts_are_not_held_up_by_the_rest_of_a_scored_one() -> None:
     engine = EngineCore(FakeRunner(num_blocks=200, max_model_len=400, max_num_batched_tokens=400))
     scored = make_request(LONG, max_tokens=1, num_prompt_logprobs=0)
     other = make_request(PROMPT, max_tokens=1)
@@ -96,7 +102,7 @@ def test_other_prompts_are_not_held_up_by_what_a_scored_one_leaves_for_later() -
     run(engine)
 
 
-def test_neighbours_and_scored_prompts_get_what_they_get_alone() -> None:
+def test_neighbours_and_scored_prompts_get_the_same_as_alone() -> None:
     neighbours = [
         make_request([i, *PROMPT], temperature=1.0, seed=i, num_logprobs=1) for i in range(3)
     ]
@@ -122,7 +128,7 @@ def test_choices_share_the_scored_prompt() -> None:
 
 @pytest.mark.parametrize("prefix_caching", [True, False])
 def test_preemption_while_a_prompt_is_scored_repeats_no_logprob(prefix_caching: bool) -> None:
-    """The urgent one's growing answer takes the blocks of the prompt that is being scored in chunks."""
+    """The growing answer of the urgent request takes blocks of the prompt being scored."""
     runner = FakeRunner(num_blocks=14, max_num_seqs=2, max_num_batched_tokens=2)
     engine = EngineCore(runner, prefix_caching=prefix_caching)
     urgent = make_request([90, 91, 92, 93], max_tokens=40, priority=0)
@@ -156,7 +162,7 @@ def test_an_abort_in_the_middle_frees_all_blocks() -> None:
 
 
 class NotANumberRunner(FakeRunner):
-    """Returns NaN for the row of one token."""
+    """A runner that returns NaN for the row of one token."""
 
     BAD = 96
 

@@ -1,4 +1,4 @@
-"""Reasoning is ended when its budget is used up; what comes then is what the model goes on with from there."""
+"""Reasoning is ended when its budget is used up; then the model goes on from there."""
 
 import random
 import re
@@ -23,31 +23,36 @@ from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tok
 PROMPT = [5, 6, 7, 8, 9]
 
 
-def spelled(token_ids: Sequence[int]) -> bytes:
-    """Stands for the text of such tokens: no two are part of each other's."""
+def spell(token_ids: Sequence[int]) -> bytes:
+    """Returns a text for the tokens; no token's text is part of another's."""
     return b"".join(b"<%d>" % token_id for token_id in token_ids)
 
 
-def budget(
+def make_budget(
     max_tokens: int,
     *ends: Sequence[int],
     start: Sequence[int] = (),
     may_repeat: bool = False,
 ) -> ReasoningBudget:
-    """The first end is what the engine writes. Without a start the prompt has begun the reasoning."""
+    """Makes a budget of reasoning tokens.
+
+    The engine writes the first of the `ends`. Without a `start` the prompt has begun the reasoning.
+    """
     marks = [tuple(mark) for mark in (start or (96, 96, 96), *ends)]
     return ReasoningBudget(
         max_tokens=max_tokens,
         end_token_ids=marks[1],
-        starts=(spelled(marks[0]),),
-        ends=tuple(map(spelled, marks[1:])),
-        pieces={token_id: spelled([token_id]) for mark in marks for token_id in mark},
+        starts=(spell(marks[0]),),
+        ends=tuple(map(spell, marks[1:])),
+        pieces={token_id: spell([token_id]) for mark in marks for token_id in mark},
         is_open=not start,
         may_repeat=may_repeat,
     )
 
 
-def limited(limit: ReasoningBudget, prompt: Sequence[int] = PROMPT, **params: Any) -> EngineRequest:
+def with_budget(
+    limit: ReasoningBudget, prompt: Sequence[int] = PROMPT, **params: Any
+) -> EngineRequest:
     request = make_request(prompt, **{"max_tokens": 20, **params})
     return msgspec.structs.replace(request, reasoning_budget=limit)
 
@@ -65,24 +70,24 @@ def free_output(prompt: Sequence[int] = PROMPT, **params: Any) -> list[int]:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_after_the_budget_comes_the_end_and_then_what_the_model_says_to_that(seed: int) -> None:
+def test_after_the_budget_comes_the_end_and_the_model_goes_on_from_it(seed: int) -> None:
     numbers = random.Random(seed)
     prompt = [numbers.randrange(90) for _ in range(numbers.randint(1, 12))]
     free = free_output(prompt)
     num_reasoning = numbers.randint(0, 12)
     end = numbers.sample(sorted(set(range(97)) - set(free)), numbers.randint(1, 3))
 
-    token_ids = output(limited(budget(num_reasoning, end), prompt))
+    token_ids = output(with_budget(make_budget(num_reasoning, end), prompt))
 
     before = [*free[:num_reasoning], *end]
     answer = free_output([*prompt, *before], max_tokens=20 - len(before))
     assert token_ids == before + answer
 
 
-def test_the_end_takes_no_step_and_has_logprobs_where_they_are_asked_for() -> None:
+def test_the_end_takes_no_step_and_has_logprobs_if_asked() -> None:
     runners = [FakeRunner(), FakeRunner()]
-    request = limited(budget(6, [90, 91, 92]))
-    scored_request = limited(budget(6, [90, 91, 92]), num_logprobs=2)
+    request = with_budget(make_budget(6, [90, 91, 92]))
+    scored_request = with_budget(make_budget(6, [90, 91, 92]), num_logprobs=2)
 
     quick = run_alone(EngineCore(runners[0]), request)[0]
     scored = run_alone(EngineCore(runners[1]), scored_request)[0]
@@ -98,31 +103,34 @@ def test_the_end_takes_no_step_and_has_logprobs_where_they_are_asked_for() -> No
 def test_an_end_of_the_models_own_is_left_alone() -> None:
     free = free_output()
     for end in ([free[3]], free[3:5]):
-        assert output(limited(budget(10, end))) == free
-        assert output(limited(budget(10, [95], end))) == free
+        assert output(with_budget(make_budget(10, end))) == free
+        assert output(with_budget(make_budget(10, [95], end))) == free
 
 
 @pytest.mark.parametrize("num_written", [1, 2])
 def test_an_end_that_the_model_has_begun_is_completed(num_written: int) -> None:
     free = free_output()
     end = [*free[5 - num_written : 5], 95, 96]
-    assert output(limited(budget(5, end)))[:7] == [*free[:5], 95, 96]
+    assert output(with_budget(make_budget(5, end)))[:7] == [*free[:5], 95, 96]
 
 
 def test_a_budget_counts_from_the_start_that_the_model_writes() -> None:
     free = free_output()
-    assert output(limited(budget(4, [95], start=free[:2])))[:7] == [*free[:6], 95]
-    assert output(limited(budget(0, [95], start=free[:2])))[:3] == [*free[:2], 95]
+    assert output(with_budget(make_budget(4, [95], start=free[:2])))[:7] == [*free[:6], 95]
+    assert output(with_budget(make_budget(0, [95], start=free[:2])))[:3] == [*free[:2], 95]
 
 
-def test_what_stands_further_on_is_no_start_unless_reasoning_may_repeat() -> None:
+def test_a_later_start_does_not_count_unless_reasoning_may_repeat() -> None:
     free = free_output()
-    assert output(limited(budget(2, [95], start=free[4:6]))) == free
-    assert output(limited(budget(2, [95], start=free[4:6], may_repeat=True)))[:9] == [*free[:8], 95]
+    assert output(with_budget(make_budget(2, [95], start=free[4:6]))) == free
+    assert output(with_budget(make_budget(2, [95], start=free[4:6], may_repeat=True)))[:9] == [
+        *free[:8],
+        95,
+    ]
 
 
-def test_reasoning_that_begins_again_has_what_is_left() -> None:
-    limit = ReasoningLimit(budget(3, [2], start=[1], may_repeat=True))
+def test_reasoning_that_begins_again_has_the_rest_of_the_budget() -> None:
+    limit = ReasoningLimit(make_budget(3, [2], start=[1], may_repeat=True))
     token_ids: list[int] = []
     for token_id in (1, 50, 51, 2, 60, 1, 52):
         assert limit.due == ()
@@ -155,14 +163,16 @@ def test_whitespace_may_stand_before_a_start() -> None:
 
 @pytest.mark.parametrize("max_tokens", [3, 5, 6, 7, 9])
 def test_max_tokens_may_end_it_first(max_tokens: int) -> None:
-    result = run_alone(make_engine(), limited(budget(5, [93, 94]), max_tokens=max_tokens))[0]
-    assert result.token_ids == output(limited(budget(5, [93, 94])))[:max_tokens]
+    result = run_alone(make_engine(), with_budget(make_budget(5, [93, 94]), max_tokens=max_tokens))[
+        0
+    ]
+    assert result.token_ids == output(with_budget(make_budget(5, [93, 94])))[:max_tokens]
     assert result.finish_reason is FinishReason.LENGTH
     assert result.num_timings == 1
 
 
 def test_each_choice_has_the_budget() -> None:
-    request = limited(budget(5, [96]), n=4, temperature=1.0, seed=3)
+    request = with_budget(make_budget(5, [96]), n=4, temperature=1.0, seed=3)
     token_ids = [result.token_ids for result in run_alone(make_engine(), request)]
     assert len({tuple(each[:5]) for each in token_ids}) == 4
     assert all(each.index(96) == 5 or 96 in each[:5] for each in token_ids)
@@ -170,8 +180,8 @@ def test_each_choice_has_the_budget() -> None:
 
 def test_preemption_and_neighbours_change_nothing() -> None:
     requests = [
-        limited(
-            budget(num, [93, 94, 95]),
+        with_budget(
+            make_budget(num, [93, 94, 95]),
             [num + 1] * 6,
             max_tokens=24,
             n=1 + num % 2,
@@ -193,29 +203,32 @@ def test_preemption_and_neighbours_change_nothing() -> None:
 
 
 def test_an_end_that_is_banned_ends_the_request() -> None:
-    result = run_alone(make_engine(), limited(budget(3, [96]), allowed_token_ids=tuple(range(50))))[
-        0
-    ]
+    result = run_alone(
+        make_engine(), with_budget(make_budget(3, [96]), allowed_token_ids=tuple(range(50)))
+    )[0]
     assert result.finish_reason is FinishReason.REFUSED
     why = "no token is left to choose: allowed_token_ids, thinking_token_budget exclude every token"
     assert result.final.error == why
 
 
-def test_the_end_may_be_what_stops_the_output() -> None:
-    result = run_alone(make_engine(), limited(budget(3, [96]), stop_token_ids=(96,)))[0]
+def test_the_end_may_stop_the_output() -> None:
+    result = run_alone(make_engine(), with_budget(make_budget(3, [96]), stop_token_ids=(96,)))[0]
     assert (result.token_ids, result.final.stop_token_id) == ([*free_output()[:3], 96], 96)
 
 
 @pytest.mark.parametrize(
     ("request_", "error"),
     [
-        (limited(budget(3, [97])), "the end of the reasoning must be token ids in [0, 97)"),
         (
-            limited(msgspec.structs.replace(budget(3, [9]), end_token_ids=())),
+            with_budget(make_budget(3, [97])),
+            "the end of the reasoning must be token ids in [0, 97)",
+        ),
+        (
+            with_budget(msgspec.structs.replace(make_budget(3, [9]), end_token_ids=())),
             "the end mark of the reasoning must have at least one token",
         ),
         (
-            limited(budget(3, [9]), beam_search=BeamSearchParams(width=2)),
+            with_budget(make_budget(3, [9]), beam_search=BeamSearchParams(width=2)),
             "a beam search cannot have a reasoning budget",
         ),
     ],
@@ -273,7 +286,7 @@ def test_a_grammar_goes_on_after_the_end(
 
 @pytest.mark.parametrize("num_logprobs", [None, 0])
 @pytest.mark.parametrize("num_reasoning", [0, 1, 7])
-def test_what_a_grammar_forces_is_not_ended(
+def test_tokens_that_a_grammar_forces_are_not_ended(
     compiler: GrammarCompiler, num_reasoning: int, num_logprobs: int | None
 ) -> None:
     tokenizer = trained_tokenizer()

@@ -1,4 +1,4 @@
-"""In an engine that is deterministic each row is computed with rows of its own kind, whatever the requests ask for."""
+"""A deterministic engine computes each row with rows of its own kind for all requests."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -22,19 +22,19 @@ FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 FURTHER = pytest.mark.release("further sizes of rows of one kind")
 
 
-def deterministic_runner(**sizes: Any) -> FakeRunner:  # of FakeRunner
+def deterministic_runner(**sizes: Any) -> FakeRunner:  # sizes of FakeRunner
     runner = FakeRunner(**sizes)
     runner.info = msgspec.structs.replace(runner.info, is_deterministic=True)
     return runner
 
 
 def prompts(length: int) -> Iterable[list[int]]:
-    """Gives prompts of which some begin alike."""
+    """Yields prompts of which some begin alike."""
     for number in range(4):
         yield [(5 * each + (number if each > 9 else number // 2)) % 89 for each in range(length)]
 
 
-def requests_of(length: int) -> list[EngineRequest]:
+def make_requests(length: int) -> list[EngineRequest]:
     ways: list[dict[str, Any]] = [
         {},
         {"temperature": 1.0, "seed": -(2**63), "num_logprobs": 1},
@@ -45,10 +45,11 @@ def requests_of(length: int) -> list[EngineRequest]:
     return [make_request(each, max_tokens=11, **way) for way in ways for each in prompts(length)]
 
 
-def rows_of_wrong_kind(
-    batches: list[ForwardBatch], num_prompt_tokens: int
-) -> list[tuple[int, int]]:
-    """Returns past and length of each subsequence that breaks a rule of `row_kinds`; all prompts are of one length."""
+def find_wrong_rows(batches: list[ForwardBatch], num_prompt_tokens: int) -> list[tuple[int, int]]:
+    """Returns past and length of each subsequence that breaks a rule of `row_kinds`.
+
+    All prompts have `num_prompt_tokens` tokens.
+    """
     lens = [
         (int(past), int(length))
         for batch in batches
@@ -79,9 +80,9 @@ def test_rows_have_company_of_their_kind(
     )
     engine = EngineCore(runner)
 
-    run(engine, requests_of(length))
+    run(engine, make_requests(length))
 
-    assert rows_of_wrong_kind(runner.batches, length) == []
+    assert find_wrong_rows(runner.batches, length) == []
 
 
 @pytest.mark.parametrize("length", [1, 2, 9, 33])
@@ -98,4 +99,4 @@ def test_guesses_have_rows_of_their_own(length: int) -> None:
 
     assert guessed.token_ids == expected.token_ids
     assert engine.stats().num_accepted_tokens > 10
-    assert rows_of_wrong_kind(runner.batches, length) == []
+    assert find_wrong_rows(runner.batches, length) == []

@@ -1,4 +1,7 @@
-"""JSON schemas through the engine: valid at temperature 1, and the same whether forced tokens are forced or sampled."""
+"""Tests JSON schemas through the engine at temperature 1.
+
+Outputs are valid, and the same whether the engine appends forced tokens or samples them.
+"""
 
 from collections.abc import Iterator
 
@@ -27,8 +30,8 @@ def compiler() -> Iterator[GrammarCompiler]:
     compiler.close()
 
 
-def request_for(case: Case, *, num_logprobs: int | None) -> EngineRequest:
-    """Ends are preferred; with log probabilities every token takes a step."""
+def make_schema_request(case: Case, *, num_logprobs: int | None) -> EngineRequest:
+    """Makes a request that prefers to end. With logprobs every token takes a step."""
     ends = [*trained_tokenizer().encode('"]}').ids, end_id()]
     return make_request(
         trained_tokenizer().encode("The weather is").ids,
@@ -42,7 +45,7 @@ def request_for(case: Case, *, num_logprobs: int | None) -> EngineRequest:
     )
 
 
-def result_of(compiler: GrammarCompiler, request: EngineRequest) -> Result:
+def run_request(compiler: GrammarCompiler, request: EngineRequest) -> Result:
     runner = FakeRunner(vocab_size=VOCAB_SIZE, max_model_len=512, num_blocks=128)
     return run_alone(EngineCore(runner, grammars=compiler), request)[0]
 
@@ -51,8 +54,8 @@ def result_of(compiler: GrammarCompiler, request: EngineRequest) -> Result:
 def test_the_output_is_valid_and_forcing_tokens_changes_nothing(
     compiler: GrammarCompiler, case: Case
 ) -> None:
-    forced = result_of(compiler, request_for(case, num_logprobs=None))
-    stepwise = result_of(compiler, request_for(case, num_logprobs=0))
+    forced = run_request(compiler, make_schema_request(case, num_logprobs=None))
+    stepwise = run_request(compiler, make_schema_request(case, num_logprobs=0))
 
     assert forced.token_ids == stepwise.token_ids
     assert forced.finish_reason is FinishReason.STOP

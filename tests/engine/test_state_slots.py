@@ -1,6 +1,7 @@
-"""States of recurrent layers: what is kept, where sequences go on, and that nothing is lost or written over.
+"""Tests states of recurrent layers: their cache, and the places where sequences go on from it.
 
-The fake runner raises where a batch reads a state of other tokens, or writes one that somebody else has.
+The fake runner raises an error if a batch reads the state of other tokens, or overwrites a state
+that another sequence uses.
 """
 
 from typing import Any
@@ -34,9 +35,8 @@ def test_an_equal_prompt_goes_on_from_its_last_full_block() -> None:
 def test_a_conversation_goes_on_from_the_last_full_block_of_the_answer() -> None:
     engine = engine_with()
     answer = run_alone(engine, make_request(PROMPT[:10], max_tokens=12))[0].token_ids
-    assert (
-        num_cached(engine, make_request([*PROMPT[:10], *answer, 5, 6])) == 20
-    )  # the 22nd token was never computed
+    # the 22nd token was never computed
+    assert num_cached(engine, make_request([*PROMPT[:10], *answer, 5, 6])) == 20
 
 
 def test_where_prompts_part_is_learned_from_the_second() -> None:
@@ -61,12 +61,12 @@ def test_the_least_recently_used_state_goes_first() -> None:
 def test_a_state_goes_with_its_block() -> None:
     engine = engine_with(num_blocks=10, max_model_len=40)
     run_alone(engine, make_request(PROMPT[:9], max_tokens=1))
-    run_alone(engine, make_request([*range(50, 88)], max_tokens=1))  # takes all blocks
+    run_alone(engine, make_request([*range(50, 88)], max_tokens=1))  # this request takes all blocks
     assert engine.stats().num_used_state_slots == 1
     assert num_cached(engine, make_request(PROMPT[:9], max_tokens=1)) == 0
 
 
-def test_nothing_is_kept_without_room_or_without_a_prefix_cache() -> None:
+def test_no_state_is_cached_without_room_or_without_a_prefix_cache() -> None:
     for engine in (engine_with(0), EngineCore(FakeRunner(num_kept_states=8), prefix_caching=False)):
         assert [num_cached(engine, make_request(PROMPT)) for _ in range(2)] == [0, 0]
         assert engine.stats().num_used_state_slots == 0
@@ -86,7 +86,7 @@ def test_equal_prompts_at_once_are_computed_once() -> None:
 
 @pytest.mark.parametrize("num_tokens", [36, 37])
 def test_choices_go_on_from_the_same_state_without_a_copy(num_tokens: int) -> None:
-    """Whether their prompt ends with a block or not."""
+    """A prompt of 36 tokens ends with a block; a prompt of 37 does not."""
     engine = engine_with(max_num_seqs=4)
     plain = EngineCore(FakeRunner(max_num_seqs=4))
     requests = [
@@ -101,7 +101,7 @@ def test_choices_go_on_from_the_same_state_without_a_copy(num_tokens: int) -> No
     assert len({tuple(tokens) for tokens in texts[0]}) > 1
 
 
-def test_preempted_ones_go_on_from_their_newest_full_block() -> None:
+def test_preempted_sequences_go_on_from_their_newest_full_block() -> None:
     runner = FakeRunner(num_blocks=12, max_model_len=40, num_kept_states=8)
     engine = EngineCore(runner)
     requests = [make_request([number, *PROMPT[:3]], max_tokens=30) for number in (70, 71)]

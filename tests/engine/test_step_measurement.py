@@ -16,22 +16,22 @@ from ouzel.types.engine_info import EngineInfo
 MARK = 5
 
 
-def blocks_of(info: EngineInfo) -> BlockManager:
+def make_blocks(info: EngineInfo) -> BlockManager:
     states = state_slots(info, None)
     return BlockManager(
         num_blocks=info.num_blocks, block_size=info.block_size, prefix_caching=True, states=states
     )
 
 
-def runner_of(max_num_batched_tokens: int = 64) -> FakeRunner:
+def make_runner(max_num_batched_tokens: int = 64) -> FakeRunner:
     return FakeRunner(
         num_blocks=400, max_model_len=1200, max_num_batched_tokens=max_num_batched_tokens
     )
 
 
-def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> None:
-    runner = runner_of()
-    blocks = blocks_of(runner.info)
+def test_each_number_of_rows_is_measured_after_itself_and_after_another() -> None:
+    runner = make_runner()
+    blocks = make_blocks(runner.info)
     costs = MeasuredCosts(runner, blocks)
     while costs.advance():
         pass
@@ -50,7 +50,7 @@ def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> No
         >= 0
     )
     assert known.unsampled_row_s is not None and known.unsampled_row_s >= 0
-    counts = [len(batch.token_ids) for batch in sampled(runner) if batch.past_lens[0] == 0]
+    counts = [len(batch.token_ids) for batch in select_sampled(runner) if batch.past_lens[0] == 0]
     changed = sum(a != b for a, b in pairwise(counts))
     assert changed == len(counts) // 2 - 1, "two of each count, one after the other"
     long = {
@@ -62,13 +62,13 @@ def test_each_count_of_rows_is_measured_behind_itself_and_behind_another() -> No
     assert blocks.num_used_blocks == 0
 
 
-def sampled(runner: FakeRunner) -> list[ForwardBatch]:
-    """Returns the batches of which all rows are wanted."""
+def select_sampled(runner: FakeRunner) -> list[ForwardBatch]:
+    """Returns the batches that sample every row."""
     return [batch for batch in runner.batches if len(batch.sampled_rows) == len(batch.token_ids)]
 
 
-class Forgetful(FakeRunner):
-    """Lets a state be behind any tokens."""
+class ForgetfulRunner(FakeRunner):
+    """A runner that allows a state behind any tokens."""
 
     def _advance_state(
         self, slots: NDArray[np.int32], i: int, context: NDArray[np.int64], past_len: int
@@ -83,8 +83,8 @@ def test_of_hybrids_sequences_of_one_row_and_of_several_are_measured() -> None:
         "max_num_batched_tokens": 64,
         "max_num_seqs": 32,
     }
-    runner = Forgetful(num_kept_states=8, **options)
-    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    runner = ForgetfulRunner(num_kept_states=8, **options)
+    costs = MeasuredCosts(runner, make_blocks(runner.info))
     while costs.advance():
         pass
     assert costs.known is not None
@@ -92,13 +92,13 @@ def test_of_hybrids_sequences_of_one_row_and_of_several_are_measured() -> None:
     several = costs.known.several
     assert several is not None
     assert min(several.first_s, several.each_s, several.row_s) >= 0
-    short = [batch for batch in sampled(runner) if batch.past_lens[0] == 0]
+    short = [batch for batch in select_sampled(runner) if batch.past_lens[0] == 0]
     rows = {tuple(np.diff(batch.subsequence_begins).tolist()) for batch in short}
     assert rows == {*((1,) * count for count in (1, 2, 4, 8, 16, 32)), (2,), (8,), (2, 2, 2, 2)}
 
 
-class Written(FakeRunner):
-    """Knows which blocks were written before a batch ran."""
+class WriteCheckingRunner(FakeRunner):
+    """A runner that knows which blocks were written before a batch ran."""
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
         if batch.past_lens[0] > 0:
@@ -111,42 +111,42 @@ class Written(FakeRunner):
 
 
 def test_contexts_are_written_before_steps_read_them() -> None:
-    runner = Written(num_blocks=400, max_model_len=1200, max_num_batched_tokens=64)
-    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    runner = WriteCheckingRunner(num_blocks=400, max_model_len=1200, max_num_batched_tokens=64)
+    costs = MeasuredCosts(runner, make_blocks(runner.info))
     while costs.advance():
         pass
     assert any(batch.past_lens[0] > 0 for batch in runner.batches)
 
 
-def test_rows_stay_apart_where_several_would_round_otherwise_than_one() -> None:
-    runner = runner_of()
+def test_rows_stay_apart_if_several_round_differently_from_one() -> None:
+    runner = make_runner()
     runner.info = msgspec.structs.replace(runner.info, precision="bf16")
-    costs = MeasuredCosts(runner, blocks_of(runner.info))
+    costs = MeasuredCosts(runner, make_blocks(runner.info))
     while costs.advance():
         pass
-    assert all(len(batch.past_lens) == len(batch.token_ids) for batch in sampled(runner))
+    assert all(len(batch.past_lens) == len(batch.token_ids) for batch in select_sampled(runner))
     assert costs.known is not None
     assert costs.known.attention.is_apart(64)
 
 
 @pytest.mark.parametrize("max_num_batched_tokens", [1, 16])
-def test_where_few_rows_fit_few_are_measured(max_num_batched_tokens: int) -> None:
-    runner = runner_of(max_num_batched_tokens=max_num_batched_tokens)
-    costs = MeasuredCosts(runner, blocks_of(runner.info))
+def test_if_few_rows_fit_few_are_measured(max_num_batched_tokens: int) -> None:
+    runner = make_runner(max_num_batched_tokens=max_num_batched_tokens)
+    costs = MeasuredCosts(runner, make_blocks(runner.info))
     while costs.advance():
         pass
     assert all(len(batch.token_ids) <= max_num_batched_tokens for batch in runner.batches)
     assert (costs.known is None) == (max_num_batched_tokens == 1)
 
 
-def test_where_blocks_lack_a_shorter_context_is_measured_and_none_for_now_where_all_do() -> None:
-    runner = runner_of()
-    blocks = blocks_of(runner.info)
+def test_with_few_blocks_a_shorter_context_is_measured_and_without_any_none_for_now() -> None:
+    runner = make_runner()
+    blocks = make_blocks(runner.info)
     costs = MeasuredCosts(runner, blocks)
     blocks._free, taken = blocks._free[:10], blocks._free[10:]
     has_more, first = costs.advance(), costs.known
     assert (has_more, first) == (False, None)
-    blocks._free += taken[:80]  # of four tokens each
+    blocks._free += taken[:80]  # 4 tokens each
     while costs.advance():
         pass
     assert costs.known is not None

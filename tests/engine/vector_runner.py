@@ -1,5 +1,8 @@
-"""A runner whose vectors say what it was given: the sum of a text's tokens, their number, the first, the second text's
-begin."""
+"""Provides a runner of an encoder whose vectors describe its input.
+
+A vector has the sum of a text's tokens, their number, the first token, and the place at which the
+second text of a pair begins.
+"""
 
 import threading
 
@@ -11,10 +14,10 @@ from ouzel.engine.pooling_engine import PoolingEngine
 from ouzel.pooling import Task
 from ouzel.types.engine_info import EngineInfo
 
-FAILING_TOKEN_ID = 7  # of a text whose batch fails
-NOT_FINITE_TOKEN_ID = 6  # of a text whose vector is of no numbers
+FAILING_TOKEN_ID = 7  # a batch with this token fails
+NOT_FINITE_TOKEN_ID = 6  # a text with this token gets a vector of NaN
 VECTOR_SIZE = 4
-may_run = threading.Event()  # no runner computes while it is not set
+may_run = threading.Event()  # while it is not set, runners wait
 may_run.set()
 
 
@@ -68,14 +71,14 @@ class VectorRunner:
 
 
 def create_embedder(options: dict[str, object]) -> PoolingEngine:
-    """Is a factory for `EngineSpec`; `max_model_len` is the only option that it reads."""
+    """Makes an engine for `EngineSpec`. It reads only the option `max_model_len`."""
     length = options.get("max_model_len", 64)
     assert isinstance(length, int)
     return PoolingEngine(VectorRunner(max_model_len=length))
 
 
 def create_choosy_scorer(options: dict[str, object]) -> PoolingEngine:
-    """Its score depends on each token and its place; 64 tokens are the most."""
+    """Makes an engine whose scores depend on each token and its place, for up to 64 tokens."""
 
     class ChoosyScorer(VectorRunner):
         def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
@@ -88,7 +91,10 @@ def create_choosy_scorer(options: dict[str, object]) -> PoolingEngine:
 
 
 def create_scorer(options: dict[str, object]) -> PoolingEngine:
-    """Its score is the number of tokens; `max_model_len` is the only option that it reads."""
+    """Makes an engine whose scores are numbers of tokens.
+
+    It reads only the option `max_model_len`.
+    """
     length = options.get("max_model_len", 256)
     assert isinstance(length, int)
 

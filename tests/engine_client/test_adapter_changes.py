@@ -1,4 +1,4 @@
-"""Changes of adapters against an engine's own: what is there when it has been started again."""
+"""Tests changes of adapters with a real engine, which may die and start again."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -12,30 +12,30 @@ from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.errors import EngineUnavailable, ModelLoadError
 from ouzel.serve.engine_factories import load_adapters
 from ouzel.types.engine_messages import EngineCommand, LoadAdapter, UnloadAdapter
-from tests.engine.requests import adapted, make_request, run_alone
+from tests.engine.requests import make_request, run_alone, with_adapter
 
 PROMPT = list(range(1, 14))
 
 
 class Process:
-    """An engine that may die, and is started again with the adapters of its specification."""
+    """An engine that may die, and that starts again with the adapters of its specification."""
 
     def __init__(self, files: Path, names: Iterable[str]) -> None:
         self._files = files
         self._names = tuple(names)
         self._commands: list[EngineCommand] = []
-        self.engine = self._started()
+        self.engine = self._start_engine()
         self.changes = AdapterChanges(
             self._commands.append, is_running=lambda: not self.changes.is_telling
         )
 
-    def _started(self) -> EngineCore:
+    def _start_engine(self) -> EngineCore:
         engine = EngineCore(FakeRunner(max_loras=2, num_blocks=8192, max_model_len=20_000))
         load_adapters(engine, {name: str(self._files / name) for name in self._names})
         return engine
 
     def work(self) -> None:
-        """Takes the commands that were sent, makes a step and tells what has come of them."""
+        """Runs the commands that were sent, makes a step and passes on the events."""
         commands = self._commands[:]
         self._commands.clear()
         for command in commands:
@@ -51,7 +51,7 @@ class Process:
     def restart(self) -> None:
         self._commands.clear()
         self.changes.lose("it died")
-        self.engine = self._started()
+        self.engine = self._start_engine()
         self.changes.tell_again(self.engine.info.adapters)
 
     def catch_up(self) -> None:
@@ -75,7 +75,7 @@ class Process:
         return list(self.engine.info.adapters)
 
     def tokens(self, name: str) -> list[int]:
-        return run_alone(self.engine, adapted(make_request(PROMPT), name))[0].token_ids
+        return run_alone(self.engine, with_adapter(make_request(PROMPT), name))[0].token_ids
 
 
 @pytest.fixture
@@ -85,10 +85,10 @@ def start(tmp_path: Path) -> Callable[..., Process]:
     return lambda *names: Process(tmp_path, names)
 
 
-async def test_an_adapter_that_has_replaced_one_of_the_start_is_there_again(
+async def test_an_adapter_that_replaced_one_of_the_start_is_there_again(
     start: Callable[..., Process],
 ) -> None:
-    """Both places are taken all the time."""
+    """Both adapter slots are in use all the time."""
     process = start("a", "b")
     of_a = process.tokens("a")
     await process.unload("a")
@@ -103,7 +103,7 @@ async def test_an_adapter_that_has_replaced_one_of_the_start_is_there_again(
     assert process.tokens("a") == of_c
 
 
-async def test_what_is_unloaded_while_it_comes_again_is_gone(start: Callable[..., Process]) -> None:
+async def test_an_adapter_unloaded_during_a_restart_is_gone(start: Callable[..., Process]) -> None:
     process = start("a")
     await process.load("b", "b")
 
@@ -122,7 +122,7 @@ async def test_a_name_is_given_again_while_requests_of_its_predecessor_run(
 ) -> None:
     process = start("a")
     of_a = process.tokens("a")
-    request = adapted(make_request(PROMPT, max_tokens=10_000), "a")
+    request = with_adapter(make_request(PROMPT, max_tokens=10_000), "a")
     process.engine.add(request)
     unloading = asyncio.create_task(process.changes.unload("a"))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""The client over a fake engine, in a thread and in a child process."""
+"""Tests the client with a fake engine, in a thread and in a child process."""
 
 import asyncio
 import os
@@ -27,7 +27,7 @@ FAILING = 667
 
 
 @asynccontextmanager
-async def running(
+async def open_client(
     *,
     in_thread: bool,
     max_queued_requests: int = 256,
@@ -54,7 +54,7 @@ async def running(
 
 @pytest.fixture(params=[True, False], ids=["thread", "process"])
 async def client(request: pytest.FixtureRequest) -> AsyncIterator[EngineClient]:
-    async with running(in_thread=request.param) as client:
+    async with open_client(in_thread=request.param) as client:
         yield client
 
 
@@ -62,18 +62,18 @@ async def read_all(client: EngineClient, request: EngineRequest) -> list[StepOut
     return [output async for outputs in client.submit(request) for output in outputs]
 
 
-def token_ids(outputs: list[StepOutput], index: int = 0) -> list[int]:
+def join_token_ids(outputs: list[StepOutput], index: int = 0) -> list[int]:
     return [
         token_id for output in outputs if output.index == index for token_id in output.token_ids
     ]
 
 
-async def becomes_idle(client: EngineClient) -> None:
+async def wait_until_idle(client: EngineClient) -> None:
     while (stats := client.stats()) is None or stats.num_running > 0:
         await asyncio.sleep(0.001)
 
 
-async def becomes(client: EngineClient, state: EngineState) -> None:
+async def wait_for_state(client: EngineClient, state: EngineState) -> None:
     while client.state is not state:
         await asyncio.sleep(0.001)
 
@@ -82,7 +82,7 @@ async def test_outputs_arrive_in_order_and_end_once(client: EngineClient) -> Non
     outputs = await read_all(client, make_request([1, 2, 3], n=2, max_tokens=20))
 
     for index in (0, 1):
-        assert token_ids(outputs, index) == ([1, 2, 3] * 7)[:20]
+        assert join_token_ids(outputs, index) == ([1, 2, 3] * 7)[:20]
         assert (
             sum(output.finish_reason is not None for output in outputs if output.index == index)
             == 1
@@ -90,7 +90,10 @@ async def test_outputs_arrive_in_order_and_end_once(client: EngineClient) -> Non
 
 
 async def test_a_request_is_accepted_before_the_engine_has_made_a_step() -> None:
-    async with running(in_thread=False, hanging_token_id=9) as client, asyncio.TaskGroup() as tasks:
+    async with (
+        open_client(in_thread=False, hanging_token_id=9) as client,
+        asyncio.TaskGroup() as tasks,
+    ):
         accepted = asyncio.Event()
         stream = client.submit(make_request([9]), accepted=accepted)
         first = tasks.create_task(anext(stream))
@@ -121,7 +124,7 @@ async def test_many_requests_at_once(client: EngineClient) -> None:
 
     answers = await asyncio.gather(*(read_all(client, request) for request in requests))
 
-    assert [token_ids(outputs) for outputs in answers] == [
+    assert [join_token_ids(outputs) for outputs in answers] == [
         ([i, i + 1] * 9)[: 1 + i % 17] for i in range(100)
     ]
 
@@ -131,7 +134,7 @@ async def test_leaving_a_stream_aborts_the_request(client: EngineClient) -> None
         async for _ in stream:
             break
 
-    await becomes_idle(client)
+    await wait_until_idle(client)
 
 
 async def test_cancelling_the_reader_aborts_the_request(client: EngineClient) -> None:
@@ -141,7 +144,7 @@ async def test_cancelling_the_reader_aborts_the_request(client: EngineClient) ->
     with pytest.raises(asyncio.CancelledError):
         await reader
 
-    await becomes_idle(client)
+    await wait_until_idle(client)
 
 
 async def test_one_choice_can_be_aborted(client: EngineClient) -> None:
@@ -160,18 +163,18 @@ async def test_a_failed_request_leaves_the_others_alone(client: EngineClient) ->
         read_all(client, make_request([FAILING], max_tokens=10)),
     )
 
-    assert token_ids(good) == [1, 2] * 5
+    assert join_token_ids(good) == [1, 2] * 5
     assert (bad[-1].finish_reason, bad[-1].error) == (FinishReason.ERROR, "scripted failure")
 
 
 async def test_a_request_that_cannot_be_sent_leaves_the_others_alone() -> None:
-    async with running(in_thread=False) as client:
+    async with open_client(in_thread=False) as client:
         good, bad = await asyncio.gather(
             read_all(client, make_request([1, 2], max_tokens=10)),
             read_all(client, make_request([1], priority=2**70)),
         )
 
-    assert token_ids(good) == [1, 2] * 5
+    assert join_token_ids(good) == [1, 2] * 5
     assert (bad[-1].finish_reason, bad[-1].error) == (
         FinishReason.ERROR,
         "the request cannot be sent to the engine",
@@ -189,14 +192,14 @@ async def test_a_dead_engine_ends_its_requests_and_comes_back(client: EngineClie
         1,
     }
     assert "scripted death" in str(guilty[-1].error)
-    await becomes(client, EngineState.READY)
-    assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
+    await wait_for_state(client, EngineState.READY)
+    assert join_token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
     assert client.num_restarts == 1
 
 
 async def test_a_killed_process_is_noticed_and_replaced() -> None:
-    async with running(in_thread=False) as client:
-        [engine_process] = engine_processes(os.getpid())
+    async with open_client(in_thread=False) as client:
+        [engine_process] = find_engine_processes(os.getpid())
         reader = asyncio.create_task(read_all(client, make_request([1], max_tokens=4000)))
         await asyncio.sleep(0.02)
         engine_process.send_signal(signal.SIGKILL)
@@ -206,9 +209,9 @@ async def test_a_killed_process_is_noticed_and_replaced() -> None:
         assert "the engine stopped unexpectedly (SIGKILL) while computing" in str(outputs[-1].error)
         with pytest.raises(EngineUnavailable):
             client.admit().__enter__()
-        await becomes(client, EngineState.READY)
-        assert token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
-    assert engine_processes(os.getpid()) == []
+        await wait_for_state(client, EngineState.READY)
+        assert join_token_ids(await read_all(client, make_request([7], max_tokens=2))) == [7, 7]
+    assert find_engine_processes(os.getpid()) == []
 
 
 def test_the_engine_does_not_outlive_its_parent() -> None:
@@ -216,7 +219,8 @@ def test_the_engine_does_not_outlive_its_parent() -> None:
         "import asyncio, os\n"
         "from ouzel.engine_client import EngineClient, EngineSpec\n"
         "async def main():\n"
-        "    client = EngineClient(EngineSpec(factory='ouzel.backends.fake:create_engine', options={}))\n"
+        "    spec = EngineSpec(factory='ouzel.backends.fake:create_engine', options={})\n"
+        "    client = EngineClient(spec)\n"
         "    await client.start()\n"
         "    print('ready', flush=True)\n"
         "    await asyncio.sleep(3600)\n"
@@ -227,15 +231,18 @@ def test_the_engine_does_not_outlive_its_parent() -> None:
     ) as parent:
         assert parent.stdout is not None
         parent.stdout.readline()
-        [engine_process] = engine_processes(parent.pid)
+        [engine_process] = find_engine_processes(parent.pid)
         parent.kill()
 
         while engine_process.is_running() and engine_process.status() != psutil.STATUS_ZOMBIE:
             time.sleep(0.01)
 
 
-def engine_processes(parent_pid: int) -> list[psutil.Process]:
-    """Those that it has started itself: servers of other tests have engines of their own."""
+def find_engine_processes(parent_pid: int) -> list[psutil.Process]:
+    """Returns the engine processes that a process has started itself.
+
+    Servers of other tests have engines of their own.
+    """
     return [child for child in psutil.Process(parent_pid).children() if _is_engine(child)]
 
 
@@ -247,7 +254,7 @@ def _is_engine(process: psutil.Process) -> bool:
 
 
 async def test_admission_is_limited() -> None:
-    async with running(in_thread=True, max_queued_requests=1, max_num_seqs=1) as client:
+    async with open_client(in_thread=True, max_queued_requests=1, max_num_seqs=1) as client:
         with client.admit(), client.admit():
             with pytest.raises(Overloaded, match="2 requests run or wait, the limit is 2"):
                 client.admit().__enter__()
@@ -263,7 +270,7 @@ async def test_admission_is_limited() -> None:
 
 async def test_an_engine_that_cannot_start_says_why() -> None:
     with pytest.raises(ModelLoadError, match="step_s"):
-        async with running(in_thread=False, step_s="soon"):
+        async with open_client(in_thread=False, step_s="soon"):
             pass
 
 
@@ -278,16 +285,16 @@ async def test_a_specification_that_cannot_be_sent_says_why() -> None:
 
 
 async def test_an_engine_that_dies_while_draining_is_not_started_again() -> None:
-    async with running(in_thread=False) as client:
+    async with open_client(in_thread=False) as client:
         reader = asyncio.create_task(read_all(client, make_request([1], max_tokens=4000)))
         await asyncio.sleep(0.02)
         draining = asyncio.create_task(client.drain(60))
-        [engine_process] = engine_processes(os.getpid())
+        [engine_process] = find_engine_processes(os.getpid())
         engine_process.send_signal(signal.SIGKILL)
 
         await draining
         assert (await reader)[-1].finish_reason is FinishReason.ERROR
-        assert engine_processes(os.getpid()) == []
+        assert find_engine_processes(os.getpid()) == []
         with pytest.raises(EngineUnavailable):
             await read_all(client, make_request([1]))
 
@@ -301,10 +308,10 @@ async def test_drain_waits_for_running_requests_and_admits_no_more(client: Engin
         client.admit().__enter__()
 
     await draining
-    assert len(token_ids(await reader)) == 30
+    assert len(join_token_ids(await reader)) == 30
 
 
-async def test_drain_waits_for_what_was_admitted_and_is_given_to_the_engine_later(
+async def test_drain_waits_for_admitted_requests_that_the_engine_gets_later(
     client: EngineClient,
 ) -> None:
     with client.admit():
@@ -314,11 +321,11 @@ async def test_drain_waits_for_what_was_admitted_and_is_given_to_the_engine_late
         outputs = await read_all(client, make_request([1], max_tokens=3))
     await draining
 
-    assert (was_draining, len(token_ids(outputs))) == (True, 3)
+    assert (was_draining, len(join_token_ids(outputs))) == (True, 3)
     assert client.reason == "the model is being unloaded"
 
 
-async def test_drain_aborts_what_takes_too_long(client: EngineClient) -> None:
+async def test_drain_aborts_requests_that_take_too_long(client: EngineClient) -> None:
     reader = asyncio.create_task(read_all(client, make_request([1], max_tokens=4000)))
     await asyncio.sleep(0.02)
     await client.drain(0.01)

@@ -1,4 +1,4 @@
-"""An engine whose process a signal ends says which signal, and in the middle of what."""
+"""An engine whose process a signal ends tells the signal and the stage in which it came."""
 
 import os
 import signal
@@ -11,22 +11,22 @@ from ouzel.engine.base import Engine
 from ouzel.engine_client import EngineClient, EngineSpec, EngineState
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
-from tests.engine_client.test_client import becomes, engine_processes, running
+from tests.engine_client.test_client import find_engine_processes, open_client, wait_for_state
 
 
-async def test_an_engine_that_dies_while_nothing_is_asked_of_it_says_so() -> None:
-    async with running(in_thread=False) as client:
-        [engine_process] = engine_processes(os.getpid())
+async def test_an_engine_that_dies_while_idle_says_so() -> None:
+    async with open_client(in_thread=False) as client:
+        [engine_process] = find_engine_processes(os.getpid())
         engine_process.send_signal(signal.SIGKILL)
-        await becomes(client, EngineState.RESTARTING)
+        await wait_for_state(client, EngineState.RESTARTING)
         assert client.reason.startswith(
             "the engine stopped unexpectedly (SIGKILL) while waiting for requests"
         )
-        await becomes(client, EngineState.READY)
+        await wait_for_state(client, EngineState.READY)
 
 
 def die_while_loading(options: dict[str, object]) -> Engine:
-    """Is a factory. It dies in its second stage, or before its first."""
+    """Is a factory of an engine that dies in its second stage, or before its first."""
     if options["stages"]:
         with stage("reading the weights"):
             pass
@@ -48,9 +48,8 @@ async def test_an_engine_that_dies_while_it_loads_says_where_and_is_not_started_
     monkeypatch: pytest.MonkeyPatch,
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.setenv(
-        "PYTHONPATH", os.getcwd()
-    )  # the child does not look into its working directory
+    # the child does not look into its working directory
+    monkeypatch.setenv("PYTHONPATH", os.getcwd())
     options: dict[str, object] = {"signal": number, "stages": has_stages}
     factory = "tests.engine_client.test_deaths:die_while_loading"
     client = EngineClient(EngineSpec(factory=factory, options=options, label="of demo"))

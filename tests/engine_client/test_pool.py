@@ -1,4 +1,4 @@
-"""A pool of fake engines, each in a process of its own: who gets what, and what the death of one means."""
+"""Tests a pool of fake engines in processes: its choices, and the death of an engine."""
 
 import asyncio
 import os
@@ -17,7 +17,7 @@ from ouzel.errors import EngineFailed, EngineUnavailable, ModelLoadError, Overlo
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, StepOutput
 from tests.engine.requests import make_request
-from tests.engine_client.test_client import engine_processes
+from tests.engine_client.test_client import find_engine_processes
 
 FATAL = 666
 
@@ -26,7 +26,7 @@ FATAL = 666
 async def running_pool(
     num: int = 2, *, max_queued_requests: int = 256, **options: object
 ) -> AsyncIterator[EnginePool]:
-    """Gives engines that die of a token."""
+    """Opens a pool of engines that die when they read the token FATAL."""
     spec = EngineSpec(
         factory="ouzel.backends.fake:create_engine",
         options={"step_s": 0.002, "fatal_token_id": FATAL, **options},
@@ -46,30 +46,30 @@ async def read_all(pool: EnginePool, request: EngineRequest) -> list[StepOutput]
     return [output async for outputs in pool.submit(request) for output in outputs]
 
 
-def token_ids(outputs: list[StepOutput]) -> list[int]:
+def join_token_ids(outputs: list[StepOutput]) -> list[int]:
     return [token_id for output in outputs for token_id in output.token_ids]
 
 
-def num_open(pool: EnginePool) -> list[int]:
+def count_open(pool: EnginePool) -> list[int]:
     return [len(member.open_request_ids) for member in pool.members]
 
 
-async def becomes(client: EngineClient, state: EngineState) -> None:
+async def wait_for_state(client: EngineClient, state: EngineState) -> None:
     while client.state is not state:
         await asyncio.sleep(0.001)
 
 
-async def test_requests_at_once_are_shared_out_and_whole() -> None:
+async def test_simultaneous_requests_are_shared_out_and_whole() -> None:
     async with running_pool() as pool:
         requests = [make_request([i, i + 1] * 20, max_tokens=40) for i in range(32)]
         reading = [asyncio.create_task(read_all(pool, request)) for request in requests]
-        while sum(num_open(pool)) < len(requests):
+        while sum(count_open(pool)) < len(requests):
             await asyncio.sleep(0)
-        shares = num_open(pool)
+        shares = count_open(pool)
         answers = await asyncio.gather(*reading)
 
     assert shares == [16, 16]
-    assert [token_ids(outputs) for outputs in answers] == [
+    assert [join_token_ids(outputs) for outputs in answers] == [
         ([i, i + 1] * 20)[:40] for i in range(32)
     ]
 
@@ -85,21 +85,22 @@ async def test_a_pool_says_when_one_of_its_engines_has_accepted_a_request() -> N
 
 
 async def test_sessions_that_grow_are_shared_out_and_find_their_prefixes() -> None:
-    """Nearly as many are found as one engine finds, and neither of two has much more than half of the load.
+    """Two engines find nearly as much as one, and neither has much more than half the load.
 
-    All sessions are in a hurry here: some move to where less waits. With pauses fewer do (benchmarks.pool_sessions).
+    The sessions do not pause here, so some move to the engine with less waiting work. With pauses
+    fewer move (benchmarks.pool_sessions).
     """
-    hits, _ = await found_by(1)
-    of_two, loads = await found_by(2)
+    hits, _ = await measure_hits(1)
+    of_two, loads = await measure_hits(2)
 
     assert of_two >= 0.85 * hits > 0
     assert max(loads) <= 0.65 * sum(loads)
 
 
-async def found_by(
+async def measure_hits(
     num_engines: int, *, num_sessions: int = 24, num_turns: int = 5
 ) -> tuple[float, list[int]]:
-    """Returns the share of prompt tokens that were found, and the prompt tokens that each engine was given."""
+    """Returns the share of cached prompt tokens, and each engine's number of prompt tokens."""
     spec = EngineSpec(factory="tests.engine_client.test_pool:create_caching_engine", options={})
     pool = EnginePool([EngineClient(spec, in_thread=True) for _ in range(num_engines)])
     await pool.start()
@@ -113,7 +114,7 @@ async def found_by(
 
 
 def create_caching_engine(options: dict[str, object]) -> Engine:
-    """A factory."""
+    """Is a factory of an engine with a prefix cache."""
     runner = FakeRunner(
         num_blocks=16384,
         block_size=16,
@@ -125,10 +126,10 @@ def create_caching_engine(options: dict[str, object]) -> Engine:
 
 
 async def converse(pool: EnginePool, number: int, num_turns: int) -> None:
-    """A third of the sessions have a beginning in common."""
+    """Runs the turns of a session; a third of the sessions have a common beginning."""
     prompt = [1 + number % 3] * 640 + [number] * 320
     for turn in range(num_turns):
-        prompt += token_ids(await read_all(pool, make_request(prompt, max_tokens=16)))
+        prompt += join_token_ids(await read_all(pool, make_request(prompt, max_tokens=16)))
         prompt += [(number + turn) % 97] * (300 + number % 7)
 
 
@@ -136,9 +137,9 @@ async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() 
     async with running_pool() as pool:
         requests = [make_request([i, i + 1] * 20, max_tokens=300) for i in range(12)]
         reading = [asyncio.create_task(read_all(pool, request)) for request in requests]
-        while sum(num_open(pool)) < len(requests):
+        while sum(count_open(pool)) < len(requests):
             await asyncio.sleep(0)
-        process = engine_processes(os.getpid())[0]
+        process = find_engine_processes(os.getpid())[0]
         process.kill()
         answers = await asyncio.gather(*reading)
         restarted = [
@@ -148,20 +149,22 @@ async def test_of_two_engines_one_dies_and_the_streams_of_the_other_are_whole() 
         ]
         state = pool.state
         later = await read_all(pool, make_request([5, 6], max_tokens=4))
-        await becomes(restarted[0], EngineState.READY)
+        await wait_for_state(restarted[0], EngineState.READY)
 
     reasons = Counter(outputs[-1].finish_reason for outputs in answers)
     assert reasons == {FinishReason.LENGTH: 6, FinishReason.ERROR: 6}
-    assert all(len(token_ids(outputs)) == 300 for outputs in answers if outputs[-1].error is None)
+    assert all(
+        len(join_token_ids(outputs)) == 300 for outputs in answers if outputs[-1].error is None
+    )
     assert (len(restarted), state) == (1, EngineState.READY)
-    assert token_ids(later) == [5, 6, 5, 6]
+    assert join_token_ids(later) == [5, 6, 5, 6]
 
 
 async def test_without_any_engine_requests_are_refused_until_one_is_back() -> None:
     async with running_pool() as pool:
-        # One may be back before the other is missed.
+        # The pool may have replaced one engine before it notices the death of the other.
         while EngineState.READY in {member.state for member in pool.members}:
-            for process in engine_processes(os.getpid()):
+            for process in find_engine_processes(os.getpid()):
                 with suppress(psutil.NoSuchProcess):
                     process.kill()
             await asyncio.sleep(0.01)
@@ -173,10 +176,10 @@ async def test_without_any_engine_requests_are_refused_until_one_is_back() -> No
         outputs = await read_all(pool, make_request([1, 2], max_tokens=4))
 
     assert state is EngineState.RESTARTING
-    assert token_ids(outputs) == [1, 2, 1, 2]
+    assert join_token_ids(outputs) == [1, 2, 1, 2]
 
 
-async def test_places_are_those_of_all_engines() -> None:
+async def test_the_number_of_places_is_the_sum_over_all_engines() -> None:
     async with running_pool(max_queued_requests=3) as pool:
         most = 2 * pool.members[0].info.max_num_seqs + 3
         assert pool.num_free == pool.max_admitted == most
@@ -186,11 +189,11 @@ async def test_places_are_those_of_all_engines() -> None:
                 pass
 
 
-async def test_a_request_can_be_aborted_wherever_it_is() -> None:
+async def test_a_request_can_be_aborted_in_any_engine() -> None:
     async with running_pool() as pool:
         requests = [make_request([i], max_tokens=4000) for i in range(1, 5)]
         reading = [asyncio.create_task(read_all(pool, request)) for request in requests]
-        while sum(num_open(pool)) < len(requests):
+        while sum(count_open(pool)) < len(requests):
             await asyncio.sleep(0)
         for request in requests:
             pool.abort(request.request_id)
@@ -208,13 +211,13 @@ async def test_an_id_is_in_use_in_the_whole_pool() -> None:
                 await read_all(pool, request)
 
 
-async def test_draining_waits_for_what_runs_in_each_engine() -> None:
+async def test_draining_waits_for_the_requests_of_each_engine() -> None:
     async with running_pool() as pool:
         reading = [
             asyncio.create_task(read_all(pool, make_request([i], max_tokens=50)))
             for i in range(1, 5)
         ]
-        while sum(num_open(pool)) < 4:
+        while sum(count_open(pool)) < 4:
             await asyncio.sleep(0)
         await pool.drain(60)
         state = pool.state
@@ -226,12 +229,12 @@ async def test_draining_waits_for_what_runs_in_each_engine() -> None:
     assert [outputs[-1].finish_reason for outputs in answers] == [FinishReason.LENGTH] * 4
 
 
-async def test_draining_waits_for_what_is_given_later_to_an_engine_that_lives() -> None:
+async def test_draining_waits_for_requests_that_a_living_engine_gets_later() -> None:
     async with running_pool() as pool:
         with pool.admit():
             draining = asyncio.create_task(pool.drain(60))
-            await becomes(pool.members[0], EngineState.DRAINING)
-            engine_processes(os.getpid())[0].kill()
+            await wait_for_state(pool.members[0], EngineState.DRAINING)
+            find_engine_processes(os.getpid())[0].kill()
             while len([member for member in pool.members if member.takes_requests]) == 2:
                 await asyncio.sleep(0.001)
             answers = [await read_all(pool, make_request([i], max_tokens=3)) for i in range(8)]

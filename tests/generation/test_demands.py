@@ -1,5 +1,7 @@
-"""What a request's tools come to under each family, where nothing has to be called, and what its form does where the
-prompt has begun or ended the reasoning."""
+"""Tests the grammars of a request's tools and form, for each family.
+
+No call is required here. The prompt may have begun or ended the reasoning before the output.
+"""
 
 from dataclasses import dataclass
 from functools import partial
@@ -29,7 +31,7 @@ GUIDED = msgspec.structs.replace(AUTO, guides_all=True)
 REQUIRED = msgspec.structs.replace(AUTO, must_call=True)
 NONE = ToolUse(tools=(), are_all=False, must_call=False, is_parallel=False, guides_all=False)
 WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is not None}
-UNGUARDED = {  # under auto
+UNGUARDED = {  # families without guards under tool_choice "auto"
     "llama3_json": "calls begin like any JSON",
     "pythonic": "calls begin like any list",
     "phi4": "calls begin with a word",
@@ -47,44 +49,46 @@ UNGUARDED = {  # under auto
 }
 
 
-def vocabulary(family: Family) -> GrammarVocabulary:
+def make_family_vocabulary(family: Family) -> GrammarVocabulary:
     marks = OutputFormat(calls=family, reasoning=family).special_tokens(with_calls=True)
     return GrammarVocabulary(
         {mark: 10 + place for place, mark in enumerate(sorted(marks))}, 1000, (5,)
     )
 
 
-def grammar(use: ToolUse, family: Family, *, guards_calls: bool = True) -> Grammar | None:
+def make_tools_grammar(
+    use: ToolUse, family: Family, *, guards_calls: bool = True
+) -> Grammar | None:
     return make_grammar(
         use,
         None,
         output_format=OutputFormat(calls=family, reasoning=family),
-        vocabulary=vocabulary(family),
+        vocabulary=make_family_vocabulary(family),
         prompt_text="",
         guards_calls=guards_calls,
     )
 
 
 @pytest.mark.parametrize("name", WITH_CALLS)
-def test_calls_are_guarded_where_they_begin_with_a_token_of_their_own_and_hold_json(
+def test_calls_are_guarded_if_they_begin_with_their_own_token_and_hold_json(
     name: str,
 ) -> None:
-    assert (grammar(AUTO, WITH_CALLS[name]) is None) == (name in UNGUARDED)
+    assert (make_tools_grammar(AUTO, WITH_CALLS[name]) is None) == (name in UNGUARDED)
 
 
 @pytest.mark.parametrize("use", [AUTO, NONE])
-def test_nothing_is_guarded_where_that_is_not_welcome(use: ToolUse) -> None:
-    assert grammar(use, WITH_CALLS["hermes"], guards_calls=False) is None
+def test_nothing_is_guarded_if_guards_are_off(use: ToolUse) -> None:
+    assert make_tools_grammar(use, WITH_CALLS["hermes"], guards_calls=False) is None
 
 
 @pytest.mark.parametrize("name", ["hermes", "qwen3_coder", "glm45"])
-def test_where_no_tool_may_be_called_no_call_can_begin(name: str) -> None:
+def test_no_call_can_begin_if_no_tool_may_be_called(name: str) -> None:
     family = WITH_CALLS[name]
     assert family.calls is not None
-    forbidding, possible = grammar(NONE, family), grammar(GUIDED, family)
+    forbidding, possible = make_tools_grammar(NONE, family), make_tools_grammar(GUIDED, family)
     assert forbidding is not None
     assert possible is not None
-    trigger = f"<[{vocabulary(family).special_ids[family.calls.trigger]}]>"
+    trigger = f"<[{make_family_vocabulary(family).special_ids[family.calls.trigger]}]>"
     assert trigger in possible.text
     assert trigger not in forbidding.text
 
@@ -96,7 +100,10 @@ TEXT = "<|user|>Think between <think> and </think>!<|assistant|>"
 
 @dataclass(frozen=True)
 class PromptEnd:
-    """What a template or a text to continue has written of an answer, and where the output begins after it."""
+    """The end of a prompt, written by a template or by a text to continue.
+
+    It decides where the output begins: in the reasoning, before it or after it.
+    """
 
     family: Family
     text: str
@@ -104,7 +111,7 @@ class PromptEnd:
     continues_prompt: bool = False
 
 
-def prompt_ends(family: Family) -> list[PromptEnd]:
+def list_prompt_ends(family: Family) -> list[PromptEnd]:
     marks = family.reasoning
     assert marks is not None
     starts, ends = (
@@ -175,12 +182,12 @@ DESCRIBED_ENDS = [
     ("<bot>It", ReasoningStage.OVER),
     ("<bot><r>hm</r>It", ReasoningStage.OVER),
 ]
-WITH_REASONING = {  # one for each set of marks
+WITH_REASONING = {  # one family for each set of marks
     family.reasoning: family
     for family in FAMILIES
     if family.reasoning is not None and family.interleaved is None
 }
-PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(family)] + [
+PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in list_prompt_ends(family)] + [
     PromptEnd(family, text, stage, continues)
     for family, ends in ((GPT_OSS, HARMONY_ENDS), (DESCRIBED, DESCRIBED_ENDS))
     for text, stage in ends
@@ -189,7 +196,7 @@ PROMPT_ENDS = [end for family in WITH_REASONING.values() for end in prompt_ends(
 
 
 @pytest.mark.parametrize("end", PROMPT_ENDS, ids=lambda end: f"{end.family.names[0]}-{end.text!r}")
-def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: PromptEnd) -> None:
+def test_the_grammar_and_the_parser_agree_on_the_begin_of_the_output(end: PromptEnd) -> None:
     output_format, marks = OutputFormat(reasoning=end.family), end.family.reasoning
     assert marks is not None
     demanded = make_grammar(
@@ -212,7 +219,7 @@ def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: Prompt
         for mark in marks.ended_by
     ]
 
-    def parsed(text: str) -> Folded:
+    def parse_whole(text: str) -> Folded:
         make_parser = partial(
             output_format.make_parser, (), TEXT + end.text, continues_prompt=end.continues_prompt
         )
@@ -221,7 +228,9 @@ def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: Prompt
         return folded
 
     admitted = {
-        text: parsed(text) for text in (*inside, *whole, *broken, plain) if accepts(session, text)
+        text: parse_whole(text)
+        for text in (*inside, *whole, *broken, plain)
+        if accepts(session, text)
     }
 
     assert marks.stage_after(TEXT + end.text, continues_prompt=end.continues_prompt) is end.stage
@@ -229,7 +238,7 @@ def test_the_grammar_and_the_parser_agree_on_where_the_output_begins(end: Prompt
         case ReasoningStage.BEFORE:
             assert admitted == dict.fromkeys(whole, Folded(JSON, "hm")) | {plain: Folded(JSON)}
         case ReasoningStage.OPEN:
-            for text in whole:  # which begins with what may be text by now
+            for text in whole:  # the start mark may count as text here
                 folded = admitted.pop(text, Folded(JSON, "hm"))
                 assert (folded.content, folded.reasoning[-2:]) == (JSON, "hm")
             assert admitted == dict.fromkeys(inside, Folded(JSON, "hm"))
@@ -273,7 +282,7 @@ HERMES_CALL = '<tool_call>\n{"name": "get_weather", "arguments": {}}\n</tool_cal
 
 @pytest.mark.parametrize("use", [AUTO, GUIDED, REQUIRED])
 @pytest.mark.parametrize("prompt_text", ["", "<think>"])
-def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(
+def test_a_call_may_come_within_the_reasoning_if_the_parser_reads_it(
     use: ToolUse, prompt_text: str
 ) -> None:
     hermes = OutputFormat(WITH_CALLS["hermes"], WITH_CALLS["hermes"])
@@ -298,7 +307,7 @@ def test_a_call_may_come_within_the_reasoning_where_the_parser_reads_it(
 
 
 @pytest.mark.parametrize("form", [None, FORM])
-def test_many_faulty_tools_are_weakened_each_by_itself(form: OutputForm | None) -> None:
+def test_many_faulty_tools_are_weakened_independently(form: OutputForm | None) -> None:
     faulty: dict[str, object] = {
         "type": "object",
         "properties": {"a": {"uniqueItems": True}, "b": {"pattern": "(?=x)"}},
@@ -313,7 +322,11 @@ def test_many_faulty_tools_are_weakened_each_by_itself(form: OutputForm | None) 
         family = WITH_CALLS["hermes"]
         output_format = OutputFormat(calls=family, reasoning=family)
         return make_grammar(
-            use, form, output_format=output_format, vocabulary=vocabulary(family), prompt_text=""
+            use,
+            form,
+            output_format=output_format,
+            vocabulary=make_family_vocabulary(family),
+            prompt_text="",
         )
 
     forms = honour_forms(msgspec.structs.replace(REQUIRED, tools=(TOOL, *tools)), form, make)

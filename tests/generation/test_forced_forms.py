@@ -1,6 +1,6 @@
-"""A forced form ends in every family, however little the model wants to write it, and its parser reads it.
+"""A forced form ends in every family, even if the model avoids it, and its parser reads it.
 
-The engine is ours, on a device that prefers certain tokens at every place, and never the end.
+The engine is Ouzel's, on a device that prefers certain tokens at every place, and never the end.
 """
 
 import json
@@ -31,6 +31,7 @@ from tests.api.byte_tokens import END, byte_library_tokenizer
 from tests.grammar.tokenizers import saved_for_grammars
 from tests.parsers.cutting import parse
 
+# the bytes that each adversary prefers; "" prefers random bytes
 ADVERSARIES = (
     "an",
     "\n ",
@@ -38,7 +39,7 @@ ADVERSARIES = (
     "<",
     ",1",
     "",
-)  # the bytes that each prefers; "" prefers what comes by chance
+)
 BUDGET = 9
 SIGN = CONTROL_SIGN.encode(errors="surrogatepass")
 MAX_TOKENS = 16000
@@ -68,12 +69,15 @@ USES: dict[str, tuple[ToolUse | None, OutputForm | None]] = {
         ),
     ),
 }
-WITH_BLANKS = {"hermes", "qwen3_coder", "pythonic"}  # JSON, XML, and Python
+WITH_BLANKS = {"hermes", "qwen3_coder", "pythonic"}  # arguments in JSON, XML and Python
 WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is not None}
 
 
 class StubbornRunner(FakeRunner):
-    """Prefers the bytes of an adversary, named by the first token of the prompt; it never wants to end."""
+    """A runner that prefers an adversary's bytes, and never the end.
+
+    The first token of the prompt names the adversary.
+    """
 
     def _logits(self, context: NDArray[np.int64]) -> NDArray[np.float32]:
         logits = super()._logits(context)
@@ -114,7 +118,7 @@ def machine(request: pytest.FixtureRequest) -> Iterator[Machine]:
     compiler.close()
 
 
-def prompt_ends(family: Family) -> list[str]:
+def list_prompt_ends(family: Family) -> list[str]:
     marks = family.reasoning
     if marks is None:
         return [""]
@@ -124,12 +128,13 @@ def prompt_ends(family: Family) -> list[str]:
 
 
 @pytest.mark.parametrize("name", WITH_CALLS)
-def test_a_forced_form_ends_whatever_the_model_prefers(
+def test_a_forced_form_ends_against_the_models_preference(
     machine: Machine, name: str, before_release: bool
 ) -> None:
-    """Tries all adversaries before a release, else chance, and blanks with one family of each way to write arguments.
+    """Before a release all adversaries run; else chance, and blanks with three families.
 
-    Blanks stand in the JSON and in the texts between the marks, whose grammars do not know how marks are written.
+    The three families write arguments in different ways. Blanks appear in the JSON and in the texts
+    between the marks; the grammars of these texts do not know how marks are written.
     """
     meets_blanks = machine.are_marks_tokens and name in WITH_BLANKS
     adversaries = ADVERSARIES if before_release else ("\n ", "") if meets_blanks else ("",)
@@ -138,7 +143,7 @@ def test_a_forced_form_ends_whatever_the_model_prefers(
     said = machine.tokenizer.encode("Hi", add_special_tokens=False)
     requests: dict[tuple[str, str, str], EngineRequest] = {}
     for use_name, (use, form) in USES.items():
-        for prompt_text in prompt_ends(family):
+        for prompt_text in list_prompt_ends(family):
             budget = reasoning_budget(
                 BUDGET,
                 output_format=output_format,

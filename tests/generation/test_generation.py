@@ -1,4 +1,4 @@
-"""From sampling fields to parameters, and from token ids to events."""
+"""Tests the way from sampling fields to parameters, and from token ids to events."""
 
 import asyncio
 import itertools
@@ -113,7 +113,7 @@ def test_top_k_has_a_default_only_while_sampling(fields: SamplingFields, top_k: 
         (SamplingFields(do_sample=True, temperature=0.2), SamplingDefaults(do_sample=False), 0.2),
     ],
 )
-def test_do_sample_decides_where_no_temperature_is_given(
+def test_do_sample_decides_if_no_temperature_is_given(
     fields: SamplingFields, defaults: SamplingDefaults, temperature: float
 ) -> None:
     assert resolve(fields, defaults).temperature == temperature
@@ -139,7 +139,7 @@ def test_a_temperature_that_contradicts_do_sample_is_refused(
         resolve(fields)
 
 
-def test_a_window_of_penalties_counts_where_there_is_a_penalty() -> None:
+def test_a_window_of_penalties_counts_only_with_a_penalty() -> None:
     on = resolve(SamplingFields(repetition_penalty=1.1, repeat_last_n=64))
     assert (on.repetition_penalty, on.repeat_last_n) == (1.1, 64)
     assert resolve(SamplingFields(repeat_last_n=64)).repeat_last_n == -1
@@ -190,7 +190,7 @@ def test_logit_bias_wants_token_ids(token_id: str) -> None:
         resolve(SamplingFields(logit_bias={token_id: 1.0}))
 
 
-def test_max_tokens_is_what_is_wanted_or_what_is_left() -> None:
+def test_max_tokens_is_the_given_number_or_the_room_that_is_left() -> None:
     def fit(wanted: int | None, *, is_strict: bool = False) -> int:
         return fit_max_tokens(
             wanted, is_strict=is_strict, num_prompt_tokens=90, max_model_len=100, param="max_tokens"
@@ -204,7 +204,7 @@ def test_max_tokens_is_what_is_wanted_or_what_is_left() -> None:
 
 
 class BarParser:
-    """Text before `|` is reasoning."""
+    """A parser that takes the text before `|` as reasoning."""
 
     def __init__(self) -> None:
         self._is_reasoning = True
@@ -244,7 +244,9 @@ async def engine() -> AsyncIterator[EngineClient]:
     await client.close()
 
 
-def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser) -> ServedModel:
+def make_model(
+    engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser
+) -> ServedModel:
     tokenizer = byte_tokenizer()
     return ServedModel(
         names=("parrot",),
@@ -259,7 +261,7 @@ def served(engine: EngineClient, make_parser: Callable[[], Parser] = PlainParser
     )
 
 
-def request(
+def make_request(
     said: str,
     *,
     max_tokens: int = 20,
@@ -267,7 +269,7 @@ def request(
     n: int = 1,
     num_prompt_logprobs: int | None = None,
 ) -> GenerationRequest:
-    """The engine repeats `said` for ever."""
+    """Makes a request for which the engine repeats `said` for ever."""
     return GenerationRequest(
         request_id=f"r{next(request_ids)}",
         prompt=Prompt(said, byte_tokenizer().encode(said, add_special_tokens=False)),
@@ -298,9 +300,9 @@ def run(engine: EngineClient) -> Run:
         make_parser: Callable[[], Parser] = PlainParser,
         metrics: Metrics | None = None,
     ) -> Generation:
-        asked = request(said, max_tokens=max_tokens, stop=stop, n=n)
+        asked = make_request(said, max_tokens=max_tokens, stop=stop, n=n)
         return Generation(
-            asked, served(engine, make_parser), metrics or Metrics("parrot"), key_id=None
+            asked, make_model(engine, make_parser), metrics or Metrics("parrot"), key_id=None
         )
 
     return run
@@ -309,7 +311,7 @@ def run(engine: EngineClient) -> Run:
 @pytest.fixture
 def run_several(engine: EngineClient) -> RunSeveral:
     def run_several(*requests: GenerationRequest) -> SeveralGenerations:
-        return SeveralGenerations(requests, served(engine), Metrics("parrot"), key_id=None)
+        return SeveralGenerations(requests, make_model(engine), Metrics("parrot"), key_id=None)
 
     return run_several
 
@@ -317,21 +319,24 @@ def run_several(engine: EngineClient) -> RunSeveral:
 async def collect(
     generation: Generation | SeveralGenerations, engine: EngineClient, *, is_slow: bool = False
 ) -> list[Event]:
-    """A slow reader lets the engine finish after the first output, so that the rest comes as one."""
+    """Collects the events; a slow reader lets the engine finish after the first output.
+
+    All outputs but the first then come as one.
+    """
     events: list[Event] = []
     async for new in generation.events():
         events += new
         if is_slow:
-            await until_idle(engine)
+            await wait_until_idle(engine)
     return events
 
 
-async def until_idle(engine: EngineClient) -> None:
+async def wait_until_idle(engine: EngineClient) -> None:
     while (stats := engine.stats()) is not None and stats.num_running:
         await asyncio.sleep(0.001)
 
 
-def shown(choices: list[FoldedChoice]) -> list[object]:
+def show(choices: list[FoldedChoice]) -> list[object]:
     return [
         (choice.content, choice.reasoning, len(choice.logprobs), choice.finished)
         for choice in choices
@@ -340,7 +345,7 @@ def shown(choices: list[FoldedChoice]) -> list[object]:
 
 @pytest.mark.parametrize("stop", [(), ("añ",), ("zz", "ba"), ("bañab",), ("\ufffd",)])
 @pytest.mark.parametrize("max_tokens", [1, 2, 3, 7, 20])
-async def test_nothing_depends_on_how_many_tokens_came_at_once(
+async def test_no_result_depends_on_how_many_tokens_came_at_once(
     run: Run, engine: EngineClient, stop: tuple[str, ...], max_tokens: int
 ) -> None:
     quick, slow = (
@@ -348,7 +353,7 @@ async def test_nothing_depends_on_how_many_tokens_came_at_once(
     )
     quick_events = await collect(quick, engine)
     slow_events = await collect(slow, engine, is_slow=True)
-    assert shown(fold(slow_events)) == shown(fold(quick_events))
+    assert show(fold(slow_events)) == show(fold(quick_events))
     slow_usage, quick_usage = (
         msgspec.structs.replace(each.usage(), durations=None) for each in (slow, quick)
     )
@@ -370,10 +375,12 @@ async def test_durations_are_parts_of_the_whole(run: Run, engine: EngineClient) 
 async def test_a_scored_prompt_is_the_first_event(
     engine: EngineClient, said: str, is_slow: bool
 ) -> None:
-    asked = request(said, n=2, num_prompt_logprobs=0)
+    asked = make_request(said, n=2, num_prompt_logprobs=0)
 
     first, *rest = await collect(
-        Generation(asked, served(engine), Metrics("parrot"), key_id=None), engine, is_slow=is_slow
+        Generation(asked, make_model(engine), Metrics("parrot"), key_id=None),
+        engine,
+        is_slow=is_slow,
     )
 
     assert isinstance(first, PromptScored)
@@ -382,10 +389,10 @@ async def test_a_scored_prompt_is_the_first_event(
 
 
 async def test_each_of_several_scored_prompts_names_its_first_choice(engine: EngineClient) -> None:
-    requests = [request(said, n=2, num_prompt_logprobs=0) for said in ("abc", "de")]
+    requests = [make_request(said, n=2, num_prompt_logprobs=0) for said in ("abc", "de")]
 
     events = await collect(
-        SeveralGenerations(requests, served(engine), Metrics("parrot"), key_id=None), engine
+        SeveralGenerations(requests, make_model(engine), Metrics("parrot"), key_id=None), engine
     )
 
     scored = {
@@ -469,8 +476,8 @@ async def test_a_request_that_leaves_itself_no_token_is_refused() -> None:
     await engine.start()
     params = SamplingParams(max_tokens=20, allowed_token_ids=(5, 6), no_repeat_ngram_size=1)
     refused = Generation(
-        msgspec.structs.replace(request("abc"), params=params),
-        served(engine),
+        msgspec.structs.replace(make_request("abc"), params=params),
+        make_model(engine),
         Metrics("parrot"),
         key_id=None,
     )
@@ -491,7 +498,7 @@ async def test_a_bug_of_ours_is_counted_as_an_error(run: Run, engine: EngineClie
     assert broken.finish_reasons == ["error", "error"]
 
 
-def counts(metrics: Metrics, *names: str) -> list[float]:
+def read_metrics(metrics: Metrics, *names: str) -> list[float]:
     reading = EngineReading(num_restarts=0, step_age_s=0, block_size=16, num_blocks=1)
     text = exposition([(metrics, [reading])])
     return [sum_metric(text, f"ouzel_{name}") for name in names]
@@ -503,19 +510,24 @@ async def test_tokens_are_counted_as_they_come(run: Run, engine: EngineClient) -
     async with aclosing(generation.events()) as events:
         await anext(events)
         num_tokens = generation.usage().completion_tokens
-        assert counts(metrics, "prompt_tokens_total", "generation_tokens_total") == [3, num_tokens]
-    assert counts(metrics, "e2e_request_latency_seconds_count", "num_aborts_total") == [0, 1]
+        assert read_metrics(metrics, "prompt_tokens_total", "generation_tokens_total") == [
+            3,
+            num_tokens,
+        ]
+    assert read_metrics(metrics, "e2e_request_latency_seconds_count", "num_aborts_total") == [0, 1]
 
 
 async def test_a_request_that_only_scores_is_counted_without_a_token(engine: EngineClient) -> None:
     metrics = Metrics("parrot")
-    asked = request("abc", n=2, max_tokens=0, num_prompt_logprobs=0)
-    scored, *ends = await collect(Generation(asked, served(engine), metrics, key_id=None), engine)
+    asked = make_request("abc", n=2, max_tokens=0, num_prompt_logprobs=0)
+    scored, *ends = await collect(
+        Generation(asked, make_model(engine), metrics, key_id=None), engine
+    )
 
     assert isinstance(scored, PromptScored)
     assert ends == [Finished(index, FinishReason.LENGTH, None) for index in (0, 1)]
-    assert counts(metrics, "prompt_tokens_total", "generation_tokens_total") == [3, 0]
-    assert counts(
+    assert read_metrics(metrics, "prompt_tokens_total", "generation_tokens_total") == [3, 0]
+    assert read_metrics(
         metrics, "e2e_request_latency_seconds_count", "time_to_first_token_seconds_count"
     ) == [1, 0]
 
@@ -528,18 +540,19 @@ async def test_a_request_that_the_engine_refuses_counts_no_tokens(
     await engine.close()
     with pytest.raises(EngineUnavailable):
         await collect(generation, engine)
-    assert counts(
+    assert read_metrics(
         metrics, "prompt_tokens_total", "request_prompt_tokens_count", "num_aborts_total"
     ) == [0, 0, 0]
     assert generation.finish_reasons == ["error"]
 
 
 @pytest.mark.parametrize("is_slow", [False, True])
-async def test_several_prompts_give_what_each_gives_alone(
+async def test_several_prompts_give_the_same_as_each_alone(
     run: Run, run_several: RunSeveral, engine: EngineClient, is_slow: bool
 ) -> None:
     asked: list[dict[str, object]] = [{"max_tokens": 7}, {"max_tokens": 40}, {"stop": ("bca",)}]
-    together = run_several(*(request("abc", n=2, **fields) for fields in asked))  # type: ignore[arg-type]
+    requests = [make_request("abc", n=2, **fields) for fields in asked]  # type: ignore[arg-type]
+    together = run_several(*requests)
     choices = fold(await collect(together, engine, is_slow=is_slow))
     alone = [run("abc", n=2, **fields) for fields in asked]
     expected = [choice for each in alone for choice in fold(await collect(each, engine))]
@@ -557,7 +570,7 @@ async def test_a_slow_reader_of_several_prompts_gets_few_large_outputs(
     run_several: RunSeveral, engine: EngineClient
 ) -> None:
     events = await collect(
-        run_several(*(request("abc", max_tokens=300) for _ in range(4))), engine, is_slow=True
+        run_several(*(make_request("abc", max_tokens=300) for _ in range(4))), engine, is_slow=True
     )
     assert len(events) < 40
 
@@ -565,24 +578,24 @@ async def test_a_slow_reader_of_several_prompts_gets_few_large_outputs(
 async def test_one_prompt_that_fails_ends_all(
     run_several: RunSeveral, engine: EngineClient
 ) -> None:
-    failing = run_several(request("abc", max_tokens=4000), request("ab<|fail|>"))
+    failing = run_several(make_request("abc", max_tokens=4000), make_request("ab<|fail|>"))
     with pytest.raises(EngineFailed, match="scripted failure"):
         await collect(failing, engine)
     assert failing.finish_reasons == ["abort", "error"]
-    await collect(run_several(request("abc"), request("abc")), engine)
+    await collect(run_several(make_request("abc"), make_request("abc")), engine)
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
 
 
-async def test_what_came_with_the_failure_of_another_prompt_is_given_out(
+async def test_outputs_that_came_with_the_failure_of_another_prompt_are_given_out(
     run_several: RunSeveral, engine: EngineClient
 ) -> None:
-    failing = run_several(request("abc", max_tokens=50), request("ab<|fail|>"))
+    failing = run_several(make_request("abc", max_tokens=50), make_request("ab<|fail|>"))
     events: list[Event] = []
     with pytest.raises(EngineFailed, match="scripted failure"):
         async for new in failing.events():
             events += new
-            await until_idle(engine)  # so that the rest and the failure come as one
+            await wait_until_idle(engine)  # the rest and the failure then come as one
 
     assert [choice.content for choice in fold(events) if choice.index == 0] == [("abc" * 17)[:50]]
     assert failing.finish_reasons == ["length", "error"]
@@ -591,7 +604,9 @@ async def test_what_came_with_the_failure_of_another_prompt_is_given_out(
 async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(
     run_several: RunSeveral, engine: EngineClient
 ) -> None:
-    dying = run_several(request("abc", max_tokens=4000, n=2), request(f"ab{chr(FATAL)}", n=2))
+    dying = run_several(
+        make_request("abc", max_tokens=4000, n=2), make_request(f"ab{chr(FATAL)}", n=2)
+    )
     with pytest.raises(EngineFailed, match="scripted death"):
         await collect(dying, engine)
     assert sorted(dying.finish_reasons) in (["abort", "abort", "error", "error"], ["error"] * 4)
@@ -600,7 +615,9 @@ async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(
         await asyncio.sleep(0.001)
     assert {
         choice.content
-        for choice in fold(await collect(run_several(request("abc"), request("abc")), engine))
+        for choice in fold(
+            await collect(run_several(make_request("abc"), make_request("abc")), engine)
+        )
     } == {"abcabcabcabcabcabcab"}
 
 
@@ -608,11 +625,11 @@ async def test_an_engine_that_dies_ends_all_prompts_and_comes_back(
 async def test_the_best_show_logprobs_only_when_asked(
     engine: EngineClient, num_logprobs: int | None
 ) -> None:
-    asked = request("abc", stop=("ca",))
+    asked = make_request("abc", stop=("ca",))
     params = msgspec.structs.replace(asked.params, num_logprobs=num_logprobs)
     generation = Generation(
         msgspec.structs.replace(asked, best_of=3, params=params),
-        served(engine),
+        make_model(engine),
         Metrics("parrot"),
         key_id=None,
     )
@@ -627,8 +644,8 @@ async def test_the_best_show_logprobs_only_when_asked(
 
 
 async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: EngineClient) -> None:
-    asked = msgspec.structs.replace(request("abc", max_tokens=4000), best_of=3)
-    generation = Generation(asked, served(engine), Metrics("parrot"), key_id=None)
+    asked = msgspec.structs.replace(make_request("abc", max_tokens=4000), best_of=3)
+    generation = Generation(asked, make_model(engine), Metrics("parrot"), key_id=None)
     reader = asyncio.create_task(collect(generation, engine))
     while generation.usage().completion_tokens < 30:
         await asyncio.sleep(0.001)
@@ -638,7 +655,7 @@ async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: Engi
 
     assert generation.finish_reasons == ["abort"] * 3
     await collect(
-        Generation(request("abc"), served(engine), Metrics("parrot"), key_id=None), engine
+        Generation(make_request("abc"), make_model(engine), Metrics("parrot"), key_id=None), engine
     )
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
@@ -647,11 +664,11 @@ async def test_leaving_before_the_best_are_known_aborts_all_samples(engine: Engi
 async def test_leaving_several_prompts_early_aborts_all(
     run_several: RunSeveral, engine: EngineClient
 ) -> None:
-    leaving = run_several(*(request("abc", max_tokens=4000, n=2) for _ in range(3)))
+    leaving = run_several(*(make_request("abc", max_tokens=4000, n=2) for _ in range(3)))
     async with aclosing(leaving.events()) as events:
         await anext(events)
     assert leaving.finish_reasons == ["abort"] * 6
-    await collect(run_several(request("abc"), request("abc")), engine)
+    await collect(run_several(make_request("abc"), make_request("abc")), engine)
     stats = engine.stats()
     assert stats is not None and stats.num_running == 0
 
@@ -714,7 +731,7 @@ def test_a_prompt_that_leaves_beams_no_room_is_refused() -> None:
 
 
 def test_an_engine_with_other_answers_has_another_fingerprint() -> None:
-    """With `--deterministic` a token is computed by another kernel than without."""
+    """With `--deterministic` another kernel computes the tokens."""
     others = (
         {"precision": "bf16"},
         {"kv_cache_dtype": "u8"},

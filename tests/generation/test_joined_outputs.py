@@ -1,4 +1,4 @@
-"""Outputs that are joined: nothing is lost, and it does not matter which tokens came together."""
+"""Joined outputs lose nothing, and are the same for every grouping of the tokens."""
 
 import itertools
 from collections.abc import Sequence
@@ -16,8 +16,8 @@ KINDS: dict[str, Delta | None] = {
 }
 
 
-def outputs_of(kinds: str) -> list[Output]:
-    """One token each."""
+def make_outputs(kinds: str) -> list[Output]:
+    """Makes outputs of one token each."""
     return [
         Output(
             0,
@@ -29,8 +29,8 @@ def outputs_of(kinds: str) -> list[Output]:
     ]
 
 
-def owners(outputs: Sequence[Output]) -> list[tuple[type[Delta], int]]:
-    """By whose text each token's logprobs go out: that of the next delta."""
+def find_owners(outputs: Sequence[Output]) -> list[tuple[type[Delta], int]]:
+    """Pairs each token's logprobs with the type of the next delta, which carries them."""
     pending: list[int] = []
     owned: list[tuple[type[Delta], int]] = []
     for output in outputs:
@@ -43,14 +43,14 @@ def owners(outputs: Sequence[Output]) -> list[tuple[type[Delta], int]]:
 
 def test_logprobs_go_with_the_same_kind_of_delta_wherever_the_tokens_are_cut() -> None:
     for kinds in map("".join, itertools.product(KINDS, repeat=5)):
-        single = outputs_of(kinds)
+        single = make_outputs(kinds)
         for cut in range(len(kinds) + 1):
             joined = join_outputs(single[:cut]) + join_outputs(single[cut:])
-            assert owners(joined) == owners(single), (kinds, cut)
+            assert find_owners(joined) == find_owners(single), (kinds, cut)
 
 
 def test_neighbours_of_one_kind_become_one_with_all_their_tokens() -> None:
-    joined = join_outputs(outputs_of("cc-crr-"))
+    joined = join_outputs(make_outputs("cc-crr-"))
     assert [output.token_ids for output in joined] == [[0, 1, 2, 3], [4, 5], [6]]
     assert [output.deltas for output in joined] == [
         [ContentDelta("ccc")],

@@ -1,4 +1,7 @@
-"""Whatever the family, its reasoning is what it was up to the budget; an end is seen however the model spells it."""
+"""The budget ends the reasoning of every family and changes nothing before.
+
+The engine notices an end of the reasoning in any tokens.
+"""
 
 import random
 from itertools import count
@@ -21,25 +24,25 @@ from ouzel.types.step_output import FinishReason
 from tests.api.byte_tokens import END, byte_alphabet, byte_tokenizer
 
 NAMES = [family.names[0] for family in FAMILIES if family.reasoning is not None]
-THOUGHT = "I think so, or not."  # no cut of it ends as a mark begins
+THOUGHT = "I think so, or not."  # no part of it ends with the beginning of a mark
 REST = "Yes."
 _ids = count()
 
 
-def format_of(name: str) -> tuple[OutputFormat, Reasoning]:
+def make_format(name: str) -> tuple[OutputFormat, Reasoning]:
     [family] = [family for family in FAMILIES if family.names[0] == name]
     assert family.reasoning is not None
     return OutputFormat(family, family), family.reasoning
 
 
-def said_within(
+def generate_within(
     num_tokens: int,
     script: str,
     output_format: OutputFormat,
     prompt_text: str,
     tokenizer: Tokenizer,
 ) -> str:
-    """What an engine says that wants to say the script."""
+    """Returns the output of an engine whose model follows the script, within the budget."""
     script_ids = tokenizer.encode(script, add_special_tokens=False)
     budget = reasoning_budget(
         num_tokens,
@@ -69,7 +72,7 @@ def said_within(
     return tokenizer.decode(token_ids[:-1], skip_special_tokens=False)
 
 
-def reasoning_in(text: str, output_format: OutputFormat, prompt_text: str) -> str:
+def parse_reasoning(text: str, output_format: OutputFormat, prompt_text: str) -> str:
     parser = output_format.make_parser((), prompt_text)
     deltas = parser.feed(text) + parser.finish(FinishReason.STOP)
     return "".join(delta.text for delta in deltas if isinstance(delta, ReasoningDelta))
@@ -78,7 +81,7 @@ def reasoning_in(text: str, output_format: OutputFormat, prompt_text: str) -> st
 @pytest.mark.parametrize("are_tokens", [False, True])
 @pytest.mark.parametrize("name", NAMES)
 def test_each_family_reasons_up_to_the_budget(name: str, are_tokens: bool) -> None:
-    output_format, marks = format_of(name)
+    output_format, marks = make_format(name)
     tokenizer = byte_tokenizer(*sorted(marks.special_tokens) if are_tokens else ())
     answer = f"{THOUGHT}{marks.end}{marks.answer_start}{REST}"
     end_len = len(tokenizer.encode(marks.end, add_special_tokens=False))
@@ -88,14 +91,14 @@ def test_each_family_reasons_up_to_the_budget(name: str, are_tokens: bool) -> No
         begin = min((len(start) for start in marks.starts if script.startswith(start)), default=0)
         enough = script.index(marks.end) - begin + end_len
         for num_tokens in (0, 1, *numbers.sample(range(2, len(THOUGHT)), 4), len(THOUGHT)):
-            said = said_within(num_tokens, script, output_format, prompt_text, tokenizer)
+            said = generate_within(num_tokens, script, output_format, prompt_text, tokenizer)
             assert said.startswith(script[: begin + num_tokens] + marks.end)
             thought = script[begin : begin + num_tokens].lstrip("\n")
-            assert reasoning_in(said, output_format, prompt_text).startswith(thought)
-        assert said_within(enough, script, output_format, prompt_text, tokenizer) == script
+            assert parse_reasoning(said, output_format, prompt_text).startswith(thought)
+        assert generate_within(enough, script, output_format, prompt_text, tokenizer) == script
 
 
-def test_an_end_is_seen_in_whatever_tokens_it_comes() -> None:
+def test_an_end_is_seen_in_any_tokens() -> None:
     text = "hm.</think>\n\nYes"
     pieces = sorted(
         {text[start:end] for start in range(len(text)) for end in range(start + 1, len(text) + 1)}
@@ -107,7 +110,7 @@ def test_an_end_is_seen_in_whatever_tokens_it_comes() -> None:
     )
     library_tokenizer.decoder = tokenizers.decoders.ByteLevel()
     tokenizer = HuggingFaceTokenizer(library_tokenizer, {})
-    output_format = OutputFormat(reasoning=format_of("think")[0].reasoning)
+    output_format = OutputFormat(reasoning=make_format("think")[0].reasoning)
     numbers = random.Random(7)
     for _ in range(300):
         cuts = sorted(numbers.sample(range(1, len(text)), numbers.randint(0, 12)))

@@ -1,4 +1,4 @@
-"""What a GGUF file says of its model becomes config.json; what it says and nobody reads is refused."""
+"""The metadata of a GGUF file become config.json; metadata that nothing reads are refused."""
 
 import re
 from pathlib import Path
@@ -11,7 +11,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import model_config
 from ouzel.gguf.file import read_gguf
 from ouzel.gguf.model_directory import make_small_files
-from tests.gguf.writer import RawTensor, Value, gguf_bytes
+from tests.gguf.writer import RawTensor, Value, make_gguf
 
 F32 = 0
 SIZES: dict[str, Value] = {
@@ -43,11 +43,13 @@ GEMMA4: dict[str, Value] = {
 }
 
 
-def config_of(path: Path, architecture: str, *tensors: RawTensor, **further: Value) -> JsonObject:
+def write_and_read(
+    path: Path, architecture: str, *tensors: RawTensor, **further: Value
+) -> JsonObject:
     values = {f"{architecture}.{key}": value for key, value in (SIZES | further).items()}
     embedding = RawTensor("token_embd.weight", (8, 64), F32, bytes(4 * 8 * 64))
     path.write_bytes(
-        gguf_bytes({"general.architecture": architecture, **values}, [embedding, *tensors])
+        make_gguf({"general.architecture": architecture, **values}, [embedding, *tensors])
     )
     return model_config(read_gguf([path]))
 
@@ -66,7 +68,7 @@ def test_tokens_without_rows_in_the_embedding_are_refused(
         "tokenizer.ggml.tokens": [f"t{number}" for number in range(num_tokens)],
         **{f"llama.{key}": value for key, value in SIZES.items()},
     }
-    path.write_bytes(gguf_bytes(metadata, [embedding]))
+    path.write_bytes(make_gguf(metadata, [embedding]))
 
     too_many = (
         rf"must name <= 2 tokens for each of the 8 rows of token_embd.weight, found {num_tokens}$"
@@ -80,12 +82,12 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "model.gguf"
 
 
-def vector(name: str, *values: float) -> RawTensor:
+def make_vector(name: str, *values: float) -> RawTensor:
     return RawTensor(name, (len(values),), F32, np.array(values, "<f4").tobytes())
 
 
-def test_what_is_left_out_has_its_default(path: Path) -> None:
-    config = config_of(path, "llama")
+def test_missing_metadata_have_defaults(path: Path) -> None:
+    config = write_and_read(path, "llama")
     assert (config["head_dim"], config["num_key_value_heads"], config["vocab_size"]) == (16, 4, 8)
     assert (config["tie_word_embeddings"], config["rope_theta"], config["rope_scaling"]) == (
         True,
@@ -95,8 +97,8 @@ def test_what_is_left_out_has_its_default(path: Path) -> None:
 
 
 def test_biases_and_windows_show_in_the_configuration(path: Path) -> None:
-    config = config_of(
-        path, "llama", vector("blk.0.attn_q.bias", 1), **{"attention.sliding_window": 128}
+    config = write_and_read(
+        path, "llama", make_vector("blk.0.attn_q.bias", 1), **{"attention.sliding_window": 128}
     )
     assert (config["model_type"], config["sliding_window"], config["attention_bias"]) == (
         "mistral",
@@ -111,18 +113,18 @@ def test_a_name_may_stand_for_several_models(path: Path) -> None:
         "attention.sliding_window": 8,
         "attention.sliding_window_pattern": [1, 0],
     }
-    assert config_of(path, "llama", **experts)["model_type"] == "mixtral"
-    assert config_of(path, "mistral3")["model_type"] == "mistral"
-    assert config_of(path, "olmo2")["model_type"] == "olmo2"
-    olmo3 = config_of(path, "olmo2", **window)
+    assert write_and_read(path, "llama", **experts)["model_type"] == "mixtral"
+    assert write_and_read(path, "mistral3")["model_type"] == "mistral"
+    assert write_and_read(path, "olmo2")["model_type"] == "olmo2"
+    olmo3 = write_and_read(path, "olmo2", **window)
     assert (olmo3["model_type"], olmo3["layer_types"]) == (
         "olmo3",
         ["sliding_attention", "full_attention"],
     )
 
 
-def test_layers_that_predict_further_tokens_are_not_the_model_s(path: Path) -> None:
-    config = config_of(path, "qwen35", **DELTA, nextn_predict_layers=1)
+def test_prediction_layers_are_not_the_models(path: Path) -> None:
+    config = write_and_read(path, "qwen35", **DELTA, nextn_predict_layers=1)
     assert (config["num_hidden_layers"], config["layer_types"]) == (1, ["linear_attention"])
 
 
@@ -131,18 +133,20 @@ def test_yarn_and_linear_scaling(path: Path) -> None:
         "rope.scaling.factor": 4.0,
         "rope.scaling.original_context_length": 128,
     }
-    yarn = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "yarn"}))
+    yarn = write_and_read(path, "qwen3", **(keys | {"rope.scaling.type": "yarn"}))
     assert yarn["rope_scaling"] == {
         "rope_type": "yarn",
         "factor": 4.0,
         "original_max_position_embeddings": 128,
     }
-    linear = config_of(path, "qwen3", **(keys | {"rope.scaling.type": "linear"}))
+    linear = write_and_read(path, "qwen3", **(keys | {"rope.scaling.type": "linear"}))
     assert linear["rope_scaling"] == {"rope_type": "linear", "factor": 4.0}
 
 
 def test_divisors_of_the_frequencies_become_longrope(path: Path) -> None:
-    scaling = config_of(path, "llama", vector("rope_freqs.weight", *range(1, 9)))["rope_scaling"]
+    scaling = write_and_read(path, "llama", make_vector("rope_freqs.weight", *range(1, 9)))[
+        "rope_scaling"
+    ]
     assert isinstance(scaling, dict)
     assert (scaling["rope_type"], scaling["attention_factor"]) == ("longrope", 1.0)
     assert scaling["short_factor"] == scaling["long_factor"] == [1, 2, 3, 4, 5, 6, 7, 8]
@@ -150,13 +154,13 @@ def test_divisors_of_the_frequencies_become_longrope(path: Path) -> None:
 
 def test_layers_without_keys_are_convolutions(path: Path) -> None:
     keys: dict[str, Value] = {"attention.head_count_kv": [0, 2], "shortconv.l_cache": 3}
-    config = config_of(path, "lfm2", **keys)
+    config = write_and_read(path, "lfm2", **keys)
     assert (config["num_key_value_heads"], config["layer_types"]) == (2, ["conv", "full_attention"])
 
 
-def test_factors_of_minicpm_that_a_file_lacks_are_those_of_the_first_models(path: Path) -> None:
+def test_missing_factors_of_minicpm_equal_the_first_models(path: Path) -> None:
     factors: dict[str, Value] = {"embedding_scale": 10.0, "residual_scale": 0.5, "logit_scale": 2.0}
-    older, newer = config_of(path, "minicpm"), config_of(path, "minicpm", **factors)
+    older, newer = write_and_read(path, "minicpm"), write_and_read(path, "minicpm", **factors)
     keys = ("scale_emb", "scale_depth", "dim_model_base")
     assert [older[key] for key in keys] == pytest.approx([12, 1.4, 256])
     assert [newer[key] for key in keys] == pytest.approx([10, 0.5 * 2**0.5, 32])
@@ -168,8 +172,8 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         "attention.value_length": 32,
         "attention.sliding_window": 16,
     }
-    assert config_of(path, "gemma3", **keys)["query_pre_attn_scalar"] == 32
-    assert config_of(path, "gemma3", **keys, block_count=62)["query_pre_attn_scalar"] == 16
+    assert write_and_read(path, "gemma3", **keys)["query_pre_attn_scalar"] == 32
+    assert write_and_read(path, "gemma3", **keys, block_count=62)["query_pre_attn_scalar"] == 16
 
 
 @pytest.mark.parametrize(
@@ -226,16 +230,16 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         ),
     ],
 )
-def test_what_is_not_supported_is_named(
+def test_unsupported_metadata_are_named(
     path: Path, architecture: str, further: dict[str, Value], message: str
 ) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(message)):
-        config_of(path, architecture, **further)
+        write_and_read(path, architecture, **further)
 
 
 def test_unequal_inner_sizes_of_gemma4_are_refused(path: Path) -> None:
     with pytest.raises(ModelLoadError) as refused:
-        config_of(path, "gemma4", **GEMMA4 | {"feed_forward_length": [96, 100]})
+        write_and_read(path, "gemma4", **GEMMA4 | {"feed_forward_length": [96, 100]})
     assert str(refused.value) == (
         f"{path}: feed_forward_length must be one number, or twice the number in the last 1 "
         "layers, found [96, 100]"
@@ -243,6 +247,6 @@ def test_unequal_inner_sizes_of_gemma4_are_refused(path: Path) -> None:
 
 
 def test_a_missing_number_is_named(path: Path) -> None:
-    path.write_bytes(gguf_bytes({"general.architecture": "llama", "llama.block_count": 2}))
+    path.write_bytes(make_gguf({"general.architecture": "llama", "llama.block_count": 2}))
     with pytest.raises(ModelLoadError, match=r"llama\.embedding_length is missing"):
         model_config(read_gguf([path]))

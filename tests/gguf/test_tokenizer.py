@@ -1,4 +1,7 @@
-"""Tokenizers made of GGUF metadata, against those that it was made of (training/golden/make_gguf_tokenizers.py)."""
+"""Compares tokenizers made of GGUF metadata with their originals.
+
+`training/golden/make_gguf_tokenizers.py` made the metadata.
+"""
 
 import json
 import re
@@ -22,14 +25,14 @@ GOLDEN = Path(__file__).parent / "golden" / "tokenizers"
 SENTENCEPIECE = ("with_space", "with_symbols")
 
 
-def directory_of(metadata: Metadata, directory: Path) -> Path:
+def write_tokenizer(metadata: Metadata, directory: Path) -> Path:
     for name, content in make_tokenizer_files(metadata).items():
         (directory / name).write_text(json.dumps(content))
     return directory
 
 
-def tokenizer_of(name: str, directory: Path) -> HuggingFaceTokenizer:
-    return load_tokenizer(directory_of(read_gguf([GOLDEN / f"{name}.gguf"]).metadata, directory))
+def load_golden_tokenizer(name: str, directory: Path) -> HuggingFaceTokenizer:
+    return load_tokenizer(write_tokenizer(read_gguf([GOLDEN / f"{name}.gguf"]).metadata, directory))
 
 
 def golden_ids(name: str) -> dict[str, list[int]]:
@@ -37,8 +40,8 @@ def golden_ids(name: str) -> dict[str, list[int]]:
     return ids
 
 
-def test_byte_pairs_are_those_of_the_original(tmp_path: Path) -> None:
-    ours, original = tokenizer_of("demo", tmp_path), load_tokenizer(MODEL_DIRECTORY)
+def test_byte_pairs_equal_the_originals(tmp_path: Path) -> None:
+    ours, original = load_golden_tokenizer("demo", tmp_path), load_tokenizer(MODEL_DIRECTORY)
     for text in golden_ids("with_space"):
         token_ids = original.encode(text, add_special_tokens=True)
         assert ours.encode(text, add_special_tokens=True) == token_ids
@@ -53,8 +56,8 @@ def test_byte_pairs_are_those_of_the_original(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", SENTENCEPIECE)
-def test_pieces_are_those_of_sentencepiece(name: str, tmp_path: Path) -> None:
-    ours = tokenizer_of(name, tmp_path)
+def test_pieces_equal_sentencepieces(name: str, tmp_path: Path) -> None:
+    ours = load_golden_tokenizer(name, tmp_path)
     bos = ours.token_id("<s>")
     for text, token_ids in golden_ids(name).items():
         if "<s>" in text or "<end_of_turn>" in text:
@@ -64,7 +67,7 @@ def test_pieces_are_those_of_sentencepiece(name: str, tmp_path: Path) -> None:
 
 
 def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
-    """gemma4 has merges in the place of scores, and no type for the unknown token."""
+    """The metadata of gemma4 have merges instead of scores, and no type for the unknown token."""
     scored = read_gguf([GOLDEN / "with_symbols.gguf"]).metadata
     merges: list[list[str]] = json.loads(json.dumps(make_tokenizer_files(scored)))[
         "tokenizer.json"
@@ -89,8 +92,8 @@ def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
     directories = [tmp_path / "scored", tmp_path / "merged"]
     for directory in directories:
         directory.mkdir()
-    theirs = load_tokenizer(directory_of(scored, directories[0]))
-    ours = load_tokenizer(directory_of(merged, directories[1]))
+    theirs = load_tokenizer(write_tokenizer(scored, directories[0]))
+    ours = load_tokenizer(write_tokenizer(merged, directories[1]))
     for text in golden_ids("with_symbols"):
         token_ids = theirs.encode(text, add_special_tokens=True)
         assert ours.encode(text, add_special_tokens=True) == token_ids
@@ -101,7 +104,7 @@ def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", SENTENCEPIECE)
 def test_control_tokens_are_found_in_a_text(name: str, tmp_path: Path) -> None:
-    ours = tokenizer_of(name, tmp_path)
+    ours = load_golden_tokenizer(name, tmp_path)
     token_ids = ours.encode("hi<end_of_turn>", add_special_tokens=False)
     assert token_ids[-1] == ours.token_id("<end_of_turn>") in ours.eos_token_ids
     assert ours.decode(token_ids, skip_special_tokens=True) == "hi"
@@ -137,7 +140,7 @@ def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
         ("default", "a,b 12345", ["a", ",", "b", " ", "123", "45"]),
     ],
 )
-def test_texts_are_cut_as_the_name_says(name: str, text: str, pieces: list[str]) -> None:
+def test_texts_are_cut_by_the_named_rule(name: str, text: str, pieces: list[str]) -> None:
     content = json.dumps(make_pre_tokenizer(PRE_TOKENIZERS[name]) | {"type": "Sequence"})
     tokenizer = tokenizers.Tokenizer.from_str(
         json.dumps(
@@ -192,13 +195,13 @@ def byte_level(
         ({"model": "llama", "scores": np.array([0.0])}, "scores must be a list of 3 numbers"),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(further: dict[str, Value], message: str) -> None:
+def test_impossible_metadata_are_refused_by_name(further: dict[str, Value], message: str) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(message)):
         make_tokenizer_files(byte_level({"a": 0, "b": 1, "ab": 2}, [["a", "b"]], further))
 
 
 def test_pieces_that_merge_in_too_many_ways_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    tokens = ["a" * count for count in range(1, 9)]  # 28 pairs of them are another
+    tokens = ["a" * count for count in range(1, 9)]  # 28 pairs of tokens make another token
     further: dict[str, Value] = {"model": "llama", "tokens": tokens, "scores": np.zeros(8)}
     monkeypatch.setattr("ouzel.gguf.sentencepiece.MAX_MERGES", 28)
     assert make_tokenizer_files(byte_level({}, [], further))

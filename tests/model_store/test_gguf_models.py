@@ -16,7 +16,7 @@ from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import locate_model
 from ouzel.tokenizer.huggingface import load_tokenizer
-from tests.gguf.writer import RawTensor, Value, gguf_bytes
+from tests.gguf.writer import RawTensor, Value, make_gguf
 from tests.http_servers import http_server
 
 F32 = 0
@@ -39,7 +39,7 @@ def small_model(tokens: list[str]) -> bytes:
         "merges": [],
         "eos_token_id": 1,
     }
-    return gguf_bytes(
+    return make_gguf(
         {
             "general.architecture": "qwen3",
             **{f"qwen3.{key}": value for key, value in sizes.items()},

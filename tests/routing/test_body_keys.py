@@ -1,4 +1,4 @@
-"""What routing reads of a body: the turns of a conversation have keys that begin alike, whatever API they come by."""
+"""Routing reads keys from a body; the keys of a conversation's turns begin alike in every API."""
 
 import json
 from collections.abc import Callable
@@ -16,14 +16,14 @@ TEXTS = [
 ]
 
 
-def keys(body: object, **salt: str) -> RequestKeys:
+def make_keys(body: object, **salt: str) -> RequestKeys:
     found = make_body_keys(json.dumps(body).encode(), **salt)
     assert found is not None
     return found
 
 
 def messages(turn: int, *, system: bool = True) -> list[dict[str, object]]:
-    """The history of a chat, ending with what the user says at this turn."""
+    """Returns the history of a chat up to the user's message of this turn."""
     said: list[dict[str, object]] = [
         {"role": "assistant" if place % 2 else "user", "content": text}
         for place, text in enumerate(TEXTS)
@@ -63,7 +63,7 @@ def response_to_a_text(turn: int) -> object:
 
 
 def anthropic(turn: int) -> object:
-    """As Claude Code does it, the mark of what is to be cached moves to the newest message."""
+    """Makes a body whose cache mark moves to the newest message, as Claude Code does it."""
     history = messages(turn, system=False)
     text = history[-1]["content"]
     history[-1]["content"] = [
@@ -106,7 +106,7 @@ SHAPES = [
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_the_keys_of_a_turn_begin_those_of_the_next(shape: Callable[[int], object]) -> None:
-    turns = [keys(shape(turn)) for turn in range(20)]
+    turns = [make_keys(shape(turn)) for turn in range(20)]
 
     assert len({turn.session for turn in turns}) == 1
     for turn, following in pairwise(turns):
@@ -116,26 +116,26 @@ def test_the_keys_of_a_turn_begin_those_of_the_next(shape: Callable[[int], objec
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_another_conversation_has_other_keys_from_where_it_differs(
+def test_the_keys_of_another_conversation_differ_from_the_first_difference_on(
     shape: Callable[[int], object],
 ) -> None:
     ours = json.dumps(shape(5))
     changed = ours.replace(TEXTS[0][:40], TEXTS[0][:40].upper()).replace("1001,", "1002,")
     assert changed != ours
-    theirs = keys(json.loads(changed))
+    theirs = make_keys(json.loads(changed))
 
-    assert theirs.blocks[-1] != keys(shape(5)).blocks[-1]
+    assert theirs.blocks[-1] != make_keys(shape(5)).blocks[-1]
     if shape not in (
         completion,
         lmi,
         response_to_a_text,
-    ):  # their sessions are known by the first KiB, which is the same
-        assert theirs.session != keys(shape(5)).session
+    ):  # the first KiB, which is the same, identifies their sessions
+        assert theirs.session != make_keys(shape(5)).session
 
 
 def test_an_ollama_prompt_after_a_context_shares_the_context() -> None:
-    first = keys({"model": "m", "prompt": "go on", "context": list(range(10_000, 11_000))})
-    second = keys({"model": "m", "prompt": "and on", "context": list(range(10_000, 12_000))})
+    first = make_keys({"model": "m", "prompt": "go on", "context": list(range(10_000, 11_000))})
+    second = make_keys({"model": "m", "prompt": "and on", "context": list(range(10_000, 12_000))})
 
     num_common = sum(a == b for a, b in zip(first.blocks, second.blocks, strict=False))
     assert num_common == len(first.blocks) > 5
@@ -152,15 +152,15 @@ def test_an_ollama_prompt_after_a_context_shares_the_context() -> None:
     ],
     ids=lambda change: next(iter(change)),
 )
-def test_what_stands_before_the_messages_changes_all_keys(change: dict[str, object]) -> None:
+def test_fields_before_the_messages_change_all_keys(change: dict[str, object]) -> None:
     body = {"model": "m", "messages": messages(3)}
 
-    assert not set(keys(body).blocks) & set(keys(body | change).blocks)
-    assert keys(body).session != keys(body | change).session
+    assert not set(make_keys(body).blocks) & set(make_keys(body | change).blocks)
+    assert make_keys(body).session != make_keys(body | change).session
 
 
 def test_keys_under_different_salts_have_nothing_in_common() -> None:
-    ours, theirs = keys(chat(3), salt="key-1"), keys(chat(3), salt="key-2")
+    ours, theirs = make_keys(chat(3), salt="key-1"), make_keys(chat(3), salt="key-2")
 
     assert not set(ours.blocks) & set(theirs.blocks)
     assert ours.session != theirs.session
@@ -171,7 +171,7 @@ def test_a_cache_key_of_the_clients_is_the_session() -> None:
         {"messages": messages(turn)[turn:], "prompt_cache_key": "thread-1"} for turn in (1, 2)
     )
 
-    assert keys(one).session == keys(two).session
+    assert make_keys(one).session == make_keys(two).session
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ def test_a_body_that_cannot_be_read_has_no_keys(body: bytes) -> None:
     assert make_body_keys(body) is None
 
 
-def test_marks_of_what_is_to_be_cached_are_left_out_wherever_they_stand() -> None:
+def test_cache_marks_are_left_out_everywhere() -> None:
     marked, plain = (
         f'{{"messages": [{{{first}"role": "user", "content": "{"a" * 3000}"{last}}}]}}'.encode()
         for first, last in (
@@ -223,7 +223,7 @@ def test_a_byte_order_mark_changes_nothing() -> None:
 
 
 def test_lengths_are_estimated_in_tokens() -> None:
-    found = keys({"prompt": "word " * 4000})
+    found = make_keys({"prompt": "word " * 4000})
 
     assert found.num_tokens == pytest.approx(5000, rel=0.01)
     assert found.num_tokens_in(len(found.blocks)) <= found.num_tokens
@@ -231,8 +231,8 @@ def test_lengths_are_estimated_in_tokens() -> None:
 
 def test_a_long_text_has_few_keys_that_tell_it_from_another() -> None:
     text = "".join(f"line {number} of a long text\n" for number in range(30_000))
-    found = keys({"prompt": text})
-    changed = keys({"prompt": text.replace("line 10000 ", "line x ")})
+    found = make_keys({"prompt": text})
+    changed = make_keys({"prompt": text.replace("line 10000 ", "line x ")})
 
     assert len(found.blocks) < 64 * 5
     assert found.blocks != changed.blocks
@@ -240,7 +240,7 @@ def test_a_long_text_has_few_keys_that_tell_it_from_another() -> None:
 
 def test_text_beyond_the_limit_counts_but_has_no_keys() -> None:
     text = "many words " * (MAX_TEXT_BYTES // 10)
-    found, longer = keys({"prompt": text}), keys({"prompt": text + text})
+    found, longer = make_keys({"prompt": text}), make_keys({"prompt": text + text})
 
     assert found.blocks == longer.blocks
     assert longer.num_tokens == pytest.approx(2 * found.num_tokens, rel=0.01)
@@ -253,7 +253,7 @@ def test_a_picture_counts_as_its_tokens_and_tells_prompts_apart() -> None:
             {"type": "image_url", "image_url": {"url": url}},
             {"type": "text", "text": "What is it?"},
         ]
-        return keys({"messages": [{"role": "user", "content": parts}]})
+        return make_keys({"messages": [{"role": "user", "content": parts}]})
 
     assert seen("a").num_tokens < PICTURE_BYTES // 2
     assert seen("a").blocks != seen("b").blocks
@@ -265,7 +265,7 @@ def test_the_responses_of_a_chain_have_its_session() -> None:
     second = new_id("resp", continues=first)
     other = new_id("resp")
     of_first, of_second, of_other = (
-        keys({"input": text, "previous_response_id": continued})
+        make_keys({"input": text, "previous_response_id": continued})
         for text, continued in (("next", first), ("and then", second), ("next", other))
     )
 
@@ -278,9 +278,9 @@ def test_a_conversation_is_a_session_as_are_the_responses_in_it() -> None:
     conversation = new_id("conv")
     response_id = new_id("resp", continues=conversation)
     sessions = {
-        keys({"input": "a", "conversation": conversation}).session,
-        keys({"input": "b", "conversation": {"id": conversation}}).session,
-        keys({"input": "c", "previous_response_id": response_id}).session,
+        make_keys({"input": "a", "conversation": conversation}).session,
+        make_keys({"input": "b", "conversation": {"id": conversation}}).session,
+        make_keys({"input": "c", "previous_response_id": response_id}).session,
     }
 
     assert len(sessions) == 1
@@ -291,7 +291,7 @@ def test_a_conversation_is_a_session_as_are_the_responses_in_it() -> None:
     [new_id("resp"), new_id("conv"), "resp_abc", "", "thread-\ud800"],
     ids=["response", "conversation", "short", "empty", "no text"],
 )
-def test_the_root_of_an_id_is_the_one_that_our_ids_have(chained_id: str) -> None:
+def test_the_root_of_an_id_is_read_from_our_ids_only(chained_id: str) -> None:
     continued = new_id("resp", continues=chained_id)
 
     assert continued.removeprefix("resp_").startswith(find_chain_root(chained_id))

@@ -1,4 +1,4 @@
-"""Where requests go: to the replica that has the prompt while loads are equal, to an idle one when they are not."""
+"""Requests go to the replica that has the prompt if loads are equal, else to an idle one."""
 
 import random
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class Clock:
 
 
 def prompt(session: int, num_tokens: int, shared: int = 0) -> RequestKeys:
-    """Keys of a session's prompt, whose first tokens are those of all sessions."""
+    """Makes the keys of a session's prompt; all sessions share the first `shared` tokens."""
     token_ids = [1] * shared + [1000 + session] * (num_tokens - shared)
     return make_token_keys(token_ids, block_size=16, session=session.to_bytes(8, "little"))
 
@@ -46,7 +46,7 @@ def chain(session: bytes, num_tokens: int = 100) -> RequestKeys:
     return RequestKeys(session, (), num_tokens, 256, is_continued=True)
 
 
-def test_a_session_stays_where_it_was_while_loads_are_equal() -> None:
+def test_a_session_stays_at_its_replica_while_loads_are_equal() -> None:
     policy = PrefixPolicy(clock=Clock())
     homes = {session: serve(policy, prompt(session, 500)) for session in range(30)}
 
@@ -70,7 +70,7 @@ def test_a_shared_beginning_is_worth_its_tokens_only() -> None:
     policy.ended(policy.routed(prompt(1, 2000, shared=1600), "a"))
 
     assert policy.choose(prompt(2, 2000, shared=1600), NAMES)[0] == "a"
-    policy.routed(prompt(3, 4000), "a")  # which it has to compute first
+    policy.routed(prompt(3, 4000), "a")  # it has to be computed first
     assert policy.choose(prompt(2, 2000, shared=1600), NAMES)[0] != "a"
 
 
@@ -131,7 +131,7 @@ def test_recent_work_is_counted_alike_after_years() -> None:
     assert young.choose(prompt(2, 500), NAMES)[0] == old.choose(prompt(2, 500), NAMES)[0] == "c"
 
 
-def test_what_was_answered_is_known_too() -> None:
+def test_answers_are_known_too() -> None:
     policy = PrefixPolicy(clock=Clock())
     policy.ended(policy.routed(prompt(1, 100), "b"), final_keys=prompt(1, 5000))
     policy.ended(policy.routed(prompt(1, 1000), "c"))
@@ -159,7 +159,7 @@ def test_a_forgotten_replica_has_nothing_any_more() -> None:
     policy.ended(policy.routed(prompt(1, 1000), other))
 
     assert policy.choose(prompt(1, 4000), NAMES)[0] == other
-    policy.first_token(lost)  # what comes late is of no account
+    policy.first_token(lost)  # late calls change nothing
     policy.ended(lost, final_keys=prompt(2, 9000))
     assert policy.num_blocks == len(prompt(1, 1000).blocks)
 
@@ -187,7 +187,7 @@ def test_a_session_moves_only_if_its_own_replica_leaves() -> None:
 
 
 def test_a_choice_is_the_same_in_every_process() -> None:
-    """It would not be if it came of `hash()`, whose seed differs."""
+    """A choice by `hash()` would differ, because its seed differs in every process."""
     policy = PrefixPolicy(clock=Clock())
 
     chosen = "".join(policy.choose(prompt(session, 500), NAMES)[0] for session in range(12))
@@ -195,7 +195,7 @@ def test_a_choice_is_the_same_in_every_process() -> None:
     assert chosen == "acbbccbbbbba"
 
 
-def test_a_chain_stays_though_its_history_is_the_servers() -> None:
+def test_a_chain_stays_though_the_server_has_its_history() -> None:
     policy = PrefixPolicy(clock=Clock())
     homes = [serve(policy, chain(bytes([number]) * 8)) for number in range(30)]
     assert set(homes) == set(NAMES)
@@ -219,7 +219,7 @@ def test_a_chain_of_a_forgotten_replica_is_unknown() -> None:
     assert policy.choose(chain(b"12345678"), NAMES)[0] == own
 
 
-def test_of_very_many_replicas_the_one_that_has_the_prompt_is_found_and_no_busy_one() -> None:
+def test_among_very_many_replicas_the_one_with_the_prompt_is_found_and_no_busy_one() -> None:
     names = [f"replica-{number}" for number in range(512)]
     policy = PrefixPolicy(clock=Clock())
     for number, name in enumerate(names):
@@ -251,7 +251,7 @@ def test_of_one_prompt_the_end_is_given_up_first() -> None:
     assert index.num_held(prompt(2, 16 * 10).blocks) == {"a": 10}
 
 
-def test_what_a_cache_cannot_hold_is_given_up() -> None:
+def test_blocks_that_a_cache_cannot_hold_are_given_up() -> None:
     index = BlockIndex(max_blocks=10_000, cache_tokens=2000)
     for session, name in ((1, "a"), (1, "b"), (2, "a")):
         index.add(prompt(session, 1600), name)
@@ -261,8 +261,8 @@ def test_what_a_cache_cannot_hold_is_given_up() -> None:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_the_index_is_what_replicas_were_given_and_not_evicted(seed: int) -> None:
-    """The same walk is taken by an index of plain sets."""
+def test_the_index_has_the_blocks_that_replicas_got_and_did_not_evict(seed: int) -> None:
+    """The test does the same operations on an index of plain sets."""
     rng = random.Random(seed)
     index, expected = BlockIndex(max_blocks=10**6), dict[str, set[bytes]]()
     for _ in range(300):
@@ -300,7 +300,7 @@ class TestLeastConnections:
 
         assert policy.choose(prompt(1, 100), NAMES) == ["b", "c", "a"]
 
-    def test_equal_ones_take_turns(self) -> None:
+    def test_equal_replicas_take_turns(self) -> None:
         assert [serve(policy, None) for policy in [LeastConnections()] for _ in range(6)] == [
             *NAMES,
             *NAMES,

@@ -1,4 +1,4 @@
-"""Keys of token ids are exact: equal where all tokens up to there are, and never else."""
+"""Keys of token ids are exact: two keys are equal only if all tokens up to them are."""
 
 import random
 
@@ -11,7 +11,7 @@ RNG = random.Random(1)
 TOKEN_IDS = [RNG.randrange(150_000) for _ in range(20_000)]
 
 
-def num_common(one: RequestKeys, other: RequestKeys) -> int:
+def count_common(one: RequestKeys, other: RequestKeys) -> int:
     places = zip(one.blocks, other.blocks, strict=False)
     return next(
         (place for place, (a, b) in enumerate(places) if a != b),
@@ -35,7 +35,7 @@ def test_two_prompts_have_the_keys_in_common_that_end_before_they_differ(place: 
         make_token_keys(changed, block_size=16),
     )
 
-    common = num_common(ours, theirs)
+    common = count_common(ours, theirs)
     assert find_end(common, 16) <= place < find_end(common + 1, 16)
     assert not set(ours.blocks[common:]) & set(theirs.blocks[common:])
 
@@ -45,7 +45,7 @@ def test_other_salts_share_nothing() -> None:
         make_token_keys(TOKEN_IDS[:100], salt=salt, block_size=16) for salt in ("", "adapter")
     )
 
-    assert num_common(ours, theirs) == 0
+    assert count_common(ours, theirs) == 0
     assert ours.session != theirs.session
 
 
@@ -60,8 +60,8 @@ def test_equal_tokens_that_stand_for_other_pictures_differ_from_there_on() -> No
         )
     )
 
-    assert num_common(ours, theirs) == 200 // 16
-    assert num_common(ours, none) == 40 // 16
+    assert count_common(ours, theirs) == 200 // 16
+    assert count_common(ours, none) == 40 // 16
 
 
 @pytest.mark.parametrize("length", [0, 10, 16, 500, 1024, 5_000])

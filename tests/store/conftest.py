@@ -22,7 +22,7 @@ def store_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 @pytest.fixture
 async def opened(store_url: str) -> AsyncIterator[OpenStore]:
-    """Opens stores on one database, as servers that share it do; they are closed at the end."""
+    """Opens stores on one database, like servers that share it; they are closed at the end."""
     stores: list[Store] = []
 
     async def open_another(

@@ -1,4 +1,4 @@
-"""Records for the tests of the store."""
+"""Makes records for the tests of the store."""
 
 import secrets
 from collections.abc import Sequence

@@ -5,18 +5,18 @@ from ouzel.store.clock_jumps import ClockJumps
 LEASE_S = 10.0
 
 
-def settled(*times: tuple[float, float]) -> list[bool]:
-    """Returns what a server finds that looks at these times by the database's clock and by its own."""
+def check_settled(*times: tuple[float, float]) -> list[bool]:
+    """Returns a server's verdict at each pair of times: the database's clock and its own."""
     jumps = ClockJumps(LEASE_S)
     return [jumps.are_settled(unix_s, monotonic_s) for unix_s, monotonic_s in times]
 
 
 def test_a_clock_that_goes_as_the_other_is_settled() -> None:
-    assert settled((1000, 5), (1002, 7), (1100, 105), (1104, 107)) == [True] * 4
+    assert check_settled((1000, 5), (1002, 7), (1100, 105), (1104, 107)) == [True] * 4
 
 
 def test_after_a_jump_forward_a_whole_lease_has_to_pass() -> None:
-    assert settled((1000, 5), (4602, 7), (4604, 9), (4611, 16), (4612, 17)) == [
+    assert check_settled((1000, 5), (4602, 7), (4604, 9), (4611, 16), (4612, 17)) == [
         True,
         False,
         False,
@@ -26,7 +26,7 @@ def test_after_a_jump_forward_a_whole_lease_has_to_pass() -> None:
 
 
 def test_another_jump_starts_another_lease() -> None:
-    assert settled((1000, 5), (4602, 7), (8204, 9), (8212, 17), (8214, 19)) == [
+    assert check_settled((1000, 5), (4602, 7), (8204, 9), (8212, 17), (8214, 19)) == [
         True,
         False,
         False,
@@ -36,4 +36,4 @@ def test_another_jump_starts_another_lease() -> None:
 
 
 def test_a_clock_that_is_set_back_ends_no_lease() -> None:
-    assert settled((5000, 5), (1002, 7), (1004, 9)) == [True] * 3
+    assert check_settled((5000, 5), (1002, 7), (1004, 9)) == [True] * 3

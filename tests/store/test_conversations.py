@@ -1,4 +1,4 @@
-"""Conversations, their items, and the one response at a time that is made in them."""
+"""Tests conversations, their items, and the single response that may run in one at a time."""
 
 import asyncio
 
@@ -10,7 +10,7 @@ from ouzel.store.records import Item, PageRequest, Status
 from tests.store.making import items, new_response, progress, texts
 
 
-async def everything(store: Store, conversation_id: str = "conv_1") -> list[str]:
+async def read_all_texts(store: Store, conversation_id: str = "conv_1") -> list[str]:
     return texts(await store.conversation_items(conversation_id, "key"))
 
 
@@ -39,7 +39,7 @@ async def test_items_are_added_at_the_end_and_deleted_one_by_one(store: Store) -
     assert await store.delete_conversation_item("conv_1", "key", "msg_b")
     assert not await store.delete_conversation_item("conv_1", "key", "msg_b")
     await store.add_conversation_items("conv_1", "key", items("d"))
-    assert await everything(store) == ["a", "c", "d"]
+    assert await read_all_texts(store) == ["a", "c", "d"]
 
 
 async def test_another_key_sees_and_changes_nothing(store: Store) -> None:
@@ -61,7 +61,7 @@ async def test_another_key_sees_and_changes_nothing(store: Store) -> None:
             with pytest.raises(ConversationNotFound, match="conv_1"):
                 await attempt
     assert await store.conversation("conv_1", "key") == before
-    assert await everything(store) == ["a"]
+    assert await read_all_texts(store) == ["a"]
 
 
 @pytest.mark.parametrize(("is_ascending", "expected"), [(True, "abcde"), (False, "edcba")])
@@ -115,9 +115,9 @@ async def test_a_response_holds_its_conversation_until_it_ends(store: Store) -> 
             await attempt
     assert await store.response("resp_2", "key") is None
     assert await store.record("resp_1", progress(Status.IN_PROGRESS), first_event=0)
-    assert await everything(store) == ["a"]
+    assert await read_all_texts(store) == ["a"]
     assert await store.record("resp_1", progress(Status.COMPLETED, "c"), first_event=0)
-    assert await everything(store) == ["a", "b", "c"]
+    assert await read_all_texts(store) == ["a", "b", "c"]
     await store.add_response(new_response("resp_3", conversation="conv_1"))
 
 
@@ -130,13 +130,13 @@ async def test_a_response_holds_its_conversation_until_it_ends(store: Store) -> 
         (Status.CANCELLED, ["a"]),
     ],
 )
-async def test_only_what_came_to_something_is_said_in_the_conversation(
+async def test_only_responses_with_a_result_stand_in_the_conversation(
     store: Store, status: Status, expected: list[str]
 ) -> None:
     await store.create_conversation("conv_1", "key", {}, items("a"))
     await store.add_response(new_response("resp_1", conversation="conv_1", asked=["b"]))
     assert await store.record("resp_1", progress(status, "c"), first_event=0)
-    assert await everything(store) == expected
+    assert await read_all_texts(store) == expected
     await store.add_response(new_response("resp_2", conversation="conv_1"))
 
 
@@ -145,7 +145,7 @@ async def test_deleting_the_response_that_holds_it_frees_a_conversation(store: S
     await store.add_response(new_response("resp_1", conversation="conv_1", asked=["b"]))
     assert await store.delete_response("resp_1", "key")
     await store.add_response(new_response("resp_2", conversation="conv_1"))
-    assert await everything(store) == ["a"]
+    assert await read_all_texts(store) == ["a"]
 
 
 async def test_a_response_ends_without_the_conversation_that_was_deleted_under_it(

@@ -1,4 +1,4 @@
-"""Databases that cannot be used: at the start, and later."""
+"""Databases may be unusable at the start or later."""
 
 import asyncio
 import sqlite3
@@ -88,7 +88,7 @@ async def test_sqlite_is_read_while_another_process_writes(
 
 @pytest.fixture
 def own_postgres(postgres_server: PostgresServer) -> Iterator[PostgresServer]:
-    """One to be stopped."""
+    """Starts a Postgres that a test may stop."""
     with running_postgres(postgres_server.binaries) as server:
         yield server
 
@@ -112,8 +112,11 @@ async def test_a_postgres_that_goes_away_is_a_typed_error_until_it_is_back(
     await store.close()
 
 
-async def in_time(attempt: Callable[[], Awaitable[T]]) -> T:
-    """Tries again where the store's thread came too late to try: a busy machine may take longer than `busy_s`."""
+async def retry_until_in_time(attempt: Callable[[], Awaitable[T]]) -> T:
+    """Tries again if the store's thread came too late to try.
+
+    On a busy machine this may take longer than `busy_s`.
+    """
     while True:
         try:
             return await attempt()
@@ -124,7 +127,7 @@ async def in_time(attempt: Callable[[], Awaitable[T]]) -> T:
 
 async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path: Path) -> None:
     file = tmp_path / "responses.sqlite3"
-    store = await in_time(
+    store = await retry_until_in_time(
         lambda: open_store(f"sqlite:///{file}", busy_s=0.5, max_age_s=3600, max_bytes=2**30)
     )
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
@@ -135,11 +138,11 @@ async def test_a_lock_is_waited_for_once_and_not_by_one_after_the_other(tmp_path
             "the store cannot be used now: another program holds its lock"
         }
         assert all(isinstance(fault, StoreUnavailable) for fault in faults)
-    await in_time(lambda: store.add_response(new_response("resp_9")))
+    await retry_until_in_time(lambda: store.add_response(new_response("resp_9")))
     await store.close()
 
 
-async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_that_one(
+async def test_a_second_caller_waits_for_a_lock_no_longer_than_the_first(
     tmp_path: Path,
 ) -> None:
     file, busy_s = tmp_path / "responses.sqlite3", 2.0
@@ -150,7 +153,8 @@ async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_tha
         with pytest.raises(StoreUnavailable):
             await store.add_response(new_response(response_id))
 
-    whole_s: list[float] = []  # of each try: other work on the machine may delay one of them
+    # the duration of each try: other work on the machine may delay one of them
+    whole_s: list[float] = []
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")
         while len(whole_s) < MAX_TRIES and min(whole_s, default=3 * busy_s) >= 3 * busy_s:
@@ -166,14 +170,14 @@ async def test_who_comes_while_another_waits_for_a_lock_waits_no_longer_than_tha
 
 
 async def test_a_table_of_postgres_that_is_locked_is_a_typed_error(postgres_url: str) -> None:
-    store = await in_time(
+    store = await retry_until_in_time(
         lambda: open_store(postgres_url, busy_s=0.5, max_age_s=3600, max_bytes=2**30)
     )
     with psycopg.connect(postgres_url) as another:
         another.execute("LOCK TABLE responses")
         with pytest.raises(StoreUnavailable, match="another program holds its lock"):
             await store.add_response(new_response("resp_1"))
-    await in_time(lambda: store.add_response(new_response("resp_1")))
+    await retry_until_in_time(lambda: store.add_response(new_response("resp_1")))
     await store.close()
 
 
@@ -188,7 +192,7 @@ async def test_tables_of_postgres_that_are_gone_are_a_typed_error(postgres_url: 
 
 
 @pytest.mark.parametrize("theirs", ["items (id text)", "schema_version (version int, at text)"])
-async def test_tables_of_others_under_our_names_are_refused(postgres_url: str, theirs: str) -> None:
+async def test_foreign_tables_with_our_names_are_refused(postgres_url: str, theirs: str) -> None:
     execute(postgres_url, f"CREATE TABLE {theirs}")
     with pytest.raises(StoreOpenError, match=r"a table \w+ that Ouzel has not made"):
         await open_store(postgres_url, max_age_s=1.0, max_bytes=1)

@@ -1,4 +1,4 @@
-"""Several processes on one database, and what is left of one that dies."""
+"""Tests several processes on one database, and the records of a process that dies."""
 
 import asyncio
 import os
@@ -44,7 +44,7 @@ async def test_processes_that_start_and_write_together_lose_nothing(
         assert texts(await store.history(f"{prefix}24", "key")) == ["a", "b"] * 25
 
 
-async def test_a_killed_writer_leaves_all_that_it_said_it_kept(
+async def test_a_killed_writer_leaves_all_records_that_it_reported(
     store_url: str, opened: OpenStore
 ) -> None:
     writer = await start_writer(store_url, "resp_", FOREVER)

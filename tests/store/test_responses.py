@@ -1,4 +1,4 @@
-"""Responses: what is added comes out again, moves on exactly once, and belongs to one key."""
+"""A stored response comes out as it went in, moves on exactly once, and belongs to one key."""
 
 import asyncio
 
@@ -72,7 +72,7 @@ async def test_another_key_sees_and_deletes_nothing(store: Store) -> None:
         assert await store.response(response_id, owner) is not None
 
 
-async def test_what_is_deleted_is_gone_even_while_it_goes_on(store: Store) -> None:
+async def test_a_deleted_response_is_gone_even_while_it_goes_on(store: Store) -> None:
     await store.add_response(new_response("resp_1", asked=["hello"], events=[b"e0"]))
     assert await store.delete_response("resp_1", "key")
     assert not await store.delete_response("resp_1", "key")

@@ -13,17 +13,17 @@ from ouzel.store.sql_store import open_store
 from tests.store.making import new_response
 
 
-async def opened(file: Path) -> Store:
+async def open_file(file: Path) -> Store:
     return await open_store(f"sqlite:///{file}", max_age_s=3600, max_bytes=2**30)
 
 
-def moved(file: Path, name: str) -> Path:
+def move(file: Path, name: str) -> Path:
     return file.rename(file.with_name(name))
 
 
 async def has(file: Path, response_id: str) -> bool:
-    """As the next server finds it."""
-    store = await opened(file)
+    """Tells whether the next server finds the response."""
+    store = await open_file(file)
     response = await store.response(response_id, "key")
     await store.close()
     return response is not None
@@ -34,11 +34,11 @@ def remove(file: Path) -> None:
         file.with_name(f"{file.name}{ending}").unlink()
 
 
-def names_beside(file: Path) -> list[str]:
+def list_names_beside(file: Path) -> list[str]:
     return sorted(path.name for path in file.parent.iterdir())
 
 
-def content(file: Path) -> bytes:
+def read_content(file: Path) -> bytes:
     return file.read_bytes()
 
 
@@ -50,9 +50,9 @@ def file(tmp_path: Path) -> Path:
 async def test_a_file_that_is_gone_is_noticed_at_once_and_used_again_when_it_is_back(
     file: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    store = await opened(file)
+    store = await open_file(file)
     await store.add_response(new_response("resp_1"))
-    aside = moved(file, "aside")
+    aside = move(file, "aside")
     for _ in range(3):
         with pytest.raises(
             StoreUnavailable, match=r"^the store cannot be used now: its file is gone$"
@@ -60,14 +60,14 @@ async def test_a_file_that_is_gone_is_noticed_at_once_and_used_again_when_it_is_
             await store.add_response(new_response("resp_2"))
         with pytest.raises(StoreUnavailable, match="its file is gone"):
             await store.response("resp_1", "key")
-    assert file.name not in names_beside(file)
+    assert file.name not in list_names_beside(file)
     assert (
         caplog.text.count(
             f"the store's file is gone: [Errno 2] No such file or directory: '{file}'"
         )
         == 1
     )
-    moved(aside, file.name)
+    move(aside, file.name)
     assert await store.response("resp_1", "key") is not None
     await store.add_response(new_response("resp_2"))
     await store.close()
@@ -75,11 +75,11 @@ async def test_a_file_that_is_gone_is_noticed_at_once_and_used_again_when_it_is_
 
 
 async def test_another_store_in_its_place_is_opened(file: Path) -> None:
-    store = await opened(file)
+    store = await open_file(file)
     await store.add_response(new_response("resp_1"))
     await store.close()
     copy = shutil.copy(file, file.with_name("copy"))
-    store = await opened(file)
+    store = await open_file(file)
     await store.add_response(new_response("resp_2"))
     remove(file)
     shutil.copy(copy, file)
@@ -98,7 +98,7 @@ def make_theirs(file: Path, *statements: str) -> bytes:
 
 
 async def test_a_foreign_file_in_its_place_is_left_alone(file: Path, tmp_path: Path) -> None:
-    store = await opened(file)
+    store = await open_file(file)
     theirs = make_theirs(tmp_path / "theirs")
     remove(file)
     shutil.copy(tmp_path / "theirs", file)
@@ -108,7 +108,7 @@ async def test_a_foreign_file_in_its_place_is_left_alone(file: Path, tmp_path: P
     ):
         await store.add_response(new_response("resp_1"))
     await store.close()
-    assert content(file) == theirs
+    assert read_content(file) == theirs
 
 
 @pytest.mark.parametrize(
@@ -126,13 +126,13 @@ async def test_a_file_of_another_program_ends_the_start_and_is_left_alone(
     with pytest.raises(
         StoreOpenError, match=f"^{file} is a database of another program; it is left unchanged$"
     ):
-        await opened(file)
-    assert content(file) == theirs
-    assert names_beside(file) == [file.name]
+        await open_file(file)
+    assert read_content(file) == theirs
+    assert list_names_beside(file) == [file.name]
 
 
 async def test_a_store_of_before_that_does_not_say_whose_it_is_is_opened(file: Path) -> None:
-    store = await opened(file)
+    store = await open_file(file)
     await store.add_response(new_response("resp_1"))
     await store.close()
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:

@@ -1,6 +1,7 @@
-"""A process that writes to a store until it is killed or has written enough, and names each response once it is kept.
+"""A process that writes to a store and prints each response's name once it is stored.
 
-Arguments: URL, prefix of the ids, number of responses, and the size of the largest file it may make, 0 for any.
+It ends when it is killed or has written enough. Arguments: URL, prefix of the ids, number of
+responses, and the largest file size in bytes (0 for no limit).
 """
 
 import asyncio
@@ -13,7 +14,7 @@ from ouzel.store.records import Status
 from ouzel.store.sql_store import open_store
 from tests.store.making import new_response, progress
 
-NUM_DELETED = 3  # where the disk is full
+NUM_DELETED = 3  # responses to delete when the disk is full
 
 
 async def write(url: str, prefix: str, num_responses: int, max_file_bytes: int) -> None:
@@ -44,7 +45,7 @@ async def write(url: str, prefix: str, num_responses: int, max_file_bytes: int) 
 
 
 async def make_room(store: Store, prefix: str) -> None:
-    """The disk is full."""
+    """Reads, deletes and adds responses while the disk is full."""
     assert await store.response(f"{prefix}0", "key") is not None
     sys.stdout.write("read\n")
     sys.stdout.flush()

@@ -1,4 +1,4 @@
-"""Texts with control tokens at known places, over the kinds of tokenizers there are."""
+"""Tests texts with control tokens at known places, with each kind of tokenizer."""
 
 import random
 from collections.abc import Callable
@@ -13,8 +13,8 @@ from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from tests.tokenizer.test_tokenizer_text import DEMO, byte_level, sentencepiece, word_piece
 
 
-def unigram() -> tokenizers.Tokenizer:
-    """Its model makes `</s>` and `<end>` of their spelling by itself."""
+def make_unigram() -> tokenizers.Tokenizer:
+    """Makes a tokenizer whose model itself turns the spellings `</s>` and `<end>` into tokens."""
     pieces = [
         ("<unk>", 0.0),
         ("</s>", 0.0),
@@ -36,8 +36,8 @@ def unigram() -> tokenizers.Tokenizer:
     return tokenizer
 
 
-def metaspace() -> tokenizers.Tokenizer:
-    """Its first piece alone has a space in front, and merges make `<s>`."""
+def make_metaspace() -> tokenizers.Tokenizer:
+    """Makes a tokenizer that puts a space before the first piece, and merges `<s>`."""
     tokenizer = sentencepiece(strips_first_space=True)
     pieces = tokenizer.get_vocab() | {"<": 300, "s": 301, ">": 302, "<s": 303}
     merges = [("▁", "w"), ("l", "o"), ("▁", "▁"), ("<", "s"), ("<s", ">")]
@@ -53,8 +53,8 @@ def metaspace() -> tokenizers.Tokenizer:
     return changed
 
 
-def tekken() -> tokenizers.Tokenizer:
-    """A word that the vocabulary holds is not merged, so `[INST]` could be one."""
+def make_tekken() -> tokenizers.Tokenizer:
+    """Makes a tokenizer that does not merge words of its vocabulary, so `[INST]` could be one."""
     tokenizer = tokenizers.Tokenizer.from_str(byte_level().to_str())
     vocabulary = tokenizer.get_vocab(with_added_tokens=False)
     size = max(vocabulary.values()) + 1
@@ -71,8 +71,11 @@ def tekken() -> tokenizers.Tokenizer:
     return changed
 
 
-def normalising() -> tokenizers.Tokenizer:
-    """Control tokens are looked for in text that is normalised: an accent may hide one, a wide letter make one."""
+def make_normalising() -> tokenizers.Tokenizer:
+    """Makes a tokenizer that looks for control tokens in normalised text.
+
+    An accent may hide a control token, and a wide letter may make one.
+    """
     tokenizer = byte_level()
     tokenizer.normalizer = normalizers.Sequence([normalizers.NFKC(), normalizers.Lowercase()])
     tokenizer.add_tokens(
@@ -84,11 +87,11 @@ def normalising() -> tokenizers.Tokenizer:
 KINDS: dict[str, Callable[[], tokenizers.Tokenizer]] = {
     "byte level": byte_level,
     "SentencePiece": lambda: sentencepiece(strips_first_space=True),
-    "Metaspace": metaspace,
-    "Unigram": unigram,
-    "Tekken": tekken,
+    "Metaspace": make_metaspace,
+    "Unigram": make_unigram,
+    "Tekken": make_tekken,
     "WordPiece": word_piece,
-    "normalising": normalising,
+    "normalising": make_normalising,
 }
 WORDS = [
     "Hello",
@@ -108,24 +111,24 @@ WORDS = [
 ]
 
 
-def tokenizer_of(kind: str) -> Tokenizer:
+def make_tokenizer(kind: str) -> Tokenizer:
     return HuggingFaceTokenizer(KINDS[kind](), {}) if kind in KINDS else load_tokenizer(DEMO)
 
 
 @pytest.fixture(params=["demo", *KINDS])
 def tokenizer(request: pytest.FixtureRequest) -> Tokenizer:
-    return tokenizer_of(request.param)
+    return make_tokenizer(request.param)
 
 
-def control_ids(tokenizer: Tokenizer, token_ids: list[int]) -> list[int]:
-    """Leaves out the token for what the vocabulary lacks."""
+def select_control_ids(tokenizer: Tokenizer, token_ids: list[int]) -> list[int]:
+    """Leaves out the token for unknown text."""
     known = {
         id_ for text, id_ in tokenizer.control_tokens.items() if text not in ("<unk>", "[UNK]")
     }
     return [token_id for token_id in token_ids if token_id in known]
 
 
-def text_with_marks(
+def make_text_with_marks(
     rng: random.Random, marks: list[str], words: list[str]
 ) -> tuple[str, list[tuple[int, int]]]:
     text, spans = "", []
@@ -141,13 +144,13 @@ def test_other_text_gets_the_ids_that_it_always_got(tokenizer: Tokenizer) -> Non
     rng = random.Random(7)
     marks = [mark for mark in tokenizer.control_tokens if "unk" not in mark.lower()]
     for _ in range(60):
-        text, spans = text_with_marks(rng, marks, WORDS)
+        text, spans = make_text_with_marks(rng, marks, WORDS)
         for special in (True, False):
             expected = tokenizer.encode(text, add_special_tokens=special)
             assert tokenizer.encode_guarded(text, spans, add_special_tokens=special) == expected, (
                 text
             )
-        # A spelling behind the last mark brings in the guard; what stands before has the same ids.
+        # A spelling behind the last mark brings in the guard; the text before it has the same ids.
         guarded = tokenizer.encode_guarded(text + "x" + marks[0], spans, add_special_tokens=True)
         expected = tokenizer.encode(text + "x", add_special_tokens=True)
         num_same = (
@@ -167,23 +170,23 @@ def test_a_spelling_is_text(tokenizer: Tokenizer) -> None:
     wide = [mark.replace("<", "＜").upper() for mark in marks]
     words = [*marks, *parts, *wide, "\u0338", "\u0301", "\uf8ff", "\u200d", *WORDS]
     for _ in range(150):
-        text, spans = text_with_marks(rng, marks, words)
+        text, spans = make_text_with_marks(rng, marks, words)
         token_ids = tokenizer.encode_guarded(text, spans, add_special_tokens=False)
         expected = [tokenizer.control_tokens[text[begin:end]] for begin, end in spans]
-        assert control_ids(tokenizer, token_ids) == expected, ascii(text)
+        assert select_control_ids(tokenizer, token_ids) == expected, ascii(text)
 
 
 @pytest.mark.parametrize("kind", ["byte level", "Tekken"])
 def test_the_text_of_the_ids_is_the_text(kind: str) -> None:
-    tokenizer = tokenizer_of(kind)
+    tokenizer = make_tokenizer(kind)
     text = "".join(f"a{mark} {mark}{mark}\n" for mark in tokenizer.control_tokens)
     token_ids = tokenizer.encode_guarded(text, (), add_special_tokens=False)
-    assert control_ids(tokenizer, token_ids) == []
+    assert select_control_ids(tokenizer, token_ids) == []
     assert tokenizer.decode(token_ids, skip_special_tokens=False) == text
 
 
 def test_an_unknown_token_that_is_spelled_is_text() -> None:
-    tokenizer = HuggingFaceTokenizer(metaspace(), {"unk_token": "<unk>"})
+    tokenizer = HuggingFaceTokenizer(make_metaspace(), {"unk_token": "<unk>"})
     unknown_id = tokenizer.control_tokens["<unk>"]
     assert unknown_id in tokenizer.encode("<unk>", add_special_tokens=False)
     assert unknown_id not in tokenizer.encode_guarded("<unk>", (), add_special_tokens=False)

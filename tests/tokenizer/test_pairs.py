@@ -1,4 +1,4 @@
-"""Texts and pairs with the special tokens around them, cut as transformers cuts them."""
+"""Texts and pairs get their special tokens, and are cut as transformers cuts them."""
 
 from pathlib import Path
 

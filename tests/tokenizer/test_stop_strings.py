@@ -60,7 +60,7 @@ def test_a_shown_stop_string_is_not_held_back() -> None:
     assert matcher.feed("op> b") == StopResult("op>", "<stop>")
 
 
-def test_random_texts_stop_where_a_search_finds_the_first_complete_string() -> None:
+def test_random_texts_stop_at_the_first_complete_string() -> None:
     chance = random.Random(2)
     for _ in range(500):
         text = "".join(chance.choices("ab", k=12))

@@ -1,4 +1,7 @@
-"""Ids to text over the kinds of tokenizers there are: whole, piece by piece, and one token at a time."""
+"""Tests the way from ids to text with each kind of tokenizer.
+
+Ids are decoded whole, piece by piece, and one at a time.
+"""
 
 import json
 import random
@@ -96,16 +99,16 @@ KINDS: dict[str, Callable[[], tokenizers.Tokenizer]] = {
 
 @pytest.fixture(params=KINDS)
 def library(request: pytest.FixtureRequest) -> tokenizers.Tokenizer:
-    """The `tokenizers` library's own object, as the reference."""
+    """Makes an object of the `tokenizers` library, as the reference."""
     return KINDS[request.param]()
 
 
 @pytest.fixture
 def tokenizer(library: tokenizers.Tokenizer, tmp_path: Path) -> Tokenizer:
-    return loaded(library, tmp_path)
+    return save_and_load(library, tmp_path)
 
 
-def loaded(library: tokenizers.Tokenizer, directory: Path) -> Tokenizer:
+def save_and_load(library: tokenizers.Tokenizer, directory: Path) -> Tokenizer:
     library.save(str(directory / "tokenizer.json"))
     return load_tokenizer(directory)
 
@@ -154,7 +157,7 @@ def test_any_ids_decode_as_in_the_library(
     kind: str, skip_special_tokens: bool, tmp_path: Path
 ) -> None:
     library = KINDS[kind]()
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
     chance = random.Random(11)
     for _ in range(200):
         token_ids = [chance.randrange(tokenizer.vocab_size) for _ in range(chance.randrange(30))]
@@ -168,10 +171,11 @@ def test_any_ids_decode_as_in_the_library(
         (["<0xE4>", "<0xBD>", "<0xA0>"], "你"),
         (["<0xE4>", "<0xBD>"], "��"),
         (["<0xE4>", "<0xBD>", "▁w"], "�� w"),
+        # the library gives up the valid character too
         (
             ["<0xE4>", "<0xBD>", "<0xA0>", "<0xFF>"],
             "你�",
-        ),  # the library gives up the valid character too
+        ),
         (["▁", "▁w", "o"], " wo"),
         (["<s>", "▁w", "o"], "wo"),
         (["▁▁", "w"], " w"),
@@ -183,12 +187,12 @@ def test_sentencepiece_bytes_and_first_space(
 ) -> None:
     library = sentencepiece(strips_first_space=True)
     token_ids = [library.token_to_id(token) or 0 for token in tokens]
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
     assert tokenizer.decode(token_ids, skip_special_tokens=True) == expected
 
 
 def test_half_a_character_is_held_back(tmp_path: Path) -> None:
-    tokenizer = loaded(byte_level(), tmp_path)
+    tokenizer = save_and_load(byte_level(), tmp_path)
     detokenizer = tokenizer.detokenizer()
     first, *others = tokenizer.encode("🦉", add_special_tokens=False)
     assert others, "the owl is not in the training texts: it is several tokens"
@@ -201,7 +205,7 @@ def test_half_a_character_is_held_back(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_text_after_a_prompt_continues_it(kind: str, tmp_path: Path) -> None:
     library = KINDS[kind]()
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
     token_ids = tokenizer.encode("Hello world", add_special_tokens=False)
     whole = tokenizer.decode(token_ids, skip_special_tokens=True)
     for num_prompt_tokens in range(1, len(token_ids)):
@@ -212,13 +216,13 @@ def test_text_after_a_prompt_continues_it(kind: str, tmp_path: Path) -> None:
 
 
 def test_a_character_begun_in_the_prompt_is_completed(tmp_path: Path) -> None:
-    tokenizer = loaded(byte_level(), tmp_path)
+    tokenizer = save_and_load(byte_level(), tmp_path)
     first, *others = tokenizer.encode("🦉", add_special_tokens=False)
     assert tokenizer.detokenizer(prompt_token_ids=[first]).feed(others) == "🦉"
 
 
 def test_special_tokens_are_skipped_or_shown(tmp_path: Path) -> None:
-    tokenizer = loaded(byte_level(), tmp_path)
+    tokenizer = save_and_load(byte_level(), tmp_path)
     token_ids = tokenizer.encode("a<think>b<|end|>c", add_special_tokens=False)
     assert tokenizer.decode(token_ids, skip_special_tokens=True) == "a<think>bc"
     assert tokenizer.decode(token_ids, skip_special_tokens=False) == "a<think>b<|end|>c"
@@ -227,12 +231,12 @@ def test_special_tokens_are_skipped_or_shown(tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_only_word_pieces_have_spaces_between_special_tokens(kind: str, tmp_path: Path) -> None:
     library = KINDS[kind]()
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
     assert tokenizer.spaces_special_tokens == (kind == "word piece")
 
 
 def test_one_token(tmp_path: Path) -> None:
-    tokenizer = loaded(byte_level(), tmp_path)
+    tokenizer = save_and_load(byte_level(), tmp_path)
     token_ids = tokenizer.encode("x🦉<|end|>", add_special_tokens=False)
     assert (
         b"".join(tokenizer.token_bytes(token_id) for token_id in token_ids).decode() == "x🦉<|end|>"
@@ -249,9 +253,9 @@ def test_end_tokens_come_from_the_model_and_the_tokenizer(tmp_path: Path) -> Non
     (tmp_path / "tokenizer_config.json").write_text(
         '{"eos_token": {"content": "<|end|>"}, "add_bos_token": false}'
     )
-    assert loaded(library, tmp_path).eos_token_ids == (end,)
+    assert save_and_load(library, tmp_path).eos_token_ids == (end,)
     (tmp_path / "generation_config.json").write_text(f'{{"eos_token_id": {think}}}')
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
     assert tokenizer.eos_token_ids == (think, end)
     assert tokenizer.special_tokens == {"eos_token": "<|end|>"}
 
@@ -260,19 +264,19 @@ def test_limits_of_the_training_time_do_not_cut_prompts(tmp_path: Path) -> None:
     library = byte_level()
     library.enable_truncation(4)
     library.enable_padding(length=50)
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
     assert len(tokenizer.encode("xyzxyzxyz", add_special_tokens=False)) == 9
 
 
 def test_half_a_surrogate_pair_is_refused(tmp_path: Path) -> None:
     with pytest.raises(InvalidRequest, match="surrogate"):
-        loaded(byte_level(), tmp_path).encode("\ud800", add_special_tokens=False)
+        save_and_load(byte_level(), tmp_path).encode("\ud800", add_special_tokens=False)
 
 
 def test_a_text_at_which_a_regular_expression_gives_up_is_refused(tmp_path: Path) -> None:
     library = byte_level()
     library.pre_tokenizer = pre_tokenizers.Split(tokenizers.Regex("(a+)+$"), "isolated")
-    tokenizer = loaded(library, tmp_path)
+    tokenizer = save_and_load(library, tmp_path)
 
     assert tokenizer.encode("b", add_special_tokens=False) != []
     with pytest.raises(
@@ -305,7 +309,10 @@ def replace(pattern: dict[str, str], content: str) -> dict[str, object]:
 def test_a_normalizer_that_grows_texts_without_end_is_refused(
     replacements: list[dict[str, object]], tmp_path: Path
 ) -> None:
-    """It is refused before anything is normalised: the library does that when it reads the added tokens."""
+    """The tokenizer is refused before it normalises anything.
+
+    The library normalises added tokens as soon as it reads them.
+    """
     content = json.loads(byte_level().to_str())
     content["normalizer"] = {"type": "Sequence", "normalizers": replacements}
     (tmp_path / "tokenizer.json").write_text(json.dumps(content))
@@ -325,7 +332,7 @@ def test_a_normalizer_as_models_have_it_is_read(tmp_path: Path) -> None:
     ]
     library.normalizer = normalizers.Sequence(steps)
 
-    assert loaded(library, tmp_path).encode("a", add_special_tokens=False) != []
+    assert save_and_load(library, tmp_path).encode("a", add_special_tokens=False) != []
 
 
 def with_many_replacements(pattern: str) -> tokenizers.Tokenizer:
@@ -343,7 +350,9 @@ def test_many_replacements_of_one_character_by_another_are_read(
     pattern: str, tmp_path: Path
 ) -> None:
     assert (
-        loaded(with_many_replacements(pattern), tmp_path).encode("a", add_special_tokens=False)
+        save_and_load(with_many_replacements(pattern), tmp_path).encode(
+            "a", add_special_tokens=False
+        )
         != []
     )
 
@@ -353,7 +362,7 @@ def test_many_replacements_of_one_character_by_another_are_read(
 )
 def test_many_replacements_that_may_match_nothing_are_refused(pattern: str, tmp_path: Path) -> None:
     with pytest.raises(ModelLoadError, match="normalizer"):
-        loaded(with_many_replacements(pattern), tmp_path)
+        save_and_load(with_many_replacements(pattern), tmp_path)
 
 
 @pytest.mark.parametrize("content", [None, "", "{", '{"model": 1}'])

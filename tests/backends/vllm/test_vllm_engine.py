@@ -10,7 +10,7 @@ from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, Grammar, ReasoningBudget
 from ouzel.types.step_output import FinishReason, StepOutput
 from tests.backends.vllm.engines import asked_there, make_engine, run
-from tests.engine.requests import adapted, make_request
+from tests.engine.requests import make_request, with_adapter
 
 FAILING, FATAL = 258, 259
 OF_TWO = '{"grammars": [{"lark_grammar": "start: \\"a\\" @g1\\n"}, {"lark_grammar": "start: \\"b\\"\\n"}]}'
@@ -283,7 +283,7 @@ def test_a_clients_grammar_within_a_form_is_refused_by_the_name_of_its_field() -
 
 
 def test_an_adapter_is_refused_by_the_name_of_the_model() -> None:
-    [output] = answer(adapted(make_request([1]), "a"))[0]
+    [output] = answer(with_adapter(make_request([1]), "a"))[0]
     assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, "model")
 
 

@@ -1,4 +1,4 @@
-"""Grammar texts to sessions, and sessions to masks."""
+"""Grammar texts become sessions, and sessions become masks."""
 
 import contextlib
 import json
@@ -28,7 +28,7 @@ def compiler() -> GrammarCompiler:
     return GrammarCompiler(grammar_tokenizer())
 
 
-def compiled(compiler: GrammarCompiler, grammar: str) -> Session:
+def compile_session(compiler: GrammarCompiler, grammar: str) -> Session:
     compilation = compiler.compile(grammar)
     compilation.wait(60)
     return compilation.session()
@@ -40,8 +40,8 @@ def allowed(session: Session) -> set[int]:
     return set(np.flatnonzero(np.isfinite(row)).tolist())
 
 
-def test_a_session_allows_what_fits_and_ends(compiler: GrammarCompiler) -> None:
-    session = compiled(compiler, OBJECT)
+def test_a_session_allows_fitting_text_and_its_end(compiler: GrammarCompiler) -> None:
+    session = compile_session(compiler, OBJECT)
     for token_id in trained_tokenizer().encode('{"a": 1').ids:
         assert token_id in allowed(session)
         session.accept(token_id)
@@ -50,14 +50,14 @@ def test_a_session_allows_what_fits_and_ends(compiler: GrammarCompiler) -> None:
     assert allowed(session) == {special_ids()["<|im_end|>"]}
 
 
-def test_what_does_not_fit_is_refused(compiler: GrammarCompiler) -> None:
-    session = compiled(compiler, OBJECT)
+def test_text_that_does_not_fit_is_refused(compiler: GrammarCompiler) -> None:
+    session = compile_session(compiler, OBJECT)
     with pytest.raises(GrammarBroken):
         session.accept(trained_tokenizer().encode("x").ids[0])
 
 
 def test_forks_go_their_own_ways(compiler: GrammarCompiler) -> None:
-    session = compiled(compiler, 'start: "a" | "b"')
+    session = compile_session(compiler, 'start: "a" | "b"')
     fork = session.fork()
     session.accept(trained_tokenizer().encode("a").ids[0])
     assert session.is_complete
@@ -67,15 +67,15 @@ def test_forks_go_their_own_ways(compiler: GrammarCompiler) -> None:
 
 def test_forced_text_is_in_the_tokenizers_own_spelling(compiler: GrammarCompiler) -> None:
     text = '{"name": "get_weather", "arguments": '
-    session = compiled(compiler, f'start: {json.dumps(text)} ("x" | "y")')
+    session = compile_session(compiler, f'start: {json.dumps(text)} ("x" | "y")')
     assert session.forced()[:3] == trained_tokenizer().encode(text).ids[:3]
 
 
 def test_marks_are_single_tokens_and_no_text(compiler: GrammarCompiler) -> None:
     think = special_ids()["</think>"]
-    session = compiled(compiler, f'start: T <[{think}]> "x"\nT: /(?s:.*)/')
+    session = compile_session(compiler, f'start: T <[{think}]> "x"\nT: /(?s:.*)/')
     assert think in allowed(session)
-    spelled = compiled(compiler, 'start: "</think>"')  # as a client's schema may have it
+    spelled = compile_session(compiler, 'start: "</think>"')  # a client's schema may have this text
     for token_id in grammar_tokenizer().native.tokenize_str("</think>"):
         assert token_id in allowed(spelled)
         assert token_id != think
@@ -102,32 +102,32 @@ def test_marks_are_single_tokens_and_no_text(compiler: GrammarCompiler) -> None:
 )
 def test_a_bad_grammar_says_why(compiler: GrammarCompiler, grammar: str, message: str) -> None:
     with pytest.raises(GrammarRefused, match=message):
-        compiled(compiler, grammar)
+        compile_session(compiler, grammar)
 
 
 def test_a_long_chain_of_references_does_not_overflow_the_stack(compiler: GrammarCompiler) -> None:
     rules = "\n".join(f"r{number}: r{number + 1}" for number in range(5000))
-    session = compiled(compiler, f'start: r0\n{rules}\nr5000: "a"')
+    session = compile_session(compiler, f'start: r0\n{rules}\nr5000: "a"')
     assert trained_tokenizer().encode("a").ids[0] in allowed(session)
 
 
 def hostile(number: int) -> str:
-    """Takes all the memory there is, and minutes for that."""
+    """Returns a grammar whose compilation takes minutes and all available memory."""
     return f'start: %json {{"type": "integer", "multipleOf": {99_400_891 + 2 * number}}}'
 
 
-def test_one_that_takes_too_long_is_given_up_and_nothing_of_it_stays() -> None:
+def test_a_compilation_that_takes_too_long_is_given_up_and_leaves_nothing() -> None:
     hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=0.1)
-    compiled(hurried, 'start: "a"')
+    compile_session(hurried, 'start: "a"')
     before = psutil.Process().memory_info().rss
     with pytest.raises(GrammarRefused, match=r"^compiling the grammar takes longer than 0\.1 s$"):
-        compiled(hurried, hostile(0))
+        compile_session(hurried, hostile(0))
     hurried.close()
 
     assert psutil.Process().memory_info().rss - before < 4 * 2**20
 
 
-def test_many_that_take_too_long_leave_others_their_turn() -> None:
+def test_many_long_compilations_leave_others_their_turn() -> None:
     hurried = GrammarCompiler(grammar_tokenizer(), timeout_s=600, quick_s=0.05)
     late = [hurried.compile(hostile(number)) for number in range(7)]
     others = [hurried.compile(f'start: "a{number}"') for number in range(3)]
@@ -138,14 +138,14 @@ def test_many_that_take_too_long_leave_others_their_turn() -> None:
     hurried.close()
 
 
-def test_one_that_takes_too_much_memory_is_refused() -> None:
+def test_a_grammar_that_takes_too_much_memory_is_refused() -> None:
     compiler = GrammarCompiler(grammar_tokenizer(), timeout_s=600, max_bytes=4 * 2**20)
     with pytest.raises(GrammarRefused, match="takes more than 4 MiB of memory"):
-        compiled(compiler, hostile(0))
+        compile_session(compiler, hostile(0))
     compiler.close()
 
 
-def test_closing_begins_nothing_that_waits() -> None:
+def test_closing_begins_no_waiting_compilation() -> None:
     compiler = GrammarCompiler(grammar_tokenizer(), timeout_s=60)
     slow = "start: " + " | ".join(f'"{number}"' for number in range(10_000))
     waiting = [compiler.compile(slow + f' | "x{number}"') for number in range(50)]
@@ -156,7 +156,7 @@ def test_closing_begins_nothing_that_waits() -> None:
 
 
 def test_a_broken_session_is_not_complete_and_forces_nothing(compiler: GrammarCompiler) -> None:
-    session = compiled(compiler, 'start: "abc"')
+    session = compile_session(compiler, 'start: "abc"')
     with pytest.raises(GrammarBroken):
         session.accept(trained_tokenizer().encode("x").ids[0])
 
@@ -167,7 +167,7 @@ def test_a_broken_session_is_not_complete_and_forces_nothing(compiler: GrammarCo
 
 def test_masks_of_a_batch_are_made_together(compiler: GrammarCompiler) -> None:
     rows = [np.zeros(512, np.float32) for _ in range(3)]
-    sessions = [compiled(compiler, f'start: "{letter}"') for letter in "abc"]
+    sessions = [compile_session(compiler, f'start: "{letter}"') for letter in "abc"]
     assert Masks(512).apply(rows, sessions) == ["", "", ""]
     for row, letter in zip(rows, "abc", strict=True):
         assert np.flatnonzero(np.isfinite(row)).tolist() == trained_tokenizer().encode(letter).ids
@@ -176,7 +176,7 @@ def test_masks_of_a_batch_are_made_together(compiler: GrammarCompiler) -> None:
 def test_a_session_that_hits_a_limit_says_so(compiler: GrammarCompiler) -> None:
     names = {f"field_{number}": {"type": "integer"} for number in range(60_000)}
     with pytest.raises(GrammarRefused):
-        compiled(
+        compile_session(
             compiler,
             "start: %json " + str({"type": "object", "properties": names}).replace("'", '"'),
         )
@@ -189,17 +189,19 @@ def test_a_tokenizer_without_an_end_token_is_refused() -> None:
 
 def test_a_refusal_does_not_quote_the_grammar(compiler: GrammarCompiler) -> None:
     with pytest.raises(GrammarRefused) as refusal:
-        compiled(compiler, 'start: %json {"oneOf": [{"type": "integer"}, {"type": "number"}]}')
+        compile_session(
+            compiler, 'start: %json {"oneOf": [{"type": "integer"}, {"type": "number"}]}'
+        )
     assert "oneOf" in str(refusal.value)
     assert "start:" not in str(refusal.value)
 
 
 def test_an_empty_language_is_refused(compiler: GrammarCompiler) -> None:
     with pytest.raises(GrammarRefused, match="no text fits the grammar"):
-        compiled(compiler, "start: T\nT: /a/ & /b/")
+        compile_session(compiler, "start: T\nT: /a/ & /b/")
 
 
-def prototype_of(compiler: GrammarCompiler, grammar: str) -> Prototype:
+def compile_prototype(compiler: GrammarCompiler, grammar: str) -> Prototype:
     result = compiler.compile(grammar).future.result(60)
     assert isinstance(result, Prototype)
     return result
@@ -208,71 +210,71 @@ def prototype_of(compiler: GrammarCompiler, grammar: str) -> Prototype:
 def test_large_grammars_make_room_for_others() -> None:
     compiler = GrammarCompiler(grammar_tokenizer())
     texts = [f'start: "{number}" /[a-z]+/' for number in range(6)]
-    prototypes = [prototype_of(compiler, text) for text in texts]
+    prototypes = [compile_prototype(compiler, text) for text in texts]
     for prototype in prototypes:
         prototype.num_bytes = 50 * 2**20
-    last = prototype_of(compiler, 'start: "x"')
+    last = compile_prototype(compiler, 'start: "x"')
 
-    assert prototype_of(compiler, 'start: "x"') is last
+    assert compile_prototype(compiler, 'start: "x"') is last
     for text, prototype in zip(texts[1:], prototypes[1:], strict=True):
-        assert prototype_of(compiler, text) is prototype
-    assert prototype_of(compiler, texts[0]) is not prototypes[0]
+        assert compile_prototype(compiler, text) is prototype
+    assert compile_prototype(compiler, texts[0]) is not prototypes[0]
     compiler.close()
 
 
-def test_those_that_grow_make_room_when_no_other_comes() -> None:
+def test_growing_grammars_make_room_when_no_other_comes() -> None:
     compiler = GrammarCompiler(grammar_tokenizer())
     texts = [f'start: "{number}" /[a-z]+/' for number in range(6)]
-    prototypes = [prototype_of(compiler, text) for text in texts]
+    prototypes = [compile_prototype(compiler, text) for text in texts]
     for prototype in prototypes:
-        prototype.num_tokens = 45 * 2**6  # of 16 KiB each
+        prototype.num_tokens = 45 * 2**6  # the entries take 16 KiB each
 
-    assert prototype_of(compiler, texts[5]) is prototypes[5]
+    assert compile_prototype(compiler, texts[5]) is prototypes[5]
     for prototype in prototypes:
         prototype.num_tokens = 0
-    assert prototype_of(compiler, texts[1]) is prototypes[1]
-    assert prototype_of(compiler, texts[0]) is not prototypes[0]
+    assert compile_prototype(compiler, texts[1]) is prototypes[1]
+    assert compile_prototype(compiler, texts[0]) is not prototypes[0]
     compiler.close()
 
 
-def test_one_that_has_been_used_for_long_is_compiled_anew(compiler: GrammarCompiler) -> None:
+def test_a_grammar_in_use_for_long_is_compiled_anew(compiler: GrammarCompiler) -> None:
     text = "start: /[a-z]*/"
-    prototype = prototype_of(compiler, text)
+    prototype = compile_prototype(compiler, text)
     session = prototype.session()
     token_id = trained_tokenizer().encode("a").ids[0]
     for _ in range(10_000):
         session.accept(token_id)
 
-    assert prototype_of(compiler, text) is not prototype
+    assert compile_prototype(compiler, text) is not prototype
     assert token_id in allowed(session)
 
 
-def test_what_requests_go_on_with_is_bounded(compiler: GrammarCompiler) -> None:
-    prototypes = [prototype_of(compiler, f'start: "b{number}"') for number in range(2)]
+def test_the_size_of_grammars_in_use_is_bounded(compiler: GrammarCompiler) -> None:
+    prototypes = [compile_prototype(compiler, f'start: "b{number}"') for number in range(2)]
     large = 'start: %json {"type": "integer", "multipleOf": 9973}'
     for prototype in prototypes:
         prototype.num_bytes = 2**29
     with pytest.raises(CompilerOverloaded, match="take too much memory"):
-        compiled(compiler, large)
-    assert not compiled(compiler, 'start: "small"').is_complete
+        compile_session(compiler, large)
+    assert not compile_session(compiler, 'start: "small"').is_complete
 
     prototypes[0].num_bytes += 2**28
     with pytest.raises(CompilerOverloaded, match="take too much memory"):
-        compiled(compiler, 'start: "another"')
+        compile_session(compiler, 'start: "another"')
     del prototypes, prototype
 
     for grammar in (large, 'start: "another"'):
-        assert not compiled(compiler, grammar).is_complete
+        assert not compile_session(compiler, grammar).is_complete
 
 
-def test_a_refusal_is_kept_without_what_it_came_through(compiler: GrammarCompiler) -> None:
+def test_a_stored_refusal_has_no_frames_of_the_compilation(compiler: GrammarCompiler) -> None:
     for _ in range(3):
         with pytest.raises(GrammarRefused) as refusal:
-            compiled(compiler, "start: nowhere")
-        assert len(refusal.traceback) == 3  # here, in `compiled`, where it is raised
+            compile_session(compiler, "start: nowhere")
+        assert len(refusal.traceback) == 3  # this test, `compile_session`, the place of the raise
 
 
-def test_of_a_refused_grammar_only_the_refusal_is_kept(compiler: GrammarCompiler) -> None:
+def test_only_the_refusal_of_a_refused_grammar_is_stored(compiler: GrammarCompiler) -> None:
     compilations = []
     for number in range(20):
         compilation = compiler.compile(f"start: nowhere{number}")
@@ -280,22 +282,21 @@ def test_of_a_refused_grammar_only_the_refusal_is_kept(compiler: GrammarCompiler
         compilations.append(weakref.ref(compilation))
     del compilation
 
-    assert (
-        sum(each() is not None for each in compilations) <= 4
-    )  # a thread has its last one in hand
+    # each thread still refers to its last job
+    assert sum(each() is not None for each in compilations) <= 4
     with pytest.raises(GrammarRefused, match="nowhere0"):
-        compiled(compiler, "start: nowhere0")
+        compile_session(compiler, "start: nowhere0")
 
 
-def test_one_whose_process_is_killed_is_put_off_and_not_refused() -> None:
+def test_a_grammar_whose_process_is_killed_is_put_off_and_not_refused() -> None:
     before = set(psutil.Process().children())
     compiler = GrammarCompiler(grammar_tokenizer(), timeout_s=600)
-    compiled(compiler, 'start: "a"')
+    compile_session(compiler, 'start: "a"')
     (template,) = set(psutil.Process().children()) - before
     compilation = compiler.compile(hostile(0))
     while not compilation.future.done():
         for child in template.children():
-            with contextlib.suppress(psutil.NoSuchProcess):  # one that ended meanwhile
+            with contextlib.suppress(psutil.NoSuchProcess):  # the process may have ended meanwhile
                 child.kill()
 
     with pytest.raises(CompilerOverloaded):
@@ -308,7 +309,7 @@ def test_as_many_optional_properties_as_are_allowed_fit_into_the_limits(
     compiler: GrammarCompiler,
 ) -> None:
     schema = {"type": "object", "properties": {f"p{n}": {"type": "string"} for n in range(1000)}}
-    session = compiled(compiler, "start: %json " + json.dumps(schema))
+    session = compile_session(compiler, "start: %json " + json.dumps(schema))
     for token_id in trained_tokenizer().encode('{"p0": "a","p7":"b", "p70":"c","other":"d",').ids:
         assert token_id in allowed(session)
         session.accept(token_id)

@@ -25,7 +25,7 @@ CPU = StepCosts((1, 2, 4, 8, 16, 32), (0.030, 0.031, 0.033, 0.041, 0.055, 0.090)
 LINEAR = StepCosts((1, 2), (1.0, 2.0))
 
 
-def falling(chance: float, number: int) -> tuple[float, ...]:
+def falling_chances(chance: float, number: int) -> tuple[float, ...]:
     return tuple(chance**depth for depth in range(1, number + 1))
 
 
@@ -51,7 +51,7 @@ def speed(offers: list[RowCandidate], numbers: tuple[int, ...], base: Step) -> f
 @pytest.mark.parametrize("seed", range(20))
 def test_the_plan_is_the_best_of_all(seed: int) -> None:
     random = Random(seed)
-    offers = [RowCandidate(falling(random.random(), 5), 500) for _ in range(3)]
+    offers = [RowCandidate(falling_chances(random.random(), 5), 500) for _ in range(3)]
     base = step(3, 1500)
     best = max(product(range(6), repeat=3), key=lambda numbers: speed(offers, numbers, base))
     plan = tuple(plan_rows(offers, base, CPU))
@@ -61,12 +61,15 @@ def test_the_plan_is_the_best_of_all(seed: int) -> None:
         assert plan == (0, 0, 0)
 
 
-def test_nothing_is_guessed_where_rows_cost_what_they_give() -> None:
-    assert plan_rows([RowCandidate(falling(0.99, 8), 10)], step(1), LINEAR) == [0]
+def test_nothing_is_proposed_if_rows_cost_as_much_as_they_give() -> None:
+    assert plan_rows([RowCandidate(falling_chances(0.99, 8), 10)], step(1), LINEAR) == [0]
 
 
 def test_sure_guesses_take_many_rows_and_poor_ones_none() -> None:
-    sure, poor = RowCandidate(falling(0.98, 31), 100), RowCandidate(falling(0.02, 31), 100)
+    sure, poor = (
+        RowCandidate(falling_chances(0.98, 31), 100),
+        RowCandidate(falling_chances(0.02, 31), 100),
+    )
     assert plan_rows([sure], step(1), CPU)[0] > 12
     assert plan_rows([poor], step(1), CPU) == [0]
     assert plan_rows([sure, poor], step(2), CPU)[1] == 0
@@ -74,7 +77,7 @@ def test_sure_guesses_take_many_rows_and_poor_ones_none() -> None:
 
 def test_long_contexts_make_rows_dear() -> None:
     near, far = (
-        plan_rows([RowCandidate(falling(0.3, 31), length)], step(1, length), CPU)[0]
+        plan_rows([RowCandidate(falling_chances(0.3, 31), length)], step(1, length), CPU)[0]
         for length in (100, 100_000)
     )
     assert near > far == 0
@@ -96,7 +99,7 @@ def test_the_first_row_of_a_sequence_costs_more_than_further_ones() -> None:
 
 def test_as_many_rows_as_in_the_step_before_are_preferred() -> None:
     offer, changing = (
-        RowCandidate(falling(0.8, 31), 10),
+        RowCandidate(falling_chances(0.8, 31), 10),
         msgspec.structs.replace(CPU, change_s=0.005),
     )
     [alone] = plan_rows([offer], step(1), CPU)
@@ -109,23 +112,23 @@ def test_as_many_rows_as_in_the_step_before_are_preferred() -> None:
 def test_rows_are_given_up_when_guesses_are_poor() -> None:
     costs = msgspec.structs.replace(CPU, change_s=1.0)
     before = msgspec.structs.replace(step(1), last_num_rows=5)
-    assert plan_rows([RowCandidate(falling(0.01, 31), 10)], before, costs) == [0]
+    assert plan_rows([RowCandidate(falling_chances(0.01, 31), 10)], before, costs) == [0]
 
 
 def test_a_step_has_so_many_rows_at_most() -> None:
     free = StepCosts((1, 1000), (1.0, 1.001))
-    plan = plan_rows([RowCandidate(falling(0.999, 31), 1)] * 10, step(10), free)
+    plan = plan_rows([RowCandidate(falling_chances(0.999, 31), 1)] * 10, step(10), free)
     assert sum(plan) == MAX_ROWS - 10
 
 
 def test_a_draft_pays_for_its_own_steps() -> None:
-    offer = RowCandidate(falling(0.8, 5), 100, is_drafted=True)
+    offer = RowCandidate(falling_chances(0.8, 5), 100, is_drafted=True)
     cheap, dear = StepCosts((1, 2), (0.002, 0.002)), StepCosts((1, 2), (0.028, 0.028))
     assert plan_rows([offer], step(1), CPU, cheap)[0] >= 3
     assert plan_rows([offer], step(1), CPU, dear) == [0]
 
 
-def test_costs_lie_between_and_beyond_those_measured() -> None:
+def test_costs_are_interpolated_between_measurements_and_beyond() -> None:
     assert CPU.estimate(1) == 0.030
     assert CPU.estimate(12) == pytest.approx(0.048)
     assert CPU.estimate(48) == pytest.approx(0.125)
@@ -133,7 +136,7 @@ def test_costs_lie_between_and_beyond_those_measured() -> None:
     assert make_rising([3.0, 2.0, 2.5, 9.0, 8.0]) == [2.0, 2.0, 2.5, 8.0, 8.0]
 
 
-def test_costs_are_corrected_where_they_were_wrong() -> None:
+def test_wrong_costs_are_corrected() -> None:
     costs = CPU
     for _ in range(50):
         costs = costs.correct(8, 0.036 / costs.estimate(8))
@@ -149,22 +152,27 @@ DRAFT = StepCosts((1, 32), (0.003, 0.009))
 
 
 def test_drafts_begin_where_they_gain_more_than_it_takes_to_go_on() -> None:
-    """The chance is that at which drafts gain between 3 and 5 %."""
-    offer = RowCandidate(falling(0.18, 5), 10, is_drafted=True)
+    """The gain of drafts with this chance is between 3 and 5 %."""
+    offer = RowCandidate(falling_chances(0.18, 5), 10, is_drafted=True)
     before, within = (msgspec.structs.replace(step(1), has_drafted=each) for each in (False, True))
     assert plan_rows([offer], before, CPU, DRAFT) == [0]
     assert plan_rows([offer], within, CPU, DRAFT)[0] > 0
     assert (
-        plan_rows([RowCandidate(falling(0.6, 5), 10, is_drafted=True)], before, CPU, DRAFT)[0] > 0
+        plan_rows([RowCandidate(falling_chances(0.6, 5), 10, is_drafted=True)], before, CPU, DRAFT)[
+            0
+        ]
+        > 0
     )
 
 
 def test_drafts_that_begin_pay_for_the_change_over_several_steps() -> None:
     changing = msgspec.structs.replace(CPU, change_s=0.08)
     before = msgspec.structs.replace(step(1), last_num_rows=1)
-    assert plan_rows([RowCandidate(falling(0.7, 5), 10)], before, changing) == [0]
+    assert plan_rows([RowCandidate(falling_chances(0.7, 5), 10)], before, changing) == [0]
     assert (
-        plan_rows([RowCandidate(falling(0.7, 5), 10, is_drafted=True)], before, changing, DRAFT)[0]
+        plan_rows(
+            [RowCandidate(falling_chances(0.7, 5), 10, is_drafted=True)], before, changing, DRAFT
+        )[0]
         > 0
     )
 
@@ -177,45 +185,47 @@ def test_a_text_that_the_draft_model_lacks_is_an_expense() -> None:
     )
     assert drafting.catch_up_s(101, num_left=1000, costs=DRAFT) == 0.0
     assert drafting.catch_up_s(4100, num_left=12, costs=DRAFT) > 10 * lacking
-    offer = RowCandidate(falling(0.6, 5), 10, is_drafted=True)
+    offer = RowCandidate(falling_chances(0.6, 5), 10, is_drafted=True)
     assert plan_rows([offer], step(1), CPU, DRAFT)[0] > 0
     assert plan_rows([msgspec.structs.replace(offer, catch_up_s=0.05)], step(1), CPU, DRAFT) == [0]
 
 
-def test_what_is_computed_again_is_an_expense() -> None:
-    """Of a model whose single rows are cheap, and several of a sequence are not."""
+def test_repeated_computation_is_an_expense() -> None:
+    """Single rows of this model are cheap; several rows of one sequence are not."""
     several = SeveralCosts(first_s=0.012, each_s=0.004, row_s=0.001)
     costs = StepCosts((1, 2, 8), (0.026, 0.030, 0.050), several=several)
     assert costs.estimate_step(4, 1, 4) == pytest.approx(0.022 + 0.012 + 0.004 + 4 * 0.001)
     assert costs.estimate_step(5, 1, 4) == pytest.approx(0.026 + 0.012 + 0.004 + 4 * 0.001)
     draft = StepCosts((1, 2), (0.005, 0.005))
     for chance, pays in ((0.97, True), (0.7, False)):
-        offer = RowCandidate(falling(chance, 5), 10, is_drafted=True)
+        offer = RowCandidate(falling_chances(chance, 5), 10, is_drafted=True)
         assert (plan_rows([offer], step(1), costs, draft)[0] > 0) is pays
     others = StepCosts((1, 2, 8), (0.026, 0.042, 0.048))
     assert (
-        plan_rows([RowCandidate(falling(0.7, 5), 10, is_drafted=True)], step(1), others, draft)[0]
+        plan_rows(
+            [RowCandidate(falling_chances(0.7, 5), 10, is_drafted=True)], step(1), others, draft
+        )[0]
         > 0
     )
 
 
 def test_each_sequence_with_several_rows_is_an_expense() -> None:
-    """Eight streams of such a model: guesses for all of them cost more than they give, where those for one paid."""
+    """With eight streams, proposals for all cost more than they give; for one stream they pay."""
     costs = StepCosts(
         (1, 8), (0.026, 0.050), several=SeveralCosts(first_s=0.001, each_s=0.03, row_s=0.0001)
     )
-    assert plan_rows([RowCandidate(falling(0.9, 5), 10)], step(1), costs)[0] > 0
-    assert plan_rows([RowCandidate(falling(0.4, 5), 10)] * 8, step(8), costs) == [0] * 8
+    assert plan_rows([RowCandidate(falling_chances(0.9, 5), 10)], step(1), costs)[0] > 0
+    assert plan_rows([RowCandidate(falling_chances(0.4, 5), 10)] * 8, step(8), costs) == [0] * 8
 
 
-def test_who_has_to_compute_again_does_not_guess_for_ever_to_make_up_for_it() -> None:
-    """A step with such rows is so slow that guesses make it faster, and steps without are faster than both."""
+def test_sequences_that_compute_again_do_not_go_on_proposing_for_ever() -> None:
+    """Proposals make steps with such rows faster; steps without such rows are fastest."""
     seconds = (0.028, 0.031, 0.038, 0.054, 0.089, 0.158)
     several = SeveralCosts(first_s=0.001, each_s=0.014, row_s=0.001)
     costs = StepCosts((1, 2, 4, 8, 16, 32), seconds, several=several)
     draft = StepCosts((1, 8), (0.006, 0.008))
     offers = [
-        RowCandidate(falling(0.9, 5), 10, num_rows=4 if number < 3 else 1, is_drafted=True)
+        RowCandidate(falling_chances(0.9, 5), 10, num_rows=4 if number < 3 else 1, is_drafted=True)
         for number in range(8)
     ]
     base = Step(num_rows=17, num_tokens=8, num_several=3, num_rows_of_several=12, has_drafted=True)

@@ -5,8 +5,10 @@ import pytest
 from ouzel.engine.speculation.rules.suffix_index import MAX_MATCH, SuffixIndex
 
 
-def longest_by_scan(text: list[int], end: list[int], max_length: int) -> tuple[int, int] | None:
-    """Looks at every place: (length, place), of equals the last."""
+def find_longest_by_scan(
+    text: list[int], end: list[int], max_length: int
+) -> tuple[int, int] | None:
+    """Returns length and place of the longest match by a full scan; the last of equal ones."""
     best = None
     for place in range(1, len(text)):
         length = 0
@@ -22,8 +24,8 @@ def longest_by_scan(text: list[int], end: list[int], max_length: int) -> tuple[i
 
 @pytest.mark.parametrize("max_length", [1, 2, 3, MAX_MATCH])
 @pytest.mark.parametrize("vocab_size", [5, 12, 100])
-def test_the_longest_match_is_that_of_a_scan(vocab_size: int, max_length: int) -> None:
-    """As long as no chain is longer than what is walked."""
+def test_the_longest_match_equals_a_scans(vocab_size: int, max_length: int) -> None:
+    """The texts are so short that no chain exceeds the index's limit."""
     random = Random(vocab_size)
     text, index = list[int](), SuffixIndex()
     for _ in range(60):
@@ -31,7 +33,7 @@ def test_the_longest_match_is_that_of_a_scan(vocab_size: int, max_length: int) -
         index.follow(text)
         match, expected = (
             index.longest(text, text, max_length),
-            longest_by_scan(text, text, max_length),
+            find_longest_by_scan(text, text, max_length),
         )
         assert (match and (match.length, match.place)) == expected
 
@@ -43,7 +45,7 @@ def test_another_text_is_searched_as_well() -> None:
     assert match is not None
     assert text[match.place :] == [4, 5, 2, 3, 6]
     assert match.length == 3
-    assert index.longest(text, [6]) is None  # nothing follows it
+    assert index.longest(text, [6]) is None  # no token follows 6
     assert index.longest(text, []) is None
 
 

@@ -11,7 +11,7 @@ def test_trials_take_a_share_of_the_time() -> None:
     assert num_tried * 0.05 == pytest.approx(TIME_SHARE * 10_000 * 0.02, rel=0.05)
 
 
-def test_dear_ones_wait_longer() -> None:
+def test_expensive_trials_wait_longer() -> None:
     def seconds_until(trial_s: float) -> float:
         trials, seconds = Trials(), 0.0
         while not trials.is_due(trial_s, is_promising=False):
@@ -22,7 +22,7 @@ def test_dear_ones_wait_longer() -> None:
     assert seconds_until(0.1) == pytest.approx(10 * seconds_until(0.01), rel=0.05)
 
 
-def test_a_promising_one_goes_on_at_once_but_not_for_ever() -> None:
+def test_a_promising_trial_goes_on_at_once_but_not_for_ever() -> None:
     trials, num_tried = Trials(), 0
     while trials.is_due(0.03, is_promising=True):
         num_tried += 1
@@ -30,7 +30,7 @@ def test_a_promising_one_goes_on_at_once_but_not_for_ever() -> None:
     assert not trials.is_due(0.001, is_promising=False)
 
 
-def test_a_long_time_without_any_does_not_let_all_come_at_once() -> None:
+def test_a_long_time_without_trials_does_not_let_all_come_at_once() -> None:
     trials = Trials()
     for _ in range(1000):
         trials.save(10.0)
