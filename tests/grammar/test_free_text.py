@@ -21,7 +21,10 @@ filename: /(.+)/
 change: ("@@" | "@@ " /(.+)/ | ("+" | "-" | " ") /(.*)/) LF
 %import common.LF
 """
-GOOD_PATCH = '*** Begin\n*** Add File: a "b".py\n+print("é\\n")\n+\tx\n*** Update File: x\n@@ f():\n-a\n+</p\n*** End\n'
+GOOD_PATCH = (
+    '*** Begin\n*** Add File: a "b".py\n+print("é\\n")\n+\tx\n*** Update File: x\n@@ f():\n-a\n'
+    "+</p\n*** End\n"
+)
 SUM = 'start: term (("+" | MINUS) term)*\nterm: NUMBER | "(" start ")"\nMINUS: "-"\n'
 SPACED = SUM + "%import common (NUMBER, WS_INLINE)\n%ignore WS_INLINE\n"
 CASES = [

@@ -40,7 +40,10 @@ class Told:
         ),
         (
             "bench --url x --kv-cache-gib 1",
-            "ouzel: --kv-cache-gib: is an option for a model in this process, and cannot be used with --url",
+            (
+                "ouzel: --kv-cache-gib: is an option for a model in this process, "
+                "and cannot be used with --url"
+            ),
         ),
         (
             "serve --kv-cache-gib huge",

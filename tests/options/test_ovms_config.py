@@ -116,7 +116,8 @@ def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
         f"{tmp_path}/config.json: the key 'agents' is unknown and is ignored",
         "x: the key 'more' is unknown and is ignored",
         "x: the key 'group_names' is unknown and is ignored; did you mean group_name?",
-        "y: group_name 'large': groups are not unloaded yet; the model is loaded at the start and stays, "
+        "y: group_name 'large': groups are not unloaded yet; "
+        "the model is loaded at the start and stays, "
         "as in the group permanent",
     )
 
@@ -252,7 +253,9 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
         "x": f"{origin}: x: must be the name of one model, given twice",
         "gone": f"{origin}: gone: must be a directory, given {tmp_path}/gone",
         "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
-        "empty": f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be present, with a calculator",
+        "empty": (
+            f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be present, with a calculator"
+        ),
     }
     assert "must name a model" in read(tmp_path, {"model_config_list": []}).problems[""]
 

@@ -158,7 +158,10 @@ def test_a_field_is_an_option_of_ours(
         (
             'draft_eagle3_mode: true draft_models_path: "eagle" draft_device: "CPU"',
             {},
-            "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft",
+            (
+                "draft_eagle3_mode: EAGLE-3 drafts are not supported, "
+                "and the model is served without its draft"
+            ),
         ),
     ],
 )

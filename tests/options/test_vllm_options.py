@@ -164,7 +164,8 @@ def test_options_become_arguments() -> None:
 def test_models_of_one_server_may_have_engines_of_their_own(tmp_path: Path) -> None:
     file = tmp_path / "ouzel.yaml"
     file.write_text(
-        "weights: int4\nmodels:\n- {name: small, model: a/b}\n- {name: large, model: c/d, engine_url: 'http://gpu:8000'}\n"
+        "weights: int4\nmodels:\n- {name: small, model: a/b}\n"
+        "- {name: large, model: c/d, engine_url: 'http://gpu:8000'}\n"
     )
     with pytest.raises(InvalidOption, match="--model 2: --weights: is not for --engine-url"):
         parse("--config", str(file))

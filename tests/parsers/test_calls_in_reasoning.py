@@ -20,7 +20,10 @@ CALLS = {
     "hermes": f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>',
     "qwen3_coder": "<tool_call>\n<function=get_weather>\n"
     "<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>",
-    "glm45": "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>",
+    "glm45": (
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+        "</tool_call>"
+    ),
     "minicpm5": '<function name="get_weather"><param name="city">Paris</param></function>',
     "lfm2": '<|tool_call_start|>[get_weather(city="Paris")]<|tool_call_end|>',
     "mistral": f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {PARIS}}}]',

@@ -190,5 +190,8 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    template = '<tool_call></tool_call> <function name="..."><param name="...">...</param></function> <think>'
+    template = (
+        '<tool_call></tool_call> <function name="..."><param name="...">...</param></function> '
+        "<think>"
+    )
     assert choose_output_format(template) == OutputFormat(MINICPM5, MINICPM5)

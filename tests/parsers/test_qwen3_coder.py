@@ -254,6 +254,9 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    template = "<tool_call>\n<function=...>\n<parameter=...>\n</parameter>\n</function>\n</tool_call>\n<think>"
+    template = (
+        "<tool_call>\n<function=...>\n<parameter=...>\n</parameter>\n</function>\n</tool_call>\n"
+        "<think>"
+    )
     assert choose_output_format(template) == OutputFormat(QWEN3_CODER, QWEN3_CODER)
     assert choose_output_format("<tool_call></tool_call>").calls is HERMES

@@ -319,7 +319,10 @@ def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(
         (
             {"tool_parser": "hermes", "reasoning_parser": "response_template"},
             described(thinking=THINKING, tool_calls=CALLS),
-            "must both be response_template, or one of them none, given 'hermes' and 'response_template'",
+            (
+                "must both be response_template, or one of them none, "
+                "given 'hermes' and 'response_template'"
+            ),
         ),
     ],
 )

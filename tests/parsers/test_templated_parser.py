@@ -87,7 +87,10 @@ PARIS_CALL = ("get_weather", PARIS)
 MARKERS = '{"q": "</call><|call|>[/DO]", "w": "a\\\\\\"b"}'
 TAGGED = '<call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</call>'
 CHANNELED = '<|to|>tools.get_weather json<|say|>{"city": "Paris"}<|call|>'
-LISTED = '[DO][{"id": "0", "tool": "get_weather", "input": {"city": "Paris"}}, {"tool": "ping", "input": {}}][/DO]'
+LISTED = (
+    '[DO][{"id": "0", "tool": "get_weather", "input": {"city": "Paris"}}, '
+    '{"tool": "ping", "input": {}}][/DO]'
+)
 
 
 def parser(

@@ -93,7 +93,10 @@ def test_the_dialect(source: str, expected: str) -> None:
     "source",
     [
         "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
-        "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}{{ m(60) }}",
+        (
+            "{% macro m(n) %}{% if n %}{{ m(n - 1) }}{{ m(n - 1) }}{% endif %}{% endmacro %}"
+            "{{ m(60) }}"
+        ),
     ],
 )
 def test_a_template_that_would_not_end_is_stopped(source: str) -> None:
@@ -172,18 +175,27 @@ def test_variables_reach_the_template() -> None:
         ("{{ 'x' * 10**9 }}", "longer than 33554432 characters"),
         ("{{ 10**9 * [1] }}", "longer than 33554432 characters"),
         (
-            "{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x + s.x %}{% endfor %}",
+            (
+                "{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x + s.x %}"
+                "{% endfor %}"
+            ),
             "longer than",
         ),
         (
-            "{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}{% endfor %}",
+            (
+                "{% set s = namespace(x='x') %}{% for i in range(99) %}{% set s.x = s.x ~ s.x %}"
+                "{% endfor %}"
+            ),
             "longer than",
         ),
         ("{{ '%99999999d' % 1 }}", "longer than 33554432"),
         ("{{ '%*d' % (99999999, 1) }}", "longer than 33554432"),
         ("{{ 10 ** 100000 }}", "more than 65536 bits"),
         (
-            "{% set s = namespace(x=9) %}{% for i in range(99) %}{% set s.x = s.x * s.x %}{% endfor %}",
+            (
+                "{% set s = namespace(x=9) %}{% for i in range(99) %}{% set s.x = s.x * s.x %}"
+                "{% endfor %}"
+            ),
             "65536 bits",
         ),
         (
@@ -209,7 +221,8 @@ def test_a_directory_without_a_template(tmp_path: Path) -> None:
 
 def test_the_tool_template_is_taken_for_requests_with_tools(tmp_path: Path) -> None:
     (tmp_path / "tokenizer_config.json").write_text(
-        '{"bos_token": "<s>", "chat_template": [{"name": "default", "template": "plain {{ bos_token }}"},'
+        '{"bos_token": "<s>", "chat_template": [{"name": "default", "template": "plain '
+        '{{ bos_token }}"},'
         ' {"name": "tool_use", "template": "tools {{ tools[0].function.name }}"}]}'
     )
     loaded = ChatTemplate.load(tmp_path)
@@ -359,11 +372,23 @@ def test_no_filter_or_method_makes_gigabytes(expression: str) -> None:
         render_template(compile_template(source), {"message": "x"})
 
 
-DOUBLED = "{% set ns = namespace(x=['x']) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
-MAPPED = "{% set ns = namespace(x=1) %}{% for i in range(40) %}{% set ns.x = {'a': ns.x, 'b': ns.x} %}{% endfor %}"
+DOUBLED = (
+    "{% set ns = namespace(x=['x']) %}{% for i in range(40) %}{% set ns.x = [ns.x, ns.x] %}"
+    "{% endfor %}"
+)
+MAPPED = (
+    "{% set ns = namespace(x=1) %}{% for i in range(40) %}{% set ns.x = {'a': ns.x, 'b': ns.x} %}"
+    "{% endfor %}"
+)
 
-PAIRED = "{% set ns = namespace(x='x') %}{% for i in range(40) %}{% set ns.x = (ns.x, ns.x) %}{% endfor %}"
-MULTIPLIED = "{% set ns = namespace(x=['x']) %}{% for i in range(6) %}{% set ns.x = [ns.x] * 1000 %}{% endfor %}"
+PAIRED = (
+    "{% set ns = namespace(x='x') %}{% for i in range(40) %}{% set ns.x = (ns.x, ns.x) %}"
+    "{% endfor %}"
+)
+MULTIPLIED = (
+    "{% set ns = namespace(x=['x']) %}{% for i in range(6) %}{% set ns.x = [ns.x] * 1000 %}"
+    "{% endfor %}"
+)
 WRITING = [
     "{{ ns.x | tojson }}", "{{ ns.x }}", "{{ ns.x | string }}", "{{ ns.x ~ '' }}", "{{ '%s' % (ns.x,) }}",
     "{{ '{}'.format(ns.x) }}", "{{ ns.x | trim }}", "{{ ns.x | pprint }}", "{{ [ns.x] | join }}", "{{ ns.x | upper }}",
@@ -392,7 +417,10 @@ def test_no_tuple_is_a_key_that_holds_others_too_often(hashing: str) -> None:
 
 
 def test_namespaces_and_views_of_dictionaries_are_written_out() -> None:
-    source = "{% set ns = namespace(x=['a']) %}{{ ns }}{{ {'k': 1}.items() }}{{ {'k': 1, ('a', 1): 2}[('a', 1)] }}"
+    source = (
+        "{% set ns = namespace(x=['a']) %}{{ ns }}{{ {'k': 1}.items() }}"
+        "{{ {'k': 1, ('a', 1): 2}[('a', 1)] }}"
+    )
 
     assert rendered(source) == "<Namespace {'x': ['a']}>dict_items([('k', 1)])2"
 
@@ -412,7 +440,10 @@ def test_no_list_is_written_out_that_holds_others_too_often(
 
 
 def test_lists_that_are_long_and_flat_are_written_out() -> None:
-    source = "{% set ns = namespace(x=[]) %}{% for i in range(3000) %}{% set ns.x = ns.x + [[i]] %}{% endfor %}"
+    source = (
+        "{% set ns = namespace(x=[]) %}{% for i in range(3000) %}{% set ns.x = ns.x + [[i]] %}"
+        "{% endfor %}"
+    )
 
     assert (
         len(rendered(source + "{{ ns.x | length }} {{ ns.x | tojson }}{{ ns.x == ns.x }}")) > 10_000
@@ -421,14 +452,19 @@ def test_lists_that_are_long_and_flat_are_written_out() -> None:
 
 def test_filters_and_methods_do_what_they_did() -> None:
     source = (
-        "{{ 'x'.center(5) }}|{{ ', '.join(['a', 'b'] | map('upper')) }}|{{ '{:>3} {}'.format('a', 10**6) }}|"
-        "{{ ['a', 'b'] | map('upper') | join('-') }}|{{ 'a\nb' | indent(2) }}|{{ 'aXb' | replace('X', '--') }}|"
-        "{{ '%s=%d' | format('a', 7) }}|{{ 'aXbX'.replace('X', '', 1) }}|{{ {'a': [1]} | tojson(indent=1) }}|"
-        "{{ [{'n': 'a'}, {'n': 'b'}] | join('+', attribute='n') }}|{{ [1, 2, 3] | batch(2, 0) | list }}|"
+        "{{ 'x'.center(5) }}|{{ ', '.join(['a', 'b'] | map('upper')) }}|"
+        "{{ '{:>3} {}'.format('a', 10**6) }}|"
+        "{{ ['a', 'b'] | map('upper') | join('-') }}|{{ 'a\nb' | indent(2) }}|"
+        "{{ 'aXb' | replace('X', '--') }}|"
+        "{{ '%s=%d' | format('a', 7) }}|{{ 'aXbX'.replace('X', '', 1) }}|"
+        "{{ {'a': [1]} | tojson(indent=1) }}|"
+        "{{ [{'n': 'a'}, {'n': 'b'}] | join('+', attribute='n') }}|"
+        "{{ [1, 2, 3] | batch(2, 0) | list }}|"
         "{{ 'a b' | wordwrap(1) }}|{{ '{a}'.format_map({'a': 1}) }}|{{ '7'.zfill(3) }}"
     )
     assert "".join(render_template(compile_template(source), {})) == (
-        '  x  |A, B|  a 1000000|A-B|a\n  b|a--b|a=7|abX|{\n "a": [\n  1\n ]\n}|a+b|[[1, 2], [3, 0]]|a\nb|1|007'
+        '  x  |A, B|  a 1000000|A-B|a\n  b|a--b|a=7|abX|{\n "a": [\n  1\n ]\n'
+        "}|a+b|[[1, 2], [3, 0]]|a\nb|1|007"
     )
 
 

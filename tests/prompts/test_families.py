@@ -215,7 +215,8 @@ def test_an_effort_turns_the_switch_of_the_same_template_on(
 ) -> None:
     template = (
         "{{ 'on' if enable_thinking is defined and enable_thinking else 'off' }}"
-        "{{ ', ' + reasoning_effort if reasoning_effort is defined }}{% for message in messages %}{% endfor %}"
+        "{{ ', ' + reasoning_effort if reasoning_effort is defined }}{% for message in messages %}"
+        "{% endfor %}"
     )
     renderer = PromptRenderer(
         byte_tokenizer(), ChatTemplate({"default": template}, SPECIAL_TOKENS), 4096

@@ -35,7 +35,10 @@ OBJECT_ARGUMENTS = """
 {%- endfor %}
 {%- endfor %}
 """
-PARTS_ONLY = "{% for message in messages %}{% for part in message.content %}[{{ part.text }}]{% endfor %}{% endfor %}"
+PARTS_ONLY = (
+    "{% for message in messages %}{% for part in message.content %}[{{ part.text }}]{% endfor %}"
+    "{% endfor %}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +165,8 @@ def test_a_chat_that_does_not_fit_is_refused_in_the_words_that_clients_look_for(
         renderer.render_chat([{"role": "user", "content": "word " * 80}])
     error = caught.value
     assert re.fullmatch(
-        r"This model's maximum context length is 64 tokens\. However, your messages resulted in \d+ tokens\. "
+        r"This model's maximum context length is 64 tokens\. However, "
+        r"your messages resulted in \d+ tokens\. "
         r"Please reduce the length of the messages \(context_length_exceeded\)\.",
         str(error),
     )
@@ -224,7 +228,10 @@ def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
 def test_what_the_template_would_leave_out_is_refused(
     tokenizer: Tokenizer, message: Message, param: str
 ) -> None:
-    source = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}"
+    source = (
+        "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}"
+        "{% endfor %}"
+    )
     renderer = PromptRenderer(tokenizer, ChatTemplate({"default": source}, {}), 100)
 
     with pytest.raises(InvalidRequest) as caught:

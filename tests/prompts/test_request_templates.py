@@ -73,7 +73,10 @@ def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> N
             "must be rendered within 64 MiB of memory",
         ),
         (
-            "{% set n = 30000000 * messages[:1]|length %}{{ ['a' * n, 'b' * n, 'c' * n, 'd' * n, 'e' * n]|length }}",
+            (
+                "{% set n = 30000000 * messages[:1]|length %}"
+                "{{ ['a' * n, 'b' * n, 'c' * n, 'd' * n, 'e' * n]|length }}"
+            ),
             r"within (64 MiB of memory|0\.5 s of processor time)",
         ),
         ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),

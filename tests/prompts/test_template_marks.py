@@ -76,7 +76,10 @@ def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
         ("{{ text }}", 0),
         ("{{ tools[0].function.name }}{{ x }}", 0),
         (
-            "{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | from_json }}",
+            (
+                "{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | "
+                "from_json }}"
+            ),
             0,
         ),
         ("{{ text | striptags }}{{ text | urlize }}{{ text.encode().decode() }}", 0),

@@ -102,7 +102,8 @@ CASES = [
             "additionalProperties": False,
         },
         (
-            '{"type": "div", "label": "", "children": [], "attributes": [{"name": "a", "value": "b"}]}',
+            '{"type": "div", "label": "", "children": [], '
+            '"attributes": [{"name": "a", "value": "b"}]}',
         ),
         ('{"type": "p", "label": "", "children": [], "attributes": []}',),
     ),

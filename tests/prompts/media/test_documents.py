@@ -136,7 +136,10 @@ async def test_forms_are_shown_as_they_are_filled_in_and_nothing_is_done(
     documents: DocumentLoader,
 ) -> None:
     does = b"/AA<</O<</S/JavaScript/JS(app.alert(1))>>/C<</S/Launch/F(/bin/ls)>>>>/Annots[5 0 R]"
-    box = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(hi)/Rect[0 0 36 18]/MK<</BG[0 0 1]>>/F 4/AP<</N 6 0 R>>>>"
+    box = (
+        b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(hi)/Rect[0 0 36 18]/MK<</BG[0 0 1]>>/F "
+        b"4/AP<</N 6 0 R>>>>"
+    )
     shown = packed(b"0 0 1 rg 0 0 36 18 re f", b"/Type/XObject/Subtype/Form/BBox[0 0 36 18]")
 
     form = b"/AcroForm<</Fields[5 0 R]>>/OpenAction<</S/JavaScript/JS(app.alert(1))>>"
@@ -164,7 +167,10 @@ def encrypted() -> bytes:
 
 
 def fine_tiles() -> bytes:
-    tile = b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep 0.00001/Resources<<>>"
+    tile = (
+        b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep "
+        b"0.00001/Resources<<>>"
+    )
     fill, of_page = b"/Pattern cs /P scn 0 0 72 36 re f", b"/Resources<</Pattern<</P 5 0 R>>>>"
     return paper(fill, of_page=of_page, further=[packed(b"0 0 1 1 re f", tile)])
 
@@ -185,7 +191,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
             b"<</Type/Pages/Count 100000/Kids[%s]>>" % (b"3 0 R " * 100_000),
             b"<</Type/Page/Parent 2 0 R>>",
         ),
-        "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images) and each page is one",
+        (
+            "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images) and "
+            "each page is one"
+        ),
     ),
     "large pages": (
         coloured(1, (14_401, 72)),
@@ -250,7 +259,8 @@ async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_ti
 
     assert first is second
     assert str(raised.value) == (
-        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images) and each page is one, given 3"
+        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images) and each page "
+        "is one, given 3"
     )
 
 

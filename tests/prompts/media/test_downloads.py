@@ -251,7 +251,8 @@ async def test_a_server_that_is_not_there() -> None:
     media = loader(allowed_media_domains=(server.address,))
 
     assert await refusal(media, f"http://{server.address}/") == (
-        f"must be a URL of a picture, a video or a PDF, and '{server.address}' cannot be connected to"
+        f"must be a URL of a picture, a video or a PDF, and '{server.address}' cannot "
+        "be connected to"
     )
 
 
@@ -263,7 +264,8 @@ async def test_a_name_that_takes_long_to_find() -> None:
     media = loader(resolve, allowed_media_domains=("a.org",), media_timeout_s=0.1)
 
     assert await refusal(media, "http://a.org/") == (
-        "must be a URL of a picture, a video or a PDF, and 'a.org' took longer than 0.1 s (media_timeout_s)"
+        "must be a URL of a picture, a video or a PDF, and 'a.org' took longer than 0.1 s "
+        "(media_timeout_s)"
     )
 
 

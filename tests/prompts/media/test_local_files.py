@@ -68,7 +68,8 @@ def test_links_may_stay_inside(directory: Path) -> None:
 
 def test_without_the_option_no_file_is_read(directory: Path) -> None:
     assert refusal("", f"{directory}/one") == (
-        "field must be a data URL, the base64 of a PNG, JPEG, WebP or GIF, or a URL: this server reads no local files "
+        "field must be a data URL, the base64 of a PNG, JPEG, WebP or GIF, or a URL: "
+        "this server reads no local files "
         f"(allowed_local_media_path), given {str(directory / 'one')!r}"
     )
 

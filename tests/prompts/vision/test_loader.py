@@ -45,7 +45,8 @@ def test_text_models_have_no_image_processor(tmp_path: Path) -> None:
 def test_text_models_do_without_pillow(tmp_path: Path) -> None:
     write_files(tmp_path, {"config.json": {"model_type": "qwen2"}})
     script = (
-        "import sys; from pathlib import Path; from ouzel.prompts.vision.loader import load_image_processor\n"
+        "import sys; from pathlib import Path; from ouzel.prompts.vision.loader import "
+        "load_image_processor\n"
         "load_image_processor(Path(sys.argv[1])); print('PIL' in sys.modules)"
     )
     done = subprocess.run(
