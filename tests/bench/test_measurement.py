@@ -1,4 +1,4 @@
-"""One request as it is measured: which chunks count, whose count of tokens, what a failure is."""
+"""A measurement counts chunks and tokens, and knows a failure."""
 
 import pytest
 

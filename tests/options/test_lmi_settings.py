@@ -1,4 +1,4 @@
-"""What LMI's containers are told, as options of ours."""
+"""Settings of LMI's containers are translated into Ouzel's options."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def lmi(*arguments: str, **environment: str) -> Options:
 
 @pytest.fixture
 def properties(tmp_path: Path) -> Path:
-    """A model directory with settings of its own."""
+    """Returns a model directory with a serving.properties file."""
     (tmp_path / "config.json").write_text("{}")
     path = tmp_path / "serving.properties"
     path.write_text(

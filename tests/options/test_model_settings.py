@@ -1,4 +1,4 @@
-"""Several models: what each of them has of its own, and what they have in common."""
+"""Each of several models has settings of its own and shares the others."""
 
 from pathlib import Path
 from typing import Any

@@ -1,11 +1,11 @@
-"""`--add_to_config` and `--remove_from_config`, as OVMS's documents write them."""
+"""`--add_to_config` and `--remove_from_config` edit config.json as OVMS's documents describe."""
 
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from typing import Any  # JSON
+from typing import Any  # the JSON of a configuration
 
 import pytest
 
@@ -77,9 +77,8 @@ def test_the_repository_has_the_file_where_none_is_named(
         [f"Config updated: {path}"],
         "",
     )
-    assert (
-        run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0
-    )  # as until 2025.2
+    # OVMS took the directory behind --add_to_config until 2025.2.
+    assert run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0
     assert [item["config"]["base_path"] for item in content_of(path)["model_config_list"]] == [
         "org/x",
         "org/y",

@@ -1,4 +1,4 @@
-"""What people type for OVMS, as options of ours."""
+"""Command lines of OVMS are translated into Ouzel's options."""
 
 import re
 from pathlib import Path

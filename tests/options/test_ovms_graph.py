@@ -1,4 +1,4 @@
-"""graph.pbtxt, as OpenVINO Model Server's own programs and its users write it."""
+"""graph.pbtxt is read in the forms that OVMS's programs and its users write."""
 
 import shutil
 from pathlib import Path
@@ -293,7 +293,7 @@ def test_names_of_poolings_of_all_releases(tmp_path: Path, options: str, pooling
     ("model", "left_out", "pooling"),
     [
         ("bge", [], None),
-        ("bge", ["modules.json"], None),  # 1_Pooling/config.json remains
+        ("bge", ["modules.json"], None),  # 1_Pooling/config.json is left
         ("bge", ["modules.json", "1_Pooling"], "cls"),
         ("qwen3-embedding", ["modules.json", "1_Pooling"], None),
     ],

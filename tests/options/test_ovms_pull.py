@@ -1,4 +1,4 @@
-"""`--pull` and `--configure`, as OVMS's documents write them, against a stand-in for the hub."""
+"""`--pull` and `--configure` do the work that OVMS's documents describe; the hub is a local one."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:
-    """Has the demo model as owner/model."""
+    """Runs a hub that has the demo model under the name owner/model."""
     with serving_hub(MODEL_DIRECTORY) as hub:
         yield hub
 
@@ -36,12 +36,12 @@ def env(hub: Hub, tmp_path: Path) -> dict[str, str]:
 
 
 def options_of(directory: Path) -> dict[str, object]:
-    """Returns the options of a graph as the start reads them."""
+    """Returns the options that a server would read from the directory's graph."""
     return read_graph(directory / "graph.pbtxt").values
 
 
 def fields_of(directory: Path) -> tuple[str, dict[str, str]]:
-    """Returns the calculator of a graph, and its options as they stand there."""
+    """Returns the calculator of the directory's graph and the graph's options, as text."""
     [node] = read_text_proto((directory / "graph.pbtxt").read_text()).messages("node")
     [options] = node.messages("node_options")
     [(_, fields)] = options.fields

@@ -1,4 +1,4 @@
-"""Options where vLLM is the engine: honoured or refused, never ignored."""
+"""Options are honoured or refused, never ignored, when vLLM is the engine."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ouzel.serve.open_models import open_model
 from ouzel.serve.vllm_engine import child_spec, engine_arguments, link_to_server
 from tests.backends import GOLDEN
 
-PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # a file; nothing runs it here
+PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # any file: these tests start no engine
 M = LocalModel(Path("m"), "m")
 URL = ("--engine-url", "http://127.0.0.1:8000")
 
@@ -24,7 +24,7 @@ def parse(*arguments: str, **environment: str) -> Options:
 
 
 def check(directory: Path, *arguments: str) -> None:
-    """Opens the model of the directory with these options, as every command does."""
+    """Opens the model in the directory with these options, as every command does."""
     open_model(parse(str(directory), *arguments).all_models[0])
 
 

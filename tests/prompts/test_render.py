@@ -1,4 +1,4 @@
-"""Requests to prompts, on the demo model's own tokenizer and template."""
+"""Requests become prompts, with the tokenizer and the template of the demo model."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -24,14 +24,19 @@ KNOWN_ROLES_ONLY = """
 {%- for message in messages %}
 {%- if message.role in ('system', 'user', 'assistant', 'ipython') %}
 {{- '<' + message.role + '>' + message.content }}
-{%- for call in message.tool_calls %}{{ call.function.name }}{{ call.function.arguments }}{% endfor %}
+{%- for call in message.tool_calls %}
+    {{- call.function.name }}
+    {{- call.function.arguments }}
+{%- endfor %}
 {%- endif %}
 {%- endfor %}
 """
 OBJECT_ARGUMENTS = """
 {%- for message in messages %}{{ message.content }}
 {%- for call in message.tool_calls %}
-{%- for key, value in call.function.arguments.items() %}{{ '<' + key + '=' + value + '>' }}{% endfor %}
+{%- for key, value in call.function.arguments.items() %}
+    {{- '<' + key + '=' + value + '>' }}
+{%- endfor %}
 {%- endfor %}
 {%- endfor %}
 """

@@ -1,4 +1,4 @@
-"""From which hosts and addresses pictures may come."""
+"""Options name the hosts and addresses that pictures may come from."""
 
 import ipaddress
 
