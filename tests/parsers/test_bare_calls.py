@@ -1,4 +1,4 @@
-"""A whole answer that is calls in JSON, without the marks of any family."""
+"""An answer that consists of JSON calls, without a family's marks, is read as calls."""
 
 from collections.abc import Callable
 

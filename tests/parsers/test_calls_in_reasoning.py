@@ -1,4 +1,4 @@
-"""A call's mark that the model wrote as a control token ends open reasoning; the same text in other tokens does not."""
+"""A call's mark ends open reasoning only if the model wrote it as a control token."""
 
 from functools import partial
 
@@ -32,7 +32,8 @@ CALLS = {
     f"{PARIS}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
     "gemma4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>}<tool_call|>',
 }
-UNCHANGED = {  # families in which a mark within the reasoning is what it was
+# Families in which a mark within the reasoning changes nothing
+UNCHANGED = {
     "gpt_oss": "messages have their own ends",
     "granite": "the reasoning ends with words",
     "olmo3": "the mark is no token",

@@ -1,4 +1,4 @@
-"""DeepSeek R1, V3 and V3.1."""
+"""The parser reads the output of DeepSeek R1, V3 and V3.1."""
 
 import pytest
 

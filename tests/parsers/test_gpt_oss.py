@@ -1,4 +1,4 @@
-"""gpt-oss: Harmony."""
+"""The parser reads Harmony, the format of gpt-oss."""
 
 import pytest
 

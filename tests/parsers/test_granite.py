@@ -1,4 +1,4 @@
-"""Granite 3."""
+"""The parser reads the output of Granite 3."""
 
 import pytest
 

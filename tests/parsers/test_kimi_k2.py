@@ -1,4 +1,4 @@
-"""Kimi K2."""
+"""The parser reads the output of Kimi K2."""
 
 import pytest
 

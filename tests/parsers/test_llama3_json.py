@@ -1,4 +1,4 @@
-"""Llama 3.1 to 3.3."""
+"""The parser reads the output of Llama 3.1 to 3.3."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mistral, Devstral, Magistral."""
+"""The parser reads the output of Mistral, Devstral and Magistral."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rates of answers are those that somebody could have seen."""
+"""Rates count only tokens whose time is known."""
 
 import pytest
 
