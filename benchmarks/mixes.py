@@ -273,7 +273,8 @@ def main() -> None:
         )
         print(
             f"| {row.mix} | {row.prompt_tokens:.0f} | {row.answer_tokens:.0f} "
-            f"| {row.tokens_per_step:.2f} | {row.tokens_per_s:.1f} | {row.without:.1f} | {row.gain:.2f} |{against}",
+            f"| {row.tokens_per_step:.2f} | {row.tokens_per_s:.1f} | {row.without:.1f} "
+            f"| {row.gain:.2f} |{against}",
             flush=True,
         )
     if peer is not None:

@@ -90,6 +90,7 @@ SLOW_MODULES = frozenset(
         "tests/prompts/test_request_templates.py",
         "tests/prompts/test_several_pictures.py",
         "tests/prompts/test_spellings.py",
+        "tests/prompts/test_template_limits.py",
         "tests/prompts/vision/test_golden.py",
         "tests/prompts/vision/test_random_sizes.py",
         "tests/responses/test_ways_through.py",

@@ -181,7 +181,10 @@ def test_only_one_file_imports_openvino() -> None:
 
 def test_the_api_loads_no_library_that_it_may_not_need() -> None:
     """SQLAlchemy is for a server with a store, the other two are for the engine's process."""
-    script = "import sys, ouzel.api.app; print(*{'llguidance', 'openvino', 'sqlalchemy'} & sys.modules.keys())"
+    script = (
+        "import sys, ouzel.api.app; print(*{'llguidance', 'openvino', "
+        "'sqlalchemy'} & sys.modules.keys())"
+    )
     done = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True
     )
@@ -196,12 +199,16 @@ def test_the_engine_is_started_before_numpy_is_imported() -> None:
 
 def test_the_converter_of_models_is_imported_where_somebody_wants_it() -> None:
     script = (
-        "import sys, ouzel.backends.openvino.library; assert 'openvino.tools.ovc' not in sys.modules; "
+        "import sys, ouzel.backends.openvino.library; "
+        "assert 'openvino.tools.ovc' not in sys.modules; "
         "from openvino.tools.ovc import convert_model"
     )
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
 def test_the_http_process_loads_no_grammar_engine() -> None:
-    script = "import sys, ouzel.serve.serve, ouzel.serve.http_frontend; sys.exit('llguidance' in sys.modules)"
+    script = (
+        "import sys, ouzel.serve.serve, ouzel.serve.http_frontend; "
+        "sys.exit('llguidance' in sys.modules)"
+    )
     assert subprocess.run([sys.executable, "-c", script], check=False).returncode == 0

@@ -11,7 +11,7 @@ from ouzel.config import MediaConfig
 from tests.api.requests import Json, join_content, read_error, read_events
 from tests.api.seeing import data_url, last_prompt, last_request, seeing_server
 from tests.prompts.media.files import saved
-from tests.prompts.media.films import film, moving
+from tests.prompts.media.films import make_film, moving
 from tests.prompts.vision.pictures import picture
 
 CHATS = "/v1/chat/completions"
@@ -97,7 +97,7 @@ def test_videos_stand_where_the_chat_has_them(http: httpx.Client, gif: str) -> N
         (
             lambda: {
                 "type": "video_url",
-                "video_url": {"url": build_data_url(film(30, SIZE, rate=10))},
+                "video_url": {"url": build_data_url(make_film(30, SIZE, rate=10))},
             },
             3,
         ),

@@ -70,13 +70,13 @@ def shown(image: Image.Image, detail: str = "auto") -> Part:
     }
 
 
-def filmed(film: Film) -> Part:
-    frames = film.frames()
-    if not film.is_file:
+def filmed(make_film: Film) -> Part:
+    frames = make_film.frames()
+    if not make_film.is_file:
         urls = [url_of(saved(frame, "PNG")) for frame in frames]
-        return {"type": "video", "video": urls, "fps": film.fps}
+        return {"type": "video", "video": urls, "fps": make_film.fps}
     file = saved(
-        frames[0], "PNG", save_all=True, append_images=frames[1:], duration=1000 / film.fps
+        frames[0], "PNG", save_all=True, append_images=frames[1:], duration=1000 / make_film.fps
     )
     return {"type": "video_url", "video_url": {"url": url_of(file)}}
 

@@ -1,4 +1,4 @@
-"""Measurements as tests write them: by the times of chunks."""
+"""Makes measurements for tests from the times of chunks."""
 
 import itertools
 
@@ -13,7 +13,7 @@ def measurement(
     input_len: int = 10,
     error: str = "",
 ) -> Measurement:
-    """Chunk times are counted from the start; the last is the end of the answer."""
+    """Returns a measurement; chunk times count from its start, and the last chunk ends the answer."""
     pairs = itertools.pairwise(chunk_times_s)
     return Measurement(
         start_s=start_s,

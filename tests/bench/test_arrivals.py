@@ -1,4 +1,4 @@
-"""When requests are due: intervals have the distribution, and runs the rate, that `vllm bench serve` defines."""
+"""Requests are due at the rate and with the distribution that `vllm bench serve` defines."""
 
 import itertools
 import random
@@ -30,7 +30,7 @@ def test_the_rate_of_every_run_is_the_one_that_was_asked_for(burstiness: float) 
 
 @pytest.mark.parametrize("burstiness", [0.25, 1.0, 16.0])
 def test_intervals_vary_as_those_of_a_gamma_distribution(burstiness: float) -> None:
-    """Its coefficient of variation is one by the root of the shape."""
+    """The coefficient of variation of a gamma distribution is 1 / sqrt(shape)."""
     values = intervals(burstiness)
     assert statistics.stdev(values) / statistics.mean(values) == pytest.approx(
         burstiness**-0.5, rel=0.05
@@ -38,7 +38,7 @@ def test_intervals_vary_as_those_of_a_gamma_distribution(burstiness: float) -> N
 
 
 def test_intervals_of_a_poisson_process_are_exponential() -> None:
-    """Half of them are below the mean times the logarithm of 2, and one in e above the mean."""
+    """Half of the intervals are below mean * ln 2, and 1 in e is above the mean."""
     values = intervals(1.0)
     assert statistics.median(values) == pytest.approx(0.1 * 0.6931, rel=0.05)
     assert sum(value > 0.1 for value in values) / COUNT == pytest.approx(0.3679, abs=0.01)

@@ -1,4 +1,4 @@
-"""A whole benchmark, from finding out what the server takes to its remarks."""
+"""A benchmark finds the fields that a server takes, sends the load, and adds its remarks."""
 
 import asyncio
 import io
@@ -33,7 +33,7 @@ async def outcome_of(
     shape: Shape = SHAPE,
     num_warmup: int = 0,
 ) -> Outcome:
-    """Of prompts of a file, or of the shape's where there are none."""
+    """Runs a benchmark with these prompts, or with random prompts of the shape if there are none."""
     lines = tuple(Line(prompt=prompt) for prompt in prompts)
     plan = Plan(shape, lines, loads, num_warmup=num_warmup, seed=0, limits=None)
     async with canned_server(answer) as server:

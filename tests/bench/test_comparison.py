@@ -1,8 +1,8 @@
-"""Two results side by side, ours or vLLM's."""
+"""Results of Ouzel's and vLLM's benchmarks are compared side by side."""
 
 import json
 from pathlib import Path
-from typing import Any  # JSON
+from typing import Any  # the JSON of a result
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Figures of traces that were computed by hand."""
+"""Figures of short traces equal the figures computed by hand."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from ouzel.bench.figures import Outputs, compute_figures, tokens_over_time
 from ouzel.bench.goodput import Limits, read_limits
 from tests.bench.measurements import measurement
 
-# Two answers of 3 and 5 tokens, one that failed; the second comes in three chunks.
+# Two answers of 3 and 5 tokens and a failed request; the second answer has three chunks.
 FIRST = measurement(100.0, (0.1, 0.2, 0.4), output_len=3, input_len=10)
 SECOND = measurement(100.5, (0.5, 1.0, 2.5), output_len=5, input_len=30)
 FAILED = measurement(101.0, (0.1,), output_len=9, input_len=99, error="500: no")
@@ -32,11 +32,11 @@ def test_times_to_the_first_token_are_over_requests() -> None:
     )
     assert FIGURES.ttft.percentiles == pytest.approx(
         (300.0, 460.0, 480.0, 496.0)
-    )  # between the two values
+    )  # interpolated between the two values
 
 
 def test_times_per_output_token_leave_the_first_out() -> None:
-    """(0.4 - 0.1) / 2 and (2.5 - 0.5) / 4, in milliseconds."""
+    """The times are (0.4 - 0.1) / 2 and (2.5 - 0.5) / 4 seconds."""
     assert (FIGURES.tpot.mean, FIGURES.tpot.percentile(50)) == pytest.approx((325.0, 325.0))
 
 
@@ -75,7 +75,7 @@ def test_most_requests_at_once() -> None:
 
 
 def test_most_output_in_a_second() -> None:
-    """SECOND's five tokens are spread over chunks at 1.0, 1.5 and 3.0 seconds after the run began."""
+    """The chunks of SECOND, with five tokens, come 1.0, 1.5 and 3.0 seconds after the start."""
     assert FIGURES.max_output_tokens_per_s == pytest.approx(2 * 5 / 3, abs=1e-5)
     outputs = Outputs(
         start_times_s=[0.0, 0.5], ttfts_s=[0.1, 0.5], itls_s=[[0.1], []], output_lens=[4, 1]

@@ -1,4 +1,4 @@
-"""A run is not held up by the collector, and leaves it as it was."""
+"""The garbage collector rests during a run and has its old state afterwards."""
 
 import gc
 

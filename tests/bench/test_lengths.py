@@ -1,4 +1,4 @@
-"""Lengths are drawn as their names say, and what cannot be a length is refused with its value."""
+"""Lengths are drawn from the named distribution; a refusal of a length shows the value."""
 
 import random
 import statistics

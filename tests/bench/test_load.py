@@ -1,4 +1,4 @@
-"""How requests are sent: no more at once than may be, in turn, and until they are stopped."""
+"""Requests are sent in turn, within the limit of concurrency, until the run is stopped."""
 
 import asyncio
 import io
@@ -65,12 +65,12 @@ async def test_requests_of_a_rate_begin_when_they_are_due() -> None:
     )
     assert (
         begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.005
-    )  # the loop's clock and timers count milliseconds
+    )  # timers of the loop count milliseconds
     assert begun_s == sorted(begun_s)
 
 
 class StopsAtTheFirst(Progress):
-    """Stops a run as soon as one request has its answer."""
+    """A progress display that stops the run after the first answer."""
 
     def __init__(self, stopping: asyncio.Event) -> None:
         super().__init__(1)

@@ -1,4 +1,4 @@
-"""One request as it is measured: which chunks count, whose count of tokens, what a failure is."""
+"""A measurement counts chunks and tokens, and knows a failure."""
 
 import pytest
 
@@ -8,7 +8,10 @@ from ouzel.bench.measurement import Measurement, measure
 from ouzel.client.http_client import HttpClient
 from tests.client.canned_server import canned_server, event_stream, json_answer
 
-ROLE = '{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, "finish_reason": null}]}'
+ROLE = (
+    '{"choices": [{"index": 0, "delta": {"role": "assistant", "content": ""}, '
+    '"finish_reason": null}]}'
+)
 END = '{"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}'
 COUNTS = (
     '{"prompt_tokens": 20, "completion_tokens": 7, "prompt_tokens_details": {"cached_tokens": 4}}'

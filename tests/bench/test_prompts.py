@@ -1,4 +1,4 @@
-"""What is asked: prompts of so many tokens, the same for the same seed, in the shapes of the workloads."""
+"""Prompts have the wanted length and the shape of the workload; a seed always gives the same."""
 
 import json
 from collections.abc import AsyncGenerator
@@ -95,7 +95,7 @@ async def test_tools_are_offered() -> None:
     assert {len(each.tools) for each in conversations} == {4}
 
 
-# Prompts of the user's own
+# Prompts from the user's file
 
 
 def dataset(directory: Path, *lines: object) -> Path:

@@ -1,4 +1,4 @@
-"""The report: well-formed, and nothing that a server or a file said becomes a part of it."""
+"""The report is well-formed, and text of a server or a file cannot become markup."""
 
 from datetime import UTC, datetime
 from html.parser import HTMLParser
@@ -22,7 +22,7 @@ VOID = {"meta", "link", "img", "br", "hr", "input"}
 
 
 class Tags(HTMLParser):
-    """Collects tags, and finds those that are not closed in turn."""
+    """Collects the tags of a page, and finds tags that are not closed in order."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -225,4 +225,4 @@ def test_the_page_opens_in_a_browser_without_a_complaint(tmp_path: Path) -> None
         browser.close()
     assert complaints == []
     assert num_charts == 4
-    assert widths[0] <= widths[1]  # nothing is wider than a phone
+    assert widths[0] <= widths[1]  # the page fits into the width of a phone

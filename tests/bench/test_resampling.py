@@ -1,6 +1,6 @@
-"""Confidence intervals of comparisons: what is a difference, and what may be chance."""
+"""Confidence intervals tell differences between results from chance."""
 
-from typing import Any  # JSON
+from typing import Any  # the JSON of a result
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from ouzel.bench.resampling import resample_figures
 def run(
     *, num_requests: int, at_once: int, seed: int, slowness: float = 1.0, noise: float = 0.2
 ) -> dict[str, Any]:
-    """A result of requests that run in rounds; all of a round are slow or fast together."""
+    """Returns a result; its requests run in rounds, and a round is slow or fast as a whole."""
     random = np.random.default_rng(seed)
     result: dict[str, Any] = {
         name: [] for name in ("start_times", "ttfts", "itls", "input_lens", "output_lens")
@@ -100,7 +100,7 @@ def test_a_run_with_many_times_is_resampled_less_often_and_compared_all_the_same
 
 
 def test_figures_that_few_requests_have_are_compared() -> None:
-    """Some resamples have no answer of several tokens, and so no time for each token."""
+    """Some resamples lack answers of several tokens, and so have no time per token."""
     first, second = (
         run(num_requests=40, at_once=2, seed=seed) | {"p50_tpot_ms": 10.0} for seed in (1, 2)
     )

@@ -1,4 +1,4 @@
-"""A server gets only those fields that it takes."""
+"""A server gets only the fields that it takes."""
 
 import json
 
@@ -21,7 +21,7 @@ def target_of(server: CannedServer, endpoint: Endpoint = CHAT, **extra: object) 
 
 
 async def accepted(*refused: str) -> tuple[Form, CannedServer]:
-    """Of a server that refuses these fields."""
+    """Returns the form that a server accepts, and the server, which refuses these fields."""
 
     def answer(_: str, body: bytes) -> bytes:
         bad = [field for field in refused if field in json.loads(body)]
@@ -73,7 +73,7 @@ async def test_a_failure_that_is_no_refusal_is_not_tried_again() -> None:
 async def asked(
     endpoint: Endpoint, conversation: Conversation = ASKED, **extra: object
 ) -> dict[str, object]:
-    """Returns the body that comes to the server."""
+    """Sends a request and returns the body that the server received."""
     async with canned_server(event_stream(DONE)) as server:
         target = target_of(server, endpoint, **extra)
         history = (

@@ -49,7 +49,8 @@ def test_each_rate_is_beside_a_bar_of_its_length() -> None:
 def test_a_table_is_read_by_its_first_numbers() -> None:
     page = (
         "\n### Toy\n\n| | ours, tokens/s | theirs, tokens/s |\n|---|---:|---:|\n"
-        "| batch 1 | 1,234.5 | 9.5 (**1.10**, 1.00 to 1.20) |\n| copy | 8.0, 4.0 a step | – |\n\n- a note\n"
+        "| batch 1 | 1,234.5 | 9.5 (**1.10**, 1.00 to 1.20) |\n| copy | 8.0, 4.0 a step | – |\n\n"
+        "- a note\n"
     )
 
     assert read_table(page, "Toy") == {

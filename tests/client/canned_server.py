@@ -58,5 +58,8 @@ def event_stream(*events: str) -> bytes:
 
 
 def json_answer(status: str, body: str) -> bytes:
-    head = f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {len(body.encode())}\r\n\r\n"
+    head = (
+        f"HTTP/1.1 {status}\r\ncontent-type: application/json\r\n"
+        f"content-length: {len(body.encode())}\r\n\r\n"
+    )
     return (head + body).encode()

@@ -7,7 +7,10 @@ import pytest
 
 from ouzel.machine.machine import read_memory, read_processor
 
-CPU = "processor : {number}\nmodel name : Big Iron 9000\nflags : fpu avx2 avx512f avx512_vnni amx_int8 amx_bf16\n"
+CPU = (
+    "processor : {number}\nmodel name : Big Iron 9000\n"
+    "flags : fpu avx2 avx512f avx512_vnni amx_int8 amx_bf16\n"
+)
 MEMORY = (
     "MemTotal: 16777216 kB\nMemAvailable: 8388608 kB\nSwapTotal: 4194304 kB\nSwapFree: 1048576 kB\n"
 )

@@ -1,4 +1,4 @@
-"""Texts and random walks through a grammar, token by token with the masks that the engine uses."""
+"""Runs texts and random walks through a grammar, with the token masks that the engine uses."""
 
 from functools import lru_cache
 
@@ -11,7 +11,7 @@ from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PARAMETER_STYLES
 from tests.grammar.tokenizers import grammar_tokenizer, special_ids, trained_tokenizer
 
-WIDTH = 512  # of the masks; the tokenizer has fewer ids
+WIDTH = 512  # bits of a mask; the tokenizer has fewer ids
 MASKS = Masks(WIDTH)
 
 
@@ -34,12 +34,12 @@ def text_of(format: Format, *, strict: bool = False) -> str:
 
 
 def started(format: Format, *, strict: bool = False) -> Session:
-    """Raises GrammarError, GrammarRefused."""
+    """Starts a session of the format's grammar. Raises GrammarError or GrammarRefused."""
     return started_from(text_of(format, strict=strict))
 
 
 def started_from(text: str) -> Session:
-    """`text`: of a grammar. Raises GrammarRefused."""
+    """Starts a session of a grammar in its written form. Raises GrammarRefused."""
     compilation = compiler().compile(text)
     compilation.wait(60)
     return compilation.session()
@@ -52,7 +52,10 @@ def allowed(session: Session) -> list[int]:
 
 
 def accepts(session: Session, text: str) -> bool:
-    """The whole text, and an end after it. Marks in it are single tokens, as a model would generate them."""
+    """Tells whether the session accepts the whole text and then the end.
+
+    Marks in the text are single tokens, as a model would generate them.
+    """
     session = session.fork()
     for token_id in trained_tokenizer().encode(text).ids:
         if session.is_complete or token_id not in allowed(session):
@@ -64,9 +67,9 @@ def accepts(session: Session, text: str) -> bool:
 def random_walk(
     session: Session, random: np.random.Generator, *, max_tokens: int = 400
 ) -> str | None:
-    """What a model that knows nothing would write; None when it comes to no end in time.
+    """Returns a random text of the grammar, or None if it does not end within the limit.
 
-    Ends are preferred: half of the time where one is allowed, and what closes something is drawn more often.
+    Half of the time the walk ends where it may, and it prefers tokens that close something.
     """
     session, token_ids = session.fork(), list[int]()
     while len(token_ids) < max_tokens:

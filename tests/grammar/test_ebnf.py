@@ -1,4 +1,4 @@
-"""Grammars of a client's own: EBNF and Lark."""
+"""Clients may send grammars in EBNF and Lark."""
 
 import pytest
 
@@ -24,7 +24,7 @@ move   ::= (pawn | piece | castle) [+#]?
 piece  ::= [NBKQR] [a-h]? [1-8]? "x"? [a-h] [1-8]
 pawn   ::= ([a-h] "x")? [a-h] [1-8] ("=" [NBKQR])?
 castle ::= "O-O" "-O"?
-"""  # as llama.cpp's examples have it
+"""  # the form of llama.cpp's examples
 
 
 def grammar(text: str) -> Format:

@@ -1,4 +1,4 @@
-"""What each format accepts and refuses, token by token."""
+"""Each format accepts and refuses texts, token by token."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""The text of a custom tool is what the client's grammar says, in every form in which models write it."""
+"""The text of a custom tool obeys the client's grammar, in every form in which models write it."""
 
 import json
 
@@ -21,7 +21,10 @@ filename: /(.+)/
 change: ("@@" | "@@ " /(.+)/ | ("+" | "-" | " ") /(.*)/) LF
 %import common.LF
 """
-GOOD_PATCH = '*** Begin\n*** Add File: a "b".py\n+print("é\\n")\n+\tx\n*** Update File: x\n@@ f():\n-a\n+</p\n*** End\n'
+GOOD_PATCH = (
+    '*** Begin\n*** Add File: a "b".py\n+print("é\\n")\n+\tx\n*** Update File: x\n@@ f():\n-a\n'
+    "+</p\n*** End\n"
+)
 SUM = 'start: term (("+" | MINUS) term)*\nterm: NUMBER | "(" start ")"\nMINUS: "-"\n'
 SPACED = SUM + "%import common (NUMBER, WS_INLINE)\n%ignore WS_INLINE\n"
 CASES = [
@@ -54,7 +57,7 @@ CASES = [
     ("regex", r"[\s\S]{3}", ['a\n"', "\\\t\r"], ["a"]),
     ("regex", r"\p{L}[^\p{L}\n]\P{Lu}", ['é"\\', "a1\n"], ["1", "a\n1", "a1A"]),
     ("regex", r"[^a\\]+", ['b"\n'], ["a", "\\"]),
-    ("regex", r"[^\x22A]+", ["a\n"], ['"', "A"]),  # not the one character of 22A
+    ("regex", r"[^\x22A]+", ["a\n"], ['"', "A"]),  # \x has two digits: A is a character of its own
     ("regex", r"[\\x22]+[\\pL]", ["\\x2\\", "2L"], ['"L', "xA"]),  # escaped backslashes
     ("regex", r"[-a]+[\w-.]", ["-a-", "aa_", "-."], ["a`", "a+"]),
     ("regex", r"[\x00-\x1F][\v\x7F]", ["\0\x0b", "\n\x7f"], ["a\x7f", "\n\n"]),
@@ -97,7 +100,7 @@ def test_a_grammar_with_recursion_keeps_its_terminals_in_a_json_string() -> None
 
 
 def test_a_terminal_without_escapes_is_ended_by_one() -> None:
-    """As docs/how-to/tools.md tells who ignores comments: one that has escapes would go on for ever."""
+    """As docs/how-to/tools.md says: a terminal that has escapes would never end."""
     comment = r"%ignore /#[^\n\"\\\t\r\f\x08]*/"
     session = started(free_text("lark", f'start: "a" "b"\n{comment}\n%ignore "\\n"'))
     assert accepts(session, json.dumps("a# x\n#\nb"))
@@ -113,7 +116,7 @@ def test_bare_text_is_of_no_grammar_with_recursion(definition: str) -> None:
 
 @pytest.mark.parametrize("style", ["", "qwen_xml"])
 def test_a_text_of_any_length_can_end(style: str) -> None:
-    """A greedy lexeme would go on over the end mark for ever."""
+    """A greedy lexeme would never end: it would take the end mark as text."""
     session = started(free_text("regex", r"[\s\S]*", style))
     assert accepts(session, in_style("a\n</parameter", style))
 
@@ -158,7 +161,7 @@ def test_what_a_grammar_cannot_say_is_named(definition: str, message: str) -> No
 
 
 def test_a_rule_of_many_rules_is_looked_at_once() -> None:
-    """Not once for each rule that turns out to be regular, or to end."""
+    """The check does not start again for each rule that is found to be regular or to end."""
     num_parts = 0
 
     def counted(part: Part) -> int | None:

@@ -1,4 +1,4 @@
-"""Arguments in the XML of Qwen3-Coder, GLM and MiniCPM5."""
+"""Grammars force arguments in the XML of Qwen3-Coder, GLM and MiniCPM5."""
 
 import pytest
 
@@ -175,7 +175,7 @@ def test_what_parameters_cannot_be_held_to_is_refused(schema: object, message: s
 
 
 def test_alternatives_of_alternatives_have_a_limit() -> None:
-    """Six of six of six, nine times over, would take hours to write out."""
+    """Six alternatives in each of nine levels would take hours to write out."""
     definitions: dict[str, object] = {
         f"d{n}": {"anyOf": [{"$ref": f"#/$defs/d{n + 1}"}] * 6} for n in range(9)
     }

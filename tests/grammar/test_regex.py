@@ -1,4 +1,4 @@
-"""Regular expressions in a client's dialect."""
+"""Regular expressions are translated from a client's dialect."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""JSON schemas: what is honoured, what is refused by name, and what is left out because it says nothing."""
+"""Keywords of JSON schemas are honoured, refused by name, or left out if they constrain nothing."""
 
 import re
 from pathlib import Path
@@ -260,7 +260,7 @@ def _within(number: int) -> dict[str, object]:
     ids=["parts", "properties of parts", "references", "alternatives within alternatives"],
 )
 def test_patterns_that_are_combined_have_a_limit(schema: object) -> None:
-    """The native code that joins 30 of them does not end, and its memory grows."""
+    """The native code that joins 30 patterns does not end, and its memory grows."""
     with pytest.raises(
         GrammarError,
         match="patterns and formats in combined schemas for one value must be <= 16, given 17",

@@ -1,4 +1,4 @@
-"""Every schema of the set gives valid instances only, or is refused by name."""
+"""Every schema of the set generates valid instances only, or is refused by name."""
 
 import json
 
@@ -55,9 +55,9 @@ def test_the_set_covers_every_keyword() -> None:
 def test_a_schema_gives_valid_instances_and_accepts_its_own(
     case: Case, before_release: bool
 ) -> None:
-    """Walks at random through the grammar of a schema, and holds the schema's own texts against it, in each mode.
+    """The test walks at random through the grammar and runs the case's own texts, in each mode.
 
-    A release walks three times as often.
+    Before a release it walks three times as often.
     """
     validator = validator_of(case.schema)
     valid = (*case.accepts, *case.narrower)

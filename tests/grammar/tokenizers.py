@@ -1,4 +1,4 @@
-"""A byte-level tokenizer with marks, and one that merges."""
+"""Makes byte-level tokenizers with marks, with and without merges."""
 
 import json
 import tempfile
@@ -45,7 +45,7 @@ _DIRECTORY = tempfile.TemporaryDirectory(prefix="ouzel-tokenizers-")
 
 
 def saved_for_grammars(tokenizer: Tokenizer, vocab_size: int, end: int) -> GrammarTokenizer:
-    """Saves it for as long as this process lives: another one reads it as well."""
+    """Saves the tokenizer in a file that other processes can read while this process lives."""
     path = Path(tempfile.mkdtemp(dir=_DIRECTORY.name)) / "tokenizer.json"
     tokenizer.save(str(path))
     return GrammarTokenizer(TokenizerSource(path, vocab_size, (end,)))

@@ -1,19 +1,19 @@
-"""What is valid under a JSON schema, to the last digit and by its formats."""
+"""Validates JSON texts against schemas, with exact numbers and with all formats."""
 
 import json
 from decimal import Decimal, getcontext
 from functools import lru_cache, partial
-from typing import Any  # JSON
+from typing import Any  # JSON of any shape
 
 import jsonschema
 import jsonschema_rs
 from jsonschema.protocols import Validator
 
-getcontext().prec = 2000  # remainders of numbers as long as an answer
+getcontext().prec = 2000  # digits, for remainders of numbers as long as an answer
 
 
 def exactly(text: str) -> Any:
-    """Decimals: binary fractions would call 0.3 no multiple of 0.1."""
+    """Parses JSON with decimals: in binary fractions, 0.3 is no multiple of 0.1."""
     return json.loads(text, parse_float=_number)
 
 
@@ -30,7 +30,7 @@ def validator_of(schema: object) -> Validator:
 
 @lru_cache
 def _formats() -> jsonschema.FormatChecker:
-    """With formats that jsonschema checks with further packages only, or that are OpenAPI's."""
+    """Returns a checker with OpenAPI's formats and those for which jsonschema needs more packages."""
     checker = jsonschema.FormatChecker()
     checker.checkers = dict(jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers)
     for name in ("duration", "email", "hostname", "uri"):

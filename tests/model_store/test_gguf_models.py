@@ -90,7 +90,8 @@ def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(
     model: Path, tmp_path: Path
 ) -> None:
     code = (
-        "import sys; from pathlib import Path; from ouzel.gguf import model_directory as m; write = m._write\n"
+        "import sys; from pathlib import Path; from ouzel.gguf import model_directory as m; "
+        "write = m._write\n"
         "def paused(*arguments):\n"
         "    write(*arguments); print('written', flush=True); sys.stdin.read()\n"
         "m._write = paused; print(m.model_directory(Path(sys.argv[1]), Path(sys.argv[2])))"

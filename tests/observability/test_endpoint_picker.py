@@ -81,7 +81,10 @@ def test_of_several_series_it_takes_the_first_and_of_adapters_the_newest() -> No
         for line in second.splitlines(keepends=True)
         if line.startswith("vllm:num_requests_waiting")
     ]
-    lora = 'vllm:lora_requests_info{max_lora="4",running_lora_adapters="a, b",waiting_lora_adapters="c"} 9e12\n'
+    lora = (
+        'vllm:lora_requests_info{max_lora="4",running_lora_adapters="a, '
+        'b",waiting_lora_adapters="c"} 9e12\n'
+    )
 
     read = read_endpoint(first + "".join(lines) + lora)
 

@@ -1,4 +1,4 @@
-"""A command line of OpenVINO Model Server behind `ouzel serve --profile ovms`, in this process."""
+"""Runs command lines of OpenVINO Model Server through `ouzel serve --profile ovms`."""
 
 from collections.abc import Mapping
 
@@ -9,7 +9,10 @@ from tests.serve.running import run_to_its_end
 
 
 def run_ovms(command: str, output: pytest.CaptureFixture[str]) -> tuple[int, list[str], str]:
-    """Returns the exit status, the lines of the output and the errors of `ovms ...`, whose words have no blanks."""
+    """Runs `ovms ...` in this process; words of the command have no blanks.
+
+    Returns the exit status, the lines of the output, and the errors.
+    """
     program, *arguments = command.split()
     assert program == "ovms"
     status = main(["serve", "--profile", "ovms", "--log-level", "error", *arguments])
@@ -18,7 +21,7 @@ def run_ovms(command: str, output: pytest.CaptureFixture[str]) -> tuple[int, lis
 
 
 def run_ovms_alone(command: str, env: Mapping[str, str]) -> tuple[int, list[str], str]:
-    """Does the same in a process of its own, with its environment: the hub's library reads that once."""
+    """Runs it in a process of its own: the hub's library reads the environment only once."""
     program, *arguments = command.split()
     assert program == "ovms"
     process = run_to_its_end(

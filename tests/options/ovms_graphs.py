@@ -1,4 +1,4 @@
-"""Graphs as OpenVINO Model Server's command line writes them."""
+"""Builds graphs as OpenVINO Model Server's command line writes them."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""`ouzel serve -h` and `--help`, and what is said of options that do not exist."""
+"""`ouzel serve -h` and `--help` describe the options, and unknown options are explained."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from ouzel.cli.app import main
 from ouzel.options.records import RECORDS, Option, list_options
 
 OPTIONS = [option for record in RECORDS for option in list_options(record)]
-COLUMNS, ROWS = 100, 50  # of a terminal
+COLUMNS, ROWS = 100, 50  # the size of the terminal
 
 
 def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
@@ -20,7 +20,7 @@ def shown(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
-    """The one line of a command line that is refused with status 2."""
+    """Returns the one-line error of a command line that is refused with status 2."""
     try:
         status: object = main(["serve", *arguments])
     except SystemExit as ended:
@@ -31,7 +31,7 @@ def refused(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 
 
 def entry(text: str, option: Option) -> str:
-    """What is said of the option, on one line."""
+    """Returns the help text of the option, joined to one line."""
     flag = f"--[no-]{option.flag[2:]}" if option.is_flag else option.flag
     [found] = re.findall(rf"^  ({re.escape(flag)}(?: .*)?(?:\n    .*)*)$", text, re.M)
     return " ".join(found.split())

@@ -1,4 +1,4 @@
-"""A command line with a mistake is answered with the way out, in our own words."""
+"""Errors of the command line say how to correct the mistake."""
 
 from pathlib import Path
 
@@ -17,7 +17,7 @@ class Told:
         self._capsys = capsys
 
     def by(self, *arguments: str) -> str:
-        """Returns the text on standard error of a command line that is refused."""
+        """Returns the standard error of a command line that is refused."""
         try:
             status = main(arguments)
         except SystemExit as end:
@@ -40,7 +40,10 @@ class Told:
         ),
         (
             "bench --url x --kv-cache-gib 1",
-            "ouzel: --kv-cache-gib: is an option for a model in this process, and cannot be used with --url",
+            (
+                "ouzel: --kv-cache-gib: is an option for a model in this process, "
+                "and cannot be used with --url"
+            ),
         ),
         (
             "serve --kv-cache-gib huge",

@@ -1,4 +1,4 @@
-"""What LMI's containers are told, as options of ours."""
+"""Settings of LMI's containers are translated into Ouzel's options."""
 
 import re
 from pathlib import Path
@@ -22,12 +22,14 @@ def lmi(*arguments: str, **environment: str) -> Options:
 
 @pytest.fixture
 def properties(tmp_path: Path) -> Path:
-    """A model directory with settings of its own."""
+    """Returns a model directory with a serving.properties file."""
     (tmp_path / "config.json").write_text("{}")
     path = tmp_path / "serving.properties"
     path.write_text(
-        "# comment\n! another\nengine=Python\noption.model_id = org/model\noption.max_rolling_batch_size: 8\n"
-        "option.max_model_len=\\\n  512\njob_queue_size=7\noption.tgi_compat=True\noption.rolling_batch=\n"
+        "# comment\n! another\nengine=Python\noption.model_id = org/model\n"
+        "option.max_rolling_batch_size: 8\n"
+        "option.max_model_len=\\\n  512\njob_queue_size=7\noption.tgi_compat=True\n"
+        "option.rolling_batch=\n"
     )
     return path
 
@@ -212,7 +214,10 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
     )
 
     assert options.remarks == (
-        "LMI's tensor_parallel_degree (environment OPTION_TENSOR_PARALLEL_DEGREE) has no meaning here",
+        (
+            "LMI's tensor_parallel_degree (environment OPTION_TENSOR_PARALLEL_DEGREE) has "
+            "no meaning here"
+        ),
         "LMI's keystore_pass (environment SERVING_KEYSTORE_PASS) has no meaning here",
     )
 
@@ -226,7 +231,10 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
         ),
         (
             {"HF_TASK": "fill-mask"},
-            r"LMI's task \(environment HF_TASK\): must be one of auto, text-generation, .*'fill-mask'",
+            (
+                r"LMI's task \(environment HF_TASK\): must be one of auto, text-generation, "
+                r".*'fill-mask'"
+            ),
         ),
         (
             {"OPTION_POOLING": "max_tokens"},

@@ -1,4 +1,4 @@
-"""Several models: what each of them has of its own, and what they have in common."""
+"""Each of several models has settings of its own and shares the others."""
 
 from pathlib import Path
 from typing import Any
@@ -48,7 +48,8 @@ def test_an_equals_sign_may_be_in_a_path() -> None:
 def test_in_the_file_a_model_has_options_of_its_own(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text(
-        "weights: int4\nmax_num_seqs: 9\nmodels:\n- {name: a, model: /x, weights: f32, replicas: 1}\n- b=/y\n"
+        "weights: int4\nmax_num_seqs: 9\nmodels:\n- {name: a, model: /x, weights: f32, replicas: "
+        "1}\n- b=/y\n"
     )
 
     a, b = read_options({"config": str(file)}, {}).all_models

@@ -110,7 +110,10 @@ def test_booleans_lists_and_numbers_from_everywhere() -> None:
         (
             ("--deterministic", "--max-num-seqs", "511"),
             {},
-            r"--deterministic: needs --max-num-batched-tokens >= --max-num-seqs \+ 2, 513, given 512",
+            (
+                r"--deterministic: needs --max-num-batched-tokens >= "
+                r"--max-num-seqs \+ 2, 513, given 512"
+            ),
         ),
         (
             ("--deterministic", "--lora", "a=/a"),

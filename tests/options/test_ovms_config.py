@@ -1,4 +1,4 @@
-"""config.json of OpenVINO Model Server, and directories with a graph, as options of ours."""
+"""OVMS's config.json and directories with a graph are translated into Ouzel's options."""
 
 import json
 import os
@@ -116,7 +116,8 @@ def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
         f"{tmp_path}/config.json: the key 'agents' is unknown and is ignored",
         "x: the key 'more' is unknown and is ignored",
         "x: the key 'group_names' is unknown and is ignored; did you mean group_name?",
-        "y: group_name 'large': groups are not unloaded yet; the model is loaded at the start and stays, "
+        "y: group_name 'large': groups are not unloaded yet; "
+        "the model is loaded at the start and stays, "
         "as in the group permanent",
     )
 
@@ -252,7 +253,9 @@ def test_other_wrong_entries(tmp_path: Path) -> None:
         "x": f"{origin}: x: must be the name of one model, given twice",
         "gone": f"{origin}: gone: must be a directory, given {tmp_path}/gone",
         "g": f"{origin}: g: {tmp_path}/x/no.pbtxt: No such file or directory",
-        "empty": f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be present, with a calculator",
+        "empty": (
+            f"{origin}: empty: {tmp_path}/x/empty.pbtxt: node: must be present, with a calculator"
+        ),
     }
     assert "must name a model" in read(tmp_path, {"model_config_list": []}).problems[""]
 
@@ -359,7 +362,9 @@ def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
         "graph.pbtxt: OpenVINO Model Server's block_size has no meaning here",
     )
     assert parse("--profile", "ovms", *path, "--max_num_seqs", "2").engine.max_num_seqs == 2
-    assert parse(str(directory)).engine.max_num_seqs == 128  # without the profile
+    assert (
+        parse(str(directory)).engine.max_num_seqs == 128
+    )  # the default: without the profile, the graph is not read
 
 
 def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> None:

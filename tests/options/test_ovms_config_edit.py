@@ -1,11 +1,11 @@
-"""`--add_to_config` and `--remove_from_config`, as OVMS's documents write them."""
+"""`--add_to_config` and `--remove_from_config` edit config.json as OVMS's documents describe."""
 
 import json
 import os
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Barrier
-from typing import Any  # JSON
+from typing import Any  # the JSON of a configuration
 
 import pytest
 
@@ -24,7 +24,10 @@ def content_of(path: Path) -> Any:
 def test_a_file_is_made_and_served_and_emptied_again(tmp_path: Path, capsys: Output) -> None:
     model_in(tmp_path / "OpenVINO" / "Qwen3")
     config = tmp_path / "config.json"
-    add = f"ovms --add_to_config --config_path {config} --model_name OpenVINO/Qwen3 --model_repository_path {tmp_path}"
+    add = (
+        f"ovms --add_to_config --config_path {config} --model_name OpenVINO/Qwen3 "
+        f"--model_repository_path {tmp_path}"
+    )
 
     assert run_ovms(add, capsys) == (0, [f"Config updated: {config}"], "")
     entry = {"name": "OpenVINO/Qwen3", "base_path": "OpenVINO/Qwen3"}
@@ -74,9 +77,8 @@ def test_the_repository_has_the_file_where_none_is_named(
         [f"Config updated: {path}"],
         "",
     )
-    assert (
-        run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0
-    )  # as until 2025.2
+    # OVMS took the directory behind --add_to_config until 2025.2.
+    assert run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0
     assert [item["config"]["base_path"] for item in content_of(path)["model_config_list"]] == [
         "org/x",
         "org/y",
@@ -86,7 +88,10 @@ def test_the_repository_has_the_file_where_none_is_named(
 def test_a_model_elsewhere_is_named_by_its_whole_path(tmp_path: Path, capsys: Output) -> None:
     config = tmp_path / "etc" / "config.json"
     run_ovms(
-        f"ovms --add_to_config --config_path {config} --model_name x --model_repository_path {tmp_path / 'models'}",
+        (
+            f"ovms --add_to_config --config_path {config} --model_name x "
+            f"--model_repository_path {tmp_path / 'models'}"
+        ),
         capsys,
     )
     assert content_of(config)["model_config_list"][0]["config"]["base_path"] == str(
@@ -96,7 +101,10 @@ def test_a_model_elsewhere_is_named_by_its_whole_path(tmp_path: Path, capsys: Ou
 
 def test_flags_about_the_model_become_keys_of_its_entry(tmp_path: Path, capsys: Output) -> None:
     config = tmp_path / "config.json"
-    flags = '--group_name permanent --target_device GPU --batch_size 1 --nireq 4 --plugin_config {"NUM_STREAMS":1}'
+    flags = (
+        "--group_name permanent --target_device GPU --batch_size 1 --nireq 4 "
+        '--plugin_config {"NUM_STREAMS":1}'
+    )
     run_ovms(
         f"ovms --add_to_config --config_path {config} --model_name x --model_path /x {flags}",
         capsys,
@@ -116,7 +124,10 @@ def test_a_link_to_the_file_stays_a_link(tmp_path: Path, capsys: Output) -> None
     (tmp_path / "link.json").symlink_to(tmp_path / "config.json")
     (tmp_path / "config.json").write_text("{}")
     run_ovms(
-        f"ovms --add_to_config --config_path {tmp_path / 'link.json'} --model_name x --model_path x",
+        (
+            f"ovms --add_to_config --config_path {tmp_path / 'link.json'} --model_name x "
+            "--model_path x"
+        ),
         capsys,
     )
     assert (tmp_path / "link.json").is_symlink()

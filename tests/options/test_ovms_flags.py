@@ -1,4 +1,4 @@
-"""What people type for OVMS, as options of ours."""
+"""Command lines of OVMS are translated into Ouzel's options."""
 
 import re
 from pathlib import Path
@@ -127,7 +127,10 @@ def test_a_gguf_file_is_named_by_itself(tmp_path: Path) -> None:
 def test_adapters_of_the_hub_lie_in_the_repository(tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.mkdir()
-    loras = f"poet=owner/poet@adapter_model.safetensors:1.0, own={adapter},file={adapter}/adapter_model.safetensors"
+    loras = (
+        "poet=owner/poet@adapter_model.safetensors:1.0, "
+        f"own={adapter},file={adapter}/adapter_model.safetensors"
+    )
     model = ovms(
         "--source_model", "org/x", "--model_repository_path", str(tmp_path), "--source_loras", loras
     ).model
@@ -294,24 +297,37 @@ def test_the_document_names_every_flag() -> None:
         "--model_name Phi-3-mini-FastDraft-50M-int8-ov --target_device GPU --task text_generation "
         "--port 9000 --rest_port 8000",
         "--rest_port 8000 --source_model OpenVINO/Qwen3-8B-int4-ov --model_repository_path models "
-        "--tool_parser hermes3 --target_device GPU --task text_generation --enable_prefix_caching true "
+        "--tool_parser hermes3 --target_device GPU --task text_generation "
+        "--enable_prefix_caching true "
         "--cache_dir .ov_cache --max_prompt_len 2000",
-        "--rest_port 8000 --source_model OpenVINO/Qwen3.6-35B-A3B-int4-ov --model_repository_path models "
+        "--rest_port 8000 --source_model OpenVINO/Qwen3.6-35B-A3B-int4-ov "
+        "--model_repository_path models "
         "--allowed_media_domains raw.githubusercontent.com",
-        "--rest_port 8000 --source_model OpenVINO/bge-base-en-v1.5-fp16-ov --model_repository_path models "
-        "--task embeddings --pooling CLS --num_streams 2 --normalize true --truncate true --max_length 512",
-        "--rest_port 8000 --source_model OpenVINO/bge-reranker-base-fp16-ov --model_repository_path models "
+        "--rest_port 8000 --source_model OpenVINO/bge-base-en-v1.5-fp16-ov "
+        "--model_repository_path models "
+        "--task embeddings --pooling CLS --num_streams 2 --normalize true --truncate true "
+        "--max_length 512",
+        "--rest_port 8000 --source_model OpenVINO/bge-reranker-base-fp16-ov "
+        "--model_repository_path models "
         "--task rerank --max_allowed_chunks 10000",
-        "--pull --model_repository_path models --source_model OpenVINO/Qwen3-8B-int4-ov --task text_generation "
+        "--pull --model_repository_path models --source_model OpenVINO/Qwen3-8B-int4-ov "
+        "--task text_generation "
         "--target_device GPU",
         "--pull --source_model unsloth/Llama-3.2-1B-Instruct-GGUF --model_repository_path /models "
         "--model_name unsloth/Llama-3.2-1B-Instruct-GGUF --task text_generation "
         "--gguf_filename Llama-3.2-1B-Instruct-Q4_K_M.gguf",
         "--add_to_config --config_path models/config.json --model_name OpenVINO/Qwen3-8B-int4-ov "
         "--model_path OpenVINO/Qwen3-8B-int4-ov",
-        "--add_to_config c:/models --model_name OpenVINO/Qwen3-8B-int4-ov --model_path OpenVINO/Qwen3-8B-int4-ov",
-        "--add_to_config --config_path /models/config.json --model_name vlm --model_path /models/x --group_name vlm",
-        "--add_to_config --config_path config.json --model_name resnet --model_path models/resnet/resnet.xml "
+        (
+            "--add_to_config c:/models --model_name OpenVINO/Qwen3-8B-int4-ov "
+            "--model_path OpenVINO/Qwen3-8B-int4-ov"
+        ),
+        (
+            "--add_to_config --config_path /models/config.json --model_name vlm "
+            "--model_path /models/x --group_name vlm"
+        ),
+        "--add_to_config --config_path config.json --model_name resnet "
+        "--model_path models/resnet/resnet.xml "
         "--batch_size 1 --target_device CPU",
         "--remove_from_config --config_path config.json --model_name model1",
     ],

@@ -1,4 +1,4 @@
-"""graph.pbtxt, as OpenVINO Model Server's own programs and its users write it."""
+"""graph.pbtxt is read in the forms that OVMS's programs and its users write."""
 
 import shutil
 from pathlib import Path
@@ -158,7 +158,10 @@ def test_a_field_is_an_option_of_ours(
         (
             'draft_eagle3_mode: true draft_models_path: "eagle" draft_device: "CPU"',
             {},
-            "draft_eagle3_mode: EAGLE-3 drafts are not supported, and the model is served without its draft",
+            (
+                "draft_eagle3_mode: EAGLE-3 drafts are not supported, "
+                "and the model is served without its draft"
+            ),
         ),
     ],
 )
@@ -290,7 +293,7 @@ def test_names_of_poolings_of_all_releases(tmp_path: Path, options: str, pooling
     ("model", "left_out", "pooling"),
     [
         ("bge", [], None),
-        ("bge", ["modules.json"], None),  # 1_Pooling/config.json remains
+        ("bge", ["modules.json"], None),  # 1_Pooling/config.json is left
         ("bge", ["modules.json", "1_Pooling"], "cls"),
         ("qwen3-embedding", ["modules.json", "1_Pooling"], None),
     ],

@@ -1,4 +1,4 @@
-"""`--pull` and `--configure`, as OVMS's documents write them, against a stand-in for the hub."""
+"""`--pull` and `--configure` do the work that OVMS's documents describe; the hub is a local one."""
 
 import shutil
 from collections.abc import Iterator, Mapping
@@ -25,7 +25,7 @@ SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 
 @pytest.fixture
 def hub() -> Iterator[Hub]:
-    """Has the demo model as owner/model."""
+    """Runs a hub that has the demo model under the name owner/model."""
     with serving_hub(MODEL_DIRECTORY) as hub:
         yield hub
 
@@ -36,12 +36,12 @@ def env(hub: Hub, tmp_path: Path) -> dict[str, str]:
 
 
 def options_of(directory: Path) -> dict[str, object]:
-    """Returns the options of a graph as the start reads them."""
+    """Returns the options that a server would read from the directory's graph."""
     return read_graph(directory / "graph.pbtxt").values
 
 
 def fields_of(directory: Path) -> tuple[str, dict[str, str]]:
-    """Returns the calculator of a graph, and its options as they stand there."""
+    """Returns the calculator of the directory's graph and the graph's options, as text."""
     [node] = read_text_proto((directory / "graph.pbtxt").read_text()).messages("node")
     [options] = node.messages("node_options")
     [(_, fields)] = options.fields
@@ -53,8 +53,14 @@ def test_a_model_is_pulled_into_the_repository_with_a_graph_of_the_given_options
     env: Mapping[str, str], tmp_path: Path
 ) -> None:
     models = tmp_path / "models"
-    pull = f"ovms --pull --source_model owner/model --model_repository_path {models} --task text_generation"
-    options = "--target_device CPU --max_num_seqs 7 --cache_size 3 --kv_cache_precision u8 --tool_parser hermes3"
+    pull = (
+        f"ovms --pull --source_model owner/model --model_repository_path {models} "
+        "--task text_generation"
+    )
+    options = (
+        "--target_device CPU --max_num_seqs 7 --cache_size 3 --kv_cache_precision u8 "
+        "--tool_parser hermes3"
+    )
     status, output, _ = run_ovms_alone(
         f"{pull} {options} --enable_prefix_caching false --pipeline_type LM_CB", env
     )
@@ -88,7 +94,10 @@ def test_a_second_pull_writes_the_graph_anew_and_keeps_the_model(
 ) -> None:
     models = tmp_path / "models"
     directory = models / "owner" / "model"
-    pull = f"ovms --pull --source_model owner/model --model_repository_path {models} --task text_generation"
+    pull = (
+        f"ovms --pull --source_model owner/model --model_repository_path {models} "
+        "--task text_generation"
+    )
     run_ovms_alone(f"{pull} --max_num_seqs 7", env)
     (directory / "config.json").write_text("{}")
     hub.requests.clear()
@@ -152,13 +161,19 @@ def test_the_task_and_the_name_may_be_left_out(env: Mapping[str, str], tmp_path:
 
 
 def test_a_draft_model_is_pulled_beside_its_model(env: Mapping[str, str], tmp_path: Path) -> None:
-    pull = f"ovms --pull --source_model owner/model --model_repository_path {tmp_path} --task text_generation"
+    pull = (
+        f"ovms --pull --source_model owner/model --model_repository_path {tmp_path} "
+        "--task text_generation"
+    )
     _, output, _ = run_ovms_alone(f"{pull} --draft_source_model owner/model", env)
     directory = tmp_path / "owner" / "model"
     assert output[1] == f"Draft model: owner-model downloaded to: {directory / 'owner-model'}"
     assert options_of(directory)["draft_model"] == str(directory / "owner-model")
     assert (directory / "owner-model" / "config.json").is_file()
-    started = f"--source_model owner/model --model_repository_path {tmp_path} --draft_source_model owner/model"
+    started = (
+        f"--source_model owner/model --model_repository_path {tmp_path} "
+        "--draft_source_model owner/model"
+    )
     assert parse("--profile", "ovms", *started.split()).model.draft_model == str(
         directory / "owner-model"
     )
@@ -193,7 +208,10 @@ def test_a_start_pulls_the_model_that_the_repository_lacks(
     env: Mapping[str, str], tmp_path: Path
 ) -> None:
     models = tmp_path / "models"
-    command = f"--source_model owner/model --model_repository_path {models} --rest_port 0 --task text_generation"
+    command = (
+        f"--source_model owner/model --model_repository_path {models} --rest_port 0 "
+        "--task text_generation"
+    )
     start = ("--profile", "ovms", *command.split(), "--tool_parser", "hermes3")
     with serving(*start, cache_dir=tmp_path / "cache", environment=env) as server:
         answer = httpx.post(
@@ -214,7 +232,10 @@ def test_a_start_pulls_the_model_that_the_repository_lacks(
         ("minilm", "", {}, {"task": "embed", "normalize": "true"}),
         (
             "minilm",
-            "--pooling LAST --normalize false --truncate true --max_length 64 --num_streams 2 --target_device CPU",
+            (
+                "--pooling LAST --normalize false --truncate true --max_length 64 --num_streams 2 "
+                "--target_device CPU"
+            ),
             {
                 "pooling": "LAST",
                 "normalize_embeddings": "false",
@@ -248,7 +269,10 @@ def test_a_model_of_vectors_is_pulled_with_a_graph_of_its_own(
     model: str, options: str, fields: dict[str, str], expected: dict[str, object], tmp_path: Path
 ) -> None:
     with serving_hub(SENTENCES / model) as hub:
-        pull = f"ovms --pull --source_model owner/model --model_repository_path {tmp_path / 'models'} {options}"
+        pull = (
+            "ovms --pull --source_model owner/model "
+            f"--model_repository_path {tmp_path / 'models'} {options}"
+        )
         status, _, errors = run_ovms_alone(pull, environment(tmp_path, hub.url))
     directory = tmp_path / "models" / "owner" / "model"
     assert (status, errors) == (0, "")
@@ -345,7 +369,10 @@ def test_a_graph_that_could_not_be_read_is_not_written(tmp_path: Path, capsys: O
             "--source_model: must be owner/name, given 'owner/..'",
         ),
         (
-            "--pull --source_model owner/model --model_repository_path /x --gguf_filename ../x.gguf",
+            (
+                "--pull --source_model owner/model --model_repository_path /x "
+                "--gguf_filename ../x.gguf"
+            ),
             "--gguf_filename: must be the name of a GGUF file of the repository, given '../x.gguf'",
         ),
         (

@@ -1,4 +1,4 @@
-"""Protocol buffers as text, as people and programs write them."""
+"""Text-format protocol buffers are read in the forms that people and programs write."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Options where vLLM is the engine: honoured or refused, never ignored."""
+"""Options are honoured or refused, never ignored, when vLLM is the engine."""
 
 from pathlib import Path
 
@@ -14,7 +14,7 @@ from ouzel.serve.open_models import open_model
 from ouzel.serve.vllm_engine import child_spec, engine_arguments, link_to_server
 from tests.backends import GOLDEN
 
-PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # a file; nothing runs it here
+PYTHON = ("--engine", "vllm", "--engine-python", __file__)  # any file: these tests start no engine
 M = LocalModel(Path("m"), "m")
 URL = ("--engine-url", "http://127.0.0.1:8000")
 
@@ -24,7 +24,7 @@ def parse(*arguments: str, **environment: str) -> Options:
 
 
 def check(directory: Path, *arguments: str) -> None:
-    """Opens the model of the directory with these options, as every command does."""
+    """Opens the model in the directory with these options, as every command does."""
     open_model(parse(str(directory), *arguments).all_models[0])
 
 
@@ -164,7 +164,8 @@ def test_options_become_arguments() -> None:
 def test_models_of_one_server_may_have_engines_of_their_own(tmp_path: Path) -> None:
     file = tmp_path / "ouzel.yaml"
     file.write_text(
-        "weights: int4\nmodels:\n- {name: small, model: a/b}\n- {name: large, model: c/d, engine_url: 'http://gpu:8000'}\n"
+        "weights: int4\nmodels:\n- {name: small, model: a/b}\n"
+        "- {name: large, model: c/d, engine_url: 'http://gpu:8000'}\n"
     )
     with pytest.raises(InvalidOption, match="--model 2: --weights: is not for --engine-url"):
         parse("--config", str(file))

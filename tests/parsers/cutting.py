@@ -1,4 +1,4 @@
-"""The runner of all parser tests: a text cut whole, per character and at random must give the same folded deltas."""
+"""Runs the tests of parsers: however a text is cut, the folded deltas must be the same."""
 
 import itertools
 import random
@@ -12,7 +12,7 @@ from ouzel.types.step_output import FinishReason
 
 @dataclass
 class Folded:
-    """What a client puts together from the deltas."""
+    """The answer that a client assembles from the deltas."""
 
     content: str = ""
     reasoning: str = ""
@@ -32,7 +32,10 @@ def check_parser(
 def check_any_text(
     make_parser: Callable[[], Parser], fragments: Sequence[str], *, is_release: bool = False
 ) -> None:
-    """Random texts of the format's own fragments and words: nothing raises, no word is lost, and no cut matters."""
+    """Checks random texts of the format's fragments and words.
+
+    Nothing raises, no word is lost, and cuts change nothing.
+    """
     chance = random.Random("".join(fragments).encode(errors="surrogatepass"))
     for _ in range(5000 if is_release else 500):
         words = [f"w{number}w" for number in range(chance.randint(0, 4))]
@@ -49,9 +52,9 @@ def check_any_text(
 
 
 def check_truncation(make_parser: Callable[[], Parser], text: str) -> None:
-    """Every prefix of a good output gives a prefix of its calls, and loses nothing but marks.
+    """Checks that a prefix of a good output gives a prefix of its calls and loses only marks.
 
-    What is not yet a call when the text ends comes out as content, as it was written.
+    A call that is incomplete when the text ends becomes content, unchanged.
     """
     whole = parse(make_parser, [text])
     for end in range(len(text)):
@@ -65,7 +68,10 @@ def check_truncation(make_parser: Callable[[], Parser], text: str) -> None:
 
 
 def check_cut_marks(make_parser: Callable[[], Parser], text: str) -> None:
-    """A text of calls and marks alone, cut after a call: content is at most a whole mark and what follows it."""
+    """Checks a text of calls and marks that is cut after a call.
+
+    The content may only be whole marks and the text after them.
+    """
     marks = re.findall(r"<[^<>]+>|\[[A-Z_]+\]", text)
     for end in range(len(text)):
         cut = parse(make_parser, [text[:end]], FinishReason.LENGTH)
@@ -84,7 +90,10 @@ def _is_start_of(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> 
 
 
 def _num_marks(text: str, folded: Folded) -> int:
-    """How many characters came out nowhere. Blanks and JSON's punctuation do not count: a parser may have made it."""
+    """Counts the characters that came out nowhere.
+
+    Blanks and JSON's punctuation do not count: a parser may have made them.
+    """
     given = (folded.content, folded.reasoning, *(part for call in folded.calls for part in call))
     return _num_counted(text) - sum(map(_num_counted, given))
 

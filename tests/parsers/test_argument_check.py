@@ -1,7 +1,7 @@
-"""Arguments against the schemas of tools; jsonschema is the reference."""
+"""Arguments are checked against the schemas of tools; jsonschema is the reference."""
 
 import itertools
-from typing import Any  # JSON
+from typing import Any  # JSON of any shape
 
 import pytest
 

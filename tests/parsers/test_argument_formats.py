@@ -1,4 +1,4 @@
-"""Formats whose arguments are not JSON: what their grammars force becomes arguments that obey the tool's schema."""
+"""Grammars of formats that are not JSON force arguments that obey the tool's schema."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A whole answer that is calls in JSON, without the marks of any family."""
+"""An answer that consists of JSON calls, without a family's marks, is read as calls."""
 
 from collections.abc import Callable
 
@@ -101,7 +101,9 @@ CONTENT = {
     "the beginning of a tool's name": '{"name": "get", "arguments": {}}',
     "a name alone": '{"name": "ping"}',
     "arguments alone": '{"arguments": {"city": "Paris"}}',
-    "the description of a tool": '{"name": "get_weather", "parameters": {"type": "object", "properties": {}}}',
+    "the description of a tool": (
+        '{"name": "get_weather", "parameters": {"type": "object", "properties": {}}}'
+    ),
     "another member": f'{{"name": "get_weather", "description": "x", "arguments": {PARIS}}}',
     "two names": f'{{"name": "f", "name": "get_weather", "arguments": {PARIS}}}',
     "two arguments": f'{{"name": "get_weather", "arguments": {PARIS}, "parameters": {PARIS}}}',
@@ -109,7 +111,9 @@ CONTENT = {
     "a number for an id": '{"id": 1, ' + WEATHER[1:],
     "a required argument is missing": '{"name": "get_weather", "arguments": {"unit": "celsius"}}',
     "an argument of another type": '{"name": "get_weather", "arguments": {"city": 1}}',
-    "an argument of no listed value": '{"name": "get_weather", "arguments": {"city": "Paris", "unit": "kelvin"}}',
+    "an argument of no listed value": (
+        '{"name": "get_weather", "arguments": {"city": "Paris", "unit": "kelvin"}}'
+    ),
     "arguments where there are none": '{"name": "ping", "arguments": {"a": 1}}',
     "arguments that are no object": '{"name": "f", "arguments": [1]}',
     "text for arguments": '{"name": "f", "arguments": "Paris"}',

@@ -1,4 +1,4 @@
-"""What each family's grammar forces, its parser reads: random texts of the grammar come back as the calls forced."""
+"""Each family's parser reads the calls that its grammar forces, in random texts."""
 
 import json
 import re
@@ -31,7 +31,7 @@ WITH_CALLS = {family.names[0]: family for family in FAMILIES if family.calls is 
 
 
 def forced(calls: Calls) -> Format:
-    """Both tools, one call each."""
+    """Returns the format that forces one call of each tool."""
     first, second = map(calls.call_format, TOOLS)
     texts = [calls.before, first, calls.separator, second, calls.after]
     elements = [

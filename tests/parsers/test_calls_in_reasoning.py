@@ -1,4 +1,4 @@
-"""A call's mark that the model wrote as a control token ends open reasoning; the same text in other tokens does not."""
+"""A call's mark ends open reasoning only if the model wrote it as a control token."""
 
 from functools import partial
 
@@ -20,7 +20,10 @@ CALLS = {
     "hermes": f'<tool_call>\n{{"name": "get_weather", "arguments": {PARIS}}}\n</tool_call>',
     "qwen3_coder": "<tool_call>\n<function=get_weather>\n"
     "<parameter=city>\nParis\n</parameter>\n</function>\n</tool_call>",
-    "glm45": "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n</tool_call>",
+    "glm45": (
+        "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Paris</arg_value>\n"
+        "</tool_call>"
+    ),
     "minicpm5": '<function name="get_weather"><param name="city">Paris</param></function>',
     "lfm2": '<|tool_call_start|>[get_weather(city="Paris")]<|tool_call_end|>',
     "mistral": f'[TOOL_CALLS][{{"name": "get_weather", "arguments": {PARIS}}}]',
@@ -29,7 +32,8 @@ CALLS = {
     f"{PARIS}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
     "gemma4": '<|tool_call>call:get_weather{city:<|"|>Paris<|"|>}<tool_call|>',
 }
-UNCHANGED = {  # families in which a mark within the reasoning is what it was
+# Families in which a mark within the reasoning changes nothing
+UNCHANGED = {
     "gpt_oss": "messages have their own ends",
     "granite": "the reasoning ends with words",
     "olmo3": "the mark is no token",

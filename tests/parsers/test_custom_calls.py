@@ -1,4 +1,4 @@
-"""The call of a custom tool is a text, in every family's form of calls."""
+"""The call of a custom tool holds text, in every family's form of calls."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""DeepSeek R1, V3 and V3.1."""
+"""The parser reads the output of DeepSeek R1, V3 and V3.1."""
 
 import pytest
 
@@ -21,7 +21,10 @@ BEGIN, END = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
 
 
 def fenced(name: str, arguments: str) -> str:
-    return f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n```<｜tool▁call▁end｜>"
+    return (
+        f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>{name}\n```json\n{arguments}\n"
+        "```<｜tool▁call▁end｜>"
+    )
 
 
 def bare(name: str, arguments: str) -> str:
@@ -35,7 +38,10 @@ def section(*items: str) -> str:
 PARIS = '{"city": "Paris"}'
 FENCED, BARE = fenced("get_weather", PARIS), bare("get_weather", PARIS)
 PARIS_CALL = ("get_weather", PARIS)
-NESTED = '{"a": {"b": [[{"c": "}"}], {}]},\n "n": -3.25, "m": 1e400, "k": -170141183460469231731687303715884105729}'
+NESTED = (
+    '{"a": {"b": [[{"c": "}"}], {}]},\n "n": -3.25, "m": 1e400, "k": '
+    "-170141183460469231731687303715884105729}"
+)
 MARKERS = f'{{"q": "```<｜tool▁call▁end｜>{END}", "w": "\\\\", "v": "```json\\n{{}}", "u": "</think>\\""}}'
 
 GOOD: dict[str, tuple[str, Folded]] = {

@@ -1,4 +1,4 @@
-"""Gemma 4 and FunctionGemma."""
+"""The parser reads the output of Gemma 4 and FunctionGemma."""
 
 import pytest
 
@@ -31,7 +31,7 @@ PING = call("", "ping")
 PING_CALL = ("ping", "{}")
 MARKERS = "<tool_call|><|tool_call>call:x{a:1}, b:2}, <channel|>"
 
-VALUES = {  # as written, as JSON
+VALUES = {  # the model's text: JSON
     "a string": (f"{Q}Paris{Q}", '"Paris"'),
     "an empty string": (f"{Q}{Q}", '""'),
     "quotes in a string": (f'{Q}say "hi", it\'s{Q}', '"say \\"hi\\", it\'s"'),

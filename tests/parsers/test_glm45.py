@@ -1,4 +1,4 @@
-"""GLM 4.5 to 4.7."""
+"""The parser reads the output of GLM 4.5 to 4.7."""
 
 import pytest
 
@@ -41,7 +41,7 @@ PING = call(name="ping")
 PING_CALL = ("ping", "{}")
 MARKERS = "<tool_call>f<arg_key>a</arg_key><arg_value>b</arg_value> <think></arg_value>"
 
-VALUES = {  # by key: as written, as JSON
+VALUES = {  # key: (the model's text, JSON)
     "a string": ("text", 'say "hi" \\n', '"say \\"hi\\" \\\\n"'),
     "a string of digits": ("text", "0123", '"0123"'),
     "an empty string": ("text", "", '""'),

@@ -1,4 +1,4 @@
-"""gpt-oss: Harmony."""
+"""The parser reads Harmony, the format of gpt-oss."""
 
 import pytest
 
@@ -58,11 +58,17 @@ GOOD: dict[str, tuple[str, Folded]] = {
         Folded("Done.", calls=[PARIS_CALL]),
     ),
     "the recipient before the channel": (
-        f" to=functions.get_weather<|channel|>commentary <|constrain|>json<|message|>{PARIS}<|call|>",
+        (
+            " to=functions.get_weather<|channel|>commentary "
+            f"<|constrain|>json<|message|>{PARIS}<|call|>"
+        ),
         Folded(calls=[PARIS_CALL]),
     ),
     "the recipient in a role header": (
-        f"{ANALYSIS}<|start|>assistant to=functions.get_weather<|channel|>commentary json<|message|>{PARIS}<|call|>",
+        (
+            f"{ANALYSIS}<|start|>assistant to=functions.get_weather<|channel|>commentary "
+            f"json<|message|>{PARIS}<|call|>"
+        ),
         Folded("", "hm\nso", [PARIS_CALL]),
     ),
     "a call in the analysis": (

@@ -1,4 +1,4 @@
-"""Granite 3."""
+"""The parser reads the output of Granite 3."""
 
 import pytest
 
@@ -246,5 +246,8 @@ def test_the_template_chooses() -> None:
     assert (
         choose_output_format(f"{roles} Write your thoughts after '{THOUGHT}'").reasoning is GRANITE
     )
-    newer = f"{roles} Write your thoughts between <think></think> and write your response between <response></response>"
+    newer = (
+        f"{roles} Write your thoughts between <think></think> and write your response between "
+        "<response></response>"
+    )
     assert choose_output_format(newer) == OutputFormat(GRANITE, GRANITE_33)

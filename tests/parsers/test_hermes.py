@@ -1,4 +1,4 @@
-"""Hermes, Qwen 2.5 and Qwen 3."""
+"""The parser reads the output of Hermes, Qwen 2.5 and Qwen 3."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Kimi K2."""
+"""The parser reads the output of Kimi K2."""
 
 import pytest
 
@@ -33,7 +33,10 @@ WEATHER = call("functions.get_weather:0", PARIS)
 OTHER = call("functions.get_weather:1", PARIS)
 PARIS_CALL = ("get_weather", PARIS)
 NESTED = '{"a": {"b": [{}, [[]], {"c": "}]"}]}, "n": -1, "m": -1e-400, "k": 18446744073709551616}'
-MARKERS = f'{{"q": "<|tool_call_end|>{END}", "w": "\\\\", "v": "{BEGIN}<|tool_call_begin|>a:0", "u": "\\"}}"}}'
+MARKERS = (
+    f'{{"q": "<|tool_call_end|>{END}", "w": "\\\\", "v": "{BEGIN}<|tool_call_begin|>a:0", "u": '
+    f'"\\"}}"}}'
+)
 
 GOOD: dict[str, tuple[str, Folded]] = {
     "plain text": ("Hello.", Folded("Hello.")),

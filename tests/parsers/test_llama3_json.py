@@ -1,4 +1,4 @@
-"""Llama 3.1 to 3.3."""
+"""The parser reads the output of Llama 3.1 to 3.3."""
 
 import pytest
 
@@ -17,7 +17,10 @@ TAG = "<|python_tag|>"
 PARIS = '{"city": "Paris"}'
 WEATHER = '{"name": "get_weather", "parameters": {"city": "Paris"}}'
 PARIS_CALL = ("get_weather", PARIS)
-NESTED = '{"a": {"b": [{"c": [1, {"d": "}"}]}]}, "e": -7, "f": 123456789012345678901234567890, "g": -1.5E-300}'
+NESTED = (
+    '{"a": {"b": [{"c": [1, {"d": "}"}]}]}, "e": -7, "f": 123456789012345678901234567890, "g": '
+    "-1.5E-300}"
+)
 MARKERS = '{"q": "<|python_tag|>{\\"name\\": \\"ping\\"}; x", "w": "a\\\\\\"};{", "n": "\\n{"}'
 
 
@@ -75,11 +78,15 @@ GOOD: dict[str, tuple[str, Folded]] = {
 
 ANSWERS = {
     "an object": '{"city": "Paris", "name": "get_weather", "parameters": {}}',
-    "an object over lines": '{\n  "a": {\n    "name": "Ann",\n    "parameters": {}\n  },\n  "b": [\n    {}\n  ]\n}\n',
+    "an object over lines": (
+        '{\n  "a": {\n    "name": "Ann",\n    "parameters": {}\n  },\n  "b": [\n    {}\n  ]\n}\n'
+    ),
     "a list": '[{"name": "Ann", "age": 3}, {"name": "ping"}]',
     "a person": '{"name": "Ann", "parameters": {"height": 1}}',
     "a name alone": '{"name": "ping"}',
-    "the description of a tool": '{"name": "ping", "description": "Pings.", "parameters": {"type": "object"}}',
+    "the description of a tool": (
+        '{"name": "ping", "description": "Pings.", "parameters": {"type": "object"}}'
+    ),
     "a call in prose": f"Write {WEATHER} for it.",
     "an unknown tool": '{"name": "nobody", "parameters": {}}',
     "parameters that are no object": f("[1]"),

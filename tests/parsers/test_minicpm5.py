@@ -1,4 +1,4 @@
-"""MiniCPM5."""
+"""The parser reads the output of MiniCPM5."""
 
 import pytest
 
@@ -41,7 +41,7 @@ PING = call(name="ping")
 PING_CALL = ("ping", "{}")
 MARKERS = "<function name='g'><param name='a'>b</param> </function"
 
-VALUES = {  # by key: as written, as JSON
+VALUES = {  # key: (the model's text, JSON)
     "a string": ("text", 'say "hi" \\n', '"say \\"hi\\" \\\\n"'),
     "a string of digits": ("text", "-1", '"-1"'),
     "an empty string": ("text", "", '""'),
@@ -190,5 +190,8 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    template = '<tool_call></tool_call> <function name="..."><param name="...">...</param></function> <think>'
+    template = (
+        '<tool_call></tool_call> <function name="..."><param name="...">...</param></function> '
+        "<think>"
+    )
     assert choose_output_format(template) == OutputFormat(MINICPM5, MINICPM5)

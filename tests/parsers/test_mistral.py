@@ -1,4 +1,4 @@
-"""Mistral, Devstral, Magistral."""
+"""The parser reads the output of Mistral, Devstral and Magistral."""
 
 import pytest
 
@@ -96,7 +96,9 @@ GOOD: dict[str, tuple[str, Folded]] = {
 ANSWERS = {
     "a list of numbers": "[1, 2, 3]",
     "a list of objects": '[{"name": "Ann", "arguments": {}}, {"name": "Bo"}]',
-    "a list of tools": '[{"name": "ping", "description": "Pings.", "parameters": {"type": "object"}}]',
+    "a list of tools": (
+        '[{"name": "ping", "description": "Pings.", "parameters": {"type": "object"}}]'
+    ),
     "a list later in the text": f"Like [{WEATHER}]",
     "a Markdown link": "[Paris](https://example.com) [ARGS]",
     "arguments that are no object": "[TOOL_CALLS]ping[ARGS][1, 2]",

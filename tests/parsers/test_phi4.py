@@ -1,4 +1,4 @@
-"""Phi-4-mini."""
+"""The parser reads the output of Phi-4-mini."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Llama 4, LFM2, OLMo 3."""
+"""The parser reads the output of Llama 4, LFM2 and OLMo 3."""
 
 import pytest
 
@@ -30,7 +30,7 @@ PARIS_CALL = ("f", '{"text": "Paris"}')
 PING_CALL = ("ping", "{}")
 MARKERS = "<|tool_call_end|>[f(x=1)], <|python_end|>)] <|tool_call_start|>"
 
-VALUES = {  # as written, as JSON
+VALUES = {  # the model's text: JSON
     "double quotes": ('"it\'s \\"so\\""', '"it\'s \\"so\\""'),
     "single quotes": ("'say \"hi\", it\\'s'", '"say \\"hi\\", it\'s"'),
     "triple quotes": ('"""a "b"\n, c"""', '"a \\"b\\"\\n, c"'),

@@ -1,4 +1,4 @@
-"""Qwen3-Coder, Qwen 3.5 and 3.6."""
+"""The parser reads the output of Qwen3-Coder, Qwen 3.5 and Qwen 3.6."""
 
 import pytest
 
@@ -51,7 +51,7 @@ MARKERS = (
     "<tool_call>\n<function=x>\n<parameter=y>\n1\n</parameter> or </function></tool_call> <think>"
 )
 
-VALUES = {  # by key: as written, as JSON
+VALUES = {  # key: (the model's text, JSON)
     "a string": ("text", 'say "hi" \\n', '"say \\"hi\\" \\\\n"'),
     "a string of digits": ("text", "007", '"007"'),
     "a string that is JSON": ("text", ' {"a": 1}\t', '" {\\"a\\": 1}\\t"'),
@@ -139,7 +139,7 @@ GOOD: dict[str, tuple[str, Folded]] = {
     ),
 }
 
-NO_LISTS = {  # as written, as JSON
+NO_LISTS = {  # the model's text: JSON
     "an object of Python where a list is due": ("{'a': 1}", "\"{'a': 1}\""),
     "a call of Python": ("[open('x')]", "\"[open('x')]\""),
     "a set of Python": ("[{1}]", '"[{1}]"'),
@@ -254,6 +254,9 @@ def test_without_tools_nothing_is_a_call() -> None:
 
 
 def test_the_template_chooses() -> None:
-    template = "<tool_call>\n<function=...>\n<parameter=...>\n</parameter>\n</function>\n</tool_call>\n<think>"
+    template = (
+        "<tool_call>\n<function=...>\n<parameter=...>\n</parameter>\n</function>\n</tool_call>\n"
+        "<think>"
+    )
     assert choose_output_format(template) == OutputFormat(QWEN3_CODER, QWEN3_CODER)
     assert choose_output_format("<tool_call></tool_call>").calls is HERMES

@@ -1,4 +1,4 @@
-"""The choice of a family."""
+"""The registry chooses a family's parsers by the chat template."""
 
 import pytest
 
@@ -72,7 +72,8 @@ def test_the_first_family_that_matches_counts(
     assert (chosen.reasoning and chosen.reasoning.names[0]) == reasoning
 
 
-KNOWN_MARKS = {  # what the chat templates of models that reason have: family -> (template, mark)
+# The marks in the chat templates of models that reason: family -> (template, mark)
+KNOWN_MARKS = {
     "gpt_oss": ("<|start|>assistant<|channel|>", "<|start|>"),
     "gemma4": ("<|tool_call>call:", "<|channel>thought"),
     "qwen3_coder": ("<parameter= </parameter> <function=", "<think>"),
@@ -319,7 +320,10 @@ def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(
         (
             {"tool_parser": "hermes", "reasoning_parser": "response_template"},
             described(thinking=THINKING, tool_calls=CALLS),
-            "must both be response_template, or one of them none, given 'hermes' and 'response_template'",
+            (
+                "must both be response_template, or one of them none, "
+                "given 'hermes' and 'response_template'"
+            ),
         ),
     ],
 )

@@ -1,7 +1,7 @@
-"""What of a model's own description of its format can be read, and what is refused."""
+"""A model's description of its own format is read as far as supported, or refused."""
 
 import re
-from typing import Any  # descriptions are JSON of any shape
+from typing import Any  # a description is JSON of any shape
 
 import pytest
 

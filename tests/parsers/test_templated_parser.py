@@ -1,4 +1,4 @@
-"""Formats that are described by a model's own `response_template`."""
+"""The parser reads formats that a model's own `response_template` describes."""
 
 import json
 
@@ -24,7 +24,8 @@ from tests.parsers.cutting import (
 TOOLS = (FunctionTool("get_weather", parameters={"type": "object"}), FunctionTool("ping"))
 FUNCTION = {"type": "function", "function": {"name": "{name}", "arguments": "{content}"}}
 
-TAGS: dict[str, object] = {  # as of SmolLM and Hermes: one object in tags, and content around them
+# SmolLM and Hermes: one object in tags, and content around them
+TAGS: dict[str, object] = {
     "defaults": {"role": "assistant"},
     "start_anchor": "<|im_start|>assistant\n",
     "fields": {
@@ -42,7 +43,8 @@ TAGS: dict[str, object] = {  # as of SmolLM and Hermes: one object in tags, and 
         },
     },
 }
-CHANNELS: dict[str, object] = {  # as of Harmony: the name in the mark, and a mark around everything
+# Harmony: the name in the mark, and a mark around everything
+CHANNELS: dict[str, object] = {
     "start_anchor": "<|start|>model",
     "fields": {
         "reasoning_content": {
@@ -64,7 +66,8 @@ CHANNELS: dict[str, object] = {  # as of Harmony: the name in the mark, and a ma
         },
     },
 }
-LIST: dict[str, object] = {  # as of Command: all calls in one list, with keys of their own
+# Command: all calls in one list, with other keys
+LIST: dict[str, object] = {
     "start_anchor": ["[BOT]", "[/RESULT]"],
     "fields": {
         "content": {"open": "[SAY]", "close": "[/SAY]", "content": "text"},
@@ -87,7 +90,10 @@ PARIS_CALL = ("get_weather", PARIS)
 MARKERS = '{"q": "</call><|call|>[/DO]", "w": "a\\\\\\"b"}'
 TAGGED = '<call>\n{"name": "get_weather", "arguments": {"city": "Paris"}}\n</call>'
 CHANNELED = '<|to|>tools.get_weather json<|say|>{"city": "Paris"}<|call|>'
-LISTED = '[DO][{"id": "0", "tool": "get_weather", "input": {"city": "Paris"}}, {"tool": "ping", "input": {}}][/DO]'
+LISTED = (
+    '[DO][{"id": "0", "tool": "get_weather", "input": {"city": "Paris"}}, '
+    '{"tool": "ping", "input": {}}][/DO]'
+)
 
 
 def parser(

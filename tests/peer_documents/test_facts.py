@@ -11,7 +11,10 @@ from tests.serve.conformance import chats, responses
 
 @pytest.mark.skipif(
     not documents.are_here(),
-    reason=f"the peers' documents are not in {documents.directory()}; {documents.DIRECTORY_VARIABLE} names the place",
+    reason=(
+        f"the peers' documents are not in {documents.directory()}; {documents.DIRECTORY_VARIABLE} "
+        "names the place"
+    ),
 )
 @pytest.mark.parametrize("name", FILES)
 def test_the_copy_is_what_the_document_says(name: str) -> None:

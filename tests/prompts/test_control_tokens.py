@@ -1,4 +1,4 @@
-"""Control tokens that clients spell, in every place of a request, over the templates and tokenizers of the families."""
+"""Control tokens that clients spell stay text, in every place of a request and every family."""
 
 import random
 import re
@@ -34,11 +34,11 @@ def renderer(tokenizer: Tokenizer) -> PromptRenderer:
     return PromptRenderer(tokenizer, ChatTemplate.load(DEMO), max_model_len=500)
 
 
-MARK = re.compile(r"<[^<>{}\s]+>|\[/?[A-Z_]+\]")  # in the templates of the families
+MARK = re.compile(r"<[^<>{}\s]+>|\[/?[A-Z_]+\]")  # the marks in the templates of the families
 
 
 def family_tokenizer(family: str) -> Tokenizer:
-    """Knows every mark of the family's template, the half of them as special tokens."""
+    """Returns a tokenizer with every mark of the family's template, every second as special."""
     marks = sorted(
         {"<s>", "</s>", "<|user|>", "<|system|>", "<|assistant|>", *MARK.findall(FAMILIES[family])}
     )
@@ -148,17 +148,14 @@ OTHER_FRAGMENTS = [
     ),
 ]
 Chat = tuple[list[Message], ChatRendering]
-KWARGS = {
-    "llama 3": "date_string",
-    "harmony": "reasoning_effort",
-    "granite": "controls",
-}  # printed by their templates
+# The variables that templates print
+KWARGS = {"llama 3": "date_string", "harmony": "reasoning_effort", "granite": "controls"}
 
 
 def read_shared_chat(
     say: Callable[[], str], answer: Callable[[], str], family: str, template: ChatTemplate
 ) -> Chat:
-    """Has a text of the client's wherever the template shows one."""
+    """Returns a chat with a text of the client in every place that the template shows."""
     able = template.capabilities
     call_id = "abcdef123" if family == "mistral" else say()
     function = {"name": say(), "arguments": {say(): say(), "list": [{say(): [say()]}]}}
@@ -221,7 +218,7 @@ def test_what_a_client_writes_is_text_in_every_place(family: str) -> None:
     def say() -> str:
         return "x" + "".join(rng.choices(fragments, k=rng.randrange(1, 6)))
 
-    def answer() -> str:  # without what an answer may hold
+    def answer() -> str:  # no visible marks: a model's answer may hold them as tokens
         text = say()
         while any(mark in text for mark in (*visible, "</think>")):
             text = re.sub("|".join(map(re.escape, (*visible, "</think>"))), "", text)
@@ -253,9 +250,7 @@ def test_no_template_that_joins_a_mark_is_led_astray() -> None:
         assert select_control_ids(tokenizer, token_ids)[-3:] == [
             tokenizer.control_tokens[mark] for mark in marks
         ]
-        assert (
-            len(select_control_ids(tokenizer, token_ids)) == 4
-        )  # the end of the turn in that role
+        assert len(select_control_ids(tokenizer, token_ids)) == 4  # the fourth ends the role's turn
 
 
 def test_a_text_may_have_every_private_character(
@@ -304,10 +299,8 @@ def test_parsers_do_not_see_what_a_client_spells(renderer: PromptRenderer) -> No
         {"role": "assistant", "content": "It be"},
     ]
     prompt = renderer.render_chat(messages, ChatRendering(continue_final_message=True))
-    assert (prompt.text.count("<think>"), prompt.text_to_parse.count("<think>")) == (
-        2,
-        1,
-    )  # one is the template's
+    assert prompt.text.count("<think>") == 2
+    assert prompt.text_to_parse.count("<think>") == 1  # the template wrote it, not the client
     messages[1]["content"] = "<think>It be"
     assert renderer.render_chat(
         messages, ChatRendering(continue_final_message=True)

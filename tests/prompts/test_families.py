@@ -1,4 +1,4 @@
-"""Whole chats through templates in the manner of the model families."""
+"""Templates in the manner of the model families render whole chats."""
 
 import pytest
 
@@ -37,7 +37,8 @@ def renderer(family: str) -> PromptRenderer:
 
 
 def chat_text(family: str, *messages: Message, **wanted: object) -> str:
-    return renderer(family).encode_chat(list(messages), ChatRendering(**wanted))[0]  # type: ignore[arg-type]
+    rendering = ChatRendering(**wanted)  # type: ignore[arg-type]
+    return renderer(family).encode_chat(list(messages), rendering)[0]
 
 
 def capabilities(family: str) -> TemplateCapabilities:
@@ -215,12 +216,14 @@ def test_an_effort_turns_the_switch_of_the_same_template_on(
 ) -> None:
     template = (
         "{{ 'on' if enable_thinking is defined and enable_thinking else 'off' }}"
-        "{{ ', ' + reasoning_effort if reasoning_effort is defined }}{% for message in messages %}{% endfor %}"
+        "{{ ', ' + reasoning_effort if reasoning_effort is defined }}{% for message in messages %}"
+        "{% endfor %}"
     )
     renderer = PromptRenderer(
         byte_tokenizer(), ChatTemplate({"default": template}, SPECIAL_TOKENS), 4096
     )
-    assert renderer.encode_chat([USER], ChatRendering(**wanted))[0] == text  # type: ignore[arg-type]
+    rendering = ChatRendering(**wanted)  # type: ignore[arg-type]
+    assert renderer.encode_chat([USER], rendering)[0] == text
 
 
 @pytest.mark.parametrize(
@@ -233,12 +236,8 @@ def test_an_effort_turns_the_switch_of_the_same_template_on(
             "reasoning_effort",
             "does not read reasoning_effort",
         ),
-        (
-            "deepseek",
-            {"enable_thinking": False},
-            "enable_thinking",
-            "does not read",
-        ),  # it reasons nevertheless
+        # DeepSeek reasons in either case.
+        ("deepseek", {"enable_thinking": False}, "enable_thinking", "does not read"),
         ("deepseek", {"reasoning_effort": "none"}, "reasoning_effort", "does not read"),
         ("harmony", {"thinking": True}, "thinking", "does not read thinking"),
         ("gemma", {"documents": [{"text": "x"}]}, "documents", "does not read documents"),

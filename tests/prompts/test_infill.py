@@ -1,4 +1,4 @@
-"""Prefix and suffix around a gap, in the layouts of the model families."""
+"""Prompts put a prefix and a suffix around a gap, in the layouts of the model families."""
 
 import pytest
 
@@ -46,7 +46,7 @@ def test_a_layout(family: str, prefix: str | list[int]) -> None:
     tokenizer = byte_tokenizer(*tokens)
     prompt = PromptRenderer(tokenizer, None, max_model_len=64).render_infill(prefix, "YZ")
     assert prompt.text == expected
-    assert len(prompt.token_ids) == len(tokens) + len("ABYZ")  # each a single token
+    assert len(prompt.token_ids) == len(tokens) + len("ABYZ")  # a mark or a letter is one token
     assert set(prompt.end_token_ids) == {tokenizer.token_id(token) for token in tokens}
 
 

@@ -35,7 +35,7 @@ def test_the_clients_messages_are_not_changed() -> None:
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        # what the openai client sends back as history
+        # a message of the history, as the openai client sends it back
         (
             {
                 "role": "assistant",

@@ -1,4 +1,4 @@
-"""Requests to prompts, on the demo model's own tokenizer and template."""
+"""Requests become prompts, with the tokenizer and the template of the demo model."""
 
 import re
 from concurrent.futures import ThreadPoolExecutor
@@ -24,18 +24,26 @@ KNOWN_ROLES_ONLY = """
 {%- for message in messages %}
 {%- if message.role in ('system', 'user', 'assistant', 'ipython') %}
 {{- '<' + message.role + '>' + message.content }}
-{%- for call in message.tool_calls %}{{ call.function.name }}{{ call.function.arguments }}{% endfor %}
+{%- for call in message.tool_calls %}
+    {{- call.function.name }}
+    {{- call.function.arguments }}
+{%- endfor %}
 {%- endif %}
 {%- endfor %}
 """
 OBJECT_ARGUMENTS = """
 {%- for message in messages %}{{ message.content }}
 {%- for call in message.tool_calls %}
-{%- for key, value in call.function.arguments.items() %}{{ '<' + key + '=' + value + '>' }}{% endfor %}
+{%- for key, value in call.function.arguments.items() %}
+    {{- '<' + key + '=' + value + '>' }}
+{%- endfor %}
 {%- endfor %}
 {%- endfor %}
 """
-PARTS_ONLY = "{% for message in messages %}{% for part in message.content %}[{{ part.text }}]{% endfor %}{% endfor %}"
+PARTS_ONLY = (
+    "{% for message in messages %}{% for part in message.content %}[{{ part.text }}]{% endfor %}"
+    "{% endfor %}"
+)
 
 
 @pytest.fixture(scope="module")
@@ -162,7 +170,8 @@ def test_a_chat_that_does_not_fit_is_refused_in_the_words_that_clients_look_for(
         renderer.render_chat([{"role": "user", "content": "word " * 80}])
     error = caught.value
     assert re.fullmatch(
-        r"This model's maximum context length is 64 tokens\. However, your messages resulted in \d+ tokens\. "
+        r"This model's maximum context length is 64 tokens\. However, "
+        r"your messages resulted in \d+ tokens\. "
         r"Please reduce the length of the messages \(context_length_exceeded\)\.",
         str(error),
     )
@@ -224,7 +233,10 @@ def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
 def test_what_the_template_would_leave_out_is_refused(
     tokenizer: Tokenizer, message: Message, param: str
 ) -> None:
-    source = "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}{% endfor %}"
+    source = (
+        "{% for m in messages %}{% if m.role in ['user', 'assistant'] %}{{ m.content }}{% endif %}"
+        "{% endfor %}"
+    )
     renderer = PromptRenderer(tokenizer, ChatTemplate({"default": source}, {}), 100)
 
     with pytest.raises(InvalidRequest) as caught:

@@ -1,4 +1,4 @@
-"""Templates that requests bring along: they may do what they want, within limits, and to nobody else."""
+"""A template in a request may do anything within its limits, and disturbs no other request."""
 
 from collections.abc import Iterator
 
@@ -46,8 +46,10 @@ def test_it_is_known_and_renders_as_in_this_process(templates: RequestTemplates)
     assert there.write_chat(CHAT, is_unfinished=True) == here.write_chat(CHAT, is_unfinished=True)
 
 
-def test_it_cannot_tell_by_what_the_server_knows_marks(templates: RequestTemplates) -> None:
-    """Whatever it shows of its own marks, written into another's message, is text there."""
+def test_a_template_cannot_reveal_how_the_server_recognises_marks(
+    templates: RequestTemplates,
+) -> None:
+    """A template can spell a mark for later messages, but the spelling is plain text there."""
     source = "{{ '<|im_start|>'|list|join('-') }}{{ messages[0].content }}"
     shown = templates.template(source, frozenset()).write_chat(HELLO)
     assert shown == MarkedText("<-|-i-m-_-s-t-a-r-t-|->Hello", ())
@@ -73,7 +75,10 @@ def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> N
             "must be rendered within 64 MiB of memory",
         ),
         (
-            "{% set n = 30000000 * messages[:1]|length %}{{ ['a' * n, 'b' * n, 'c' * n, 'd' * n, 'e' * n]|length }}",
+            (
+                "{% set n = 30000000 * messages[:1]|length %}"
+                "{{ ['a' * n, 'b' * n, 'c' * n, 'd' * n, 'e' * n]|length }}"
+            ),
             r"within (64 MiB of memory|0\.5 s of processor time)",
         ),
         ("{{ raise_exception('not you') }}", "the chat template refuses these messages: not you"),
@@ -86,10 +91,10 @@ def test_half_characters_come_back_as_they_are(templates: RequestTemplates) -> N
     ids=["time", "memory of a list", "memory of texts", "refusal", "recursion", "syntax"],
 )
 @pytest.mark.parametrize("is_probed", [True, False])
-def test_whatever_it_does_is_the_requests_fault(
+def test_a_template_that_fails_is_the_requests_fault(
     templates: RequestTemplates, body: str, message: str, is_probed: bool
 ) -> None:
-    """Of one that behaves with the probe's chats, too."""
+    """The template fails in the probe's chats too if `is_probed` is set."""
     source = body if is_probed else f"{{% if messages[0].content == 'Hello' %}}{body}{{% endif %}}"
     with pytest.raises(InvalidRequest, match=message) as caught:
         templates.template(source, frozenset()).write_chat(HELLO)

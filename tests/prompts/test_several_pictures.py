@@ -1,4 +1,4 @@
-"""LLaVA-OneVision was trained with less of each of several pictures, and pages of PDFs are pictures."""
+"""LLaVA-OneVision shows each of several pictures, or of several pages, in one tile."""
 
 import asyncio
 from base64 import b64encode
@@ -27,8 +27,8 @@ def pdf(num_pages: int, detail: Detail = "auto") -> DocumentPart:
     return DocumentPart("file", f"data:application/pdf;base64,{file}", detail)
 
 
-async def tokens_of(directory: Path, *parts: ContentPart) -> list[list[int]]:
-    """Returns how many each picture of each part has."""
+async def count_tokens(directory: Path, *parts: ContentPart) -> list[list[int]]:
+    """Returns the numbers of tokens of the pictures of each part."""
     processor = loaded(directory, golden("llava_onevision")["files"])
     reader = ImageReader(processor, MediaLoader(MediaConfig()), 100_000)
     try:
@@ -55,4 +55,4 @@ async def tokens_of(directory: Path, *parts: ContentPart) -> list[list[int]]:
 def test_each_of_several_is_one_tile_unless_asked_for(
     parts: list[ContentPart], num_tokens: list[list[int]], tmp_path: Path
 ) -> None:
-    assert asyncio.run(tokens_of(tmp_path, *parts)) == num_tokens
+    assert asyncio.run(count_tokens(tmp_path, *parts)) == num_tokens

@@ -1,4 +1,4 @@
-"""Spellings are found in texts, however many they are and however alike."""
+"""Spellings are found in texts, for any number of spellings, also alike ones."""
 
 import pytest
 

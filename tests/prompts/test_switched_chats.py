@@ -1,4 +1,4 @@
-"""The rendered chats show marks that the source of a chat template has in pieces only."""
+"""The rendered chats show marks that the source of a template holds only in pieces."""
 
 import pytest
 

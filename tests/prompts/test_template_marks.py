@@ -1,4 +1,4 @@
-"""Templates do with stand_ins what they do without, and the control tokens that they write are known."""
+"""Stand-ins do not change a template's text, and tell which control tokens it wrote."""
 
 import pytest
 
@@ -30,38 +30,147 @@ def template(source: str) -> ChatTemplate:
         ("<|{{ messages[0].content }}|>", []),
         ("<|end{{ '' }}|>", ["<|end|>"]),
         ("{{ messages[0].content }}<|{{ 'end' if false else 'x' }}|>", []),
-        (SET + "{{ text.split(mark)[0] }}|{{ text.split('</think>')[-1] }}{{ mark }}", ["</think>"]),
-        (SET + "{{ mark in text }}{{ mark == '</think>' }}{{ mark in ['</think>'] }}{{ '</think>' in [mark] }}", []),
-        (SET + "{{ text.startswith((mark, ' a')) }}{{ text.find(mark) }}{{ mark.startswith('</') }}", []),
-        (SET + "{{ text.replace(mark, '<|end|>') }}{{ text | replace(mark, '[INST]') }}", ["<|end|>", "[INST]"]),
+        (
+            SET + "{{ text.split(mark)[0] }}|{{ text.split('</think>')[-1] }}{{ mark }}",
+            ["</think>"],
+        ),
+        (
+            SET
+            + (
+                "{{ mark in text }}{{ mark == '</think>' }}{{ mark in ['</think>'] }}"
+                "{{ '</think>' in [mark] }}"
+            ),
+            [],
+        ),
+        (
+            SET
+            + "{{ text.startswith((mark, ' a')) }}{{ text.find(mark) }}{{ mark.startswith('</') }}",
+            [],
+        ),
+        (
+            SET + "{{ text.replace(mark, '<|end|>') }}{{ text | replace(mark, '[INST]') }}",
+            ["<|end|>", "[INST]"],
+        ),
         (SET + "{{ ('x' + mark + 'y').split('</think>') | join(' ') }}", []),
         (SET + "{{ (mark + 'y') | replace('</think>', 'z') }}", []),
         (SET + "{{ (mark + ' ').replace(mark, '') }}{{ (mark ~ text).count(mark) }}", []),
-        (SET + "{{ {'</think>': 1}.get(mark, 0) }}{{ {'</think>': '<think>'}[mark] }}", ["<think>"]),
-        (SET + "{{ mark is in ['</think>'] }}{{ [text] | map('replace', mark, '') | list | length }}", []),
-        (SET + "{{ ['x', 'y'] | join(mark) }}{{ nothing | default(mark) }}", ["</think>", "</think>"]),
+        (
+            SET + "{{ {'</think>': 1}.get(mark, 0) }}{{ {'</think>': '<think>'}[mark] }}",
+            ["<think>"],
+        ),
+        (
+            SET
+            + (
+                "{{ mark is in ['</think>'] }}"
+                "{{ [text] | map('replace', mark, '') | list | length }}"
+            ),
+            [],
+        ),
+        (
+            SET + "{{ ['x', 'y'] | join(mark) }}{{ nothing | default(mark) }}",
+            ["</think>", "</think>"],
+        ),
         ("{{ nothing or '<s>' }}{{ nothing | default('<|end|>') }}", ["<s>", "<|end|>"]),
         ("{{ {'a': '<think>', 'b': messages} | tojson }}", ["<think>"]),
-        ("{{ ['<think>', messages[0]] | string }}{{ {'a': '<s>'} | tojson(ensure_ascii=true) }}", ["<s>"]),
-        ("{{ '%s<think>' % messages[0].content }}{{ '{}<s>'.format('<think>') }}", ["<think>", "<s>", "<think>"]),
-        ("{% macro turn(role, end='<|end|>') %}{{ role }}{{ end }}{% endmacro %}{{ turn('<s>') }}", ["<s>", "<|end|>"]),
-        ("{% set x %}<s>{{ messages[0].content }}{% endset %}{{ x | trim }}{{ x.endswith('<think>') }}", ["<s>"]),
+        (
+            "{{ ['<think>', messages[0]] | string }}{{ {'a': '<s>'} | tojson(ensure_ascii=true) }}",
+            ["<s>"],
+        ),
+        (
+            "{{ '%s<think>' % messages[0].content }}{{ '{}<s>'.format('<think>') }}",
+            ["<think>", "<s>", "<think>"],
+        ),
+        (
+            (
+                "{% macro turn(role, end='<|end|>') %}{{ role }}{{ end }}{% endmacro %}"
+                "{{ turn('<s>') }}"
+            ),
+            ["<s>", "<|end|>"],
+        ),
+        (
+            (
+                "{% set x %}<s>{{ messages[0].content }}{% endset %}{{ x | trim }}"
+                "{{ x.endswith('<think>') }}"
+            ),
+            ["<s>"],
+        ),
         ("{{ '\n<s>\n' | trim }}{{ ' <|end|> '.strip() }}", ["<s>", "<|end|>"]),
         ("{{ '<s>' | upper }}{{ messages[0].content | upper | lower }}", []),
-        (SET + "{% set marks = [mark, 'x'] %}{{ '</think>' in marks }}{{ ['</think>'] == [mark] }}", []),
-        (SET + "{% set d = {mark: mark} %}{{ mark in d.values() }}{{ d['</think>'] }}{{ mark in d }}", ["</think>"]),
-        (SET + "{{ [mark, 'a'] | select('equalto', '</think>') | list | length }}{{ [mark].index('</think>') }}", []),
-        (SET + "{{ text['</think>' | length:] }}{{ mark[-1] == '>' }}{{ (mark ~ '<|end|>')[1:] }}", ["<|end|>"]),
-        (SET + "{{ mark | center(20) }}{{ mark.zfill(12) }}{{ (mark ~ ' b') | wordcount }}", ["</think>", "</think>"]),
-        ("{{ '<s>' | list | join('-') }}{{ '<s>' | reverse }}{{ '<s>' | first }}{{ '<s>' | urlencode }}", []),
-        ("{{ '<|%s|>' % messages[0].role }}{{ '<|{}|>' | format }}{{ '<|en%s|>' % 'd' }}", ["<|user|>", "<|end|>"]),
-        ("{{ ['a[INST]'] | map('replace', '[INST]', '<s>') | join }}{{ {'<s>': 1} | tojson }}", ["<s>"]),
-        ("{{ '%r%a' % ('<s>', '<s>') }}{{ '{!r}'.format('<s>') }}{{ ['<s>'] }}{{ ['<s>'] ~ '' }}", []),
-        ("{{ ' <s>a b<s> '.strip().rsplit(None, 1) | join('|') }}{{ 'a<s>\nb'.splitlines() | first }}", ["<s>"] * 3),
-        ("{{ 'a<s>b'.partition('<s>')[1] }}{{ '<s>ab'.rstrip('ab') }}{{ 'x<s>'.removeprefix('x') }}", ["<s>"] * 3),
-        ("{{ ['<s>', 'a'] | sort | join }}{{ ['<s>', '<s>'] | unique | list | length }}{{ '<' ~ 's' ~ '>' }}", ["<s>"]),
+        (
+            SET
+            + "{% set marks = [mark, 'x'] %}{{ '</think>' in marks }}{{ ['</think>'] == [mark] }}",
+            [],
+        ),
+        (
+            SET
+            + (
+                "{% set d = {mark: mark} %}{{ mark in d.values() }}{{ d['</think>'] }}"
+                "{{ mark in d }}"
+            ),
+            ["</think>"],
+        ),
+        (
+            SET
+            + (
+                "{{ [mark, 'a'] | select('equalto', '</think>') | list | length }}"
+                "{{ [mark].index('</think>') }}"
+            ),
+            [],
+        ),
+        (
+            SET
+            + "{{ text['</think>' | length:] }}{{ mark[-1] == '>' }}{{ (mark ~ '<|end|>')[1:] }}",
+            ["<|end|>"],
+        ),
+        (
+            SET + "{{ mark | center(20) }}{{ mark.zfill(12) }}{{ (mark ~ ' b') | wordcount }}",
+            ["</think>", "</think>"],
+        ),
+        (
+            (
+                "{{ '<s>' | list | join('-') }}{{ '<s>' | reverse }}{{ '<s>' | first }}"
+                "{{ '<s>' | urlencode }}"
+            ),
+            [],
+        ),
+        (
+            "{{ '<|%s|>' % messages[0].role }}{{ '<|{}|>' | format }}{{ '<|en%s|>' % 'd' }}",
+            ["<|user|>", "<|end|>"],
+        ),
+        (
+            "{{ ['a[INST]'] | map('replace', '[INST]', '<s>') | join }}{{ {'<s>': 1} | tojson }}",
+            ["<s>"],
+        ),
+        (
+            (
+                "{{ '%r%a' % ('<s>', '<s>') }}{{ '{!r}'.format('<s>') }}{{ ['<s>'] }}"
+                "{{ ['<s>'] ~ '' }}"
+            ),
+            [],
+        ),
+        (
+            (
+                "{{ ' <s>a b<s> '.strip().rsplit(None, 1) | join('|') }}"
+                "{{ 'a<s>\nb'.splitlines() | first }}"
+            ),
+            ["<s>"] * 3,
+        ),
+        (
+            (
+                "{{ 'a<s>b'.partition('<s>')[1] }}{{ '<s>ab'.rstrip('ab') }}"
+                "{{ 'x<s>'.removeprefix('x') }}"
+            ),
+            ["<s>"] * 3,
+        ),
+        (
+            (
+                "{{ ['<s>', 'a'] | sort | join }}{{ ['<s>', '<s>'] | unique | list | length }}"
+                "{{ '<' ~ 's' ~ '>' }}"
+            ),
+            ["<s>"],
+        ),
     ],
-)  # fmt: skip
+)
 def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
     plain = template(source)
     marking = plain.with_stand_ins(StandIns(Spellings(MARKS)), NO_MARKS)
@@ -76,7 +185,10 @@ def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
         ("{{ text }}", 0),
         ("{{ tools[0].function.name }}{{ x }}", 0),
         (
-            "{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | from_json }}",
+            (
+                "{{ ('\"' ~ '\\\\ud9c0\\\\udc3c\\\\ud9c0\\\\udc73\\\\ud9c0\\\\udc3e' ~ '\"') | "
+                "from_json }}"
+            ),
             0,
         ),
         ("{{ text | striptags }}{{ text | urlize }}{{ text.encode().decode() }}", 0),
@@ -84,7 +196,7 @@ def test_stand_ins_change_nothing(source: str, marks: list[str]) -> None:
     ],
 )
 def test_clients_write_no_stand_ins(source: str, number: int) -> None:
-    """In whatever way a template reads what they write."""
+    """A template may transform the client's text in many ways."""
     own = StandIns(Spellings(MARKS)).write_tokens("<s>")
     text = f"{own}{''.join(f'&#{ord(each)};' for each in own)}"
     messages: list[Message] = [{"role": "user", "content": text}]

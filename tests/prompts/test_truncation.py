@@ -1,4 +1,7 @@
-"""Prompts cut to a number of tokens, by a tokenizer whose tokens are bytes and that puts <s> before every text."""
+"""Prompts are cut to a number of tokens.
+
+The tokenizer here has a token for each byte and puts <s> before every text.
+"""
 
 import pytest
 import tokenizers
@@ -30,7 +33,7 @@ def renderer() -> PromptRenderer:
 
 
 def test_of_a_long_text_no_more_is_read_than_matters_though_a_token_may_be_long() -> None:
-    tokenizer = byte_tokenizer("=" * 9999)  # so that half a million characters may be 50 tokens
+    tokenizer = byte_tokenizer("=" * 9999)  # one token for 9,999 characters
     renderer = PromptRenderer(tokenizer, None, max_model_len=64)
     text = "abcdefg" * 70_000
     with pytest.raises(ContextLengthExceeded, match="more than 64 tokens, of 490000 characters"):

@@ -1,7 +1,7 @@
-"""A program whose main thread is interrupted while it waits for a context to open in its loop's thread.
+"""Interrupts a main thread that waits for a context to open in its loop's thread.
 
-It prints the steps that it has gone through. The signal goes to this process instead of the process that runs the
-tests, so that a test can report how this process has ended.
+The program prints each step that it reaches. The signal goes to this process, not to the
+process that runs the tests, so that a test can report how this process ended.
 """
 
 import asyncio
@@ -17,7 +17,7 @@ steps: list[str] = []
 
 
 def main_thread_waits() -> bool:
-    """Tells whether the main thread is in `Condition.wait`, as it is while it waits for a future's result."""
+    """Tells whether the main thread is in `Condition.wait`, where it waits for a future."""
     ident = threading.main_thread().ident
     assert ident is not None
     return sys._current_frames()[ident].f_code.co_name == "wait"
@@ -32,12 +32,12 @@ async def opening() -> AsyncGenerator[None, None]:
         await asyncio.Event().wait()
         yield
     finally:
-        await asyncio.sleep(0.1)  # as what closes an engine takes
+        await asyncio.sleep(0.1)  # closing an engine takes time, too
         steps.append("left")
 
 
 def main() -> None:
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever has started this process
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # the parent process may ignore SIGINT
     try:
         with LoopThread() as loop, loop.entered(opening()):
             steps.append("entered")

@@ -1,4 +1,4 @@
-"""`ouzel chat` in a pipe, as a process of its own."""
+"""Runs `ouzel chat` in a pipe, as a process of its own."""
 
 import os
 import subprocess
@@ -17,7 +17,7 @@ class Ended:
 def piped(
     *arguments: str, text: str | bytes = b"", environment: Mapping[str, str] | None = None
 ) -> Ended:
-    """`text` is what it reads; nothing is a terminal."""
+    """Runs the command with `text` as its standard input; no stream is a terminal."""
     own = {name: value for name, value in os.environ.items() if name != "OPENAI_API_KEY"}
     process = subprocess.run(
         [sys.executable, "-m", "ouzel", "chat", *arguments],

@@ -1,4 +1,4 @@
-"""`ouzel chat` as a user has it: in a terminal, which `pyte` is, whose keys are pressed and whose screen is read."""
+"""Runs `ouzel chat` in a terminal: presses its keys and reads its screen, drawn by `pyte`."""
 
 import fcntl
 import os
@@ -16,7 +16,7 @@ from pathlib import Path
 import pyte
 
 ENTER, CTRL_C, CTRL_D, TAB, UP, ALT_ENTER = "\r", "\x03", "\x04", "\t", "\x1b[A", "\x1b\r"
-# A new session has no terminal until it takes one: from then on Ctrl-C is a signal.
+# A new session has no terminal until it takes one; only then is Ctrl-C a signal.
 _TAKE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.executable, sys.argv[1:])"
@@ -24,7 +24,7 @@ _TAKE_TERMINAL = (
 
 
 class _Screen(pyte.HistoryScreen):
-    """Answers where its cursor is, as terminals do."""
+    """A screen that answers the question for the cursor's position, as terminals do."""
 
     def __init__(self, columns: int, lines: int, keyboard: int) -> None:
         super().__init__(columns, lines, history=100_000, ratio=0.5)
@@ -43,7 +43,7 @@ class TerminalProgram:
         self._screen = _Screen(columns, lines, self._master)
         self._stream = pyte.ByteStream(self._screen)
         self._lock = threading.Lock()
-        self.raw = b""  # all that the program has written
+        self.raw = b""  # the whole output of the program
         command = [
             sys.executable,
             "-c",
@@ -70,17 +70,17 @@ class TerminalProgram:
         os.write(self._master, keys.encode())
 
     def enter(self, line: str) -> None:
-        """Writes a line when the program waits for one."""
+        """Types a line once the prompt is there."""
         self.wait_for_prompt()
         self.press(line + ENTER)
 
     def resize(self, columns: int, lines: int) -> None:
         with self._lock:
             self._screen.resize(lines, columns)
-            self._set_size(columns, lines)  # sends SIGWINCH
+            self._set_size(columns, lines)  # the kernel sends SIGWINCH
 
     def wait_for(self, text: str) -> str:
-        """Returns all that can be seen by scrolling, once the text is there."""
+        """Waits for the text; returns the screen with the lines that can be scrolled back."""
         while text not in (seen := self.seen()):
             assert self.process.poll() is None or text in self.seen(), (
                 f"{text!r} never came; the screen:\n{seen}"
@@ -136,7 +136,10 @@ class TerminalProgram:
 def chatting(
     *arguments: str, state: Path, columns: int = 80, lines: int = 24, **variables: str
 ) -> Iterator[TerminalProgram]:
-    """Waits for nothing, and ends the program at the end; `state` is where it keeps its history."""
+    """Starts the program and ends it on exit; `state` is the directory of its history.
+
+    It does not wait for the prompt.
+    """
     environment = {
         name: value
         for name, value in os.environ.items()

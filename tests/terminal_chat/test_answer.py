@@ -1,4 +1,4 @@
-"""An answer grows by what servers send: ours, and those that write the same otherwise."""
+"""An answer grows with the pieces that Ouzel and other servers send."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A conversation in a terminal: the real program, with keys that are pressed and a screen that is read."""
+"""The real program holds a conversation in a terminal, with keys pressed and a screen read."""
 
 import json
 import shutil
@@ -54,7 +54,7 @@ def chat(parrot: RunningServer, tmp_path: Path) -> Chatting:
 
 
 def say(program: TerminalProgram, line: str, awaited: str) -> str:
-    """Writes a line, and waits for what is to come of it and for the next prompt."""
+    """Types a line, and waits for the awaited text and the next prompt."""
     program.enter(line)
     program.wait_for(awaited)
     return program.wait_for_prompt()
@@ -182,7 +182,7 @@ def test_lines_are_edited_completed_and_remembered(chat: Chatting) -> None:
 
 
 def test_a_line_that_is_typed_before_the_first_prompt_is_sent(chat: Chatting) -> None:
-    """The terminal has the keys before the program has begun, and makes a line feed of Enter."""
+    """The terminal takes the keys before the program starts, and turns Enter into a line feed."""
     with chat() as program:
         program.press(f"first line{ENTER}second")
         wait_for_times(program, "first line", 2)

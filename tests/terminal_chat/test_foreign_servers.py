@@ -1,4 +1,4 @@
-"""The chat asks servers that are not ours, and takes what they lack, or do otherwise, for what it is."""
+"""The chat works with other servers, although they lack fields or use them otherwise."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,4 +1,4 @@
-"""What the event loop does beside the main thread ends before it does."""
+"""Work of the event loop's thread ends before the main thread goes on."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""One answer is printed: by an engine that says what the user said, or with a grammar that holds it."""
+"""One answer is printed, by an engine that repeats the user's text or obeys a grammar."""
 
 import json
 import signal

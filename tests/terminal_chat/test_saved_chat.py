@@ -1,4 +1,4 @@
-"""A chat is read back only if it is one, and is written where nothing else is lost."""
+"""A file is read only if it holds a chat, and saving a chat overwrites no other file."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What follows `/set` is a name and a value."""
+"""`/set` takes a name and a value."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Rates of answers are those that somebody could have seen."""
+"""Rates count only tokens whose time is known."""
 
 import pytest
 
@@ -12,9 +12,9 @@ def test_tokens_that_came_all_at_once_have_the_rate_of_the_whole_answer(
 ) -> None:
     answer = Answer(usage=Usage(5, 21), begin_s=0.0, first_s=first_s, end_s=1.0)
     text = format_stats([answer])
-    assert (
-        text
-        == f"last answer: TTFT {first_s:.2f} s, {rate}, 5 prompt tokens (0 cached), 21 completion tokens"
+    assert text == (
+        f"last answer: TTFT {first_s:.2f} s, {rate}, "
+        "5 prompt tokens (0 cached), 21 completion tokens"
     )
 
 

@@ -1,7 +1,7 @@
-"""Functions of a file become tools; what cannot be one is said in a line."""
+"""Functions of a file become tools; a one-line error names a function that cannot."""
 
 from pathlib import Path
-from typing import Any  # a schema's JSON
+from typing import Any  # the JSON of a schema
 
 import pytest
 

@@ -140,7 +140,10 @@ def models_document() -> str:
     )
     for family in FAMILIES:
         names = ", ".join(f"`{name}`" for name in family.names)
-        text += f"| {names} | {'yes' if family.calls else '–'} | {'yes' if family.reasoning else '–'} |\n"
+        text += (
+            f"| {names} | {'yes' if family.calls else '–'} | {'yes' if family.reasoning else '–'} "
+            "|\n"
+        )
     return text
 
 

@@ -1,4 +1,4 @@
-"""JSON schemas over all keywords, written for these tests: honoured in full, or refused by name."""
+"""Holds JSON schemas for all keywords; the grammar honours each in full or refuses it by name."""
 
 from tests.grammar.schemas import (
     arrays,

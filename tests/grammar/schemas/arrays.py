@@ -1,4 +1,4 @@
-"""items, prefixItems, minItems, maxItems, additionalItems, and the older form of tuples."""
+"""Cases for items, prefixItems, minItems, maxItems, additionalItems and the old form of tuples."""
 
 from tests.grammar.schemas.cases import DIGIT, DRAFT_7, NULL, SHORT, Case, array, closed
 

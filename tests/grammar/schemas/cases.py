@@ -1,25 +1,25 @@
-"""What one case is, and what cases are written with."""
+"""Defines the cases of the schema tests, and short functions to write schemas."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A schema under which valid instances only are generated. Instances are JSON texts."""
+    """A schema whose grammar generates valid instances only. Instances are JSON texts."""
 
     name: str
     schema: object
     accepts: tuple[str, ...] = ()
-    rejects: tuple[str, ...] = ()  # they are not valid
-    narrower: tuple[str, ...] = ()  # they are valid, and never generated all the same
-    modes: tuple[bool, ...] = (False, True)  # strict or not
+    rejects: tuple[str, ...] = ()  # invalid instances
+    narrower: tuple[str, ...] = ()  # valid instances that the grammar leaves out
+    modes: tuple[bool, ...] = (False, True)  # values of `strict`
 
 
 @dataclass(frozen=True, slots=True)
 class Refused:
     name: str
     schema: object
-    message: str  # a pattern: the keyword and its place, or what the engine says
+    message: str  # pattern: the keyword and its place, or the engine's words
     modes: tuple[bool, ...] = (False, True)
 
 

@@ -1,4 +1,4 @@
-"""anyOf, allOf, and what may stand beside them."""
+"""Cases for anyOf and allOf, alone and beside other keywords."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

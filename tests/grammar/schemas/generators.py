@@ -1,4 +1,4 @@
-"""Schemas as the libraries of clients write them, and as the documentation of APIs shows them."""
+"""Cases with schemas from client libraries and from the documentation of APIs."""
 
 from tests.grammar.schemas.cases import (
     DRAFT_7,
@@ -102,7 +102,8 @@ CASES = [
             "additionalProperties": False,
         },
         (
-            '{"type": "div", "label": "", "children": [], "attributes": [{"name": "a", "value": "b"}]}',
+            '{"type": "div", "label": "", "children": [], '
+            '"attributes": [{"name": "a", "value": "b"}]}',
         ),
         ('{"type": "p", "label": "", "children": [], "attributes": []}',),
     ),

@@ -1,4 +1,4 @@
-"""minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, and the formats of integers."""
+"""Cases for minimum, maximum, their exclusive forms, multipleOf and formats of integers."""
 
 from tests.grammar.schemas.cases import Case
 

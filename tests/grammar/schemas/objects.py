@@ -1,4 +1,4 @@
-"""properties, required and additionalProperties; names of all kinds."""
+"""Cases for properties, required and additionalProperties, with names of all kinds."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

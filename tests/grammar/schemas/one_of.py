@@ -1,4 +1,4 @@
-"""oneOf, and what may stand beside it."""
+"""Cases for oneOf, alone and beside other keywords."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

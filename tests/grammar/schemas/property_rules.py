@@ -1,4 +1,4 @@
-"""patternProperties, minProperties, maxProperties, and rules that say nothing of properties."""
+"""Cases for patternProperties, minProperties, maxProperties, and rules that constrain nothing."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

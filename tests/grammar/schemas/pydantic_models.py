@@ -1,4 +1,4 @@
-"""Schemas that Pydantic writes."""
+"""Cases with schemas that Pydantic generates."""
 
 from tests.grammar.schemas.cases import (
     NULL,

@@ -1,4 +1,4 @@
-"""$ref, $defs, definitions, $id, $anchor, recursion."""
+"""Cases for $ref, $defs, definitions, $id, $anchor and recursion."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

@@ -1,4 +1,4 @@
-"""Schemas that are refused for a keyword, a format, a pattern or a reference, each with what its refusal says."""
+"""Cases that are refused for a keyword, a format, a pattern or a reference, with the message."""
 
 from tests.grammar.schemas.cases import NULL, STRICT, Refused, array, closed, closed_object
 
@@ -14,7 +14,7 @@ def keyword(name: str, value: object, **beside: object) -> Refused:
 
 
 def within(name: str, value: object) -> list[Refused]:
-    """A keyword in each place where a schema may stand."""
+    """Returns the keyword in each place where a schema may stand."""
     bad, said = {name: value}, f"keyword '{name}' at #/"
     places: dict[str, object] = {
         "properties": {"properties": {"a": bad}},

@@ -1,4 +1,4 @@
-"""Schemas that are refused for what they demand together: no text fits, the shape is none, or it is too large."""
+"""Cases that are refused as a whole: no text fits, the structure is wrong, or it is too large."""
 
 from tests.grammar.schemas.cases import NULL, PLAIN, Refused, closed, closed_object
 

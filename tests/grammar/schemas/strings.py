@@ -1,4 +1,4 @@
-"""minLength, maxLength, pattern and format."""
+"""Cases for minLength, maxLength, pattern and format."""
 
 from tests.grammar.schemas.cases import Case, text
 

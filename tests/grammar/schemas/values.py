@@ -1,4 +1,4 @@
-"""type, enum, const, and schemas that are booleans."""
+"""Cases for type, enum, const, and boolean schemas."""
 
 from tests.grammar.schemas.cases import NULL, PLAIN, SHORT, Case, closed, closed_object
 

@@ -1,4 +1,4 @@
-"""Files of pictures, made by hand where Pillow would not write them."""
+"""Builds the files of pictures; the files that Pillow would not write are put together here."""
 
 import struct
 import zlib
@@ -37,7 +37,11 @@ def png(
     before_data: bytes = b"",
     interlaced: bool = False,
 ) -> bytes:
-    """`rows` are as they are compressed, each with its filter's byte; `before_data` are whole chunks."""
+    """Returns a PNG file.
+
+    `rows` is the data before compression, with a filter byte for each row. `before_data` holds
+    whole chunks to insert before the data.
+    """
     header = struct.pack(">IIBBBBB", width, height, depth, colour, 0, 0, int(interlaced))
     data = chunk(b"IDAT", zlib.compress(rows))
     return PNG_SIGNATURE + chunk(b"IHDR", header) + before_data + data + chunk(b"IEND", b"")

@@ -1,4 +1,4 @@
-"""Videos, made by PyAV and Pillow."""
+"""Makes the files of videos with PyAV and Pillow."""
 
 import struct
 from collections.abc import Sequence
@@ -23,11 +23,11 @@ def still(number: int, size: tuple[int, int]) -> Image.Image:
     return image
 
 
-def number_of(colour: tuple[int, ...]) -> int:
+def read_number(colour: tuple[int, ...]) -> int:
     return round(colour[0] / 6)
 
 
-def film(
+def make_film(
     num_frames: int,
     size: tuple[int, int] = (64, 32),
     *,
@@ -37,9 +37,10 @@ def film(
     pixel: Fraction = Fraction(1),
     starts_ms: Sequence[int] = (),
 ) -> bytes:
-    """Returns a file of (width, height), with some frames that are decoded by themselves.
+    """Returns the file of a video with a key frame at least every 12 frames.
 
-    `pixel` is the shape of one, `starts_ms` tell when frames begin that are not evenly spread.
+    `size` is (width, height), `pixel` is the aspect ratio of a pixel, and `starts_ms` holds the
+    times at which the frames begin, for frames that are not evenly spread.
     """
     file = BytesIO()
     with av.open(file, "w", format=form) as container:
@@ -51,27 +52,25 @@ def film(
         stream.codec_context.time_base = Fraction(1, 1000 if starts_ms else rate)
         for number in range(num_frames):
             frame = av.VideoFrame.from_ndarray(np.asarray(still(number, size)), format="rgb24")
-            frame.pts, frame.time_base = (
-                (starts_ms or range(num_frames))[number],
-                stream.codec_context.time_base,
-            )
+            frame.pts = (starts_ms or range(num_frames))[number]
+            frame.time_base = stream.codec_context.time_base
             container.mux(stream.encode(frame))
         container.mux(stream.encode())
     return file.getvalue()
 
 
-def held_sideways(mp4: bytes) -> bytes:
-    """Says that the camera was held so that frames must be turned to the right."""
-    return _held(mp4, _TO_THE_RIGHT)
+def turn_sideways(mp4: bytes) -> bytes:
+    """Marks the file as filmed sideways: players turn its frames to the right."""
+    return _replace_matrix(mp4, _TO_THE_RIGHT)
 
 
-def mirrored(mp4: bytes) -> bytes:
-    """Says that left and right change places, as of some cameras that look at who holds them."""
-    return _held(mp4, _MIRRORED)
+def mirror(mp4: bytes) -> bytes:
+    """Marks the file as mirrored, as cameras do that face their user."""
+    return _replace_matrix(mp4, _MIRRORED)
 
 
-def _held(mp4: bytes, matrix: bytes) -> bytes:
-    assert mp4.count(_UPRIGHT) == 2  # of the whole, and of the track
+def _replace_matrix(mp4: bytes, matrix: bytes) -> bytes:
+    assert mp4.count(_UPRIGHT) == 2  # the matrix of the film and the matrix of the track
     before, _, after = mp4.rpartition(_UPRIGHT)
     return before + matrix + after
 

@@ -1,4 +1,4 @@
-"""Files that mean harm or are broken, by names."""
+"""Makes hostile and broken files, each with a name."""
 
 import gzip
 import io
@@ -63,7 +63,7 @@ def gif_of_size(width: int, height: int, frame: tuple[int, int, int, int] | None
 
 
 def enormous() -> Files:
-    """They say that they are larger than they may be, or nothing at all."""
+    """Yields files whose headers give a size that is too large, or zero."""
     for width, height in (
         (65535, 65535),
         (2**31 - 1, 2**31 - 1),
@@ -114,7 +114,7 @@ def enormous() -> Files:
 
 
 def inflating() -> Files:
-    """They are small, and what they hold is large."""
+    """Yields small files whose data decompress to far more than a picture of their size needs."""
     bomb = zlib.compress(bytes(100 * 2**20), 9)
     small = zlib.compress(bytes(2**20 - 100), 9)
     header = PNG_SIGNATURE + png_header(1, 1)
@@ -174,7 +174,7 @@ def inflating() -> Files:
 
 
 def many_scans(count: int) -> bytes:
-    """Repeats the last scan of a progressive JPEG, each of which goes through all of its blocks."""
+    """Returns a progressive JPEG with its last scan repeated; a scan visits all of its blocks."""
     whole = saved(Image.new("L", (1000, 900), 77), "JPEG", progressive=True)
     last = whole.rindex(b"\xff\xda")
     return whole[:last] + whole[last:-2] * count + whole[-2:]
@@ -312,7 +312,7 @@ def whole_files() -> Files:
 
 
 def no_pictures() -> Files:
-    """Some are pictures of formats that are not read."""
+    """Yields other files, among them pictures in formats that the server does not read."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as file:
         file.writestr("picture.png", plain())

@@ -1,8 +1,8 @@
-"""Tells what becomes of hostile files, in a process of its own, whose memory can be measured.
+"""Reads every hostile file in this process, whose memory can be measured.
 
     python -m tests.prompts.media.hostile_outcomes
 
-It writes a line of JSON for each.
+It writes one line of JSON per file: the outcome, the peak of memory and the processor time.
 """
 
 import resource
@@ -24,14 +24,15 @@ MAX_ADDRESS_SPACE = 4 * 2**30
 class Outcome(msgspec.Struct, frozen=True):
     group: str
     name: str
-    result: str  # "picture", "refused by its header", "refused by its pixels" or an exception that nobody expects
+    # "picture", "refused by its header", "refused by its pixels" or the repr of another exception
+    result: str
     message: str
-    peak_bytes: int  # beyond what the process had before
+    peak_bytes: int  # how far the process's memory rose
     processor_s: float
 
 
 def outcome(group: str, name: str, data: bytes) -> Outcome:
-    Path("/proc/self/clear_refs").write_text("5")  # the most begins anew
+    Path("/proc/self/clear_refs").write_text("5")  # resets VmHWM
     memory_before, began = memory("VmRSS"), time.process_time()
     result, message = "refused by its header", ""
     try:
@@ -42,7 +43,7 @@ def outcome(group: str, name: str, data: bytes) -> Outcome:
         result = "picture"
     except InvalidRequest as error:
         message = str(error)
-    except Exception as error:  # which is what the test is about
+    except Exception as error:  # the test fails for such an outcome
         result = repr(error)
     return Outcome(
         group, name, result, message, memory("VmHWM") - memory_before, time.process_time() - began
@@ -50,7 +51,7 @@ def outcome(group: str, name: str, data: bytes) -> Outcome:
 
 
 def memory(name: str) -> int:
-    """Returns what Linux says of this process: VmRSS is what it has, VmHWM the most it has had."""
+    """Returns a figure of this process in bytes: its memory (VmRSS) or its peak (VmHWM)."""
     [line] = [
         line for line in Path("/proc/self/status").read_text().splitlines() if line.startswith(name)
     ]
@@ -59,7 +60,7 @@ def memory(name: str) -> int:
 
 def main() -> None:
     warnings.simplefilter("error")
-    read(plain())  # from now on those warnings are ignored that the server ignores
+    read(plain())  # installs the server's filters of warnings
     resource.setrlimit(resource.RLIMIT_AS, (MAX_ADDRESS_SPACE, MAX_ADDRESS_SPACE))
     outcomes = [outcome("large", "BMP", saved(Image.new("RGB", (1000, 300)), "BMP"))]
     outcomes += [outcome(group.__name__, name, data) for group in GROUPS for name, data in group()]

@@ -1,4 +1,4 @@
-"""PDFs, written by hand."""
+"""Writes PDFs by hand."""
 
 import zlib
 from collections.abc import Mapping, Sequence
@@ -7,11 +7,11 @@ Rgb = tuple[int, int, int]
 Size = tuple[float, float]
 
 COLOURS: tuple[Rgb, ...] = ((255, 0, 0), (0, 255, 0), (0, 0, 255), (0, 0, 0))
-_FIRST = 3  # the number of the first object behind the catalog and the tree of pages
+_FIRST = 3  # objects 1 and 2 are the catalog and the tree of pages
 
 
 def pdf(objects: Mapping[int, bytes], trailer: bytes = b"") -> bytes:
-    """`objects` are by their numbers, from 1 without a gap; the first is the catalog."""
+    """Returns a PDF of the objects, by number, from 1 without a gap; object 1 is the catalog."""
     file, places = bytearray(b"%PDF-1.7\n"), list[int]()
     for number in sorted(objects):
         places.append(len(file))
@@ -35,7 +35,7 @@ def packed(content: bytes, fields: bytes = b"") -> bytes:
 
 
 def filled(colour: Rgb, size: Size) -> bytes:
-    """Returns what fills a page with a colour, but for its upper left quarter."""
+    """Returns a page's content that fills the page, except its upper left quarter."""
     red, green, blue = (value / 255 for value in colour)
     width, height = size
     return b"%g %g %g rg 0 0 %g %g re %g 0 %g %g re f" % (
@@ -50,7 +50,10 @@ def paper(
     of_catalog: bytes = b"",
     further: Sequence[bytes] = (),
 ) -> bytes:
-    """`pages` are their contents, `size` is in points, `further` are objects with the numbers behind these."""
+    """Returns a PDF with one page for each content.
+
+    `size` is in points. The objects of `further` have the numbers after the last page.
+    """
     width, height = size
     numbers = range(_FIRST, _FIRST + 2 * len(pages), 2)
     kids = b" ".join(b"%d 0 R" % number for number in numbers)

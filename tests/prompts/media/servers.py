@@ -1,4 +1,4 @@
-"""Servers of pictures on this machine, which answer every request with the same bytes."""
+"""Runs servers of pictures on this machine; a server answers every request with the same bytes."""
 
 import asyncio
 import ssl
@@ -22,7 +22,7 @@ Answer = Callable[[asyncio.StreamWriter], Awaitable[None]]
 class PictureServer:
     port: int = 0
     num_connections: int = 0
-    heads: list[bytes] = field(default_factory=list)  # of the requests
+    heads: list[bytes] = field(default_factory=list)  # the heads of the requests
     num_open: int = 0
 
     @property
@@ -49,7 +49,7 @@ async def serving(
             else:
                 await answer(writer)
         except (ConnectionError, asyncio.IncompleteReadError):
-            pass  # who asked has left
+            pass  # the client has left
         finally:
             server.num_open -= 1
             writer.close()
@@ -73,7 +73,7 @@ def http(body: bytes, status: str = "200 OK", headers: str = "") -> bytes:
 def loader(
     resolve: Resolve | None = None, ssl_context: ssl.SSLContext | None = None, **options: object
 ) -> MediaLoader:
-    """Returns one that trusts no certificate: to read those of the machine takes a while."""
+    """Returns a loader that trusts no certificate: reading the system's certificates is slow."""
     config = msgspec.convert(options, MediaConfig)
     ssl_context = ssl_context or ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     return MediaLoader(config, resolve=resolve, ssl_context=ssl_context)

@@ -1,4 +1,4 @@
-"""PDFs become their pages, or refusals that name the part, within limits of time, memory and pixels."""
+"""PDFs become their pages or refusals that name the part, within limits."""
 
 import asyncio
 import base64
@@ -27,7 +27,7 @@ from tests.prompts.media.papers import COLOURS, coloured, packed, paper, pdf, st
 from tests.prompts.media.servers import loader
 from tests.prompts.vision.checkpoints import loaded
 
-pytestmark = pytest.mark.asyncio(loop_scope="module")  # in which the pages' process is started once
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # the loop that owns the pages' process
 
 Pixels = NDArray[np.uint8]
 
@@ -37,7 +37,7 @@ INSIDE = b"/Type/XObject/Subtype/Form/BBox[0 0 72 72]"
 
 @asynccontextmanager
 async def loading(**options: object) -> AsyncIterator[DocumentLoader]:
-    media = loader(**options)  # type: ignore[arg-type]  # of MediaConfig
+    media = loader(**options)  # type: ignore[arg-type]  # fields of MediaConfig
     documents = DocumentLoader(media)
     try:
         yield documents
@@ -52,18 +52,18 @@ async def documents() -> AsyncIterator[DocumentLoader]:
         yield documents
 
 
-def url_of(data: bytes) -> str:
+def make_url(data: bytes) -> str:
     return "data:;base64," + base64.b64encode(data).decode()
 
 
-async def rendered(data: bytes, documents: DocumentLoader) -> tuple[Document, list[Pixels]]:
-    """Loads a PDF as one request does, and renders all pages."""
-    [document] = await documents.load([DocumentPart(PATH, url_of(data))], num_pictures=0)
+async def load_and_render(data: bytes, documents: DocumentLoader) -> tuple[Document, list[Pixels]]:
+    """Loads a PDF as a request does, and renders all of its pages."""
+    [document] = await documents.load([DocumentPart(PATH, make_url(data))], num_pictures=0)
     return document, await documents.render(document, range(len(document.pages)), np.array)
 
 
 async def test_pictures_do_not_wait_for_documents() -> None:
-    media = loader(max_media_memory_bytes=1024)  # so that everything is decoded alone
+    media = loader(max_media_memory_bytes=1024)  # too little for two jobs at a time
     documents = DocumentLoader(media)
     begun, go_on = Event(), Event()
 
@@ -71,11 +71,11 @@ async def test_pictures_do_not_wait_for_documents() -> None:
         begun.set()
         return go_on.wait(10)
 
-    [document] = await documents.load([DocumentPart(PATH, url_of(coloured(1)))], num_pictures=0)
+    [document] = await documents.load([DocumentPart(PATH, make_url(coloured(1)))], num_pictures=0)
     rendering = asyncio.create_task(documents.render(document, [0], wait))
     try:
         assert await asyncio.to_thread(begun.wait, 10)
-        pictures = await media.load([MediaPart(PATH, url_of(plain()))])
+        pictures = await media.load([MediaPart(PATH, make_url(plain()))])
 
         assert await asyncio.wait_for(
             media.decode(pictures, lambda picture: picture.format), 5
@@ -88,16 +88,16 @@ async def test_pictures_do_not_wait_for_documents() -> None:
 
 
 async def test_pages_are_rendered_in_their_order(documents: DocumentLoader) -> None:
-    document, pages = await rendered(coloured(4), documents)
+    document, pages = await load_and_render(coloured(4), documents)
 
-    assert document.pages == ((150, 75),) * 4  # an inch by a half
+    assert document.pages == ((150, 75),) * 4  # 150 x 75 pixels: 1 x 0.5 inches
     assert [page.shape for page in pages] == [(75, 150, 3)] * 4
     assert [tuple(page[60, 120].tolist()) for page in pages] == [*COLOURS]
     assert all((page[15, 30] == 255).all() for page in pages)
 
 
 async def test_pages_are_shown_as_they_are_turned(documents: DocumentLoader) -> None:
-    document, [page] = await rendered(
+    document, [page] = await load_and_render(
         paper(b"1 0 0 rg 0 0 36 18 re f", of_page=b"/Rotate 90"), documents
     )
 
@@ -118,7 +118,7 @@ async def test_pages_are_shown_as_they_are_turned(documents: DocumentLoader) -> 
 async def test_pages_have_150_pixels_to_the_inch_where_they_may(
     size: tuple[float, float], page: tuple[int, int], documents: DocumentLoader
 ) -> None:
-    document, [pixels] = await rendered(coloured(1, size), documents)
+    document, [pixels] = await load_and_render(coloured(1, size), documents)
 
     assert document.pages == (page,)
     assert pixels.shape == (page[1], page[0], 3)
@@ -126,7 +126,7 @@ async def test_pages_have_150_pixels_to_the_inch_where_they_may(
 
 async def test_a_page_has_no_more_pixels_than_it_may() -> None:
     async with loading(max_media_pixels=1_000_000) as documents:
-        document, [pixels] = await rendered(coloured(1, A4), documents)
+        document, [pixels] = await load_and_render(coloured(1, A4), documents)
 
     assert document.pages == ((840, 1189),)
     assert pixels.shape == (1189, 840, 3)
@@ -136,11 +136,14 @@ async def test_forms_are_shown_as_they_are_filled_in_and_nothing_is_done(
     documents: DocumentLoader,
 ) -> None:
     does = b"/AA<</O<</S/JavaScript/JS(app.alert(1))>>/C<</S/Launch/F(/bin/ls)>>>>/Annots[5 0 R]"
-    box = b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(hi)/Rect[0 0 36 18]/MK<</BG[0 0 1]>>/F 4/AP<</N 6 0 R>>>>"
+    box = (
+        b"<</Type/Annot/Subtype/Widget/FT/Tx/T(a)/V(hi)/Rect[0 0 36 18]/MK<</BG[0 0 1]>>/F "
+        b"4/AP<</N 6 0 R>>>>"
+    )
     shown = packed(b"0 0 1 rg 0 0 36 18 re f", b"/Type/XObject/Subtype/Form/BBox[0 0 36 18]")
 
     form = b"/AcroForm<</Fields[5 0 R]>>/OpenAction<</S/JavaScript/JS(app.alert(1))>>"
-    _, [page] = await rendered(
+    _, [page] = await load_and_render(
         paper(b"", of_page=does, of_catalog=form, further=[box, shown]), documents
     )
 
@@ -164,7 +167,10 @@ def encrypted() -> bytes:
 
 
 def fine_tiles() -> bytes:
-    tile = b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep 0.00001/Resources<<>>"
+    tile = (
+        b"/PatternType 1/PaintType 1/TilingType 1/BBox[0 0 1 1]/XStep 0.00001/YStep "
+        b"0.00001/Resources<<>>"
+    )
     fill, of_page = b"/Pattern cs /P scn 0 0 72 36 re f", b"/Resources<</Pattern<</P 5 0 R>>>>"
     return paper(fill, of_page=of_page, further=[packed(b"0 0 1 1 re f", tile)])
 
@@ -185,7 +191,10 @@ HOSTILE: dict[str, tuple[bytes, str]] = {
             b"<</Type/Pages/Count 100000/Kids[%s]>>" % (b"3 0 R " * 100_000),
             b"<</Type/Page/Parent 2 0 R>>",
         ),
-        "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images) and each page is one",
+        (
+            "must be a PDF of <= 16 pages: a request has <= 16 pictures (max_images) and "
+            "each page is one"
+        ),
     ),
     "large pages": (
         coloured(1, (14_401, 72)),
@@ -203,7 +212,7 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(
     began = time.process_time()
 
     with pytest.raises(InvalidRequest) as raised:
-        await rendered(data, documents)
+        await load_and_render(data, documents)
 
     assert str(raised.value).startswith(f"{PATH} {complaint}")
     assert time.process_time() - began < 1
@@ -212,7 +221,7 @@ async def test_hostile_files_are_refused_by_the_name_of_their_part(
 async def test_rendering_has_a_limit_of_time() -> None:
     async with loading(pdf_timeout_s=0.3) as documents:
         with pytest.raises(InvalidRequest) as raised:
-            await rendered(fine_tiles(), documents)
+            await load_and_render(fine_tiles(), documents)
 
     assert str(raised.value) == f"{PATH} must be a PDF that is rendered in <= 0.3 s (pdf_timeout_s)"
 
@@ -229,7 +238,7 @@ DEEP: dict[str, bytes] = {
 
 @pytest.mark.parametrize("name", DEEP)
 async def test_what_is_too_deep_is_left_out(name: str, documents: DocumentLoader) -> None:
-    _, [page] = await rendered(DEEP[name], documents)
+    _, [page] = await load_and_render(DEEP[name], documents)
 
     assert (page == 255).all()
 
@@ -237,7 +246,7 @@ async def test_what_is_too_deep_is_left_out(name: str, documents: DocumentLoader
 async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_time(
     documents: DocumentLoader,
 ) -> None:
-    url = url_of(coloured(3))
+    url = make_url(coloured(3))
     parts = [DocumentPart(f"{number}", url) for number in range(2)]
 
     first, second = await documents.load(parts, num_pictures=10)
@@ -250,17 +259,18 @@ async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_ti
 
     assert first is second
     assert str(raised.value) == (
-        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images) and each page is one, given 3"
+        "1 must be a PDF of <= 2 pages: a request has <= 16 pictures (max_images) and each page "
+        "is one, given 3"
     )
 
 
 async def test_pages_that_are_kept_are_not_rendered_again(tmp_path: Path) -> None:
-    part = DocumentPart(PATH, url_of(coloured(2, (72, 72))))
+    part = DocumentPart(PATH, make_url(coloured(2, (72, 72))))
     async with loading() as documents:
         reader = DocumentReader(loaded(tmp_path, FILES), documents, PixelCache())
         [document] = await reader.load([part], num_pictures=0)
         [first] = await reader.prepare([document])
-    # Its process has ended.
+    # The process that renders pages has ended.
 
     [second] = await reader.prepare([document])
 
@@ -274,4 +284,4 @@ async def test_without_the_extra_pdfs_are_refused(
     monkeypatch.setitem(sys.modules, "pypdfium2", None)
 
     with pytest.raises(InvalidRequest, match="this server needs its extra pdf"):
-        await rendered(coloured(1), documents)
+        await load_and_render(coloured(1), documents)

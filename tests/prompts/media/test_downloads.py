@@ -1,4 +1,4 @@
-"""Pictures from other servers, all of which are on this machine here."""
+"""Pictures are downloaded from other servers, which all run on this machine here."""
 
 import asyncio
 import re
@@ -167,14 +167,14 @@ async def test_what_the_other_server_does_wrong_is_told_and_nothing_that_it_wrot
     answer: bytes | Answer, message: str
 ) -> None:
     async with serving(answer) as server:
-        timeout_s = 0.3 if message == SLOW else 30.0  # others may have what a busy machine takes
+        # Only the slow answers may time out; the others get time enough on a busy machine.
+        timeout_s = 0.3 if message == SLOW else 30.0
         media = loader(
             allowed_media_domains=(server.address,), max_media_bytes=4096, media_timeout_s=timeout_s
         )
         told = await refusal(media, f"http://{server.address}/secret-path")
-        while (
-            server.num_open and answer is not silent
-        ):  # until the server sees that nobody listens any more
+        # The server soon sees that its client has left; the silent one never looks.
+        while server.num_open and answer is not silent:
             await asyncio.sleep(0.005)
 
     assert re.search(message, told)
@@ -216,7 +216,7 @@ async def test_nobody_is_connected_to_but_who_is_named(
 
 
 async def test_the_connection_is_to_the_address_that_was_checked() -> None:
-    """Whoever answers for the name says something else the second time."""
+    """The name server gives another address to the second question."""
     answers = [["127.0.0.1"], ["192.0.2.1"], ["192.0.2.1"]]
     num_questions = 0
 
@@ -251,7 +251,8 @@ async def test_a_server_that_is_not_there() -> None:
     media = loader(allowed_media_domains=(server.address,))
 
     assert await refusal(media, f"http://{server.address}/") == (
-        f"must be a URL of a picture, a video or a PDF, and '{server.address}' cannot be connected to"
+        f"must be a URL of a picture, a video or a PDF, and '{server.address}' cannot "
+        "be connected to"
     )
 
 
@@ -263,7 +264,8 @@ async def test_a_name_that_takes_long_to_find() -> None:
     media = loader(resolve, allowed_media_domains=("a.org",), media_timeout_s=0.1)
 
     assert await refusal(media, "http://a.org/") == (
-        "must be a URL of a picture, a video or a PDF, and 'a.org' took longer than 0.1 s (media_timeout_s)"
+        "must be a URL of a picture, a video or a PDF, and 'a.org' took longer than 0.1 s "
+        "(media_timeout_s)"
     )
 
 
@@ -292,7 +294,7 @@ def authority() -> trustme.CA:
 
 
 def contexts(authority: trustme.CA, name: str) -> tuple[ssl.SSLContext, ssl.SSLContext]:
-    """Returns that of a server with this name, and that of its clients."""
+    """Returns the TLS context of a server with this name, and the context of its clients."""
     of_server, of_clients = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), ssl.create_default_context()
     authority.issue_cert(name).configure_cert(of_server)
     authority.configure_trust(of_clients)

@@ -1,4 +1,4 @@
-"""Whatever a file is, it becomes a picture or a refusal that names the part, soon and in little memory."""
+"""Every file becomes a picture or a refusal that names the part, soon and in little memory."""
 
 import subprocess
 import sys
@@ -10,7 +10,7 @@ from tests.prompts.media.files import PATH
 from tests.prompts.media.hostile_outcomes import Outcome
 
 REFUSALS = ("refused by its header", "refused by its pixels")
-MAX_BYTES = 48 * 2**20  # a million pixels may be in a file, and each may take 24 bytes
+MAX_BYTES = 48 * 2**20  # a file has up to a million pixels, at up to 24 bytes each
 MAX_PROCESSOR_S = 1.0
 
 
@@ -73,7 +73,7 @@ def test_what_is_no_picture_is_refused_by_its_header(outcomes: list[Outcome]) ->
 
 
 def test_what_is_cut_off_in_its_pixels_is_refused(outcomes: list[Outcome]) -> None:
-    """Others may have all pixels: those with further frames, and those that lack the last 20 bytes only."""
+    """Files with further frames, and files without their last 20 bytes, may have all pixels."""
     cut_off = of_group(outcomes, "cut_off")
     in_pixels = [
         each

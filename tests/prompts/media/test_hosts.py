@@ -1,4 +1,4 @@
-"""From which hosts and addresses pictures may come."""
+"""Options name the hosts and addresses that pictures may come from."""
 
 import ipaddress
 
@@ -243,7 +243,10 @@ def test_a_host_that_the_options_do_not_name_may_not(entries: tuple[str, ...], u
         ("https://a.org", "'https://a.org' is no network"),
         (
             "*.a.org",
-            r"'\*\.a\.org' is neither a name nor an address .* without a scheme, a path and wildcards",
+            (
+                r"'\*\.a\.org' is neither a name nor an address .* without a scheme, "
+                r"a path and wildcards"
+            ),
         ),
         ("a.org:x", "'a.org:x' has no port between 1 and 65535"),
         ("a.org:0", "'a.org:0' has no port between 1 and 65535"),

@@ -1,4 +1,4 @@
-"""Many parts become pictures, and pictures what is made of their pixels, within bounds for all requests together."""
+"""Parts are loaded and decoded within limits that all requests share."""
 
 import asyncio
 import base64
@@ -33,7 +33,7 @@ def parts(*urls: str) -> list[MediaPart]:
     return [MediaPart(f"field[{number}]", url) for number, url in enumerate(urls)]
 
 
-async def colours_of(media: MediaLoader, pictures: Sequence[Picture]) -> list[tuple[int, ...]]:
+async def decode_colours(media: MediaLoader, pictures: Sequence[Picture]) -> list[tuple[int, ...]]:
     made = await media.decode(pictures, lambda picture: media.decoders.prepare(picture, ONE_PIXEL))
     return [tuple(pixel[0, 0].tolist()) for [pixel] in made]
 
@@ -50,7 +50,7 @@ async def test_pictures_come_in_the_order_of_their_parts(tmp_path: Path) -> None
         parts(data_url(plain(colour=RED)), "green", data_url(plain(colour=BLUE)), "green")
     )
 
-    assert await colours_of(media, pictures) == [RED, GREEN, BLUE, GREEN]
+    assert await decode_colours(media, pictures) == [RED, GREEN, BLUE, GREEN]
     assert [picture.path for picture in pictures] == [
         "field[0]",
         "field[1]",
@@ -62,7 +62,7 @@ async def test_pictures_come_in_the_order_of_their_parts(tmp_path: Path) -> None
 
 async def test_without_parts_there_are_no_pictures() -> None:
     media = loader()
-    assert (await media.load([]), await colours_of(media, [])) == ([], [])
+    assert (await media.load([]), await decode_colours(media, [])) == ([], [])
     media.close()
 
 
@@ -107,7 +107,7 @@ async def test_a_picture_that_is_cut_off_is_refused_when_it_is_decoded() -> None
     )
 
     with pytest.raises(InvalidRequest) as raised:
-        await colours_of(media, pictures)
+        await decode_colours(media, pictures)
     assert (
         str(raised.value)
         == "field[1] must be a whole picture, given a BMP file that is cut off or broken"
@@ -147,7 +147,7 @@ async def test_what_prepares_runs_beside_the_event_loop_and_may_refuse() -> None
 
 
 class Crowd:
-    """Counts pixels that are being prepared at a time."""
+    """A job that counts the pixels in preparation at the same time."""
 
     def __init__(self) -> None:
         self.num_pixels = 0
@@ -191,16 +191,16 @@ async def test_the_file_of_a_picture_that_is_refused_is_dropped_at_once() -> Non
     media = loader(max_media_bytes_total=1024)
 
     async def see() -> None:
-        await colours_of(media, await media.load(parts(data_url(plain(50, 50)[:-40]))))
+        await decode_colours(media, await media.load(parts(data_url(plain(50, 50)[:-40]))))
 
-    gc.disable()  # which comes late: until then the bytes would count
+    gc.disable()  # the bytes must go at once: they count until they are freed
     try:
         with suppress(InvalidRequest):
             await see()
 
         async with asyncio.timeout(5):
             while is_held(media):
-                await asyncio.sleep(0.01)  # until the thread has let go of it, too
+                await asyncio.sleep(0.01)  # the worker thread drops the file, too
     finally:
         gc.enable()
         media.close()
@@ -245,7 +245,7 @@ async def test_who_leaves_waits_for_no_memory_any_more() -> None:
         await waiting
     go_on.set()
     await running
-    await colours_of(media, [first])  # comes after the one that was left
+    await decode_colours(media, [first])  # runs after the cancelled one
 
     assert prepared == []
     media.close()

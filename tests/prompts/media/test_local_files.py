@@ -1,4 +1,4 @@
-"""Which files a request may name, and that nothing else is read."""
+"""Requests may name files of one directory, and no other file is read."""
 
 import os
 import re
@@ -17,7 +17,7 @@ SECRET = b"nobody may read this"
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Returns one with a picture, beside a file that is not to be read."""
+    """Returns a directory with a picture, beside a file that must not be read."""
     (tmp_path / "secret").write_bytes(SECRET)
     (tmp_path / "pictures-of-others").mkdir()
     (tmp_path / "pictures-of-others" / "secret").write_bytes(SECRET)
@@ -68,7 +68,8 @@ def test_links_may_stay_inside(directory: Path) -> None:
 
 def test_without_the_option_no_file_is_read(directory: Path) -> None:
     assert refusal("", f"{directory}/one") == (
-        "field must be a data URL, the base64 of a PNG, JPEG, WebP or GIF, or a URL: this server reads no local files "
+        "field must be a data URL, the base64 of a PNG, JPEG, WebP or GIF, or a URL: "
+        "this server reads no local files "
         f"(allowed_local_media_path), given {str(directory / 'one')!r}"
     )
 
@@ -121,7 +122,7 @@ def test_nothing_tells_what_is_outside(directory: Path, tmp_path: Path) -> None:
     "name", ["nothing", "inner", "", ".", "one/x", "x" * 300, "x/" * 3000, "one " * 2000, "pipe"]
 )
 def test_what_is_no_regular_file_is_refused(directory: Path, name: str) -> None:
-    os.mkfifo(directory / "pipe")  # whose opening would wait for somebody who writes
+    os.mkfifo(directory / "pipe")  # opening it would wait for a writer
 
     message = refusal(directory, name)
 
@@ -155,7 +156,7 @@ def test_a_file_that_does_not_tell_its_length_is_read_up_to_the_limit() -> None:
 def test_what_is_exchanged_for_a_link_meanwhile_is_not_followed(
     directory: Path, tmp_path: Path
 ) -> None:
-    """Each round a file, and a directory on the way to one, are links out of the directory for a moment."""
+    """Another thread replaces a file, and a directory on the way to one, by links for a moment."""
     over = threading.Event()
     outside = tmp_path / "pictures-of-others"
     (directory / "changing").mkdir()

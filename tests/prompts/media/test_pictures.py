@@ -1,4 +1,4 @@
-"""Pictures are decoded behind a wall: in a process that has limits, not where requests are answered."""
+"""Pictures are decoded in a process with limits, not in the process that answers requests."""
 
 import json
 import os
@@ -6,7 +6,7 @@ import subprocess
 import sys
 from base64 import b64encode
 from collections.abc import Iterator
-from typing import Any  # faults are no preparations
+from typing import Any  # a fault is not a Preparation
 
 import pytest
 
@@ -33,7 +33,10 @@ async def main():
     *files, moving = json.load(sys.stdin)
     parts = [MediaPart("field", "data:;base64," + file) for file in files]
     pictures = await media.load(parts)
-    made = await media.decode(pictures, lambda picture: media.decoders.prepare(picture, Resized((1, 1), 0)))
+    pixel = Resized((1, 1), 0)
+    made = await media.decode(
+        pictures, lambda picture: media.decoders.prepare(picture, pixel)
+    )
     seen += [pixels[0, 0].tolist() for [pixels] in made]
     [video] = await videos.load([VideoPart("field", MediaPart("field", "data:;base64," + moving))])
     seen += [len(await videos.frames(video, [0, 2], (4, 4), 0))]
@@ -50,7 +53,7 @@ asyncio.run(main())
 """
 
 
-def base64_of(data: bytes) -> str:
+def encode(data: bytes) -> str:
     return b64encode(data).decode()
 
 
@@ -58,7 +61,7 @@ def test_the_process_that_answers_requests_decodes_nothing() -> None:
     files = [
         plain(40, 40, (0, 0, 255), file_format) for file_format in FORMATS if file_format != "JPEG"
     ]
-    given = json.dumps([base64_of(file) for file in (*files, moving("GIF", 3, duration=100))])
+    given = json.dumps([encode(file) for file in (*files, moving("GIF", 3, duration=100))])
 
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM], input=given, capture_output=True, text=True, check=True
@@ -105,7 +108,7 @@ class TakesForEver:
 def test_a_decoder_that_fails_takes_nothing_else_with_it(
     pictures: Pictures, fault: Any, message: str
 ) -> None:
-    """The fault is where a decoder's would be: in the process of the job, before there are pixels."""
+    """The fault is raised in the process of the job, before there are pixels."""
     first = pictures.read(plain(30, 20), PATH)
 
     with pytest.raises(InvalidRequest) as raised:

@@ -1,4 +1,4 @@
-"""What comes of a file is what a person sees of it."""
+"""Decoded pixels are the pixels that a viewer shows."""
 
 import struct
 from io import BytesIO
@@ -13,7 +13,7 @@ WHITE, BLACK, RED, GREEN, BLUE = (255, 255, 255), (0, 0, 0), (255, 0, 0), (0, 25
 
 
 def pixels(data: bytes) -> list[list[Rgb]]:
-    """Returns rows of colours."""
+    """Decodes a file and returns its rows of colours."""
     image = decoded(read(data))
     assert image.mode == "RGB"
     rows: list[list[list[int]]] = np.asarray(image).tolist()
@@ -21,7 +21,7 @@ def pixels(data: bytes) -> list[list[Rgb]]:
 
 
 def quarters() -> Image.Image:
-    """Has a colour in each corner, so that every turn shows; large, so that JPEG keeps the colours."""
+    """Returns a picture with a colour in each corner; JPEG keeps the colours at this size."""
     image = Image.new("RGB", (64, 32), RED)
     image.paste(GREEN, (32, 0, 64, 16))
     image.paste(BLUE, (0, 16, 32, 32))
@@ -42,7 +42,8 @@ def test_a_lossless_file_gives_its_pixels(file_format: str, options: dict[str, o
     assert decoded(picture).tobytes() == quarters().tobytes()
 
 
-CORNERS = {  # top left, top right, bottom left, bottom right, as the picture is shown
+# The colours of the turned picture: top left, top right, bottom left, bottom right
+CORNERS = {
     1: (RED, GREEN, BLUE, WHITE),
     2: (GREEN, RED, WHITE, BLUE),
     3: (WHITE, BLUE, GREEN, RED),
@@ -86,13 +87,13 @@ def test_turning_is_what_pillow_makes_of_the_same_metadata(orientation: int) -> 
         b"Exif\0\0",
         b"no metadata",
         b"Exif\0\0MM\0*" + b"\xff" * 40,
-        b"Exif\0\0II*\0"
-        + struct.pack("<IHHHII", 8, 1, 0x0112, 4, 1, 6),  # not of the kind that it must be
-        b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 3, 2, 6),  # there must be one of it
+        # The orientation must be one value of 16 bits: here it has 32 bits, or there are two.
+        b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 4, 1, 6),
+        b"Exif\0\0II*\0" + struct.pack("<IHHHII", 8, 1, 0x0112, 3, 2, 6),
     ],
 )
 @pytest.mark.parametrize("file_format", ["JPEG", "PNG"])
-@pytest.mark.filterwarnings("ignore::UserWarning:PIL.TiffImagePlugin")  # as the server ignores them
+@pytest.mark.filterwarnings("ignore::UserWarning:PIL.TiffImagePlugin")  # the server ignores it
 def test_broken_metadata_leave_a_picture_as_it_is(metadata: bytes, file_format: str) -> None:
     image = decoded(read(saved(quarters(), file_format, exif=metadata, quality=95)))
 

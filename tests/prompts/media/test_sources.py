@@ -1,4 +1,4 @@
-"""What the text of a URL names."""
+"""The text of a URL names inline data, a file or another server."""
 
 import base64
 from collections.abc import Callable

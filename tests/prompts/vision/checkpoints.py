@@ -1,4 +1,4 @@
-"""Model directories that hold no more than what an image processor is made of."""
+"""Writes model directories with only the files that an image processor is made from."""
 
 import json
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ GOLDEN = Path(__file__).parent / "golden"
 FAMILIES = sorted(path.stem for path in GOLDEN.glob("*.json") if path.stem != "tokenizer")
 
 
-def golden(family: str) -> dict[str, Any]:  # Any: JSON of our own
+def golden(family: str) -> dict[str, Any]:  # Any: the JSON of a golden file
     content: dict[str, Any] = json.loads((GOLDEN / f"{family}.json").read_text())
     return content
 

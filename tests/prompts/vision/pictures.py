@@ -1,4 +1,4 @@
-"""Pictures made by a formula, so that none has to be stored: gradients, edges and noise."""
+"""Computes pictures from a formula, so that none is stored: gradients, edges and noise."""
 
 import functools
 
@@ -8,11 +8,11 @@ from PIL import Image
 
 
 def picture(width: int, height: int) -> Image.Image:
-    """Returns a picture whose every channel, row and column differs."""
+    """Returns a picture in which every channel, row and column differs."""
     return Image.fromarray(_pixels(width, height))
 
 
-@functools.lru_cache(maxsize=32)  # tests show each family the same pictures
+@functools.lru_cache(maxsize=32)  # all families are tested with the same pictures
 def _pixels(width: int, height: int) -> NDArray[np.uint8]:
     rows, columns = (np.arange(size, dtype=np.uint64) for size in (height, width))
     return np.stack(
@@ -32,5 +32,5 @@ def _channel(
 
 
 def sample_positions(num_values: int) -> NDArray[np.int64]:
-    """Returns the places in a flattened array of pixels whose values are stored."""
+    """Returns the positions, in flattened pixels, of the values that golden files hold."""
     return np.linspace(0, num_values - 1, min(100, num_values)).astype(np.int64)

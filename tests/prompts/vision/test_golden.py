@@ -1,4 +1,4 @@
-"""Pictures become what transformers makes of them: the same bytes, the same text, the same token ids."""
+"""Pictures give the bytes, texts and token ids that transformers gives."""
 
 import hashlib
 import itertools
@@ -27,8 +27,8 @@ def processor(family: dict[str, Any], tmp_path: Path) -> ImageProcessor:
     return loaded(tmp_path, family["files"])
 
 
-def shortened(text: str, token: str) -> str:
-    """Writes a run of the token as the golden files do."""
+def shorten_runs(text: str, token: str) -> str:
+    """Replaces each run of the token by the notation of the golden files: token*count."""
     return re.sub(
         f"(?:{re.escape(token)})+", lambda run: f"{token}*{len(run.group()) // len(token)}", text
     )
@@ -50,7 +50,7 @@ def test_the_text_is_the_references(family: dict[str, Any], processor: ImageProc
     for case in family["cases"]:
         width, height = case["size"]
         layout = processor.layout(width, height, case["detail"])
-        assert shortened(layout.text, processor.feature_token) == case["text"]
+        assert shorten_runs(layout.text, processor.feature_token) == case["text"]
         assert layout.num_tokens == case["num_tokens"] == layout.text.count(processor.feature_token)
         assert layout.position_grid == (
             tuple(case["position_grid"]) if "position_grid" in case else None
@@ -69,7 +69,7 @@ def test_as_many_tokens_are_counted_as_in_the_reference(
 def test_prompts_have_the_token_ids_of_the_reference(
     family: dict[str, Any], processor: ImageProcessor
 ) -> None:
-    """The text is put together and then encoded as a whole, for line breaks beside a picture may join its own."""
+    """The whole text is encoded at once: line breaks beside a picture may join other tokens."""
     tokenizer = Tokenizer.from_file(str(GOLDEN / "tokenizer.json"))
     for prompt in family["prompts"]:
         texts = [processor.layout(width, height, "auto").text for width, height in prompt["sizes"]]

@@ -1,4 +1,4 @@
-"""A model directory says which image processor it has, and is refused where that cannot be."""
+"""The files of a model directory select its image processor, or the directory is refused."""
 
 import json
 import subprocess
@@ -17,8 +17,8 @@ from tests.prompts.vision.checkpoints import golden, loaded, write_files
 from tests.prompts.vision.pictures import picture
 
 
-def files_of(family: str, **image_processor: object) -> dict[str, Any]:
-    """Returns the files of a family's golden, with other settings of its image processor; None leaves one out."""
+def change_files(family: str, **image_processor: object) -> dict[str, Any]:
+    """Returns the files of a family's golden checkpoint with changed settings of its processor."""
     files: dict[str, Any] = golden(family)["files"]
     files["preprocessor_config.json"] |= image_processor
     return files
@@ -45,7 +45,8 @@ def test_text_models_have_no_image_processor(tmp_path: Path) -> None:
 def test_text_models_do_without_pillow(tmp_path: Path) -> None:
     write_files(tmp_path, {"config.json": {"model_type": "qwen2"}})
     script = (
-        "import sys; from pathlib import Path; from ouzel.prompts.vision.loader import load_image_processor\n"
+        "import sys; from pathlib import Path; from ouzel.prompts.vision.loader import "
+        "load_image_processor\n"
         "load_image_processor(Path(sys.argv[1])); print('PIL' in sys.modules)"
     )
     done = subprocess.run(
@@ -67,8 +68,8 @@ def test_without_settings_there_is_none(tmp_path: Path) -> None:
 
 
 def test_what_is_null_or_left_out_is_as_in_the_reference(tmp_path: Path) -> None:
-    """These are the defaults of LLaVA's image processor: CLIP's normalisation and 224 pixels."""
-    files = files_of(
+    """The reference's defaults for LLaVA are CLIP's normalisation and 224 pixels."""
+    files = change_files(
         "llava", size=None, crop_size=None, image_mean=None, image_std=None, resample=None
     )
     processor = loaded(tmp_path, files)
@@ -87,7 +88,7 @@ def test_the_class_token_is_known_from_the_tower_where_the_processor_does_not_sa
 
 
 def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
-    processor = loaded(tmp_path, files_of("llava", do_rescale=False, do_normalize=False))
+    processor = loaded(tmp_path, change_files("llava", do_rescale=False, do_normalize=False))
     tiles = processor.tiles(picture(336, 336), "auto")
     assert np.array_equal(
         normalise_tiles(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1)
@@ -103,7 +104,7 @@ def test_the_first_tile_is_what_low_detail_shows_of_llava_next(tmp_path: Path) -
 
 
 def test_low_detail_is_never_more_than_the_checkpoints_own(tmp_path: Path) -> None:
-    processor = loaded(tmp_path, files_of("qwen2_vl", max_pixels=28 * 28 * 9))
+    processor = loaded(tmp_path, change_files("qwen2_vl", max_pixels=28 * 28 * 9))
     assert (
         processor.layout(1000, 1000, "low").num_tokens
         == processor.layout(1000, 1000, "auto").num_tokens
@@ -112,7 +113,7 @@ def test_low_detail_is_never_more_than_the_checkpoints_own(tmp_path: Path) -> No
 
 
 def test_two_tiles_are_a_grid_too(tmp_path: Path) -> None:
-    files = files_of("smolvlm", size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
+    files = change_files("smolvlm", size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
     processor = loaded(tmp_path, files)
     assert processor.tiles(picture(100, 50), "auto").shape == (3, 32, 32, 3)
     assert "<row_1_col_2>" in processor.layout(100, 50, "auto").text
@@ -214,7 +215,7 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
 def test_settings_that_cannot_be_are_refused(
     family: str, changes: dict[str, object], complaint: str, tmp_path: Path
 ) -> None:
-    message = refusal(tmp_path, files_of(family, **changes))
+    message = refusal(tmp_path, change_files(family, **changes))
     assert complaint in message
     assert str(tmp_path / "preprocessor_config.json") in message
 
@@ -228,7 +229,7 @@ def test_a_tower_without_a_patch_size_is_refused(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("family", ["llava", "llava_next"])
 def test_a_tile_smaller_than_a_patch_is_refused(family: str, tmp_path: Path) -> None:
-    files = files_of(family, size={"shortest_edge": 12}, crop_size=12)
+    files = change_files(family, size={"shortest_edge": 12}, crop_size=12)
     files["preprocessor_config.json"]["image_grid_pinpoints"] = [[24, 24]]
     assert "patch_size must be <= a tile's 12x12, found 14" in refusal(tmp_path, files)
 

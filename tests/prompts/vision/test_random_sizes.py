@@ -1,4 +1,4 @@
-"""What a layout says from a picture's size alone is what the tiles then give, whatever the size."""
+"""A layout, computed from the size of a picture, agrees with the tiles of the picture."""
 
 import math
 import random
@@ -12,11 +12,10 @@ from ouzel.prompts.vision.base import Detail
 from tests.prompts.vision.checkpoints import golden, loaded
 
 PINPOINTS = [(height, width) for height in (28, 56, 84) for width in (28, 56, 84)]
-Expected = Callable[
-    [Sequence[int], int, int], int
-]  # of a shape of tiles, and the picture's width and height
+# Takes the shape of the tiles and the picture's width and height; returns the number of tokens.
+Expected = Callable[[Sequence[int], int, int], int]
 
-# A family's golden files with a smaller image processor, and how many tokens its tiles are.
+# Settings that make a family's image processor small, and the number of tokens of its tiles
 SMALL: dict[str, tuple[dict[str, object], Expected]] = {
     "qwen2_vl": (
         {"min_pixels": 3136, "max_pixels": 60_000},
@@ -64,7 +63,7 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
 
 
 def packed_tokens(shape: Sequence[int], width: int, height: int, *, patches: int, base: int) -> int:
-    """Counts as the models do when they pack features: borders are left out, a mark ends each row."""
+    """Counts the features as the models pack them: without borders, with a mark after each row."""
     if shape[0] == 1:
         return base + 1
     used = {size: used_pixels(size, width, height) for size in PINPOINTS}

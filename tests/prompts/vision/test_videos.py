@@ -1,4 +1,7 @@
-"""Which frames of a video are shown, and how large, against transformers (training/golden/make_video_layouts.py)."""
+"""Videos show the frames that transformers chooses, at the same size.
+
+The golden layouts are made by training/golden/make_video_layouts.py.
+"""
 
 import json
 from pathlib import Path
