@@ -1,7 +1,8 @@
 """A cluster of Ray on this machine, with Ouzel on it as `serve deploy` puts it there.
 
-Ray is too large for the environment of the other tests: it is installed into one of its own, from the extra `ray`, into
-`~/.cache/ouzel-tests/ray` or where `OUZEL_TESTS_RAY_DIR` says, when a test first wants it.
+Ray is too large for the environment of the other tests. The first test that needs Ray installs it, and Ouzel's other
+requirements, into an environment in `~/.cache/ouzel-tests/ray` or in `OUZEL_TESTS_RAY_DIR`. Several checkouts may share
+this environment: it has no Ouzel, and Ray's processes import Ouzel from the checkout whose tests run.
 """
 
 import os
@@ -24,6 +25,8 @@ DIRECTORY_VARIABLE = "OUZEL_TESTS_RAY_DIR"
 OPTIONS = {"kv_cache_gib": 0.05, "log_level": "warning", "num_cpus": 0.5, "drain_timeout_s": 200}
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
+    # Below `uv run pytest` Ray would start its workers with `uv run` too, in the environment of the tests.
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_raylet_start_wait_time_s": "180",  # a busy machine
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "90",
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
@@ -37,23 +40,23 @@ ENVIRONMENT = {
 
 
 def installed() -> Path:
-    """The directory with Ray's programs; they are installed first where they are missing."""
+    """Returns the directory with Ray's programs; installs missing or outdated requirements first."""
     kept = os.environ.get(DIRECTORY_VARIABLE)
     directory = Path(kept) if kept else Path.home() / ".cache" / "ouzel-tests" / "ray"
-    complete = directory / ".complete"
-    if not complete.exists():
-        uv = os.environ.get("UV") or shutil.which("uv")
-        assert uv is not None, "there is no uv, which installs Ray"
-        subprocess.run(
-            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, directory], check=True
-        )
-        python = directory / "bin" / "python"
-        extras = f"{ROOT}[ray,postgres]"
-        subprocess.run(
-            [uv, "pip", "install", "--quiet", "--python", python, "--editable", extras], check=True
-        )
-        complete.touch()
+    uv = os.environ.get("UV") or shutil.which("uv")
+    assert uv is not None, "there is no uv, which installs Ray"
+    python = directory / "bin" / "python"
+    if not python.exists():
+        create = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, directory]
+        subprocess.run(create, check=True)
+    requirements = ["-r", ROOT / "pyproject.toml", "--extra", "ray", "--extra", "postgres"]
+    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *requirements], check=True)
     return directory / "bin"
+
+
+def ray_environment() -> dict[str, str]:
+    """Returns the variables with which Ray's processes import Ouzel from this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 
 def free_port() -> int:
@@ -81,7 +84,7 @@ class Cluster:
         content: dict[str, Any] = {"proxy_location": "HeadOnly", "applications": [named]}
         content["http_options"] = {"host": "127.0.0.1", "port": httpx.URL(self.url).port}
         answer = httpx.put(f"{self.dashboard}/api/serve/applications/", json=content, timeout=None)
-        assert answer.status_code == 200, answer.text
+        assert answer.status_code == 200, f"{answer.status_code} {answer.text}"
 
     def application(self) -> dict[str, Any]:
         applications = httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=None).json()[
@@ -122,7 +125,7 @@ def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
     with tempfile.TemporaryDirectory(
         prefix="or-"
     ) as directory:  # short: a socket's path may have 97 bytes
-        environment = {**os.environ, **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
+        environment = {**ray_environment(), **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
         environment |= {
             "OUZEL_CACHE_DIR": f"{directory}/cache",
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -135,7 +138,6 @@ def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
             "RAY_SERVE_HAPROXY_STATS_PORT": str(ports["stats"]),
             "RAY_SERVE_HAPROXY_METRICS_PORT": str(ports["metrics"]),
         }
-        environment.pop("PYTHONPATH", None)
         command = [
             str(programs / "ray"),
             "start",

@@ -13,7 +13,7 @@ import httpx
 import psutil
 import pytest
 
-from tests.cluster.ray_cluster import ROOT, Cluster, installed
+from tests.cluster.ray_cluster import ROOT, Cluster, installed, ray_environment
 
 pytestmark = pytest.mark.release("Ray Serve: requests stay where their prompts are cached")
 NUM_SESSIONS, NUM_TURNS = 17, 3  # odd: taking turns would part a session from its cache
@@ -93,11 +93,10 @@ def num_requests(processes: Mapping[str, int]) -> list[float]:
 def test_what_the_door_needs_of_ray_is_there() -> None:
     """A canary: it fails where another Ray has changed what is its own."""
     python = str(installed() / "python")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     output = subprocess.run(
         [python, "tests/cluster/routing_facts.py"],
         cwd=ROOT,
-        env=environment,
+        env=ray_environment(),
         check=True,
         stdout=subprocess.PIPE,
     ).stdout
