@@ -17,7 +17,7 @@ from tests.cluster.ray_cluster import ROOT, Cluster, installed, ray_environment
 
 pytestmark = pytest.mark.release("Ray Serve: requests stay where their prompts are cached")
 NUM_SESSIONS, NUM_TURNS = 17, 3  # odd: taking turns would part a session from its cache
-NOT_BY_PREFIXES = "requests go where the fewest are open, not by their prefixes: "
+NOT_BY_PREFIXES = "requests go to the replica with the fewest, not by their prefixes: "
 
 
 @pytest.fixture(scope="module")
@@ -120,7 +120,13 @@ def test_what_the_door_needs_of_ray_is_there() -> None:
             False,
             [f"{NOT_BY_PREFIXES}RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY is not 1"],
         ],
-        "without a hook": [False, [f"{NOT_BY_PREFIXES}this Ray has no hook for it"]],
+        "without a hook": [
+            False,
+            [
+                f"{NOT_BY_PREFIXES}this version of Ray has no "
+                "Application._with_ingress_request_router"
+            ],
+        ],
     }
 
 
