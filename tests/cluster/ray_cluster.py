@@ -46,11 +46,12 @@ def installed() -> Path:
     uv = os.environ.get("UV") or shutil.which("uv")
     assert uv is not None, "there is no uv, which installs Ray"
     python = directory / "bin" / "python"
+    project = ROOT / "pyproject.toml"
     if not python.exists():
-        create = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, directory]
+        create = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(directory)]
         subprocess.run(create, check=True)
-    requirements = ["-r", ROOT / "pyproject.toml", "--extra", "ray", "--extra", "postgres"]
-    subprocess.run([uv, "pip", "install", "--quiet", "--python", python, *requirements], check=True)
+    install = [uv, "pip", "install", "--quiet", "--python", str(python), "-r", str(project)]
+    subprocess.run([*install, "--extra", "ray", "--extra", "postgres"], check=True)
     return directory / "bin"
 
 
