@@ -64,7 +64,7 @@ def main() -> None:
         try:
             cluster.deploy_from(
                 "benchmarks.fixed_steps:build",
-                {"runtime_env": {"env_vars": {"PYTHONPATH": str(ROOT)}}},
+                {"runtime_env": {"env_vars": {"PYTHONPATH": f"{ROOT}:{ROOT / 'src'}"}}},
             )
             cluster.wait_for(2)
             time.sleep(_SETTLING_S)

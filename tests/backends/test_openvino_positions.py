@@ -189,14 +189,15 @@ SHIFTS = [
 def test_shifted_positions_change_no_more_than_rounding(name: str, shift: int, load: Load) -> None:
     """In bf16 where the CPU has it, else in f32: what `auto` serves.
 
-    Measured, at any shift: 0.042 at most with AMX; without it, where activations are int8, 0.066 of the row in the
-    middle and 0.14 of all.
+    Measured at any shift: 0.042 at most with AMX. On a CPU without AMX, where activations are int8: 0.034 at most for
+    the row in the middle, and 0.076 for qwen3-moe, whose experts change with rounding; 0.14 for all rows of qwen3-moe.
+    With positions that went through bf16, the row in the middle of qwen3-moe has 0.8.
     """
     golden = read_golden(name)
     driver = Driver(load(golden.directory, "int8", "auto", "auto"))
     _, here = driver.prefill(golden.prompt, len(golden.prompt))
     _, shifted = driver.prefill(golden.prompt, len(golden.prompt), shift)
-    assert median_error(shifted, here) < 0.07
+    assert median_error(shifted, here) < (0.1 if name == "qwen3-moe" else 0.07)
     assert relative_error(shifted, here) < 0.2
 
 

@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.release("command lines that ask, compare and measure models"),
 ]
 CHATS = "/v1/chat/completions"
-ALL_CLIENTS = "../clients"  # the page of the clients that have no page of their own
+ALL_CLIENTS = "../how-to/clients"  # the page of the clients that have no page of their own
 FUNCTION = """
 def current_weather(city: str) -> str:
     "Get the current weather"

@@ -1,8 +1,9 @@
 """Runs a Ray cluster on this machine, with Ouzel deployed as `serve deploy` does.
 
-Ray is too large for the environment of the other tests. When a test first needs Ray, the extra
-`ray` is installed into an environment of its own: `~/.cache/ouzel-tests/ray`, or the directory in
-`OUZEL_TESTS_RAY_DIR`.
+Ray is too large for the environment of the other tests. The first test that needs Ray installs Ray,
+and Ouzel's other requirements, into an environment in `~/.cache/ouzel-tests/ray` or in
+`OUZEL_TESTS_RAY_DIR`. Several checkouts may share this environment: it has no Ouzel, and Ray's
+processes import Ouzel from the checkout whose tests run.
 """
 
 import os
@@ -25,7 +26,9 @@ DIRECTORY_VARIABLE = "OUZEL_TESTS_RAY_DIR"
 OPTIONS = {"kv_cache_gib": 0.05, "log_level": "warning", "num_cpus": 0.5, "drain_timeout_s": 200}
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    "RAY_raylet_start_wait_time_s": "180",  # the machine may be busy
+    # Below `uv run pytest` Ray would start its workers with `uv run` too, in the environment of the tests.
+    "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
+    "RAY_raylet_start_wait_time_s": "180",  # a busy machine
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "90",
     "RAY_SERVE_ENABLE_HA_PROXY": "1",
     "RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY": "1",
@@ -39,23 +42,24 @@ ENVIRONMENT = {
 
 
 def install_ray() -> Path:
-    """Installs Ray if it is missing, and returns the directory with its programs."""
+    """Returns the directory with Ray's programs; installs missing or outdated requirements first."""
     kept = os.environ.get(DIRECTORY_VARIABLE)
     directory = Path(kept) if kept else Path.home() / ".cache" / "ouzel-tests" / "ray"
-    complete = directory / ".complete"
-    if not complete.exists():
-        uv = os.environ.get("UV") or shutil.which("uv")
-        assert uv is not None, "there is no uv, which installs Ray"
-        subprocess.run(
-            [uv, "venv", "--quiet", "--clear", "--python", sys.executable, directory], check=True
-        )
-        python = directory / "bin" / "python"
-        extras = f"{ROOT}[ray,postgres]"
-        subprocess.run(
-            [uv, "pip", "install", "--quiet", "--python", python, "--editable", extras], check=True
-        )
-        complete.touch()
+    uv = os.environ.get("UV") or shutil.which("uv")
+    assert uv is not None, "there is no uv, which installs Ray"
+    python = directory / "bin" / "python"
+    project = ROOT / "pyproject.toml"
+    if not python.exists():
+        create = [uv, "venv", "--quiet", "--clear", "--python", sys.executable, str(directory)]
+        subprocess.run(create, check=True)
+    install = [uv, "pip", "install", "--quiet", "--python", str(python), "-r", str(project)]
+    subprocess.run([*install, "--extra", "ray", "--extra", "postgres"], check=True)
     return directory / "bin"
+
+
+def ray_environment() -> dict[str, str]:
+    """Returns the variables with which Ray's processes import Ouzel from this checkout."""
+    return {**os.environ, "PYTHONPATH": str(ROOT / "src")}
 
 
 def find_free_port() -> int:
@@ -83,7 +87,7 @@ class Cluster:
         content: dict[str, Any] = {"proxy_location": "HeadOnly", "applications": [named]}
         content["http_options"] = {"host": "127.0.0.1", "port": httpx.URL(self.url).port}
         answer = httpx.put(f"{self.dashboard}/api/serve/applications/", json=content, timeout=None)
-        assert answer.status_code == 200, answer.text
+        assert answer.status_code == 200, f"{answer.status_code} {answer.text}"
 
     def application(self) -> dict[str, Any]:
         applications = httpx.get(f"{self.dashboard}/api/serve/applications/", timeout=None).json()[
@@ -123,8 +127,8 @@ def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
     }
     with tempfile.TemporaryDirectory(
         prefix="or-"
-    ) as directory:  # short, because a socket's path may have up to 97 bytes
-        environment = {**os.environ, **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
+    ) as directory:  # short: a socket's path may have 97 bytes
+        environment = {**ray_environment(), **ENVIRONMENT, "OUZEL_STORE_URL": store_url}
         environment |= {
             "OUZEL_CACHE_DIR": f"{directory}/cache",
             "PATH": f"{programs}:{os.environ['PATH']}",
@@ -137,7 +141,6 @@ def running_cluster(store_url: str, models: Path) -> Iterator[Cluster]:
             "RAY_SERVE_HAPROXY_STATS_PORT": str(ports["stats"]),
             "RAY_SERVE_HAPROXY_METRICS_PORT": str(ports["metrics"]),
         }
-        environment.pop("PYTHONPATH", None)
         command = [
             str(programs / "ray"),
             "start",

@@ -16,11 +16,11 @@ import httpx
 import psutil
 import pytest
 
-from tests.cluster.ray_cluster import ROOT, Cluster, install_ray
+from tests.cluster.ray_cluster import ROOT, Cluster, install_ray, ray_environment
 
 pytestmark = pytest.mark.release("Ray Serve: requests stay where their prompts are cached")
-NUM_SESSIONS, NUM_TURNS = 17, 3  # odd, so that taking turns would separate a session from its cache
-NOT_BY_PREFIXES = "requests go where the fewest are open, not by their prefixes: "
+NUM_SESSIONS, NUM_TURNS = 17, 3  # odd: taking turns would part a session from its cache
+NOT_BY_PREFIXES = "requests go to the replica with the fewest, not by their prefixes: "
 
 
 @pytest.fixture(scope="module")
@@ -101,11 +101,10 @@ def count_requests(processes: Mapping[str, int]) -> list[float]:
 def test_ray_has_the_hooks_that_the_door_needs() -> None:
     """A canary: it fails if another version of Ray has changed its own code."""
     python = str(install_ray() / "python")
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     output = subprocess.run(
         [python, "tests/cluster/routing_facts.py"],
         cwd=ROOT,
-        env=environment,
+        env=ray_environment(),
         check=True,
         stdout=subprocess.PIPE,
     ).stdout
@@ -129,7 +128,13 @@ def test_ray_has_the_hooks_that_the_door_needs() -> None:
             False,
             [f"{NOT_BY_PREFIXES}RAY_SERVE_INGRESS_REQUEST_ROUTER_FORWARD_BODY is not 1"],
         ],
-        "without a hook": [False, [f"{NOT_BY_PREFIXES}this Ray has no hook for it"]],
+        "without a hook": [
+            False,
+            [
+                f"{NOT_BY_PREFIXES}this version of Ray has no "
+                "Application._with_ingress_request_router"
+            ],
+        ],
     }
 
 

@@ -16,14 +16,14 @@ from ouzel.api.anthropic.context_management import (
     ClearThinking,
     ClearToolUses,
     Edit,
-    InputTokens,
+    NumInputTokens,
     ThinkingTurns,
     ToolUses,
 )
 from ouzel.api.anthropic.turn import Turn
 from ouzel.wire.decode import JsonObject
 
-_DEFAULT_TRIGGER = InputTokens(100_000)
+_DEFAULT_TRIGGER = NumInputTokens(100_000)
 _DEFAULT_NUM_KEPT = 3
 _PLACEHOLDER = "[The result of this old tool call was left out to save space.]"
 
@@ -119,9 +119,9 @@ def _clear_results(draft: Draft, edit: ClearToolUses) -> tuple[list[Turn], int]:
     return [_clear_result(turn, cleared, clears_inputs) for turn in draft.turns], len(cleared)
 
 
-def _is_reached(trigger: InputTokens | ToolUses, draft: Draft, num_calls: int) -> bool:
+def _is_reached(trigger: NumInputTokens | ToolUses, draft: Draft, num_calls: int) -> bool:
     match trigger:
-        case InputTokens(value=value):
+        case NumInputTokens(value=value):
             return draft.num_tokens > value
         case ToolUses(value=value):
             return num_calls > value

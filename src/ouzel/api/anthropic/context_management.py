@@ -23,7 +23,7 @@ class ClearThinking(msgspec.Struct, frozen=True, tag="clear_thinking_20251015"):
     ] = None
 
 
-class InputTokens(msgspec.Struct, frozen=True, tag="input_tokens"):
+class NumInputTokens(msgspec.Struct, frozen=True, tag="input_tokens"):
     value: Annotated[int, Meta(ge=0, description="A number of tokens of the prompt.")]
 
 
@@ -33,7 +33,7 @@ class ToolUses(msgspec.Struct, frozen=True, tag="tool_uses"):
 
 class ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919"):
     trigger: Annotated[
-        InputTokens | ToolUses | None,
+        NumInputTokens | ToolUses | None,
         Meta(
             description="The edit applies if the prompt has more than this; default: 100000 tokens."
         ),
@@ -43,7 +43,7 @@ class ClearToolUses(msgspec.Struct, frozen=True, tag="clear_tool_uses_20250919")
         Meta(description="The number of newest tool calls that keep their results; default: 3."),
     ] = None
     clear_at_least: Annotated[
-        InputTokens | None,
+        NumInputTokens | None,
         Meta(description="The edit applies only if it clears this number of tokens."),
     ] = None
     exclude_tools: Annotated[
