@@ -5,6 +5,7 @@ import logging
 import httpx
 import pytest
 
+from ouzel.sampling import SamplingFields
 from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
 from tests.api.requests import Json, chat, read_error
@@ -58,8 +59,9 @@ def test_what_asks_for_nothing_is_no_hint(
     assert "hints" not in caplog.text
 
 
-def test_no_field_is_both() -> None:
+def test_no_field_is_in_two_tables() -> None:
     assert not HINTS.keys() & NEUTRAL_VALUES.keys()
+    assert not NEUTRAL_VALUES.keys() & {*SamplingFields.__struct_encode_fields__}
 
 
 WEB_UI = {  # fields that llama.cpp's page sends beside the messages

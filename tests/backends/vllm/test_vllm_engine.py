@@ -6,7 +6,7 @@ import msgspec
 import pytest
 
 from ouzel.errors import ModelLoadError
-from ouzel.sampling import BeamSearchParams
+from ouzel.sampling import BeamSearchParams, SamplingParams
 from ouzel.types.engine_request import EngineRequest, Grammar, ReasoningBudget
 from ouzel.types.step_output import FinishReason, StepOutput
 from tests.backends.vllm.engines import asked_there, make_engine, run
@@ -274,6 +274,21 @@ def test_what_vllm_cannot_do_is_refused_by_name(fields: dict[str, Any], param: s
         assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, param)
         assert param in (output.error or "")
     assert tokens(outputs, other) == [3, 3]
+
+
+class NewerParams(SamplingParams, frozen=True, kw_only=True):
+    top_a: float = 0.0
+
+
+def test_a_parameter_that_the_translation_does_not_know_is_refused() -> None:
+    plain, request = make_request([1]), make_request([1])
+    plain = msgspec.structs.replace(plain, params=NewerParams(max_tokens=1))
+    request = msgspec.structs.replace(request, params=NewerParams(max_tokens=1, top_a=0.5))
+
+    assert final(answer(plain)[0], plain).finish_reason is FinishReason.LENGTH
+    refused = final(answer(request)[0], request)
+    assert (refused.finish_reason, refused.error_param) == (FinishReason.REFUSED, "top_a")
+    assert refused.error == "top_a must be 0 with this engine (vLLM), given 0.5"
 
 
 def test_a_clients_grammar_within_a_form_is_refused_by_the_name_of_its_field() -> None:

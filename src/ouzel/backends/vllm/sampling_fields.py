@@ -2,7 +2,7 @@
 
 Rules
 1. A field that vLLM cannot honour, or was not started for, is refused by its name. No field is
-   dropped.
+   dropped: a field of SamplingParams that `_HONOURED` lacks must have its default value.
 2. Each choice is a request to vLLM, so it can be aborted and ends by itself. Choices share the
    prompt's blocks anyway.
 3. Ouzel decides which tokens end an output: vLLM's own end token is ignored, and ours are stop
@@ -10,7 +10,8 @@ Rules
 """
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import cache
 from itertools import chain
 
 import msgspec
@@ -28,6 +29,32 @@ _FINISH_REASONS = {
     "repetition": FinishReason.STOP,
 }
 _HERE = "with this engine (vLLM)"
+# The fields of SamplingParams that `sampling_fields` passes to vLLM, and the fields that need more
+# than a comparison with the default.
+_HONOURED = frozenset(
+    {
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "repetition_penalty",
+        "presence_penalty",
+        "frequency_penalty",
+        "seed",
+        "is_seed_random",
+        "min_tokens",
+        "stop_token_ids",
+        "ignore_eos",
+        "logit_bias",
+        "allowed_token_ids",
+        "bad_words",
+        "num_logprobs",
+        "logprob_token_ids",
+        "num_prompt_logprobs",
+        "beam_search",
+    }
+)
 
 
 class Abilities(msgspec.Struct, frozen=True, kw_only=True):
@@ -61,12 +88,9 @@ def _find_unsupported(request: EngineRequest) -> Iterator[Refusal]:
     params, grammar = request.params, request.grammar
     if params.beam_search is not None:
         yield _refused("use_beam_search", "must be false", "true")
-    if params.typical_p != 1.0:
-        yield _refused("typical_p", "must be 1", f"{params.typical_p:g}")
-    if params.repeat_last_n != -1:
-        yield _refused("repeat_last_n", "must be -1", f"{params.repeat_last_n}")
-    if params.no_repeat_ngram_size:
-        yield _refused("no_repeat_ngram_size", "must be 0", f"{params.no_repeat_ngram_size}")
+    for name, default in _list_unsupported(type(params)).items():
+        if (value := getattr(params, name)) != default:
+            yield _refused(name, f"must be {_shown(default)}", _shown(value))
     if request.adapter:
         yield _refused("model", "must name no adapter", request.adapter)
     num_ids = len(params.logprob_token_ids)
@@ -103,6 +127,17 @@ def _find_unavailable(request: EngineRequest, abilities: Abilities) -> Iterator[
             grammar.param,
             f"{grammar.param}: the output cannot follow a form {_HERE}: vLLM has no guidance",
         )
+
+
+@cache
+def _list_unsupported(kind: type[msgspec.Struct]) -> Mapping[str, object]:
+    """Returns the default values of the parameters that vLLM does not have."""
+    fields = msgspec.structs.fields(kind)
+    return {field.name: field.default for field in fields if field.name not in _HONOURED}
+
+
+def _shown(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
 
 
 def _refused(param: str, limit: str, value: str) -> Refusal:
