@@ -86,6 +86,7 @@ def test_bf16_that_is_withheld_from_onednn_is_refused_by_name(
         check_options(ov.Core(), EngineConfig(precision="bf16"))
 
 
+@pytest.mark.release("instruction sets of oneDNN")
 @pytest.mark.parametrize("largest", ["AVX2", "AVX512_CORE", "ALL"])
 def test_a_model_loads_with_whatever_instructions_onednn_may_use(
     largest: str, tmp_path: Path

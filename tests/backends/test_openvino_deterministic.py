@@ -185,6 +185,7 @@ def guessed(request: EngineRequest, token_ids: object) -> EngineRequest:
     )
 
 
+@pytest.mark.release("deterministic answers: guesses, checks of rows")
 def test_one_answer_with_guesses(runner: ModelRunner) -> None:
     """Right guesses and wrong ones."""
     requests = [
@@ -278,6 +279,7 @@ def test_a_runner_whose_experts_round_by_the_number_of_rows_is_refused(runner: M
         check_rows(_Experts(runner.info))
 
 
+@pytest.mark.release("deterministic answers: guesses, checks of rows")
 @pytest.mark.parametrize(
     ("change", "is_checked"),
     [

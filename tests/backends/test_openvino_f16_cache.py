@@ -60,6 +60,7 @@ def verdicts(directory: Path) -> list[Path]:
     return [*(directory.parent / "cache").glob("*/kv_cache.json")]
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 @pytest.mark.parametrize(
     ("num_requests", "max_num_seqs", "expected"),
     [(4, 128, "f16"), (3, 128, "u8"), (2, 2, "f16"), (1, 2, "u8"), (1, 1, "f16"), (8, 4, "f16")],
@@ -157,6 +158,7 @@ def test_the_size_of_a_block_is_known_before_compiling(directory: Path, tmp_path
     assert runner.cache_rows["block"].row_bytes == expected
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_the_layer_for_further_tokens_has_its_part_of_a_block(tmp_path: Path) -> None:
     directory = GOLDEN.parent / "golden_prediction" / "qwen3_5"
     model = ModelConfig(model=str(directory), cache_dir=str(tmp_path), mtp=True)
@@ -166,6 +168,7 @@ def test_the_layer_for_further_tokens_has_its_part_of_a_block(tmp_path: Path) ->
     assert runner.cache_rows["block"].row_bytes == expected
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_engines_that_are_told_the_same_memory_have_the_same_type(steady: Path) -> None:
     model = model_config(steady)
     engine = EngineConfig(precision="f32")
@@ -219,6 +222,7 @@ def test_keys_beyond_the_range_of_f16_get_u8(huge: Path, caplog: pytest.LogCaptu
     assert relative_error(logits[1], logits[0]) < 0.1
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_keys_beyond_the_range_of_f16_are_found_once(
     huge: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -239,12 +243,14 @@ def test_keys_beyond_the_range_of_f16_are_found_once(
     assert inspect_model(model, engine).kv_cache_dtype == first.kv_cache_dtype
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_keys_beyond_the_range_of_f16_get_u8_without_a_tokenizer_too(huge: Path) -> None:
     (huge / "tokenizer.json").unlink()
     for _ in range(2):
         assert info_of(huge, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "u8"
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_where_nothing_can_be_kept_the_range_is_read_at_each_start(huge: Path) -> None:
     (huge.parent / "cache").write_text("no directory")
     for _ in range(2):
@@ -260,6 +266,7 @@ def test_named_f16_is_taken_with_a_line_on_its_range(
     assert "the range of f16 ends at 65504; --kv-cache-dtype u8 has no such limit" in caplog.text
 
 
+@pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_a_verdict_by_memory_comes_before_the_range(tmp_path: Path) -> None:
     """A model to which u8 does harm gets f16 where a request of full length fits, and u8 where none does."""
     sharp = make_checkpoint(tmp_path / "model", factor=256.0, attention=16.0)

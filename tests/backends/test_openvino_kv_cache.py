@@ -118,6 +118,7 @@ def test_without_scales_the_same_logits_are_far_off(large: Path) -> None:
     assert np.abs(logits_of(large) - exact).max() > 0.5 * exact.std()
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 @pytest.mark.parametrize(
     ("weights", "max_loras"),
     [
@@ -139,6 +140,7 @@ def test_scaled_keys_leave_the_logits_of_compressed_weights_where_they_are(
     assert relative_error(scaled, exact) < 0.05
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 @pytest.mark.parametrize("weights", ["int8", "int4"])
 def test_scales_of_compressed_weights_take_no_operation_of_their_own(
     weights: str, large: Path
@@ -178,6 +180,7 @@ def test_a_second_start_runs_no_text(large: Path, caplog: pytest.LogCaptureFixtu
     assert "KV cache: u8 with scaled keys for this model" in caplog.text
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_another_verdict_is_another_cache_to_other_servers(large: Path) -> None:
     scaled = create(large).info.cache_identity
     (entry_of(large) / "kv_cache.json").unlink()
@@ -185,6 +188,7 @@ def test_another_verdict_is_another_cache_to_other_servers(large: Path) -> None:
     assert create(large).info.cache_identity != scaled
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_a_verdict_that_cannot_be_read_is_made_again(large: Path) -> None:
     create(large)
     path = entry_of(large) / "kv_cache.json"
@@ -194,6 +198,7 @@ def test_a_verdict_that_cannot_be_read_is_made_again(large: Path) -> None:
         assert path.read_text() != content
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_where_nothing_can_be_kept_the_verdict_is_made_at_each_start(
     large: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -202,6 +207,7 @@ def test_where_nothing_can_be_kept_the_verdict_is_made_at_each_start(
         assert cache_of(large) == "u8 with scaled keys"
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 @pytest.mark.parametrize("directory", ["steady", "large", "sharp"])
 def test_inspect_says_the_cache_that_is_served(
     directory: str, request: pytest.FixtureRequest
@@ -237,6 +243,7 @@ def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptu
     assert "40 tokens of text are too few" in caplog.text
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 @pytest.mark.parametrize(
     "name",
     ["deepseek-v3", "gemma4-shared", "gpt-oss", "granitemoehybrid", "lfm2", "qwen3_5", "qwen3_vl"],
@@ -248,6 +255,7 @@ def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
     assert (entry_of(directory) / "kv_cache.json").is_file()
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
     directory = Path(
         shutil.copytree(GOLDEN.parent / "golden_prediction" / "qwen3_5", tmp_path / "model")
@@ -258,12 +266,14 @@ def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
     assert (entry_of(directory) / "kv_cache.json").is_file()
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_a_model_that_sees_can_be_tried(tmp_path: Path) -> None:
     config = ModelConfig(model=str(VISION_MODEL_DIRECTORY), cache_dir=str(tmp_path / "cache"))
     assert create_runner(config, engine_config("u8")).info.kv_cache_dtype == "u8"
     assert (entry_of(tmp_path / "model") / "kv_cache.json").is_file()
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_a_model_that_takes_adapters_can_be_tried(large: Path) -> None:
     config = msgspec.structs.replace(model_config(large), max_loras=1)
     assert create_runner(config, engine_config()).info.kv_cache_dtype == "u8 with scaled keys"
@@ -279,6 +289,7 @@ def graphs(tmp_path: Path) -> Path:
     return directory
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_a_directory_of_graphs_is_tried_once(
     graphs: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -290,6 +301,7 @@ def test_a_directory_of_graphs_is_tried_once(
     assert f"KV cache: {first} for this model" in caplog.text
 
 
+@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_the_verdict_on_a_directory_of_graphs_is_known_as_kept(graphs: Path) -> None:
     root = graphs.parent / "cache"
     create_runner(ModelConfig(model=str(graphs), cache_dir=str(root)), engine_config("u8"))

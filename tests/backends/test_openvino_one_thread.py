@@ -26,6 +26,7 @@ sys.stdout.write(create_runner(ModelConfig(model=sys.argv[1]), engine).info.back
 """
 
 
+@pytest.mark.release("matrices compiled for one thread")
 @pytest.mark.parametrize("num_threads", [1, 2])
 @pytest.mark.parametrize("name", ["llava-fp32", "qwen2_5_vl-fp32"])
 def test_matrices_that_are_not_compressed_are_compiled_for_one_thread(

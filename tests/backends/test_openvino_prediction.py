@@ -69,6 +69,7 @@ def run_prompt(runner: ModelRunner, prompt: list[int]) -> NDArray[np.float32]:
     return runner.run(replace(batch, state_slots=slots))
 
 
+@pytest.mark.release("prediction layers: experts as one tensor, entries")
 def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> None:
     runner = load(directory, cache_dir)
     assert runner.prediction is not None
@@ -116,6 +117,7 @@ def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Pat
     assert np.array_equal(logits[0], logits[1])
 
 
+@pytest.mark.release("prediction layers: experts as one tensor, entries")
 def test_experts_may_be_stored_as_one_tensor(tmp_path: Path, cache_dir: Path) -> None:
     """Some published checkpoints have them so, others one by one."""
     source, fused = PREDICTING / "qwen3_5-moe", tmp_path / "fused"
@@ -198,6 +200,7 @@ def test_what_would_be_loaded_is_told_with_the_layer(directory: Path) -> None:
         inspect_model(ModelConfig(model=str(ir), mtp=True), engine)
 
 
+@pytest.mark.release("prediction layers: experts as one tensor, entries")
 def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
     options = {
         "model": {"model": str(PREDICTING / "qwen3_5"), "cache_dir": str(cache_dir), "mtp": True},
@@ -226,6 +229,7 @@ def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None
     assert not any(name.startswith(prefix) for name in list_tensors(directory))
 
 
+@pytest.mark.release("prediction layers: experts as one tensor, entries")
 def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) -> None:
     """Published checkpoints have copies of the model's."""
     for ending, original in zip(

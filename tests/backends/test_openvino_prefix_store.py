@@ -56,6 +56,7 @@ def check_restart(
     assert after_restart.logprobs == in_memory.logprobs
 
 
+@pytest.mark.release("prefix store: blocks of every type")
 @pytest.mark.parametrize(("precision", "kv_cache_dtype"), CACHES)
 def test_blocks_of_every_type_come_back_as_they_were(
     precision: Precision, kv_cache_dtype: KvCacheDtype, cache_dir: Path, tmp_path: Path

@@ -346,6 +346,7 @@ def test_a_model_whose_encoding_is_kept_computes_what_its_weights_are_worth(
     assert create(quantised).info.weights == KEPT[name]  # from the cache
 
 
+@pytest.mark.release("weights of quantized checkpoints, computed")
 @pytest.mark.parametrize("name", ["gptq-act-order", "fp8"])
 def test_a_model_whose_encoding_no_kernel_takes_is_compressed_like_a_plain_one(
     name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
@@ -397,6 +398,7 @@ EXPERTS_OF: dict[str, tuple[Callable[[str, Weight], tuple[Tensors, Weight]], Set
 }
 
 
+@pytest.mark.release("weights of quantized checkpoints, computed")
 @pytest.mark.parametrize("golden", EXPERTS_OF)
 def test_experts_are_kept_as_they_are_stored(golden: str, tmp_path: Path) -> None:
     quantised, settings, label = EXPERTS_OF[golden]

@@ -67,6 +67,7 @@ def test_each_gets_its_continuation_whatever_was_guessed(
     assert results[requests[-1].request_id, 0].final.num_accepted_tokens > len(golden.greedy) * 0.8
 
 
+@pytest.mark.release("speculation beside chunks, appended tokens and logprobs")
 @pytest.mark.parametrize(
     "num_appended", [2, pytest.param(12, marks=pytest.mark.release("longer ends of reasoning"))]
 )
@@ -96,6 +97,7 @@ def test_guesses_behind_tokens_that_were_appended_change_nothing(
     assert [results[request.request_id, 0].token_ids for request in requests] == outputs
 
 
+@pytest.mark.release("speculation beside chunks, appended tokens and logprobs")
 @pytest.mark.parametrize(
     "golden", of_kinds("speculation of other families", kinds=FEW_KINDS), indirect=True
 )
@@ -124,6 +126,7 @@ def test_logprobs_and_samples_stay_what_they_are(
         np.testing.assert_allclose(logprobs, expected, atol=1e-4)
 
 
+@pytest.mark.release("speculation beside chunks, appended tokens and logprobs")
 @pytest.mark.parametrize(
     "golden", of_kinds("speculation of other families", kinds=FEW_KINDS), indirect=True
 )
@@ -148,6 +151,7 @@ def test_guesses_beside_chunks_of_prompts_change_nothing(
     assert engine.stats().num_accepted_tokens > len(golden.greedy)
 
 
+@pytest.mark.release("speculation beside chunks, appended tokens and logprobs")
 @pytest.mark.parametrize("golden", ["llama-bias", "qwen3_5"], indirect=True)
 def test_costs_are_measured_on_blocks_and_slots_that_nobody_has(golden: Golden, load: Load) -> None:
     engine = EngineCore(load(golden.directory), speculation=Speculation())

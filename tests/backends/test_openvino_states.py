@@ -130,6 +130,7 @@ def test_two_go_on_from_one_state_which_stays_as_it_was(name: str, load: Load) -
         assert relative_error(logits, golden.logits[BLOCK:]) < 1e-5
 
 
+@pytest.mark.release("states of linear attention: branches, limits")
 def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
     """Two convolutions with states of 32 channels and 3 values: 768 bytes a slot in f32."""
     for options, num_kept in (
@@ -207,6 +208,7 @@ def hybrid_request(random: Random, common: list[int]) -> EngineRequest:
     return make_request(prompt, max_tokens=max_tokens)
 
 
+@pytest.mark.release("states of linear attention: branches, limits")
 @pytest.mark.parametrize(
     ("name", "block_bytes", "slot_bytes"), [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168)]
 )

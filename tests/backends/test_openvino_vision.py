@@ -16,11 +16,11 @@ from ouzel.types.engine_request import EngineRequest, ImageInput
 from tests.backends import of_kinds
 from tests.backends.conftest import Load
 from tests.engine.requests import make_request, run, run_alone
+from tests.release_only import release_only
 
 GOLDEN = Path(__file__).parent / "golden_vision"
 NAMES = sorted(path.name for path in GOLDEN.iterdir())
 IMAGE_TOKEN = 7
-COUNTS = (1, 2, 4)
 
 # One of each kind of place and position.
 KINDS = ["gemma3", "llava_next", "mistral3", "qwen2_5_vl", "qwen3_5", "qwen3_vl", "smolvlm"]
@@ -147,7 +147,9 @@ def test_an_encoder_has_a_part_between_the_first_and_the_last(load: Load) -> Non
     assert sum(1 for _ in runner.encode(image)) >= 2
 
 
-@pytest.mark.parametrize("count", COUNTS)
+@pytest.mark.parametrize(
+    "count", [2, *release_only("prompts with one picture and with four", 1, 4)]
+)
 def test_prompt_logprobs_and_greedy_tokens_are_those_of_transformers(
     golden: VisionGolden, load: Load, count: int
 ) -> None:

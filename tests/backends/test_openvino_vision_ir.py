@@ -144,6 +144,7 @@ def test_the_serving_precision_is_near(exported: Exported, load: Load) -> None:
     assert relative_error(found, exported.golden.arrays["features.4"]) < 0.05
 
 
+@pytest.mark.release("vision graphs of OVMS: steps and precision")
 @pytest.mark.parametrize(
     ("name", "num_layers"), [("llava-fp32", 5), ("qwen2_vl-int8", 5), ("qwen2_5_vl-fp32", 3)]
 )
@@ -197,6 +198,7 @@ def test_a_graph_in_which_all_layers_read_the_first_is_not_cut() -> None:
     assert len(cut(layers(10, read_the_first=True))) == 1
 
 
+@pytest.mark.release("vision graphs of OVMS: steps and precision")
 def test_tiles_of_another_size_fail_by_themselves(load: Load) -> None:
     [image, *_] = read_vision_golden("llava").images(1)
     tiles, height, width = image.shape

@@ -69,6 +69,7 @@ def test_a_picture_that_were_cut_would_give_other_logprobs(
     assert np.abs(whole - cut).max() > 0.01
 
 
+@pytest.mark.release("whole images: cuts and neighbours")
 def test_pictures_side_by_side_in_a_step_do_not_see_each_other(
     golden: VisionGolden, load: Load
 ) -> None:
@@ -92,6 +93,7 @@ def test_pictures_side_by_side_in_a_step_do_not_see_each_other(
         np.testing.assert_allclose(logprobs_of(batched), logprobs_of(alone[0]), atol=1e-4)
 
 
+@pytest.mark.release("whole images: cuts and neighbours")
 def test_a_hit_may_end_inside_a_picture(golden: VisionGolden, load: Load) -> None:
     engine, text = EngineCore(load(golden.directory)), golden.prompt(1)[:9]
     begin = BLOCK_SIZE - golden.num_rows(0) // 2

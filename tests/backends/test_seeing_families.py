@@ -55,7 +55,7 @@ Chat = list[dict[str, object]]
 
 
 OF_KINDS = pytest.mark.parametrize(
-    "model", of_kinds("pictures of further families, told apart", [*FAMILIES], KINDS), indirect=True
+    "model", of_kinds("chats with pictures of further families", [*FAMILIES], KINDS), indirect=True
 )
 
 
@@ -154,6 +154,7 @@ def test_every_checkpoint_that_sees_has_a_case() -> None:
     assert FAMILIES.keys() == GOLDEN_ANSWERS.keys()
 
 
+@OF_KINDS
 def test_chats_with_pictures_come_to_what_transformers_makes_of_them(model: SeeingModel) -> None:
     expected = GOLDEN_ANSWERS[model.name]
     prompts = model.prompts(
@@ -180,6 +181,7 @@ def test_chats_with_pictures_come_to_what_transformers_makes_of_them(model: Seei
         assert logprobs_of(result)[0] == pytest.approx(golden["next_logprob"], abs=1e-4)
 
 
+@OF_KINDS
 def test_chats_with_videos_come_to_what_transformers_makes_of_them(model: SeeingModel) -> None:
     chats = {name: chat(*map(part_of, parts)) for name, parts in VIDEO_CHATS.items()}
     if model.name not in FAMILIES_WITH_VIDEOS:
@@ -204,6 +206,7 @@ def test_chats_with_videos_come_to_what_transformers_makes_of_them(model: Seeing
     assert run_alone(chunked, unscored)[0].token_ids == expected["several"]["greedy"]
 
 
+@OF_KINDS
 def test_a_picture_of_any_size_has_as_many_tokens_as_features(model: SeeingModel) -> None:
     chats = [
         chat(shown(picture(*size), detail), text("What is that?"))

@@ -105,6 +105,7 @@ def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path
     assert "--goodput ttft:1e6 e2el:1e6" in result["ouzel"]["command_line"]
 
 
+@pytest.mark.release("benchmarks of a command: sweeps, seeds, passwords")
 def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
     first, again, other = (
         run_bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2")
@@ -112,6 +113,7 @@ def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
     assert sorted(first) == sorted(again) != sorted(other)
 
 
+@pytest.mark.release("benchmarks of a command: sweeps, seeds, passwords")
 def test_a_sweep_has_a_run_for_each_load(
     server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -175,6 +177,7 @@ def test_a_key_is_sent_and_never_shown(tmp_path: Path, capsys: pytest.CaptureFix
     assert "sesame" not in saved + capsys.readouterr().out
 
 
+@pytest.mark.release("benchmarks of a command: sweeps, seeds, passwords")
 @pytest.mark.parametrize("form", ["--url={}", "--url {}"])
 def test_a_password_in_the_url_is_never_shown(
     server: RunningServer, tmp_path: Path, capsys: pytest.CaptureFixture[str], form: str

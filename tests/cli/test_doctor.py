@@ -62,6 +62,7 @@ def test_a_server_of_ours_is_known(
     assert "another program" not in said
 
 
+@pytest.mark.release("the doctor with little memory")
 def test_with_little_memory_a_smaller_test_measures() -> None:
     speeds = measure_speeds(2**30)
     assert speeds.fastest.gflops >= speeds.auto.gflops > 0

@@ -41,6 +41,7 @@ def pull_refused(hub: Hub, tmp_path: Path) -> str:
     return errors
 
 
+@pytest.mark.release("hubs that answer nonsense")
 @pytest.mark.parametrize(
     "etag", ["../../../../evil", "x" * 300, *release_only(FURTHER, "/evil", "..", "a/b")]
 )
@@ -59,6 +60,7 @@ def test_a_revision_that_is_a_path_is_refused(revision: str, hub: Hub, tmp_path:
     assert "\x1b" not in errors
 
 
+@pytest.mark.release("hubs that answer nonsense")
 @pytest.mark.parametrize(
     "name",
     [
@@ -84,6 +86,7 @@ def test_a_file_without_an_end_is_given_up_where_it_should_end(hub: Hub, tmp_pat
     assert incomplete.stat().st_size == 0
 
 
+@pytest.mark.release("hubs that answer nonsense")
 @pytest.mark.parametrize(
     "path", ["/api/models/owner/model", "/config.json", *release_only(FURTHER, "/tree/")]
 )
@@ -122,6 +125,7 @@ def test_an_answer_of_another_shape_is_reported_in_a_line(
     assert errors.startswith("ouzel: ") and errors.count("\n") == 1
 
 
+@pytest.mark.release("hubs that answer nonsense")
 def test_a_repository_of_too_many_files_is_refused(hub: Hub, tmp_path: Path) -> None:
     names = [{"rfilename": f"{number}.json"} for number in range(100_001)]
     hub.instead = json.dumps({"id": "owner/model", "sha": REVISION, "siblings": names}).encode()

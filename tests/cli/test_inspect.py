@@ -56,6 +56,7 @@ def test_a_model_is_served_as_it_was_inspected(
         assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
 
 
+@pytest.mark.release("vector models that are pulled or inspected")
 @pytest.mark.parametrize(
     "name",
     [

@@ -135,6 +135,7 @@ def test_a_part_of_another_file_is_noticed_by_its_checksum(hub: Hub, tmp_path: P
     assert read_downloaded(tmp_path) == read_original(hub)
 
 
+@pytest.mark.release("hubs that answer nonsense")
 def test_a_server_without_ranges_sends_all_of_it_again(hub: Hub, tmp_path: Path) -> None:
     hub.gives_ranges = False
     hub.cut_after_bytes, hub.num_cuts = 9 * 2**20, 2
@@ -161,6 +162,7 @@ def test_without_network_the_cache_is_enough(
     assert REVISION in output
 
 
+@pytest.mark.release("hubs that answer nonsense")
 def test_a_network_that_wants_a_log_in_is_none(hub: Hub, tmp_path: Path) -> None:
     env = environment(tmp_path, hub.url)
     assert pull("owner/model", env=env)[0] == 0
@@ -187,6 +189,7 @@ def test_without_network_one_line_says_so(tmp_path: Path) -> None:
     assert f"{url} cannot be reached (no network?), and owner/model is not in the cache" in errors
 
 
+@pytest.mark.release("hubs that answer nonsense")
 def test_without_network_files_that_are_missing_in_the_cache_are_missed(
     hub: Hub, tmp_path: Path
 ) -> None:
@@ -228,6 +231,7 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
     assert second.endswith("ouzel serve owner/model --weights int4\n")
 
 
+@pytest.mark.release("vector models that are pulled or inspected")
 @pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
 def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(
     name: str, tmp_path: Path

@@ -33,6 +33,7 @@ def text(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.mark.release("quantize writes whole checkpoints")
 def test_a_checkpoint_is_written_whole_and_served(tmp_path: Path, text: Path) -> None:
     out = tmp_path / "made" / "model"
     status, output, log = run_ouzel(

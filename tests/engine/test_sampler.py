@@ -122,6 +122,7 @@ def test_a_given_seed_draws_the_winner_of_the_race_among_the_kept_tokens(
     assert [each.token_id for each in drawn if each is not None] == expected
 
 
+@pytest.mark.release("draws of a sampler in an engine, many times")
 def test_rounding_hardly_changes_the_draws_of_a_given_seed() -> None:
     rng = np.random.default_rng(11)
     logits = rng.normal(scale=1.5, size=151_936).astype(np.float32)
@@ -139,6 +140,7 @@ def test_rounding_hardly_changes_the_draws_of_a_given_seed() -> None:
     assert sum(a != b for a, b in zip(first, second, strict=True)) < 10
 
 
+@pytest.mark.release("draws of a sampler in an engine, many times")
 @BOTH_WAYS
 def test_the_engine_draws_from_the_exact_distribution(is_seed_random: bool) -> None:
     """The test draws through `EngineCore`; the model's distribution comes from its logprobs."""

@@ -89,6 +89,7 @@ def test_a_model_is_pulled_into_the_repository_with_a_graph_of_the_given_options
     }
 
 
+@pytest.mark.release("adapters and second pulls with OVMS's options")
 def test_a_second_pull_writes_the_graph_anew_and_keeps_the_model(
     hub: Hub, env: Mapping[str, str], tmp_path: Path
 ) -> None:
@@ -226,6 +227,7 @@ def test_a_start_pulls_the_model_that_the_repository_lacks(
     assert options_of(models / "owner" / "model")["tool_parser"] == "hermes3"
 
 
+@pytest.mark.release("vector models that are pulled or inspected")
 @pytest.mark.parametrize(
     ("model", "options", "fields", "expected"),
     [
@@ -420,6 +422,7 @@ def test_other_commands_pull_nothing(capsys: Output) -> None:
     assert "--pull: is for ouzel serve only, given to ouzel inspect" in capsys.readouterr().err
 
 
+@pytest.mark.release("adapters and second pulls with OVMS's options")
 def test_a_start_pulls_an_adapter_of_the_hub_and_serves_it(tmp_path: Path) -> None:
     repository, models = tmp_path / "repository", tmp_path / "models"
     shutil.copytree(MODEL_DIRECTORY, repository)

@@ -20,6 +20,7 @@ MAX_FILES = 256
 WITH_FEW_FILES = ("sh", "-c", f'ulimit -n {MAX_FILES} && exec "$@"', "sh")
 
 
+@pytest.mark.release("a replica that is killed, a server that dies beside another")
 def test_the_engine_comes_back_while_clients_hold_every_connection(tmp_path: Path) -> None:
     with serving(cache_dir=tmp_path, wrapper=WITH_FEW_FILES) as server, ExitStack() as stack:
         url = httpx.URL(server.root)

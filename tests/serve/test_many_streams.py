@@ -160,6 +160,7 @@ def memory(server: RunningServer) -> int:
     return resident
 
 
+@pytest.mark.release("storms of nonsense")
 async def test_a_storm_of_nonsense_leaves_the_server_serving(server: RunningServer) -> None:
     nonsense: list[bytes] = [
         b"",

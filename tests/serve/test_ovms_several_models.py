@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 
 import httpx
+import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
 from tests.options.ovms_graphs import graph_of
@@ -29,6 +30,7 @@ def answer(http: httpx.Client, model: str) -> tuple[str, int]:
     return response["choices"][0]["message"]["content"], response["usage"]["completion_tokens"]
 
 
+@pytest.mark.release("models of an OVMS file that come and go")
 def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(
     tmp_path: Path,
 ) -> None:

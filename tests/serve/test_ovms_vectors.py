@@ -134,6 +134,7 @@ def test_pieces_of_documents_are_limited_as_the_graph_says(http: httpx.Client) -
     assert "7" in too_many.json()["error"]
 
 
+@pytest.mark.release("vectors with the profile of OVMS")
 def test_a_changed_pooling_loads_its_model_again_and_no_other(
     http: httpx.Client, models: Path
 ) -> None:

@@ -302,6 +302,7 @@ def test_what_is_no_picture_is_named(
     assert message in error["message"]
 
 
+@pytest.mark.release("a stream with a picture that is left")
 def test_a_stream_with_a_picture_that_is_left_gives_its_place_back(server: RunningServer) -> None:
     asked = body(
         picture(data_url(jpeg("red", (300, 220)))),

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import pytest
 
 from tests.serve.running import RunningServer, serving
 
@@ -70,6 +71,7 @@ def test_the_first_request_after_a_restart_is_a_hit_unless_the_directory_is_dama
         assert counter(server, "prefix_store_damaged_total") > 0
 
 
+@pytest.mark.release("restarts of a server with stored responses, and stored prefixes")
 def test_an_api_key_finds_after_a_restart_what_it_asked_before_and_others_do_not(
     tmp_path: Path,
 ) -> None:

@@ -48,6 +48,7 @@ async def wait_until_text_is_kept(cache_dir: Path, ids: list[str]) -> None:
     await store.close()
 
 
+@pytest.mark.release("restarts of a server with stored responses, and stored prefixes")
 def test_kill_9_loses_nothing_and_leaves_nothing_hanging(cache_dir: Path) -> None:
     with life(cache_dir) as (server, http):
         engine = server.engine_process()

@@ -34,6 +34,7 @@ def test_several_prompts_give_what_each_gives_alone_in_streams_too(client: OpenA
     )
 
 
+@pytest.mark.release("a harness for evaluations that scores continuations")
 def test_an_evaluation_harness_scores_a_greedy_continuation_as_greedy(client: OpenAI) -> None:
     for prompt in PROMPTS:
         first = client.completions.create(

@@ -145,6 +145,7 @@ def test_sigterm_drains_what_runs_on_a_websocket(cache_dir: Path) -> None:
         assert server.process.wait() == 0
 
 
+@pytest.mark.release("signals: a grace, a second signal")
 def test_sigterm_takes_requests_while_the_grace_lasts_and_a_second_one_ends_it(
     cache_dir: Path,
 ) -> None:
@@ -196,6 +197,7 @@ def test_an_empty_directory(cache_dir: Path, tmp_path: Path) -> None:
     assert "config.json" in failure(str(tmp_path), cache_dir=cache_dir)
 
 
+@pytest.mark.release("starts that are refused by the engine")
 def test_truncated_weights(cache_dir: Path, tmp_path: Path) -> None:
     directory = broken_copy(tmp_path)
     weights = directory / "model.safetensors"
@@ -204,6 +206,7 @@ def test_truncated_weights(cache_dir: Path, tmp_path: Path) -> None:
     assert "model.safetensors" in failure(str(directory), cache_dir=cache_dir)
 
 
+@pytest.mark.release("starts that are refused by the engine")
 def test_an_unknown_model_type(cache_dir: Path, tmp_path: Path) -> None:
     directory = broken_copy(tmp_path)
     config = json.loads((directory / "config.json").read_text())
@@ -215,6 +218,7 @@ def test_an_unknown_model_type(cache_dir: Path, tmp_path: Path) -> None:
     assert "qwen3" in message, "names what is supported"
 
 
+@pytest.mark.release("starts that are refused by the engine")
 def test_a_missing_tokenizer(cache_dir: Path, tmp_path: Path) -> None:
     directory = broken_copy(tmp_path)
     (directory / "tokenizer.json").unlink()
@@ -300,6 +304,7 @@ def test_two_servers_that_start_on_one_port(cache_dir: Path) -> None:
     assert winner.returncode == 0
 
 
+@pytest.mark.release("signals: a grace, a second signal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_model_loads(cache_dir: Path, number: signal.Signals) -> None:
     process = start(cache_dir=cache_dir)

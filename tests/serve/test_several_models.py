@@ -86,6 +86,7 @@ def test_an_entry_with_the_name_of_model_changes_nothing(tmp_path: Path) -> None
     assert (model["id"], model["max_model_len"]) == ("main", 4096)
 
 
+@pytest.mark.release("a replica that is killed, a server that dies beside another")
 def test_one_of_two_replicas_is_killed_and_the_server_goes_on(tmp_path: Path) -> None:
     if psutil.cpu_count() == 1:
         pytest.skip("two replicas need two processors")

@@ -341,6 +341,7 @@ def median_gap(times: list[float]) -> float:
     return statistics.median(later - earlier for earlier, later in itertools.pairwise(times))
 
 
+@pytest.mark.release("long streams of calls and formats")
 def test_a_stream_of_a_form_comes_in_pieces(http: httpx.Client) -> None:
     """Without guesses, of which several tokens come at once; how many depends on what steps cost on the machine."""
     body = chat(

@@ -74,6 +74,7 @@ def test_later_turns_find_the_earlier_ones_in_the_cache(http: httpx.Client, way:
     assert num_cached(answers[-1]) > 5 * num_cached(answers[1])
 
 
+@pytest.mark.release("three ways of ten turns")
 def test_three_ways_show_the_model_the_same(http: httpx.Client) -> None:
     """The cache compares tokens: what it has of a prompt is what another way has shown the model."""
     first, *others = [ten_turns(way(http)) for way in WAYS]

@@ -153,6 +153,7 @@ def test_usage_adds_up(answers: list[Answered]) -> None:
     assert num_reasoning > len(answers) / 10
 
 
+@pytest.mark.release("long streams of calls and formats")
 def test_streamed_is_what_a_whole_answer_says(
     server: RunningServer, answers: list[Answered]
 ) -> None:

@@ -159,6 +159,7 @@ def test_texts_have_no_prompt_with_the_profile_of_ovms(
     assert np.abs(raw - prompted).max() > 0.01
 
 
+@pytest.mark.release("vectors with the profile of OVMS")
 def test_vectors_have_the_length_1_with_the_profile_of_ovms(ovms: RunningServer) -> None:
     answer = post(ovms, "/v3/embeddings", model="bert-poolings", input=TEXT).json()
     too_long = post(ovms, "/v3/embeddings", model="bert-poolings", input=LONG)

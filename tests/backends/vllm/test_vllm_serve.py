@@ -45,6 +45,7 @@ def check(server: RunningServer) -> None:
     }
 
 
+@pytest.mark.release("engines elsewhere (vLLM)")
 def test_a_child_of_another_interpreter(tmp_path: Path) -> None:
     python = make_interpreter(tmp_path / "vllm")
     options = (
@@ -78,6 +79,7 @@ def test_a_server_elsewhere(tmp_path: Path) -> None:
                 pass  # its metrics are read every few seconds
 
 
+@pytest.mark.release("engines elsewhere (vLLM)")
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -223,6 +223,7 @@ async def test_files_count_among_all_that_the_server_holds(make_file: Callable[[
         await load_frames(data, [0], max_media_bytes_total=1024)
 
 
+@pytest.mark.release("videos: limits of time")
 @pytest.mark.parametrize(
     "make_file",
     [lambda: make_film(600, (640, 320)), lambda: moving("GIF", 60, (640, 320))],
