@@ -189,8 +189,9 @@ SHIFTS = [
 def test_shifted_positions_change_no_more_than_rounding(name: str, shift: int, load: Load) -> None:
     """In bf16 where the CPU has it, else in f32: what `auto` serves.
 
-    Measured at any shift: 0.042 at most with AMX. On a CPU without AMX, where activations are int8: 0.034 at most for
-    the row in the middle, and 0.076 for qwen3-moe, whose experts change with rounding; 0.14 for all rows of qwen3-moe.
+    Measured at any shift: 0.042 at most with AMX. On a CPU without AMX, where activations are int8:
+    0.034 at most for the row in the middle, and 0.076 for qwen3-moe, whose experts change with
+    rounding; 0.14 for all rows of qwen3-moe.
     With positions that went through bf16, the row in the middle of qwen3-moe has 0.8.
     """
     golden = read_golden(name)

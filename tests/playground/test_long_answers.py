@@ -1,4 +1,4 @@
-"""Answers of ten thousand tokens come without a task that takes a tenth of a second of the page's CPU."""
+"""Answers of ten thousand tokens come without a task of 0.1 s of CPU in the page."""
 
 import json
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from ouzel.parsers.registry import OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person
 
-TASKS = ["disabled-by-default-devtools.timeline"]  # what a trace of Chromium records: each task
-LONGEST_S = 0.1  # of CPU: on a busy machine each task takes longer by the clock
+TASKS = ["disabled-by-default-devtools.timeline"]  # a trace of Chromium records each task
+LONGEST_S = 0.1  # CPU seconds: on a busy machine each task takes longer by the clock
 TOKENS = 10_000  # a byte is a token here
 KINDS = {
     "paragraph": "word *and* more " * (TOKENS // 16),
@@ -51,7 +51,7 @@ def test_no_task_is_long(kind: str, streaming: RunningServer, browser: Browser, 
 
 
 def task_seconds(trace: bytes) -> list[float]:
-    """Returns the CPU time of each task of the main threads of pages, which handle what a person does."""
+    """Returns the CPU time of each task of the main threads of pages, which handle input."""
     events = json.loads(trace)["traceEvents"]
     pages = {
         (event["pid"], event["tid"])
