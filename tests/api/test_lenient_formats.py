@@ -9,52 +9,32 @@ import pytest
 
 from ouzel.config import LimitsConfig
 from ouzel.options.options import read_options
-from ouzel.parsers.families.hermes import HERMES
-from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
+from ouzel.parsers.registry import OutputFormat
+from tests.api.lenient import (
+    CHAT,
+    HEADER,
+    LOOKS_AHEAD,
+    UNIQUE,
+    schema_format,
+    serve_lenient_formats,
+    tool,
+)
 from tests.api.requests import Json, chat, join_content, read_error, read_events
 from tests.api.responses.sockets import connect_socket, read_error_event
 from tests.api.serving import running_server
-from tests.prompts.families import QWEN
 
-CHAT = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
-HEADER = "x-ouzel-format-ignored"
 NO_SCHEMA: Json = {"type": "no"}
-UNIQUE: Json = {"type": "array", "items": {"type": "integer"}, "uniqueItems": True}
-LOOKS_AHEAD: Json = {"type": "string", "pattern": "(?=a)"}
 IMPOSSIBLE: Json = {"guided_grammar": "start: T\nT: /a/ & /b/"}  # only the engine refuses it
 TOO_WIDE: Json = {  # the engine refuses it after the first tokens
     "guided_grammar": "start: /[a-zA-Z]{5}/ a\na: "
     + " | ".join(f'"b{number}" a' for number in range(6000))
 }
-SAID = '{"name": "say"'
-SAYS_YES: Json = {
-    "type": "object",
-    "properties": {"word": {"const": "yes"}},
-    "required": ["word"],
-    "additionalProperties": False,
-}
-
-
-def schema_format(schema: object) -> Json:
-    return {
-        "response_format": {"type": "json_schema", "json_schema": {"name": "any", "schema": schema}}
-    }
-
-
-def tool(name: str, parameters: object, **fields: object) -> Json:
-    return {"type": "function", "function": {"name": name, "parameters": parameters, **fields}}
 
 
 @pytest.fixture(scope="module")
 def lenient() -> Iterator[httpx.Client]:
-    setup = running_server(
-        engine_factory="create_grammar_parrot",
-        chat_template=QWEN,
-        output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
-        has_lenient_formats=True,
-    )
-    with setup as server, server.client() as http:
+    with serve_lenient_formats() as server, server.client() as http:
         yield http
 
 

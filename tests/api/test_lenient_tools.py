@@ -8,10 +8,8 @@ import httpx
 import pytest
 
 from ouzel.parsers.families.hermes import HERMES
-from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
-from tests.api.requests import Json, chat, read_error
-from tests.api.serving import running_server
-from tests.api.test_lenient_formats import (
+from ouzel.parsers.registry import OutputFormat
+from tests.api.lenient import (
     CHAT,
     HEADER,
     LOOKS_AHEAD,
@@ -19,20 +17,17 @@ from tests.api.test_lenient_formats import (
     SAYS_YES,
     UNIQUE,
     schema_format,
+    serve_lenient_formats,
     tool,
 )
+from tests.api.requests import Json, chat, read_error
+from tests.api.serving import running_server
 from tests.prompts.families import QWEN
 
 
 @pytest.fixture(scope="module")
 def lenient() -> Iterator[httpx.Client]:
-    setup = running_server(
-        engine_factory="create_grammar_parrot",
-        chat_template=QWEN,
-        output_format=OutputFormat(calls=HERMES, reasoning=THINKING_ONLY),
-        has_lenient_formats=True,
-    )
-    with setup as server, server.client() as http:
+    with serve_lenient_formats() as server, server.client() as http:
         yield http
 
 
