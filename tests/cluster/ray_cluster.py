@@ -42,7 +42,7 @@ ENVIRONMENT = {
 
 
 def install_ray() -> Path:
-    """Returns the directory with Ray's programs; installs missing or outdated requirements first."""
+    """Installs missing or outdated packages for Ray; returns the directory with its programs."""
     kept = os.environ.get(DIRECTORY_VARIABLE)
     directory = Path(kept) if kept else Path.home() / ".cache" / "ouzel-tests" / "ray"
     uv = os.environ.get("UV") or shutil.which("uv")

@@ -40,7 +40,7 @@ def test_no_task_is_long(kind: str, streaming: RunningServer, browser: Browser, 
     person = Person(page, streaming.url)
     person.comes()
     person.writes(KINDS[kind])
-    # Now, since to type ten thousand characters at once is a long task of the browser's own.
+    # The trace begins here: typing ten thousand characters is a long task of the browser itself.
     browser.start_tracing(page=page, categories=TASKS)
     person.waits()
     seconds = task_seconds(browser.stop_tracing())

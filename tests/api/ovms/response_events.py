@@ -19,8 +19,6 @@ OF_SUMMARY = [
     "response.reasoning_summary_part.done",
     "response.output_item.done",
 ]
-
-
 OF_TEXT = [
     "response.output_item.added",
     "response.content_part.added",

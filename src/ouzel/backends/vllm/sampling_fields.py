@@ -90,7 +90,7 @@ def _find_unsupported(request: EngineRequest) -> Iterator[Refusal]:
         yield _refused("use_beam_search", "must be false", "true")
     for name, default in _list_unsupported(type(params)).items():
         if (value := getattr(params, name)) != default:
-            yield _refused(name, f"must be {_shown(default)}", _shown(value))
+            yield _refused(name, f"must be {_format(default)}", _format(value))
     if request.adapter:
         yield _refused("model", "must name no adapter", request.adapter)
     num_ids = len(params.logprob_token_ids)
@@ -136,7 +136,7 @@ def _list_unsupported(kind: type[msgspec.Struct]) -> Mapping[str, object]:
     return {field.name: field.default for field in fields if field.name not in _HONOURED}
 
 
-def _shown(value: object) -> str:
+def _format(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
