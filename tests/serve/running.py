@@ -16,6 +16,7 @@ import httpx
 import psutil
 
 from tests.cores import share_of_cores
+from tests.serve.forks import ENGINE_NAME, start_command
 
 unmarked_test = ""  # what runs, if it is a test that has no marker for starting servers
 
@@ -33,13 +34,19 @@ class RunningServer:
         return self.url.removesuffix("/v1")
 
     def engine_process(self) -> psutil.Process:
-        [engine] = filter(_is_engine, psutil.Process(self.process.pid).children(recursive=True))
+        [engine] = self.engine_processes()
         return engine
+
+    def engine_processes(self) -> list[psutil.Process]:
+        children = psutil.Process(self.process.pid).children(recursive=True)
+        return [child for child in children if _is_engine(child)]
 
 
 def _is_engine(process: psutil.Process) -> bool:
     try:
-        return any("run_child" in part for part in process.cmdline())
+        return process.name() == ENGINE_NAME or any(
+            "run_child" in part for part in process.cmdline()
+        )
     except psutil.NoSuchProcess:  # it has ended, and its parent may not have noticed yet
         return False
 
@@ -49,24 +56,22 @@ def start(
     cache_dir: Path,
     environment: Mapping[str, str] | None = None,
     wrapper: Sequence[str] = (),
+    is_executed: bool = False,
 ) -> subprocess.Popen[str]:
-    """Keeps its data beside the cache unless told otherwise, never where the user's own server keeps its.
+    """Starts a server, which keeps its data beside the cache if the arguments name no directory.
 
-    The `wrapper` is a command that runs the one that follows it, in the process that it was started in.
+    The server is a fork of a process that has imported its modules, which saves a second of CPU
+    (`forks.py`). With `is_executed`, or with a `wrapper` (a command that runs another command in
+    its own process), an interpreter executes `python -m ouzel`.
     """
     assert not unmarked_test, f"{unmarked_test} starts a server: it needs `pytest.mark.serves`"
-    command = [
-        *wrapper,
-        sys.executable,
-        "-m",
-        "ouzel",
-        "serve",
-        "--port",
-        "0",
-        "--cache-dir",
-        str(cache_dir),
-    ]
-    command += ["--data-dir", str(cache_dir / "data"), *arguments]
+    arguments = (
+        *("serve", "--port", "0", "--cache-dir", str(cache_dir)),
+        *("--data-dir", str(cache_dir / "data"), *arguments),
+    )
+    if not wrapper and not is_executed:
+        return start_command([*arguments], environment)
+    command = [*wrapper, sys.executable, "-m", "ouzel", *arguments]
     return subprocess.Popen(
         command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
@@ -81,7 +86,7 @@ def run_to_its_end(
 
 
 def send(curl: str, *, api_key: str = "", verify: ssl.SSLContext | bool = True) -> dict[str, Any]:
-    """What a printed curl line gets; sent without curl, which a machine that runs the tests need not have."""
+    """Sends the request of a printed curl line, without curl, and returns the answer."""
     parser = argparse.ArgumentParser()
     parser.add_argument("program", choices=["curl"])
     parser.add_argument("url")
@@ -97,7 +102,7 @@ def send(curl: str, *, api_key: str = "", verify: ssl.SSLContext | bool = True) 
 
 
 def failure(*arguments: str, cache_dir: Path) -> str:
-    """What the command says when it cannot start."""
+    """Returns the errors of a command that cannot start."""
     process = start(*arguments, cache_dir=cache_dir)
     _, errors = process.communicate()
     assert process.returncode != 0
@@ -112,6 +117,7 @@ def serving(
     environment: Mapping[str, str] | None = None,
     wrapper: Sequence[str] = (),
     is_openvino: bool = True,
+    is_executed: bool = False,
 ) -> Iterator[RunningServer]:
     """Waits for the announcement; ends the server at the end. `is_openvino`: its own engine runs, a small one."""
     size = ("--kv-cache-gib", "0.05", "--num-threads", str(share_of_cores())) if is_openvino else ()
@@ -123,6 +129,7 @@ def serving(
         cache_dir=cache_dir,
         environment=environment,
         wrapper=wrapper,
+        is_executed=is_executed,
     )
     assert process.stdout is not None
     try:

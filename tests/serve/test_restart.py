@@ -29,7 +29,7 @@ def life(
     """Of a server, on the data of the one before."""
     options = ("--max-num-seqs", str(NUM_RUNNING), "--drain-timeout-s", str(drain_timeout_s))
     with (
-        serving(*options, cache_dir=cache_dir) as server,
+        serving(*options, cache_dir=cache_dir, is_executed=True) as server,
         httpx.Client(base_url=server.url, timeout=None) as http,
     ):
         yield server, http

@@ -307,7 +307,7 @@ def test_two_servers_that_start_on_one_port(cache_dir: Path) -> None:
 @pytest.mark.release("signals: a grace, a second signal")
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_while_the_model_loads(cache_dir: Path, number: signal.Signals) -> None:
-    process = start(cache_dir=cache_dir)
+    process = start(cache_dir=cache_dir, is_executed=True)
     while not psutil.Process(process.pid).children():
         time.sleep(0.01)
     process.send_signal(number)

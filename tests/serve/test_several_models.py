@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
-from tests.serve.running import RunningServer, failure, serving
+from tests.serve.running import failure, serving
 
 
 def names(http: httpx.Client) -> list[str]:
@@ -27,11 +27,6 @@ def answer(http: httpx.Client, model: str) -> str:
 
 def statuses(http: httpx.Client) -> list[str]:
     return [engine["status"] for engine in http.get("/health").json()["engines"]]
-
-
-def engine_processes(server: RunningServer) -> list[psutil.Process]:
-    children = psutil.Process(server.process.pid).children()
-    return [child for child in children if "run_child" in " ".join(child.cmdline())]
 
 
 def test_models_come_and_go_as_the_file_says_on_sighup(tmp_path: Path) -> None:
@@ -55,7 +50,7 @@ def test_models_come_and_go_as_the_file_says_on_sighup(tmp_path: Path) -> None:
         while names(http) != ["c", "b"]:
             time.sleep(0.05)
         assert answer(http, "c") == "12 + 5 = 17"
-        assert len(engine_processes(server)) == 2
+        assert len(server.engine_processes()) == 2
         file.write_text(f"models:\n- c=/nowhere\n- b={MODEL_DIRECTORY}\n")
         assert (
             http.post("/v1/config/reload", headers={"authorization": "Bearer sk-admin"}).status_code
@@ -91,10 +86,10 @@ def test_one_of_two_replicas_is_killed_and_the_server_goes_on(tmp_path: Path) ->
     if psutil.cpu_count() == 1:
         pytest.skip("two replicas need two processors")
     with (
-        serving("--replicas", "2", "--no-store", cache_dir=tmp_path) as server,
+        serving("--replicas", "2", "--no-store", cache_dir=tmp_path, is_executed=True) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
-        processes = engine_processes(server)
+        processes = server.engine_processes()
         shares = [set(process.cpu_affinity() or ()) for process in processes]
         processes[0].kill()
         while psutil.pid_exists(processes[0].pid):  # until that is noticed

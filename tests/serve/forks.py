@@ -1,0 +1,128 @@
+"""Starts `ouzel` commands as forks of a process that has imported their modules.
+
+A start by `python -m ouzel` takes a second of CPU for imports, in the server and in its engine. The
+fork is a process of its own like the other: it has its own arguments, environment, directory,
+standard streams, signals and exit status, and the test is its parent. `template.py` is the program
+of the process that forks.
+"""
+
+import atexit
+import ctypes
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any  # the arguments of a private function of the standard library
+
+from tests.serve.fork_messages import connection_pair, receive_pid, send_order
+
+ENGINE_NAME = "ouzel-engine"  # psutil shows this name for the process of a forked engine
+OWN_VARIABLES = "OUZEL_"  # no module reads these variables when it is imported
+_CHANGED_BY_PYTEST = "PYTEST_CURRENT_TEST"
+_COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
+_PR_SET_CHILD_SUBREAPER = 36
+
+
+@contextmanager
+def adopting_orphans() -> Iterator[None]:
+    """Makes this process the parent of descendants whose parents end."""
+    _set_subreaper(True)
+    try:
+        yield
+    finally:
+        _set_subreaper(False)
+
+
+def _set_subreaper(is_on: bool) -> None:
+    if ctypes.CDLL(None).prctl(_PR_SET_CHILD_SUBREAPER, int(is_on), 0, 0, 0) != 0:
+        raise OSError("the kernel refuses to make this process the parent of orphans")
+
+
+class Template:
+    """The process that forks, for the whole run of this process."""
+
+    def __init__(self) -> None:
+        self.environment = _imported_environment(os.environ)
+        self._connection, theirs = connection_pair()
+        with theirs:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.serve.template", str(theirs.fileno())],
+                cwd=Path(__file__).parents[2],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,  # no terminal, as for the commands
+                pass_fds=[theirs.fileno()],
+            )
+        self._lock = threading.Lock()
+        atexit.register(self.close)
+
+    def fork(
+        self, arguments: list[str], environment: Mapping[str, str], directory: str, fds: list[int]
+    ) -> int:
+        """Starts a command with these standard streams; returns the number of its process."""
+        order = {"arguments": arguments, "environment": dict(environment), "directory": directory}
+        with self._lock, adopting_orphans():
+            send_order(self._connection, order, fds)
+            return receive_pid(self._connection)
+
+    def close(self) -> None:
+        self._connection.close()
+        self._process.communicate()
+
+
+_template: Template | None = None
+
+
+def can_fork(environment: Mapping[str, str]) -> bool:
+    """Tells whether a fork is as a new interpreter: Linux, no coverage, the same environment.
+
+    Modules read some variables when they are imported, so that only Ouzel's own may differ.
+    """
+    global _template  # noqa: PLW0603  one process for the whole run
+    if sys.platform != "linux" or any(name in environment for name in _COVERAGE):
+        return False
+    if _template is None:
+        _template = Template()
+    return _imported_environment(environment) == _template.environment
+
+
+def _imported_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    return {
+        name: value
+        for name, value in environment.items()
+        if name != _CHANGED_BY_PYTEST and not name.startswith(OWN_VARIABLES)
+    }
+
+
+class Fork(subprocess.Popen[str]):
+    """A command of `ouzel` in a fork of the template; `args` begins with `python -m ouzel`."""
+
+    def _execute_child(self, args: list[str], *rest: Any) -> None:
+        """Forks in the place of the execution of a program: the class has no public way."""
+        directory, environment = rest[4:6]
+        input_read, _, _, output_write, _, errors_write = rest[9:15]
+        given = [input_read, output_write, errors_write]
+        fds = [number if fd == -1 else fd for number, fd in enumerate(given)]
+        assert _template is not None
+        environment = os.environ if environment is None else environment
+        self.pid = _template.fork(args[3:], environment, directory or os.getcwd(), fds)
+        self._child_created = True
+        # The original closes this process's copies of the child's ends too.
+        for fd in given:
+            if fd != -1:
+                os.close(fd)
+        self._closed_child_pipe_fds = True
+
+
+def start_command(
+    arguments: list[str], environment: Mapping[str, str] | None
+) -> subprocess.Popen[str]:
+    """Starts `ouzel` with these arguments: as a fork if possible, else by an interpreter."""
+    is_fork = can_fork(os.environ if environment is None else environment)
+    start = Fork if is_fork else subprocess.Popen[str]
+    command = [sys.executable, "-m", "ouzel", *arguments]
+    return start(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
+    )
