@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from ouzel.api.ovms.responses import response_dialect
-from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable, StoreUnavailable
+from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable
 from ouzel.responses.run import Run
 from ouzel.responses.stage import STEPS, Stage
 from ouzel.responses.stored.end_stored import cancel_stored
 from ouzel.responses.stored_progress import decode_response
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import Status
 from tests.responses.conftest import Maker
 

@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.http.errors import Unauthenticated
 from ouzel.api.http.exchange import get_exchange, get_header, get_method
-from ouzel.errors import Unauthenticated
 
 # open to load balancers, which have no key, and to people
 OPEN_PATHS = frozenset({"/", "/about", "/health", "/ping", "/v2/health/live", "/v2/health/ready"})

@@ -15,12 +15,13 @@ from ouzel.api.responses.item_lists import (
     page_request,
     read_included,
 )
-from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
+from ouzel.errors import InvalidRequest
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
 from ouzel.responses.stored.end_stored import cancel_stored
 from ouzel.store.base import Store
+from ouzel.store.errors import ResponseNotFound, StoreUnavailable
 from ouzel.store.records import StoredResponse
 
 _MAX_WAIT_S = 5.0

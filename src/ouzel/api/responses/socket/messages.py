@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ouzel.api.responses.socket.steers import QueuedSteer
-from ouzel.errors import InvalidRequest, InvalidStreamId
+from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, parse_object
 from ouzel.wire.validation_errors import NOT_A_FIELD, shown
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
 _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _TYPES = ("response.create", "response.cancel", "response.steer")
+
+
+class InvalidStreamId(InvalidRequest):
+    """The name of a WebSocket's stream is not allowed."""
+
+    code = "invalid_stream_id"
 
 
 @dataclass(frozen=True, slots=True)
