@@ -97,7 +97,12 @@ class Cluster:
 
     def doors(self) -> list[int]:
         """The processes of the doors that are asked."""
-        doors = self.application().get("deployments", {}).get("OuzelDoor", {}).get("replicas", [])
+        doors = (
+            self.application()
+            .get("deployments", {})
+            .get("OuzelReplicaChooser", {})
+            .get("replicas", [])
+        )
         return [door["pid"] for door in doors if door["state"] == "RUNNING"]
 
     def wait_for(self, num_replicas: int) -> None:
@@ -106,7 +111,9 @@ class Cluster:
             application, processes = self.application(), self.replicas().values()
             assert application.get("status") != "DEPLOY_FAILED", application
             is_running = application.get("status") == "RUNNING"
-            has_door = self.doors() or "OuzelDoor" not in application.get("deployments", {})
+            has_door = self.doors() or "OuzelReplicaChooser" not in application.get(
+                "deployments", {}
+            )
             if is_running and has_door and len(processes) == num_replicas and all(processes):
                 return
             time.sleep(0.5)

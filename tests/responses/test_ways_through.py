@@ -228,7 +228,7 @@ async def the_store_cannot_drop_it(maker: Maker) -> None:
     )  # its responses are added before their first token
     with maker.broken_store(IS_DROPPED), maker.idle_engine():
         run = await maker.begin("Hi", conversation="conv_0")
-        while not run.is_kept:
+        while not run.is_stored:
             await maker.store.response(run.id, None)
         await maker.runs.close()
     with pytest.raises(EngineUnavailable):

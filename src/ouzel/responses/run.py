@@ -93,7 +93,7 @@ class Run:
         self.task = asyncio.create_task(self._make(), name=f"response {self.id}")
 
     @property
-    def is_kept(self) -> bool:
+    def is_stored(self) -> bool:
         """Tells whether the store has the response, so that it can be found by its id."""
         return self._progress is not None and self._progress.has_begun
 

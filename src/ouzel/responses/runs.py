@@ -146,7 +146,7 @@ class Runs:
 
     async def _stop_ended(self, store: Store) -> None:
         """Cancels the runs of responses that another server has ended or deleted."""
-        ids = [run.id for run in self._runs.values() if run.is_kept]
+        ids = [run.id for run in self._runs.values() if run.is_stored]
         for response_id in await store.ended(ids) if ids else ():
             run = self._runs.get(response_id)
             if run is not None:

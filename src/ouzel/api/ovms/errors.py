@@ -35,7 +35,7 @@ _TEXTS: dict[str | None, tuple[int, str]] = {  # status and text by our code
 
 
 class NotARequest(InvalidRequest):
-    """Refuses a body before a model sees it."""
+    """Refuses a body before a model reads it."""
 
     status = 412
 

@@ -69,7 +69,7 @@ class StoredResponseEndpoints:
         Raises InvalidRequest if the response has ended in another way.
         """
         run = self._runs.find(_id(request), get_exchange(request.scope).key_id)
-        stored = await self.find(request) if run is None or run.is_kept else None
+        stored = await self.find(request) if run is None or run.is_stored else None
         if run is not None:
             run.cancel()
             await _wait_for_end(run)
