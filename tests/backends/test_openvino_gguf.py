@@ -17,7 +17,7 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.block_types import BLOCK_TYPES
-from ouzel.gguf.config import model_config
+from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import read_gguf
 from tests.backends import of_kinds
 from tests.backends.conftest import Load, read_golden
@@ -92,7 +92,7 @@ def model_directory(name: str, directory: Path) -> Path:
     """The golden files have no tokenizer, so this is what a directory needs without one."""
     path = GOLDEN / f"{name}.gguf"
     (directory / "model.gguf").symlink_to(path)
-    config = model_config(read_gguf([path])) | NOT_IN_A_FILE.get(name, {})
+    config = make_model_config(read_gguf([path])) | NOT_IN_A_FILE.get(name, {})
     (directory / "config.json").write_text(json.dumps(config))
     return directory
 
@@ -224,7 +224,7 @@ def quantised_model(directory: Path, types: list[str]) -> Path:
     )
     (directory / "model.gguf").write_bytes(make_gguf(metadata, tensors))
     (directory / "config.json").write_text(
-        json.dumps(model_config(read_gguf([directory / "model.gguf"])))
+        json.dumps(make_model_config(read_gguf([directory / "model.gguf"])))
     )
     return directory
 

@@ -48,7 +48,7 @@ def logprobs_of(result: Result) -> NDArray[np.float64]:
 def pictures_cut(runner: OpenVINORunner, num_tokens: int) -> Limited:
     """Takes pictures for such as may be cut."""
     limited = Limited(runner, num_tokens)
-    limited.info = msgspec.structs.replace(limited.info, sees_images_whole=False)
+    limited.info = msgspec.structs.replace(limited.info, attends_to_whole_images=False)
     return limited
 
 

@@ -186,5 +186,5 @@ def test_gemma4_refuses_pictures_that_it_cannot_see(
 
 
 def test_pictures_of_smaller_gemma4_models_may_be_cut(load: Load) -> None:
-    assert load(GOLDEN / "gemma4").info.sees_images_whole
-    assert not load(GOLDEN / "gemma4-layers").info.sees_images_whole
+    assert load(GOLDEN / "gemma4").info.attends_to_whole_images
+    assert not load(GOLDEN / "gemma4-layers").info.attends_to_whole_images

@@ -12,7 +12,7 @@ from ouzel.bench.conversation import Conversation, user_turn
 from ouzel.bench.endpoints import CHAT, Form
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.measurement import Measurement
-from ouzel.bench.progress import Progress, shown
+from ouzel.bench.progress import Progress, show_progress
 from ouzel.bench.run import Run, run_load
 from ouzel.bench.target import Target
 from ouzel.client.http_client import HttpClient
@@ -139,7 +139,7 @@ async def test_a_line_is_no_longer_than_the_terminal() -> None:
     keyboard, screen = os.openpty()
     termios.tcsetwinsize(screen, (24, 40))
     with os.fdopen(screen, "w", encoding="utf-8") as stream:
-        async with shown(Progress(1), stream):
+        async with show_progress(Progress(1), stream):
             await asyncio.sleep(0)
         drawn = os.read(keyboard, 1000).decode()
     os.close(keyboard)
@@ -148,7 +148,7 @@ async def test_a_line_is_no_longer_than_the_terminal() -> None:
 
 async def test_lines_tell_of_the_progress_where_there_is_no_terminal() -> None:
     stream = io.StringIO()
-    async with shown(Progress(1), stream):
+    async with show_progress(Progress(1), stream):
         await asyncio.sleep(0)
     assert stream.getvalue().startswith("0/1, 0 running, 0.0 tokens/s")
     assert stream.getvalue().endswith(" s\n")

@@ -101,19 +101,21 @@ class Cluster:
         replicas = self.application().get("deployments", {}).get("Ouzel", {}).get("replicas", [])
         return {replica["replica_id"]: replica.get("pid") or 0 for replica in replicas}
 
-    def doors(self) -> list[int]:
-        """Returns the process ids of the running doors, which route requests."""
-        doors = self.application().get("deployments", {}).get("OuzelDoor", {}).get("replicas", [])
-        return [door["pid"] for door in doors if door["state"] == "RUNNING"]
+    def replica_choosers(self) -> list[int]:
+        """Returns the process ids of the running replica choosers, which route requests."""
+        deployments = self.application().get("deployments", {})
+        choosers = deployments.get("OuzelReplicaChooser", {}).get("replicas", [])
+        return [chooser["pid"] for chooser in choosers if chooser["state"] == "RUNNING"]
 
     def wait_for(self, num_replicas: int) -> None:
-        """Waits until the application runs with so many replicas, and with a door if it has one."""
+        """Waits until the application runs `num_replicas` replicas, and its chooser if any."""
         while True:
             application, processes = self.application(), self.replicas().values()
             assert application.get("status") != "DEPLOY_FAILED", application
             is_running = application.get("status") == "RUNNING"
-            has_door = self.doors() or "OuzelDoor" not in application.get("deployments", {})
-            if is_running and has_door and len(processes) == num_replicas and all(processes):
+            deployments = application.get("deployments", {})
+            has_chooser = self.replica_choosers() or "OuzelReplicaChooser" not in deployments
+            if is_running and has_chooser and len(processes) == num_replicas and all(processes):
                 return
             time.sleep(0.5)
 

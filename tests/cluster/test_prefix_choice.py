@@ -5,7 +5,7 @@ from collections import Counter
 
 import pytest
 
-from ouzel.cluster.prefix_choice import TOLD_LATE_S, PrefixChoice
+from ouzel.cluster.prefix_choice import MAX_REPORT_DELAY_S, PrefixChoice
 from ouzel.cluster.replica_load import ReplicaLoad
 
 IDLE = {"a": ReplicaLoad(), "b": ReplicaLoad()}
@@ -58,7 +58,7 @@ def test_a_routed_request_counts_until_the_replica_should_have_reported_it(
     for _ in range(400):
         choice.replica_for(b"", {"a": ReplicaLoad()})
     assert {choice.replica_for(chat(session), IDLE) for session in range(8)} == {"b"}
-    clock.now_s += TOLD_LATE_S + 0.1
+    clock.now_s += MAX_REPORT_DELAY_S + 0.1
     assert {choice.replica_for(chat(session), IDLE) for session in range(8, 24)} == {"a", "b"}
 
 

@@ -171,13 +171,13 @@ async def test_sessions_of_a_replica_that_is_killed_go_on(
     await asyncio.to_thread(two_replicas.wait_for, 2)
 
 
-async def test_a_door_that_is_killed_comes_again(
+async def test_a_killed_replica_chooser_starts_again(
     two_replicas: Cluster, client: httpx.AsyncClient
 ) -> None:
-    [door] = two_replicas.doors()
-    os.kill(door, signal.SIGKILL)
+    [chooser] = two_replicas.replica_choosers()
+    os.kill(chooser, signal.SIGKILL)
     statuses = set()
-    while two_replicas.doors() in ([], [door]):
+    while two_replicas.replica_choosers() in ([], [chooser]):
         statuses.add((await client.post("/v1/tokenize", json={"prompt": "a"})).status_code)
 
     assert statuses <= {200, 503}

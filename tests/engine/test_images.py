@@ -165,7 +165,7 @@ def test_an_image_seen_whole_is_never_cut() -> None:
     for chunk in range(1, 42):
         runner = FakeRunner(
             num_encoder_parts=1,
-            sees_images_whole=True,
+            attends_to_whole_images=True,
             max_num_seqs=1,
             max_num_batched_tokens=chunk,
         )

@@ -8,7 +8,7 @@ import pytest
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.config import model_config
+from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import read_gguf
 from ouzel.gguf.model_directory import make_small_files
 from tests.gguf.writer import RawTensor, Value, make_gguf
@@ -51,7 +51,7 @@ def write_and_read(
     path.write_bytes(
         make_gguf({"general.architecture": architecture, **values}, [embedding, *tensors])
     )
-    return model_config(read_gguf([path]))
+    return make_model_config(read_gguf([path]))
 
 
 @pytest.mark.parametrize(
@@ -249,4 +249,4 @@ def test_unequal_inner_sizes_of_gemma4_are_refused(path: Path) -> None:
 def test_a_missing_number_is_named(path: Path) -> None:
     path.write_bytes(make_gguf({"general.architecture": "llama", "llama.block_count": 2}))
     with pytest.raises(ModelLoadError, match=r"llama\.embedding_length is missing"):
-        model_config(read_gguf([path]))
+        make_model_config(read_gguf([path]))

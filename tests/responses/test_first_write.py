@@ -7,7 +7,7 @@ import asyncio
 
 import pytest
 
-from ouzel.errors import StoreUnavailable
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import Status
 from tests.responses.conftest import Maker
 from tests.responses.test_ways_through import BEGINS, BEGUN, LONG, event_names

@@ -8,11 +8,12 @@ import msgspec
 import pytest
 
 from ouzel.api.ovms.responses import response_dialect
-from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable, StoreUnavailable
+from ouzel.errors import UNEXPECTED, EngineFailed, EngineUnavailable
 from ouzel.responses.run import Run
 from ouzel.responses.stage import STEPS, Stage
 from ouzel.responses.stored.end_stored import cancel_stored
 from ouzel.responses.stored_progress import decode_response
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import Status
 from tests.responses.conftest import Maker
 
@@ -226,7 +227,7 @@ async def the_store_cannot_drop_it(maker: Maker) -> None:
     await maker.store.create_conversation("conv_0", None, {}, [])
     with maker.break_store(IS_DROPPED), maker.pause_engine():
         run = await maker.begin("Hi", conversation="conv_0")
-        while not run.is_kept:
+        while not run.is_stored:
             await maker.store.response(run.id, None)
         await maker.runs.close()
     with pytest.raises(EngineUnavailable):

@@ -3,9 +3,9 @@ from pathlib import Path
 import pytest
 
 from ouzel.config import StoreConfig
-from ouzel.errors import StoreOpenError
 from ouzel.options.command_line import read_command_line
 from ouzel.serve.open_store import open_configured_store
+from ouzel.store.errors import StoreOpenError
 
 
 async def test_without_options_the_store_is_a_file_that_only_its_owner_reads(

@@ -4,8 +4,9 @@ import asyncio
 
 import pytest
 
-from ouzel.errors import ConversationLocked, ConversationNotFound, ItemNotFound, OuzelError
+from ouzel.errors import OuzelError
 from ouzel.store.base import Store
+from ouzel.store.errors import ConversationLocked, ConversationNotFound, ItemNotFound
 from ouzel.store.records import Item, PageRequest, Status
 from tests.store.making import items, new_response, progress, texts
 

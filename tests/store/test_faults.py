@@ -11,7 +11,7 @@ from typing import TypeVar
 import psycopg
 import pytest
 
-from ouzel.errors import StoreOpenError, StoreUnavailable
+from ouzel.store.errors import StoreOpenError, StoreUnavailable
 from ouzel.store.sql_store import open_store
 from tests.postgres import PostgresServer, running_postgres
 from tests.store.conftest import OpenStore

@@ -2,8 +2,8 @@
 
 import pytest
 
-from ouzel.errors import HistoryLost, ItemNotFound, ResponseNotFound
 from ouzel.store.base import Store
+from ouzel.store.errors import HistoryLost, ItemNotFound, ResponseNotFound
 from ouzel.store.records import PageRequest, Status
 from tests.store.making import new_response, progress, texts
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.errors import HistoryLost
 from ouzel.store.base import Store
+from ouzel.store.errors import HistoryLost
 from ouzel.store.records import Item, NewResponse, Status
 from ouzel.store.sql_store import open_store
 from tests.store.conftest import OpenStore

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ouzel.errors import StoreOpenError, StoreUnavailable
 from ouzel.store.base import Store
+from ouzel.store.errors import StoreOpenError, StoreUnavailable
 from ouzel.store.sql_store import open_store
 from tests.store.making import new_response
 

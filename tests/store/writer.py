@@ -8,8 +8,8 @@ import asyncio
 import resource
 import sys
 
-from ouzel.errors import StoreUnavailable
 from ouzel.store.base import Store
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import Status
 from ouzel.store.sql_store import open_store
 from tests.store.making import new_response, progress

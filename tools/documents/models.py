@@ -11,7 +11,7 @@ from types import ModuleType
 from ouzel.backends.openvino import models, vision
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.ir.seeing import SEEING_FAMILIES
+from ouzel.backends.openvino.ir.image_models import IMAGE_FAMILIES
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.checkpoint.hf_config import read_hf_config
@@ -134,7 +134,7 @@ def models_document() -> str:
     for model_type in vision.vision_model_types():
         text += f"| `{model_type}` | {description(model_type, vision)} |\n"
     text += (
-        _IR.format(families=", ".join(f"`{model_type}`" for model_type in SEEING_FAMILIES))
+        _IR.format(families=", ".join(f"`{model_type}`" for model_type in IMAGE_FAMILIES))
         + _FORMATS
         + _CHATS
     )

@@ -33,7 +33,7 @@ class FakeRunner:
         max_num_batched_tokens: int = 16,
         num_kept_states: int | None = None,
         num_encoder_parts: int = 0,
-        sees_images_whole: bool = False,
+        attends_to_whole_images: bool = False,
         cache_identity: str = "fake",
         max_loras: int = 0,
     ) -> None:
@@ -66,7 +66,7 @@ class FakeRunner:
             max_num_batched_tokens=max_num_batched_tokens,
             num_state_slots=num_state_slots,
             has_vision=num_encoder_parts > 0,
-            sees_images_whole=sees_images_whole,
+            attends_to_whole_images=attends_to_whole_images,
             cache_identity=cache_identity,
             max_loras=max_loras,
             max_lora_rank=1 if max_loras else 0,

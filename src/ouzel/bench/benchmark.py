@@ -12,7 +12,7 @@ from ouzel.bench.endpoints import Form
 from ouzel.bench.goodput import Limits
 from ouzel.bench.lengths import draw_length
 from ouzel.bench.load import Load, send_all
-from ouzel.bench.progress import Progress, shown
+from ouzel.bench.progress import Progress, show_progress
 from ouzel.bench.prompt_texts import PromptTexts, find_prompt_texts
 from ouzel.bench.run import Run, run_load, unless_stopped
 from ouzel.bench.target import Target
@@ -61,7 +61,7 @@ async def benchmark(
         if conversations is None or stopping.is_set():
             break
         progress = Progress(plan.shape.num_requests)
-        async with shown(progress, terminal):
+        async with show_progress(progress, terminal):
             rng = random.Random(f"{_seed(plan, number)}:arrivals")
             run = await run_load(
                 target, conversations, load, rng=rng, progress=progress, stopping=stopping

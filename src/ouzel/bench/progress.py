@@ -48,7 +48,7 @@ class Progress:
 
 
 @asynccontextmanager
-async def shown(progress: Progress, stream: TextIO) -> AsyncGenerator[None, None]:
+async def show_progress(progress: Progress, stream: TextIO) -> AsyncGenerator[None, None]:
     """Shows the progress while the block runs; at the end the line of a terminal is cleared."""
     is_terminal = stream.isatty()
     drawing = asyncio.create_task((_draw if is_terminal else _write_lines)(progress, stream))

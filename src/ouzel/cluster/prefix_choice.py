@@ -9,7 +9,7 @@ Rules
 2. A report is old when it arrives. Requests younger than the report may be missing in it, so they
    count in addition.
 3. A longer prompt of the same session is its next turn: the turn before has ended.
-4. A replica may report more requests than this object has counted: requests through other doors,
+4. A replica may report more requests than this object has counted: requests through other choosers,
    without a body, or in the background. They count too.
 """
 
@@ -23,7 +23,9 @@ import msgspec
 from ouzel.cluster.replica_load import ReplicaLoad
 from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, Ticket, make_body_keys
 
-TOLD_LATE_S = 3.0  # Ray asks replicas each second, and passes their reports on some time later
+MAX_REPORT_DELAY_S = (
+    3.0  # Ray asks replicas each second, and passes their reports on some time later
+)
 
 
 class _OpenRequest(msgspec.Struct, eq=False):
@@ -76,14 +78,17 @@ class PrefixChoice:
 
     def _settle(self, replica: str, load: ReplicaLoad) -> None:
         requests = self._open_requests.setdefault(replica, deque())
-        told_s = self._clock() - TOLD_LATE_S
+        reported_s = self._clock() - MAX_REPORT_DELAY_S
         num_young = sum(
-            1 for _ in itertools.takewhile(lambda each: each.sent_at_s > told_s, reversed(requests))
+            1
+            for _ in itertools.takewhile(
+                lambda each: each.sent_at_s > reported_s, reversed(requests)
+            )
         )
         for _ in range(len(requests) - num_young - load.num_unfinished):
             self._end(requests[0])
         for _ in range(load.num_unfinished - len(requests)):
-            requests.appendleft(_OpenRequest(self._policy.routed(None, replica), told_s))
+            requests.appendleft(_OpenRequest(self._policy.routed(None, replica), reported_s))
         for each in itertools.islice(
             requests, max(0, len(requests) - num_young - load.num_waiting)
         ):

@@ -23,11 +23,11 @@ from ray.serve.config import AutoscalingConfig, AutoscalingPolicy
 from starlette.types import ASGIApp
 
 from ouzel.cluster.arguments import ReplicaSettings, check_store, read_arguments, replica_options
-from ouzel.cluster.door import (
+from ouzel.cluster.replica_chooser import (
     MAX_ONGOING_REQUESTS,
     ROUTER_CONFIG,
-    behind_door,
     missing_for_prefixes,
+    put_behind_chooser,
 )
 from ouzel.cluster.replica_load import report_load
 from ouzel.cluster.request_ids import OneRequestId
@@ -129,7 +129,7 @@ def build(arguments: dict[str, Any]) -> Any:
     if by_prefixes:
         deployment["request_router_config"] = ROUTER_CONFIG
     application = Ouzel.options(**deployment).bind(values, settings.most_replicas, drain_timeout_s)
-    return behind_door(application, os.environ) if by_prefixes else application
+    return put_behind_chooser(application, os.environ) if by_prefixes else application
 
 
 def deployment_options(settings: ReplicaSettings, drain_timeout_s: float) -> dict[str, Any]:

@@ -63,7 +63,7 @@ def _of_processor(processor: Processor) -> Iterator[Finding]:
         )
     if processor.quota_cores is not None and processor.quota_cores < processor.num_usable_cores:
         yield Finding(
-            f"The CPU quota of this container is {processor.quota_cores:g} cores, but it sees "
+            f"The CPU quota of this container is {processor.quota_cores:g} cores, but it has "
             f"{processor.num_usable_cores}: a model gets {max(1, int(processor.quota_cores))} "
             f"threads.",
             "Raise the quota, or limit the container to as many whole cores.",

@@ -92,7 +92,7 @@ class EngineCore:
             self._blocks,
             max_num_seqs=info.max_num_seqs,
             max_num_batched_tokens=info.max_num_batched_tokens,
-            chunks=Chunks(self._blocks, self._images, cuts_images=not info.sees_images_whole),
+            chunks=Chunks(self._blocks, self._images, cuts_images=not info.attends_to_whole_images),
         )
         self._proposals: Proposals | NoProposals = NoProposals()
         if speculation is not None:

@@ -22,7 +22,7 @@ class HeartbeatSender:
         # number of the present turn; None while the engine waits for commands
         self._turn: int | None = None
         self._is_over = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name="heart", daemon=True)
+        self._thread = threading.Thread(target=self._beat, name="heartbeats", daemon=True)
 
     def start(self) -> None:
         self._thread.start()

@@ -10,7 +10,7 @@ from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import Gguf
 
 
-def model_config(gguf: Gguf) -> JsonObject:
+def make_model_config(gguf: Gguf) -> JsonObject:
     """Returns the content of config.json.
 
     Raises ModelLoadError for an unknown architecture, and for metadata that would be ignored.

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.config import model_config
+from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import Gguf, read_gguf
 from ouzel.gguf.files import find_gguf, model_name
 from ouzel.gguf.tokenizer import make_tokenizer_files
@@ -84,7 +84,7 @@ def describe(files: list[Path]) -> JsonObject:
 def make_small_files(gguf: Gguf) -> dict[str, JsonObject]:
     """Returns the JSON objects to write, by the names of their files. Raises ModelLoadError."""
     _check_num_tokens(gguf)
-    return {"config.json": model_config(gguf)} | make_tokenizer_files(gguf.metadata)
+    return {"config.json": make_model_config(gguf)} | make_tokenizer_files(gguf.metadata)
 
 
 def _check_num_tokens(gguf: Gguf) -> None:

@@ -1,4 +1,4 @@
-"""Limits the size of formats: larger ones are refused before any native code sees them.
+"""Limits the size of formats: larger ones are refused before any native code reads them.
 
 The limits are counts, characters and levels, never seconds.
 """
@@ -38,7 +38,7 @@ def check_size(value: object) -> None:
     """Raises GrammarError for a format that is too deep or too long, or has text that UTF-8 cannot
     encode.
 
-    The depth is checked first, before any recursive function sees the format.
+    The depth is checked first, before any recursive function reads the format.
     """
     check_at_most("the nesting of the format", _levels(value), MAX_LEVELS)
     try:

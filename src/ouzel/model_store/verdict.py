@@ -49,14 +49,14 @@ def judge(directory: Path) -> Verdict:
 def judge_gguf(path: Path) -> Verdict:
     """Judges a GGUF file, the first one of a model, by its metadata and its table of tensors."""
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
-    from ouzel.gguf.config import model_config  # noqa: PLC0415
+    from ouzel.gguf.config import make_model_config  # noqa: PLC0415
     from ouzel.gguf.file import read_gguf  # noqa: PLC0415
     from ouzel.gguf.files import find_gguf  # noqa: PLC0415
 
     model_type, num_parameters = "", 0
     try:
         gguf = read_gguf(find_gguf(path))
-        model_type = str(model_config(gguf)["model_type"])
+        model_type = str(make_model_config(gguf)["model_type"])
         num_parameters = sum(math.prod(location.shape) for location in gguf.tensors.values())
         family(model_type)
     except (ModelLoadError, OSError, ValueError) as error:

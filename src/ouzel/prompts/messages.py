@@ -3,7 +3,7 @@
 After this step:
 
 - every message has a role and a content: a string or a non-empty list of parts (texts; for a model
-  that sees, also pictures, videos and documents);
+  with image input, also pictures, videos and documents);
 - keys with the value null are gone, because templates ask `'tool_calls' in message`;
 - tool calls have a function name and arguments;
 - unknown keys are unchanged, because templates may know them.

@@ -9,18 +9,14 @@ from dataclasses import dataclass
 
 import msgspec
 
-from ouzel.errors import (
-    ConversationNotFound,
-    InvalidRequest,
-    ItemNotFound,
-    PreviousResponseNotFound,
-)
+from ouzel.errors import InvalidRequest
 from ouzel.responses.input_items import InputItem, read_input, referenced_id
 from ouzel.responses.item_fields import Message
 from ouzel.responses.items.compaction_item import CompactionItem
 from ouzel.responses.request import ResponsesRequest, find_conversation_id
 from ouzel.responses.stored.recent_responses import History, RecentResponses
 from ouzel.store.base import Store
+from ouzel.store.errors import ConversationNotFound, ItemNotFound, PreviousResponseNotFound
 from ouzel.store.records import Item
 
 _KEEPS_NOTHING = "this server stores nothing"

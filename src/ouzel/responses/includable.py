@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Literal, get_args
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 logger = logging.getLogger(__name__)
 
@@ -29,7 +29,7 @@ INCLUDABLE: tuple[str, ...] = (*get_args(Shown), *get_args(AlwaysShown), *get_ar
 def check_includable(name: str, path: str) -> None:
     if name not in INCLUDABLE:
         raise InvalidRequest(
-            f"must be one of {', '.join(INCLUDABLE)}, given {shown(name)}", field=path
+            f"must be one of {', '.join(INCLUDABLE)}, given {show_value(name)}", field=path
         )
 
 

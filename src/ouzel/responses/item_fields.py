@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart, document_part, picture_part
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 Message = dict[str, object]
 
@@ -69,7 +69,7 @@ def _reason(kind: object, *, supports_images: bool) -> str:
 def _picture(part: Message, path: str) -> MediaPart:
     if part.get("file_id") is not None:
         raise InvalidRequest(
-            f"must not be given: this server stores no files, given {shown(part['file_id'])}",
+            f"must not be given: this server stores no files, given {show_value(part['file_id'])}",
             field=f"{path}.file_id",
         )
     return picture_part(part, path)
@@ -115,4 +115,4 @@ def require_object(value: object, path: str) -> Message:
 
 
 def invalid_value(path: str, expected: str, value: object, why: str = "") -> InvalidRequest:
-    return InvalidRequest(f"must be {expected}, given {shown(value)}{why}", field=path)
+    return InvalidRequest(f"must be {expected}, given {show_value(value)}{why}", field=path)

@@ -221,7 +221,7 @@ class Preparer:
             job.arrival_s,
         )
         style = self._dialect.style
-        is_kept = fields.store is not False and self._store is not None
+        is_stored = fields.store is not False and self._store is not None
         response = new_response(
             fields,
             request.params,
@@ -229,7 +229,7 @@ class Preparer:
             created_at=int(time.time()) if queued is None else read_creation_time(queued),
             max_tokens=checked_body.options.max_tokens,
             model_name=self.model.names[0],
-            is_kept=is_kept,
+            is_stored=is_stored,
             prompt_token_ids=request.prompt.token_ids,
             warnings=(*request.warnings, *request.dropped_formats),
             completed_at=style.early_completed_at,
@@ -245,7 +245,7 @@ class Preparer:
             obfuscates=_obfuscates(fields),
             generates=job.generates,
             context=context,
-            input_items=stored_items(context.items_to_store) if is_kept else (),
+            input_items=stored_items(context.items_to_store) if is_stored else (),
             body=job.body if fields.background else None,
             model=self.model,
             metrics=self._metrics,

@@ -20,7 +20,7 @@ from enum import Enum
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.errors import STOPS, UNEXPECTED, EngineUnavailable, OuzelError, StoreUnavailable
+from ouzel.errors import STOPS, UNEXPECTED, EngineUnavailable, OuzelError
 from ouzel.generation import Event, Generation
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.events import ResponseEvent
@@ -30,6 +30,7 @@ from ouzel.responses.response_object import ResponseError, ResponseObject
 from ouzel.responses.stage import Stage, step
 from ouzel.responses.stored.response_log import begin_span, log_end
 from ouzel.responses.stored_progress import StoredProgress
+from ouzel.store.errors import StoreUnavailable
 
 logger = logging.getLogger(__name__)
 
@@ -92,7 +93,7 @@ class Run:
         self.task = asyncio.create_task(self._make(), name=f"response {self.id}")
 
     @property
-    def is_kept(self) -> bool:
+    def is_stored(self) -> bool:
         """Tells whether the store has the response, so that it can be found by its id."""
         return self._progress is not None and self._progress.has_begun
 

@@ -16,7 +16,7 @@ from functools import partial
 
 import msgspec
 
-from ouzel.errors import STOPS, OuzelError, StoreUnavailable, TryLater
+from ouzel.errors import STOPS, OuzelError, TryLater
 from ouzel.generation import Generation
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.preparer import PreparedResponse, Preparer
@@ -25,6 +25,7 @@ from ouzel.responses.run import Run, response_error
 from ouzel.responses.stored.end_stored import fail_stored
 from ouzel.responses.stored_progress import StoredProgress
 from ouzel.store.base import Store
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import NewResponse, Status, StoredResponse
 
 logger = logging.getLogger(__name__)
@@ -145,7 +146,7 @@ class Runs:
 
     async def _stop_ended(self, store: Store) -> None:
         """Cancels the runs of responses that another server has ended or deleted."""
-        ids = [run.id for run in self._runs.values() if run.is_kept]
+        ids = [run.id for run in self._runs.values() if run.is_stored]
         for response_id in await store.ended(ids) if ids else ():
             run = self._runs.get(response_id)
             if run is not None:

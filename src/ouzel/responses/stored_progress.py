@@ -17,10 +17,10 @@ from collections.abc import Callable, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from ouzel.errors import StoreUnavailable
 from ouzel.responses.event_log import EventLog
 from ouzel.responses.response_object import ResponseObject
 from ouzel.store.base import Store
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
 
 logger = logging.getLogger(__name__)

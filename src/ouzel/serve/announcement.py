@@ -10,7 +10,7 @@ import msgspec
 
 import ouzel
 from ouzel.api.endpoint.example import make_example
-from ouzel.api.http.key_checks import key_id
+from ouzel.api.http.key_checks import hash_key
 from ouzel.api.http.request_log import fingerprint
 from ouzel.config import ServerConfig
 from ouzel.generation import ServedModel
@@ -25,7 +25,7 @@ _MAX_ADDRESSES = 4  # a machine with containers has an address for each of their
 def announce(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> None:
     """Prints models, address and an example command; logs the API keys' fingerprints."""
     if server.api_key:
-        known = ", ".join(fingerprint(key_id(key.encode())) for key in server.api_key)
+        known = ", ".join(fingerprint(hash_key(key.encode())) for key in server.api_key)
         logger.info("fingerprints of the API keys, in their order in the options: %s", known)
     elif _is_open(listener):
         logger.warning(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ouzel.config import StoreConfig
-from ouzel.errors import StoreOpenError
 from ouzel.store.base import Store
+from ouzel.store.errors import StoreOpenError
 
 logger = logging.getLogger(__name__)
 

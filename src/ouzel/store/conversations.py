@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import msgspec
 from sqlalchemy import ColumnElement, Connection, delete, func, insert, select, update
 
-from ouzel.errors import ConversationLocked, ConversationNotFound, ItemNotFound
+from ouzel.store.errors import ConversationLocked, ConversationNotFound, ItemNotFound
 from ouzel.store.items import add_items, compute_size
 from ouzel.store.records import Item, NewResponse, Page, PageRequest, StoredConversation
 from ouzel.store.tables import conversations, items, unix_now

@@ -20,7 +20,7 @@ from typing import Concatenate, ParamSpec, TypeVar
 from sqlalchemy import Connection, Engine
 from sqlalchemy.exc import DBAPIError, SQLAlchemyError
 
-from ouzel.errors import StoreUnavailable
+from ouzel.store.errors import StoreUnavailable
 from ouzel.store.faults import LOCKED, DatabaseUnusable, sqlstate, unusable
 from ouzel.store.sqlite_file import SqliteFile, empty_log, vacuum
 

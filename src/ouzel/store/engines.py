@@ -6,9 +6,9 @@ from typing import Any  # the type of arguments of SQLAlchemy's hooks
 from sqlalchemy import Engine, QueuePool, create_engine, event, make_url
 from sqlalchemy.exc import ArgumentError, DisconnectionError
 
-from ouzel.errors import StoreOpenError
 from ouzel.extras import install_hint
 from ouzel.store.database import Database
+from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import SqliteFile, StoreConnection
 
 _POSTGRES_SCHEMES = ("postgresql", "postgres", "postgresql+psycopg")

@@ -17,7 +17,7 @@ from sqlalchemy.exc import (
 )
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from ouzel.errors import StoreUnavailable
+from ouzel.store.errors import StoreUnavailable
 
 LOCKED = "another program holds its lock"
 FULL = "there is no room left on its disk"

@@ -9,7 +9,7 @@ from typing import Any  # rows of SQLAlchemy
 
 from sqlalchemy import CTE, Connection, Row, literal, select
 
-from ouzel.errors import HistoryLost, ResponseNotFound
+from ouzel.store.errors import HistoryLost, ResponseNotFound
 from ouzel.store.records import Item
 from ouzel.store.responses import belongs_to_key
 from ouzel.store.tables import conversations, items, responses

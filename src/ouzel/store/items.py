@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from sqlalchemy import Connection, insert, select
 
-from ouzel.errors import ItemNotFound
+from ouzel.store.errors import ItemNotFound
 from ouzel.store.records import Item, Page, PageRequest
 from ouzel.store.tables import items
 

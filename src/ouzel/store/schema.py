@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
-from ouzel.errors import StoreOpenError
+from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import metadata, schema_version
 

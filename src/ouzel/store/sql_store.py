@@ -10,11 +10,11 @@ from collections.abc import Collection, Sequence
 
 from sqlalchemy.exc import SQLAlchemyError
 
-from ouzel.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store import conversations, history, leases, responses, retention
 from ouzel.store.clock_jumps import ClockJumps
 from ouzel.store.database import Database
 from ouzel.store.engines import open_database
+from ouzel.store.errors import ResponseNotFound, StoreOpenError, StoreUnavailable
 from ouzel.store.faults import reason
 from ouzel.store.items import any_item, select_page
 from ouzel.store.records import (

@@ -12,7 +12,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from ouzel.errors import StoreOpenError
+from ouzel.store.errors import StoreOpenError
 from ouzel.store.faults import DatabaseUnusable
 from ouzel.store.reserve import Reserve
 from ouzel.store.tables import metadata, schema_version

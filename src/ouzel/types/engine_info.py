@@ -29,7 +29,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_drafts: bool = False  # proposes tokens of a draft model or a prediction layer
     has_vision: bool = False  # reads images
     # the tokens of an image attend to each other, so an image is never cut
-    sees_images_whole: bool = False
+    attends_to_whole_images: bool = False
     # a token's row has the same bits in every step (`engine.row_kinds`)
     is_deterministic: bool = False
     # a model without a KV cache is a decoder: its last token has read all others

@@ -7,7 +7,7 @@ computed here, in float32.
 """
 
 from ouzel.vectors.encoded_text import EncodedText
-from ouzel.vectors.finish import activate_logits, finish_vectors, relevance
+from ouzel.vectors.finish import activate_logits, compute_relevance, finish_vectors
 from ouzel.vectors.pieces import PieceLimit
 from ouzel.vectors.reranker_prompt import RerankerPrompt
 from ouzel.vectors.text_encoder import TextEncoder, TextLimit
@@ -21,6 +21,6 @@ __all__ = [
     "TextLimit",
     "VectorRun",
     "activate_logits",
+    "compute_relevance",
     "finish_vectors",
-    "relevance",
 ]

@@ -41,7 +41,7 @@ def activate_logits(logits: Vectors, files: SentenceFiles, *, activates: bool) -
     return apply_activation(logits, activation)
 
 
-def relevance(logits: Vectors) -> Vectors:
+def compute_relevance(logits: Vectors) -> Vectors:
     """Turns logits [pairs, 2] of yes and no into the log-odds of yes, [pairs, 1]."""
     odds: Vectors = logits[:, :1] - logits[:, 1:]
     return odds

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from functools import cache
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 JsonObject = dict[str, object]
 
@@ -59,7 +59,8 @@ def rename_aliases(body: JsonObject, own_fields: tuple[str, ...]) -> JsonObject:
             continue
         if other is not None and other != value:
             raise InvalidRequest(
-                f"must be the same as {name}: {shown(other)}, given {shown(value)}", field=alias
+                f"must be the same as {name}: {show_value(other)}, given {show_value(value)}",
+                field=alias,
             )
         named[name] = value
     return named

@@ -23,7 +23,7 @@ from ouzel.wire.validation_errors import (
     find_path,
     format_path,
     invalid_request,
-    shown,
+    show_value,
 )
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
@@ -92,7 +92,7 @@ def parse_object(body: bytes) -> JsonObject:
     except _NOT_JSON as error:
         raise _explain_syntax_error(body, error) from error
     if not isinstance(value, dict):
-        raise InvalidRequest(f"the body must be a JSON object, given {shown(value)}")
+        raise InvalidRequest(f"the body must be a JSON object, given {show_value(value)}")
     return value
 
 

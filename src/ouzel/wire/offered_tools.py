@@ -23,7 +23,7 @@ from ouzel.wire.tools import (
     Tool,
 )
 from ouzel.wire.unknown_tools import UnknownTool, leave_out
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 
 class ClientName(msgspec.Struct, frozen=True):
@@ -108,7 +108,7 @@ def offer_function(
     kind = (function.parameters or {}).get("type", "object")
     if kind != "object" and not (isinstance(kind, list) and "object" in kind):
         raise InvalidRequest(
-            f'must be "object", given {shown(kind)}', field=f"{path}.parameters.type"
+            f'must be "object", given {show_value(kind)}', field=f"{path}.parameters.type"
         )
     name = ClientName(function.name, namespace)
     return OfferedTool(name, path, function.description, function.parameters, function.strict)
@@ -138,8 +138,8 @@ def _offer(tool: Tool, path: str, namespace: str | None = None) -> Iterator[Offe
         case "namespace" if isinstance(tool, ListedTool):
             yield from _offer_namespace(tool, path)
         case _:  # only inside a namespace: unknown types at the top were left out before
-            known = ", ".join(map(shown, tool.known_types))
-            what = f"must be one of {known}, given {shown(tool.type)}"
+            known = ", ".join(map(show_value, tool.known_types))
+            what = f"must be one of {known}, given {show_value(tool.type)}"
             raise InvalidRequest(what, field=f"{path}.type")
 
 

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 OnePrompt = str | list[int]
 
@@ -48,7 +48,9 @@ def read_prompts(
 
 def _text(path: str, entry: object) -> str:
     if not isinstance(entry, str):
-        raise InvalidRequest(f"must be a text, as prompt[0] is, given {shown(entry)}", field=path)
+        raise InvalidRequest(
+            f"must be a text, as prompt[0] is, given {show_value(entry)}", field=path
+        )
     return entry
 
 
@@ -61,5 +63,5 @@ def _token_ids(path: str, entry: object) -> list[int]:
             if path == "prompt"
             else "a non-empty list of token ids"
         )
-        raise InvalidRequest(f"must be {kinds}, given {shown(entry)}", field=path) from error
+        raise InvalidRequest(f"must be {kinds}, given {show_value(entry)}", field=path) from error
     return token_ids

@@ -11,7 +11,7 @@ from msgspec import Meta
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import OutputForm
-from ouzel.wire.validation_errors import NOT_A_FIELD, shown
+from ouzel.wire.validation_errors import NOT_A_FIELD, show_value
 
 JsonObject = dict[str, object]
 
@@ -140,7 +140,7 @@ def _forms(body: FormFields) -> Iterator[OutputForm]:
 def _read_response_format(response_format: JsonObject) -> OutputForm | None:
     kind = response_format.get("type")
     if not isinstance(kind, str):
-        complaint = "is required" if kind is None else f"must be a string, given {shown(kind)}"
+        complaint = "is required" if kind is None else f"must be a string, given {show_value(kind)}"
         raise InvalidRequest(complaint, field="response_format.type")
     if kind == "text":
         _refuse_unknown(response_format, {"type"}, "response_format")
@@ -164,7 +164,7 @@ def _read_tgi_grammar(grammar: JsonObject, path: str) -> OutputForm:
     kind = grammar.get("type")
     if kind not in ("json", "regex"):
         raise InvalidRequest(
-            f'must be "json" or "regex", given {shown(kind)}', field=f"{path}.type"
+            f'must be "json" or "regex", given {show_value(kind)}', field=f"{path}.type"
         )
     _refuse_unknown(grammar, {"type", "value"}, path)
     if grammar.get("value") is None:
@@ -176,7 +176,7 @@ def _read_json_schema(response_format: JsonObject) -> OutputForm:
     """Reads OpenAI's `json_schema`, an object with name and schema, or XGrammar's bare schema."""
     path, definition = "response_format.json_schema", response_format.get("json_schema")
     if not isinstance(definition, dict | bool):
-        raise InvalidRequest(f"must be an object, given {shown(definition)}", field=path)
+        raise InvalidRequest(f"must be an object, given {show_value(definition)}", field=path)
     if isinstance(definition, bool) or not (
         "schema" in definition or {"name"} <= definition.keys() <= _BESIDE_SCHEMA
     ):
@@ -187,7 +187,7 @@ def _read_json_schema(response_format: JsonObject) -> OutputForm:
     strict = definition.get("strict")
     if not isinstance(strict, bool | None):
         raise InvalidRequest(
-            f"must be true or false, given {shown(strict)}", field=f"{path}.strict"
+            f"must be true or false, given {show_value(strict)}", field=f"{path}.strict"
         )
     form = {**response_format, "json_schema": definition["schema"]}
     return OutputForm(form, f"{path}.schema", strict=strict or False)
@@ -197,7 +197,7 @@ def _refuse_unknown(fields: JsonObject, known_names: Collection[str], path: str)
     for name, value in fields.items():
         if name not in known_names and value is not None:
             param = f"{path}.{name[:40]}"
-            raise InvalidRequest(f"{NOT_A_FIELD}, given {shown(value)}", field=param)
+            raise InvalidRequest(f"{NOT_A_FIELD}, given {show_value(value)}", field=param)
 
 
 def _read_structured_outputs(outputs: StructuredOutputs) -> OutputForm:
@@ -227,7 +227,7 @@ def _make_form(kind: str, value: object, param: str) -> OutputForm:
     }
     if kind == "structural_tag":
         if not isinstance(value, dict):
-            raise InvalidRequest(f"must be an object, given {shown(value)}", field=param)
+            raise InvalidRequest(f"must be an object, given {show_value(value)}", field=param)
         return OutputForm(value, param)
     return OutputForm(formats[kind], param)
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 logger = logging.getLogger(__name__)
 
@@ -25,7 +25,9 @@ class UnknownTool:
 
     @property
     def shown(self) -> str:
-        return self.path if self.kind is None else f"{self.path} ({shown(self.kind[:_MAX_KIND])})"
+        return (
+            self.path if self.kind is None else f"{self.path} ({show_value(self.kind[:_MAX_KIND])})"
+        )
 
 
 def leave_out(
@@ -49,7 +51,8 @@ def leave_out(
 def _refusal(tool: UnknownTool, known: Sequence[str]) -> InvalidRequest:
     if tool.kind is None:
         return InvalidRequest(f"must be empty: {_RUNS_NONE}", field=tool.path)
-    types = ", ".join(map(shown, known))
+    types = ", ".join(map(show_value, known))
     return InvalidRequest(
-        f"must be one of {types}, given {shown(tool.kind)}: {_RUNS_NONE}", field=f"{tool.path}.type"
+        f"must be one of {types}, given {show_value(tool.kind)}: {_RUNS_NONE}",
+        field=f"{tool.path}.type",
     )

@@ -6,7 +6,7 @@ The table includes the fields of our other endpoints: each endpoint honours or r
 from collections.abc import Collection, Mapping
 
 from ouzel.errors import InvalidRequest
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 # Maps each field to its neutral values, which demand nothing. null is always neutral.
 NEUTRAL_VALUES: Mapping[str, tuple[object, ...]] = {
@@ -247,7 +247,7 @@ def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str
             continue
         hint = _hint(name, own_fields)
         raise InvalidRequest(
-            f"is not supported by this server{hint}, given {shown(value)}", field=name
+            f"is not supported by this server{hint}, given {show_value(value)}", field=name
         )
 
 
@@ -260,4 +260,4 @@ def _hint(name: str, own_fields: Collection[str]) -> str:
     if name in INSTEAD:
         return f" (use {INSTEAD[name]})"
     neutral = NEUTRAL_VALUES[name]
-    return f" (only {' or '.join(shown(value) for value in neutral)})" if neutral else ""
+    return f" (only {' or '.join(show_value(value) for value in neutral)})" if neutral else ""

@@ -59,7 +59,7 @@ def invalid_request(
     steps = list(_steps(at.rstrip("`")))
     if ... in steps:
         steps = _with_entry_at_fault(steps, body, body_type)
-    path, value = format_path(steps), shown(_value_at(steps, body))
+    path, value = format_path(steps), show_value(_value_at(steps, body))
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             limit = match[1]
@@ -67,13 +67,13 @@ def invalid_request(
                 limit = _join_types(match[1])
             elif "value" in pattern and "Invalid" in pattern:
                 allowed = _values_at(steps, inspect.type_info(body_type))
-                limit = ", ".join(dict.fromkeys(map(shown, allowed)))
+                limit = ", ".join(dict.fromkeys(map(show_value, allowed)))
             return InvalidRequest(f"{complaint.format(limit)}, given {value}", field=path)
     for pattern, complaint in _COMPLAINTS_ABOUT_FIELDS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             field = format_path([*steps, match[1]])
             wrong = _value_at([*steps, match[1]], body)
-            value = "" if wrong is None else f", given {shown(wrong)}"
+            value = "" if wrong is None else f", given {show_value(wrong)}"
             return InvalidRequest(f"{complaint}{value}", field=field)
     return InvalidRequest(f"{path}: {what}, given {value}", param=path or None)
 
@@ -85,9 +85,9 @@ def _invalid_key(what: str, steps: list[Step], body: JsonObject) -> InvalidReque
     for pattern, complaint in _COMPLAINTS:
         if match := re.fullmatch(pattern, what, re.DOTALL):
             return InvalidRequest(
-                f": each name {complaint.format(match[1])}, given {shown(longest)}", field=path
+                f": each name {complaint.format(match[1])}, given {show_value(longest)}", field=path
             )
-    return InvalidRequest(f": {what}, given {shown(longest)}", field=path)
+    return InvalidRequest(f": {what}, given {show_value(longest)}", field=path)
 
 
 def format_path(steps: Sequence[Step]) -> str:
@@ -114,7 +114,7 @@ def find_path(value: object, is_at_fault: Callable[[object], bool]) -> list[Step
     return None
 
 
-def shown(value: object) -> str:
+def show_value(value: object) -> str:
     """Returns a value as JSON text; of a long value, the beginning and the length."""
     try:
         text = msgspec.json.encode(value).decode()

@@ -10,7 +10,7 @@ from typing import Protocol
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import FunctionDefinition
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 Schema = dict[str, object]
 
@@ -268,5 +268,5 @@ def check_name(name: str | None, function: FunctionDefinition, path: str) -> Non
     """Raises InvalidRequest if a built-in tool has another name than clients know."""
     if name is not None and name != function.name:
         raise InvalidRequest(
-            f"must be {shown(function.name)}, given {shown(name)}", field=f"{path}.name"
+            f"must be {show_value(function.name)}, given {show_value(name)}", field=f"{path}.name"
         )

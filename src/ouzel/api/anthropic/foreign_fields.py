@@ -13,7 +13,7 @@ from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject
 from ouzel.wire.hints import HINTS
 from ouzel.wire.unsupported import NEUTRAL_VALUES
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +55,9 @@ def drop_foreign_fields(fields: JsonObject, own_fields: Collection[str]) -> Json
         value = fields[name]
         if value not in _NEUTRAL.get(name, _NEUTRAL_ANYWHERE):
             hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
-            raise InvalidRequest(f"is not supported here{hint}, given {shown(value)}", field=name)
+            raise InvalidRequest(
+                f"is not supported here{hint}, given {show_value(value)}", field=name
+            )
     hints = sorted(name for name in _HINTS & fields.keys() if fields[name] is not None)
     if hints:
         logger.info("accepted without effect: %s", ", ".join(hints))

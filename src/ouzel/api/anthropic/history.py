@@ -41,7 +41,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import DocumentPart, MediaPart
 from ouzel.responses.items.packed_text import THINKING
 from ouzel.wire.decode import JsonObject
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 logger = logging.getLogger(__name__)
 
@@ -93,7 +93,7 @@ class History:
         """Raises InvalidRequest if the last turn cannot be continued."""
         last = self.turns[-1]
         if last.role == "assistant" and last.calls:
-            limit = f"must be followed by the result of the tool call {shown(self._newest_call_id)}"
+            limit = f"must be followed by the result of the tool call {show_value(self._newest_call_id)}"
             raise InvalidRequest(limit, field=last.path)
 
     def restore_field(self, error: InvalidRequest) -> InvalidRequest:
@@ -138,7 +138,7 @@ class History:
         if call_id not in self._names:
             limit = "must be the id of a tool_use block before it"
             raise InvalidRequest(
-                f"{limit}, given {shown(block.tool_use_id)}", field=f"{path}.tool_use_id"
+                f"{limit}, given {show_value(block.tool_use_id)}", field=f"{path}.tool_use_id"
             )
         pieces = _join_texts(_result_pieces(block, path))
         answered: JsonObject = {"tool_call_id": call_id, "name": self._names[call_id]}

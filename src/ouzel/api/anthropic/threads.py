@@ -27,7 +27,7 @@ from ouzel.api.anthropic.errors import (
 )
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, parse_object
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 from ouzel.worker_threads import LONG_BODY_BYTES
 
 # limit for all conversations with a model and its adapters
@@ -86,7 +86,9 @@ class HeldConversation:
         for name in _HELD_FIELDS:
             if fields.get(name) is not None and fields[name] != fixed.get(name):
                 limit = "must be left out or be the same as at the thread's creation"
-                raise ThreadFingerprintMismatch(f"{limit}, given {shown(fields[name])}", field=name)
+                raise ThreadFingerprintMismatch(
+                    f"{limit}, given {show_value(fields[name])}", field=name
+                )
         messages = fields.get("messages")
         if not isinstance(messages, list):
             return fields  # the decoder refuses this body
@@ -173,12 +175,12 @@ class HeldConversations:
                 return held
             if self._continued.get(message_id, object()) == key_id:
                 raise ThreadAlreadyContinued(
-                    f"must be the newest message of its thread, given {shown(message_id)}: "
+                    f"must be the newest message of its thread, given {show_value(message_id)}: "
                     "it was continued already",
                     field=_PREVIOUS,
                 )
         raise ThreadNotFound(
-            f"must be the id of a message that is held here, given {shown(message_id)}: "
+            f"must be the id of a message that is held here, given {show_value(message_id)}: "
             "send the whole conversation",
             field=_PREVIOUS,
         )

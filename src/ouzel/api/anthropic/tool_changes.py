@@ -19,7 +19,7 @@ from ouzel.api.anthropic.blocks import (
 from ouzel.api.anthropic.tools import ClientTool, read_functions
 from ouzel.errors import InvalidRequest
 from ouzel.wire.tools import Tool
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _FIRST_TOOL = re.compile(r"tools\[0\]")
 
@@ -52,7 +52,7 @@ def apply_tool_changes(
             ):
                 if name not in left_out:
                     raise InvalidRequest(
-                        f"must name one of the tools, given {shown(name)}",
+                        f"must name one of the tools, given {show_value(name)}",
                         field=f"{path}.tool.name",
                     )
             case ToolAdditionBlock(tool=DefinedTool(definition=definition)):

@@ -24,7 +24,7 @@ from ouzel.wire.tools import (
     Tool,
 )
 from ouzel.wire.unknown_tools import UnknownTool, leave_out
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _HOSTED = (
     "web_search_",
@@ -158,7 +158,7 @@ def read_functions(
 
 def _make_function(tool: ClientTool, path: str) -> FunctionDefinition:
     if tool.allowed_callers is not None and _DIRECT not in tool.allowed_callers:
-        given = shown(tool.allowed_callers)
+        given = show_value(tool.allowed_callers)
         raise InvalidRequest(
             f'must have "{_DIRECT}", given {given}', field=f"{path}.allowed_callers"
         )
@@ -180,7 +180,7 @@ def _make_custom(tool: ClientTool, path: str) -> FunctionDefinition:
     kind = tool.input_schema.get("type")
     if kind != "object":
         raise InvalidRequest(
-            f'must be "object", given {shown(kind)}', field=f"{path}.input_schema.type"
+            f'must be "object", given {show_value(kind)}', field=f"{path}.input_schema.type"
         )
     return FunctionDefinition(tool.name, tool.description, tool.input_schema, tool.strict)
 
@@ -189,13 +189,13 @@ def _make_built_in(tool: ClientTool, path: str) -> FunctionDefinition:
     assert tool.type is not None
     function = built_in_function(tool.type, tool, path)
     if function is None:
-        known = ", ".join(map(shown, _KNOWN_TYPES))
+        known = ", ".join(map(show_value, _KNOWN_TYPES))
         why = (
             "the schema of this type is not known here; give the tool as a custom one, "
             "with an input_schema"
         )
         raise InvalidRequest(
-            f"must be one of {known}, given {shown(tool.type)}: {why}", field=f"{path}.type"
+            f"must be one of {known}, given {show_value(tool.type)}: {why}", field=f"{path}.type"
         )
     check_name(tool.name, function, path)
     if tool.input_schema is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _OF_SERVER_TOOL = "this server has no tools of its own, leave the block out"
 _REASONS: Mapping[str, str] = {
@@ -42,7 +42,7 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
         if isinstance(kind, str) and kind in reasons:
             readable = "a text or an image" if supports_images else "a text"
             raise InvalidRequest(
-                f"must be the type of {readable}, given {shown(kind)}: {reasons[kind]}",
+                f"must be the type of {readable}, given {show_value(kind)}: {reasons[kind]}",
                 field=f"{path}.type",
             )
         source_kind = source.get("type") if isinstance(source, dict) else None
@@ -53,7 +53,7 @@ def refuse_unreadable(fields: JsonObject, *, supports_images: bool) -> None:
             read = (
                 '"text", "content", "base64" or "url"' if supports_images else '"text" or "content"'
             )
-            limit = f"must be {read}, given {shown(source_kind)}: {refused[source_kind]}"
+            limit = f"must be {read}, given {show_value(source_kind)}: {refused[source_kind]}"
             raise InvalidRequest(limit, field=f"{path}.source.type")
 
 

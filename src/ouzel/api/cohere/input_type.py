@@ -2,7 +2,7 @@
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _QUERY, _DOCUMENT = "search_query", "search_document"
 
@@ -27,4 +27,6 @@ def choose_prompt(input_type: str | None, files: SentenceFiles) -> str:
     if not any(files.prompts.values()) and input_type in ("classification", "clustering"):
         return ""
     names = ", ".join([_QUERY, _DOCUMENT, *files.prompts])
-    raise InvalidRequest(f"must be one of {names}, given {shown(input_type)}", field="input_type")
+    raise InvalidRequest(
+        f"must be one of {names}, given {show_value(input_type)}", field="input_type"
+    )

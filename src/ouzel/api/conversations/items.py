@@ -16,7 +16,7 @@ from ouzel.api.responses.item_lists import (
     page_request,
     read_included,
 )
-from ouzel.errors import ItemNotFound
+from ouzel.store.errors import ItemNotFound
 from ouzel.store.records import Page
 from ouzel.wire.decode import decode_body
 

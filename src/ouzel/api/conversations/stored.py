@@ -13,11 +13,12 @@ from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.http.send import json_response
-from ouzel.errors import ConversationNotFound, InvalidRequest
+from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.responses.new_items import NewItems
 from ouzel.responses.output_items import new_id
 from ouzel.store.base import Store
+from ouzel.store.errors import ConversationNotFound
 from ouzel.store.records import StoredConversation
 from ouzel.wire.decode import decode_body
 

@@ -1,19 +1,72 @@
 """Describes the error responses of each operation for the OpenAPI document, by status."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from http import HTTPStatus
 
-from ouzel import errors
 from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
 from ouzel.api.cohere.errors import CohereError
 from ouzel.api.document.schema_refs import JSON, JsonObject, schema_ref
 from ouzel.api.endpoint.operation import Operation, StructType, Words
+from ouzel.api.http.errors import (
+    BodyTimeout,
+    ForeignHost,
+    ForeignOrigin,
+    HeadTimeout,
+    HeadTooLarge,
+    PayloadTooLarge,
+    TooManyConnections,
+    Unauthenticated,
+    UnsupportedEncoding,
+)
 from ouzel.api.http.faults import ErrorBody
 from ouzel.api.lmi.errors import SAGEMAKER_STATUSES, FrontEndError, HandlerError, SageMakerError
 from ouzel.api.ollama.errors import OllamaError
 from ouzel.api.tei.errors import STATUSES as TEI_STATUSES
 from ouzel.api.tei.errors import TeiError
+from ouzel.errors import (
+    ContextLengthExceeded,
+    EngineFailed,
+    EngineUnavailable,
+    InvalidRequest,
+    ModelNotFound,
+    OuzelError,
+    Overloaded,
+)
+from ouzel.store.errors import (
+    ConversationLocked,
+    ConversationNotFound,
+    HistoryLost,
+    ItemNotFound,
+    PreviousResponseNotFound,
+    ResponseNotFound,
+    StoreUnavailable,
+)
 
+# The first lines of their docstrings describe the statuses of answers.
+_DESCRIBED_ERRORS: tuple[type[OuzelError], ...] = (
+    InvalidRequest,
+    ContextLengthExceeded,
+    Unauthenticated,
+    ForeignOrigin,
+    ForeignHost,
+    ModelNotFound,
+    ResponseNotFound,
+    PreviousResponseNotFound,
+    ConversationNotFound,
+    ItemNotFound,
+    HistoryLost,
+    ConversationLocked,
+    PayloadTooLarge,
+    UnsupportedEncoding,
+    BodyTimeout,
+    HeadTimeout,
+    HeadTooLarge,
+    Overloaded,
+    TooManyConnections,
+    EngineUnavailable,
+    StoreUnavailable,
+    EngineFailed,
+)
 # error bodies by dialect; other dialects have OpenAI's form, and LMI has two forms
 _ERRORS: Mapping[Words, StructType] = {
     "anthropic": AnthropicError,
@@ -63,10 +116,8 @@ def _response_name(error: StructType, status: str) -> str:
 def _error_responses(error: StructType = ErrorBody) -> dict[str, JsonObject]:
     """Returns a response for each status, described by the docstrings of its exception classes."""
     reasons: dict[int, list[str]] = {}
-    for kind in _walk_subclasses(errors.OuzelError):
-        # these three are never answers
-        if kind not in (errors.OuzelError, errors.TryLater, errors.ModelLoadError):
-            reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
+    for kind in _DESCRIBED_ERRORS:
+        reasons.setdefault(kind.status, []).append((kind.__doc__ or "").split("\n", 1)[0])
     content = {JSON: {"schema": schema_ref(error)}}
     return {
         str(status): {"description": " ".join(each), "content": content}
@@ -86,10 +137,3 @@ def lmi_error_responses() -> dict[str, JsonObject]:
         }
         for status, kind in sorted(kinds.items())
     }
-
-
-def _walk_subclasses(kind: type[errors.OuzelError]) -> Iterator[type[errors.OuzelError]]:
-    yield kind
-    for subclass in kind.__subclasses__():
-        if subclass.__module__ == errors.__name__:
-            yield from _walk_subclasses(subclass)

@@ -6,10 +6,11 @@ from contextlib import AbstractContextManager
 from starlette.types import Receive, Scope
 
 from ouzel.api.http.body_budget import BodyBudget, Share
+from ouzel.api.http.errors import BodyTimeout, PayloadTooLarge, UnsupportedEncoding
 from ouzel.api.http.exchange import ClientDisconnected, get_exchange, get_header
 from ouzel.api.http.refusal import raise_refusal
 from ouzel.config import LimitsConfig
-from ouzel.errors import BodyTimeout, InvalidRequest, PayloadTooLarge, UnsupportedEncoding
+from ouzel.errors import InvalidRequest
 
 
 class BodyReader:

@@ -6,8 +6,8 @@ from http import HTTPStatus
 
 import msgspec
 
-from ouzel.api.http.routing_errors import MethodNotAllowed
-from ouzel.errors import UNEXPECTED, OuzelError, TryLater, Unauthenticated
+from ouzel.api.http.errors import MethodNotAllowed, Unauthenticated
+from ouzel.errors import UNEXPECTED, OuzelError, TryLater
 
 Headers = list[tuple[bytes, bytes]]
 

@@ -11,8 +11,9 @@ import socket
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.http.errors import ForeignHost
 from ouzel.config import ServerConfig
-from ouzel.errors import ForeignHost, InvalidRequest
+from ouzel.errors import InvalidRequest
 
 _HOST = re.compile(
     r"(\[[0-9A-Fa-f:.]+(?:%[A-Za-z0-9._~-]+)?\]|[A-Za-z0-9._~!$&'()*+,;=%-]+)(?::[0-9]*)?"

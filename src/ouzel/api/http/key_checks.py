@@ -6,8 +6,8 @@ from collections.abc import Collection, Iterable, Iterator
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.http.errors import Unauthenticated
 from ouzel.api.http.exchange import get_exchange, get_header, get_method
-from ouzel.errors import Unauthenticated
 
 # open to load balancers, which have no key, and to people
 OPEN_PATHS = frozenset({"/", "/about", "/health", "/ping", "/v2/health/live", "/v2/health/ready"})
@@ -32,7 +32,7 @@ class ApiKeyCheck:
         self._app = app
         self._open_paths = open_paths
         self._own_key_paths = own_key_paths
-        self._key_ids = [key_id(key.encode()) for key in api_keys]
+        self._key_ids = [hash_key(key.encode()) for key in api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if not self._is_open(scope):
@@ -46,7 +46,7 @@ class ApiKeyCheck:
         )
 
     def _check(self, scope: Scope) -> str:
-        sent_ids = [key_id(key.encode("latin-1")) for key in list_keys(scope)]
+        sent_ids = [hash_key(key.encode("latin-1")) for key in list_keys(scope)]
         scheme, _, token = (get_header(scope, b"authorization") or "").partition(" ")
         if not sent_ids and token and scheme.lower() != "bearer":
             raise Unauthenticated(
@@ -71,7 +71,7 @@ class AdminKeyCheck:
 
     def __init__(self, admin_key: str) -> None:
         """With an empty key all requests are refused."""
-        self._key_id = key_id(admin_key.encode()) if admin_key else None
+        self._key_id = hash_key(admin_key.encode()) if admin_key else None
 
     def check(self, scope: Scope) -> None:
         """Raises Unauthenticated if the request lacks the admin key."""
@@ -79,12 +79,12 @@ class AdminKeyCheck:
             raise Unauthenticated(
                 "this server has no --admin-api-key, so its models cannot be changed"
             )
-        sent_ids = [key_id(key.encode("latin-1")) for key in list_keys(scope)]
+        sent_ids = [hash_key(key.encode("latin-1")) for key in list_keys(scope)]
         if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
             raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")
 
 
-def key_id(key: bytes) -> str:
+def hash_key(key: bytes) -> str:
     """Returns the digest of a key.
 
     It is the same after a restart, and the key cannot be derived.

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Match, Route, Router, WebSocketRoute
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.http.errors import MethodNotAllowed
 from ouzel.api.http.exchange import get_exchange, get_header
-from ouzel.api.http.routing_errors import MethodNotAllowed
 
 
 class MethodRouter(Router):

@@ -11,9 +11,9 @@ from urllib.parse import SplitResult, urlsplit
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from ouzel.api.http.errors import ForeignOrigin
 from ouzel.api.http.exchange import get_header
 from ouzel.api.http.key_checks import list_keys
-from ouzel.errors import ForeignOrigin
 
 # methods that change nothing and compute next to nothing
 _HARMLESS_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})

@@ -13,7 +13,7 @@ from difflib import get_close_matches
 from starlette.routing import compile_path
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ouzel.api.http.routing_errors import UnknownUrl
+from ouzel.api.http.errors import UnknownUrl
 
 _SLASHES = re.compile("/{2,}")
 _MAX_SHOWN = 200

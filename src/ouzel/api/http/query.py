@@ -6,7 +6,7 @@ from starlette.datastructures import QueryParams
 
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import log_ignored
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _BOOLEANS = {"true": True, "false": False, "1": True, "0": False}
 
@@ -38,7 +38,7 @@ class Query:
         if text is None:
             return False
         if text.lower() not in _BOOLEANS:
-            raise InvalidRequest(f"must be true or false, given {shown(text)}", field=name)
+            raise InvalidRequest(f"must be true or false, given {show_value(text)}", field=name)
         return _BOOLEANS[text.lower()]
 
     def integer(self, name: str, default: int, *, lowest: int, highest: int) -> int:
@@ -48,7 +48,9 @@ class Query:
         try:
             value = int(text)
         except ValueError:
-            raise InvalidRequest(f"must be an integer, given {shown(text)}", field=name) from None
+            raise InvalidRequest(
+                f"must be an integer, given {show_value(text)}", field=name
+            ) from None
         if not lowest <= value <= highest:
             raise InvalidRequest(
                 f"must be between {lowest} and {highest}, given {value}", field=name
@@ -61,6 +63,6 @@ class Query:
             return default
         if text not in choices:
             raise InvalidRequest(
-                f"must be one of {', '.join(choices)}, given {shown(text)}", field=name
+                f"must be one of {', '.join(choices)}, given {show_value(text)}", field=name
             )
         return text

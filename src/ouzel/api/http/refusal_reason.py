@@ -8,7 +8,7 @@ that the client chooses.
 import re
 from dataclasses import dataclass
 
-from ouzel.api.http.routing_errors import MethodNotAllowed
+from ouzel.api.http.errors import MethodNotAllowed
 from ouzel.errors import UNEXPECTED, OuzelError
 from ouzel.wire.validation_errors import NOT_A_FIELD, UnreadableValue
 

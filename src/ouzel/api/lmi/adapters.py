@@ -15,7 +15,7 @@ import msgspec
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import JsonObject
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _MAX_SHOWN = 100  # longest part shown of a name, in characters
 
@@ -92,14 +92,16 @@ def _take_names(fields: JsonObject) -> str | list[str]:
         adapter_id = rest.pop("adapter_id", None)
         fields["parameters"] = rest
     if not isinstance(adapter_id, str | None):
-        raise InvalidRequest(f"must be a string, given {shown(adapter_id)}", field="adapter_id")
+        raise InvalidRequest(
+            f"must be a string, given {show_value(adapter_id)}", field="adapter_id"
+        )
     if adapters and adapter_id and adapters != adapter_id:
         raise InvalidRequest(
-            f"must be the name in adapters, given {shown(adapter_id)}", field="adapter_id"
+            f"must be the name in adapters, given {show_value(adapter_id)}", field="adapter_id"
         )
     try:
         return msgspec.convert(adapters or adapter_id or "", str | list[str])
     except msgspec.ValidationError as error:
         raise InvalidRequest(
-            f"must be a string or a list of strings, given {shown(adapters)}", field="adapters"
+            f"must be a string or a list of strings, given {show_value(adapters)}", field="adapters"
         ) from error

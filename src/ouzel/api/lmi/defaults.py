@@ -3,7 +3,7 @@
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import JsonObject, log_ignored
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 
 def fill_defaults(fields: JsonObject, model: ServedModel) -> JsonObject:
@@ -13,7 +13,7 @@ def fill_defaults(fields: JsonObject, model: ServedModel) -> JsonObject:
     """
     name = fields.get("model")
     if not isinstance(name, str | None):
-        raise InvalidRequest(f"must be a string, given {shown(name)}", field="model")
+        raise InvalidRequest(f"must be a string, given {show_value(name)}", field="model")
     if name is not None and name not in model.names:
         log_ignored({"model"})
     completed = {**fields, "model": model.names[0]}

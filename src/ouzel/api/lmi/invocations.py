@@ -38,7 +38,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import GenerationRequest, ServedModel
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, log_ignored
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 BODIES: tuple[StructType, ...] = (
     StandardRequest,
@@ -140,7 +140,7 @@ class Invocation(msgspec.Struct, frozen=True):
     def parse(self, body: bytes) -> JsonObject:
         fields = read_content(self.content_type, body)
         if not isinstance(fields, dict):
-            raise InvalidRequest(f"the body must be a JSON object, given {shown(fields)}")
+            raise InvalidRequest(f"the body must be a JSON object, given {show_value(fields)}")
         return fields
 
     def prepare(

@@ -35,7 +35,7 @@ from ouzel.wire.options import (
     read_options,
     read_truncation,
 )
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 # In this schema LMI ends streams of events without [DONE].
 _SSE = msgspec.structs.replace(SSE, end=b"")
@@ -179,7 +179,7 @@ class StandardSchema:
         for name, instead in _NOT_HERE.items():
             if parsed.get(name):
                 raise InvalidRequest(
-                    f"is not a parameter of this schema ({instead}), given {shown(parsed[name])}",
+                    f"is not a parameter of this schema ({instead}), given {show_value(parsed[name])}",
                     field=name,
                 )
         known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
@@ -302,7 +302,7 @@ def _framing(parameters: Parameters, *, is_stream: bool, prefers_events: bool) -
     if name is not None and name not in allowed:
         limit = " or ".join(allowed)
         raise InvalidRequest(
-            f"must be {limit} when stream is {str(is_stream).lower()}, given {shown(name)}",
+            f"must be {limit} when stream is {str(is_stream).lower()}, given {show_value(name)}",
             field="output_formatter",
         )
     return _SSE if name == "sse" or (name is None and prefers_events) else JSON_LINES

@@ -20,7 +20,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.options import check_generates
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _OF_GENERATION = ("messages", "prompt")  # fields of LMI's other schemas
 _PAIR_NAMES = (("text", "text_pair"), ("key", "value"))
@@ -85,7 +85,9 @@ def read_vector_inputs(
 ) -> VectorInputs:
     """Reads a parsed body. Raises InvalidRequest."""
     if not isinstance(content, dict | list):
-        raise InvalidRequest(f"the body must be a JSON object or a list, given {shown(content)}")
+        raise InvalidRequest(
+            f"the body must be a JSON object or a list, given {show_value(content)}"
+        )
     fields, path = _wrap_pair(content if isinstance(content, dict) else {"inputs": content})
     if any(fields.get(name) is not None for name in _OF_GENERATION):
         check_generates(model)
@@ -135,7 +137,7 @@ def _check_adapters(fields: JsonObject, model: ServedModel, beside_body: str) ->
     names = take_adapters(fields, model, num_inputs=num_inputs, beside_body=beside_body)
     if any(name != model.adapter for name in names):
         raise InvalidRequest(
-            f"must be one adapter for all inputs of this model, given {shown(names)}",
+            f"must be one adapter for all inputs of this model, given {show_value(names)}",
             field="adapters",
         )
 
@@ -164,7 +166,7 @@ def _read_inputs(
             )
             raise InvalidRequest(
                 f"must be an object with text and text_pair: {reason}, "
-                f"given {shown(texts[0].text)}",
+                f"given {show_value(texts[0].text)}",
                 field=texts[0].field,
             )
     return VectorInputs(texts=texts, pairs=pairs, is_list=is_list, parameters=parameters)

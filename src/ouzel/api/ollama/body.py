@@ -14,7 +14,7 @@ from ouzel.generation import OutputForm, ServedModel
 from ouzel.wire.chat_request import ChatCompletionRequest
 from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.unsupported import refuse_unsupported
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 # a duration in Go's syntax
 _DURATION = (
@@ -143,7 +143,7 @@ def _refuse_others(fields: Mapping[str, object], own_fields: Collection[str]) ->
         if is_others and name not in _HINTS and value is not None:
             hint = f" (use {_INSTEAD[name]})" if name in _INSTEAD else ""
             raise InvalidRequest(
-                f"is not a field of this endpoint{hint}, given {shown(value)}", field=name
+                f"is not a field of this endpoint{hint}, given {show_value(value)}", field=name
             )
 
 

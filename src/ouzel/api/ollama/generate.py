@@ -29,7 +29,7 @@ from ouzel.generation import (
     Usage,
 )
 from ouzel.wire.decode import JsonObject, parse_object
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _FOR_CHATS = ("system", "context", "think", "images")  # fields that need the model's chat template
 
@@ -166,14 +166,16 @@ def _check(body: OllamaGenerateRequest, *, is_text: bool) -> None:
             "must be empty: this server renders prompts with the model's own template, "
             "or none with raw"
         )
-        raise InvalidRequest(f"{limit}, given {shown(body.template)}", field="template")
+        raise InvalidRequest(f"{limit}, given {show_value(body.template)}", field="template")
     for name in _FOR_CHATS if is_text else ():
         if value := getattr(body, name):
             instead = "with raw, with a suffix, or for a model without a chat template"
-            raise InvalidRequest(f"must not be given {instead}, given {shown(value)}", field=name)
+            raise InvalidRequest(
+                f"must not be given {instead}, given {show_value(value)}", field=name
+            )
     if body.images and body.context:
         limit = "must not be given beside images: use /api/chat for earlier messages"
-        raise InvalidRequest(f"{limit}, given {shown(body.context)}", field="context")
+        raise InvalidRequest(f"{limit}, given {show_value(body.context)}", field="context")
 
 
 def _make_text_options(options: GenerationOptions) -> GenerationOptions:

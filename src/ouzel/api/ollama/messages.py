@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import MediaPart
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 Message = dict[str, object]
 
@@ -35,7 +35,7 @@ def read_images(images: object, field: str, *, supports_images: bool) -> list[Me
     if not supports_images:
         raise InvalidRequest("must not be given: this model reads text only", field=field)
     if not isinstance(images, list):
-        raise InvalidRequest(f"must be a list, given {shown(images)}", field=field)
+        raise InvalidRequest(f"must be a list, given {show_value(images)}", field=field)
     return [_picture(image, f"{field}[{position}]") for position, image in enumerate(images)]
 
 
@@ -56,7 +56,7 @@ def add_images(pictures: Sequence[MediaPart], content: object) -> object:
 
 def _picture(image: object, path: str) -> MediaPart:
     if not isinstance(image, str) or not image:
-        raise InvalidRequest(f"must be a file in base64, given {shown(image)}", field=path)
+        raise InvalidRequest(f"must be a file in base64, given {show_value(image)}", field=path)
     return MediaPart(path, image if image.startswith("data:") else f"data:;base64,{image}")
 
 

@@ -9,7 +9,7 @@ from msgspec import Meta
 from ouzel.api.endpoint.vector_maker import MAX_TEXTS
 from ouzel.errors import InvalidRequest
 from ouzel.wire.model_name import ModelName
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 OneInput = str | list[int]
 
@@ -82,7 +82,9 @@ def check_num_texts(texts: Sequence[object], *, field: str, max_texts: int = MAX
 def _text(path: str, entry: object) -> str:
     if not isinstance(entry, str):
         first = f"{path.partition('[')[0]}[0]"
-        raise InvalidRequest(f"must be a text, as {first} is, given {shown(entry)}", field=path)
+        raise InvalidRequest(
+            f"must be a text, as {first} is, given {show_value(entry)}", field=path
+        )
     return entry
 
 
@@ -91,6 +93,6 @@ def _token_ids(path: str, entry: object) -> list[int]:
         token_ids: list[int] = msgspec.convert(entry, Annotated[list[int], Meta(min_length=1)])
     except msgspec.ValidationError as error:
         raise InvalidRequest(
-            f"must be a non-empty list of token ids, given {shown(entry)}", field=path
+            f"must be a non-empty list of token ids, given {show_value(entry)}", field=path
         ) from error
     return token_ids

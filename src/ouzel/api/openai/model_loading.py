@@ -14,7 +14,7 @@ from ouzel.api.openai.models import ModelObject, model_object
 from ouzel.config.adapters import fault_of_name
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, log_ignored, parse_object
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 LOAD_PATH, UNLOAD_PATH = "/v1/models/load", "/v1/models/unload"
 # vLLM's paths
@@ -67,7 +67,7 @@ def _make_adapter_loading(changes: ModelChanges) -> ModelChangeEndpoint:
         log_ignored(fields.keys() - {"lora_name", "lora_path", "model"})
         name, path = _text(fields, "lora_name"), _text(fields, "lora_path")
         if (fault := fault_of_name(name)) is not None:
-            raise InvalidRequest(f"{fault}, given {shown(name)}", field="lora_name")
+            raise InvalidRequest(f"{fault}, given {show_value(name)}", field="lora_name")
         base = _text(fields, "model") if fields.get("model") is not None else None
         return model_object(name, await changes.load_adapter(name, path, base))
 
@@ -88,7 +88,7 @@ def _make_adapter_unloading(changes: ModelChanges) -> ModelChangeEndpoint:
 def _text(fields: JsonObject, name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidRequest(f"must be a text, given {shown(value)}", field=name)
+        raise InvalidRequest(f"must be a text, given {show_value(value)}", field=name)
     return value
 
 

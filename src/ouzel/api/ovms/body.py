@@ -33,7 +33,7 @@ def read_fields(
 
 
 def check_model_and_stream(parsed: JsonObject, model_names: Collection[str]) -> None:
-    """Checks the fields that OVMS reads before a model sees the body.
+    """Checks the fields that OVMS reads before a model reads the body.
 
     Raises NotARequest and ModelNotFound.
     """

@@ -10,8 +10,9 @@ from http import HTTPStatus
 import msgspec
 
 from ouzel.api.endpoint.operation import PREFIXES
+from ouzel.api.http.errors import Unauthenticated
 from ouzel.api.http.faults import ErrorAnswer, ErrorStyle, Fault
-from ouzel.errors import InvalidRequest, ModelNotFound, OuzelError, Unauthenticated
+from ouzel.errors import InvalidRequest, ModelNotFound, OuzelError
 
 _PREFIX = (
     "Mediapipe execution failed. MP status - INVALID_ARGUMENT: CalculatorGraph::Run() failed: \n"
@@ -34,7 +35,7 @@ _TEXTS: dict[str | None, tuple[int, str]] = {  # status and text by our code
 
 
 class NotARequest(InvalidRequest):
-    """Refuses a body before a model sees it."""
+    """Refuses a body before a model reads it."""
 
     status = 412
 

@@ -22,7 +22,7 @@ from ouzel.api.ranking.encoded_pairs import EncodedPairs, Pair, Scoring, encode_
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel, Usage
-from ouzel.vectors import activate_logits, finish_vectors, relevance
+from ouzel.vectors import activate_logits, compute_relevance, finish_vectors
 from ouzel.wire.options import check_model
 
 
@@ -117,7 +117,7 @@ class PairScores:
             return await self._making.write(
                 vectors, partial(compute_cosines, files, encoded.places)
             ), usage
-        logits = relevance(vectors) if ids else vectors
+        logits = compute_relevance(vectors) if ids else vectors
         values: list[float] = activate_logits(logits, files, activates=scoring.activates)[
             :, 0
         ].tolist()

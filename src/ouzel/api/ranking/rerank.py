@@ -21,7 +21,7 @@ from ouzel.api.ranking.encoded_pairs import Pair, Scoring, Text
 from ouzel.api.ranking.pair_scores import PairFields, PairScores
 from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import decode_body
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _COHERES_MAX_TOKENS_PER_DOC = 4096
 # the limit of Cohere and of OVMS
@@ -130,9 +130,11 @@ def _read(body: bytes, *, version: Version) -> tuple[RerankRequest, Scoring]:
     fields = decode_body(body, RerankRequest)
     if fields.raw_scores is not None:
         if fields.use_activation is fields.raw_scores:
-            contrary = shown(not fields.use_activation)
-            limit = f"must be {contrary} beside use_activation {shown(fields.use_activation)}"
-            raise InvalidRequest(f"{limit}, given {shown(fields.raw_scores)}", field="raw_scores")
+            contrary = show_value(not fields.use_activation)
+            limit = f"must be {contrary} beside use_activation {show_value(fields.use_activation)}"
+            raise InvalidRequest(
+                f"{limit}, given {show_value(fields.raw_scores)}", field="raw_scores"
+            )
         fields.use_activation = not fields.raw_scores
     scoring = fields.scoring(
         _pairs(fields),

@@ -15,12 +15,13 @@ from ouzel.api.responses.item_lists import (
     page_request,
     read_included,
 )
-from ouzel.errors import InvalidRequest, ResponseNotFound, StoreUnavailable
+from ouzel.errors import InvalidRequest
 from ouzel.responses.response_object import ResponseObject
 from ouzel.responses.run import Run
 from ouzel.responses.runs import Runs
 from ouzel.responses.stored.end_stored import cancel_stored
 from ouzel.store.base import Store
+from ouzel.store.errors import ResponseNotFound, StoreUnavailable
 from ouzel.store.records import StoredResponse
 
 _MAX_WAIT_S = 5.0
@@ -68,7 +69,7 @@ class StoredResponseEndpoints:
         Raises InvalidRequest if the response has ended in another way.
         """
         run = self._runs.find(_id(request), get_exchange(request.scope).key_id)
-        stored = await self.find(request) if run is None or run.is_kept else None
+        stored = await self.find(request) if run is None or run.is_stored else None
         if run is not None:
             run.cancel()
             await _wait_for_end(run)

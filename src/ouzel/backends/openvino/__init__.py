@@ -269,7 +269,7 @@ def make_runner(
         max_num_batched_tokens=engine.max_num_batched_tokens,
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
-        sees_images_whole=language_model.sees_images_whole,
+        attends_to_whole_images=language_model.attends_to_whole_images,
         is_deterministic=engine.deterministic,
         task=find_task(config, Path(model.model), model.task),
         vector_size=vector_size(language_model),

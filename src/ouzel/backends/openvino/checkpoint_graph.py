@@ -58,7 +58,9 @@ def build_model(
             return model
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
         encoder = vision.build(config, VisionBuilder(weights, width))
-        return replace(model, vision=encoder, sees_images_whole=images.sees_whole)
+        return replace(
+            model, vision=encoder, attends_to_whole_images=images.attends_to_whole_images
+        )
     except RuntimeError as error:
         raise ModelLoadError(
             f"OpenVINO could not build a {config.model_type} graph from this config.json: "

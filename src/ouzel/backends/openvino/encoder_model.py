@@ -33,7 +33,7 @@ class EncoderModel:
     score_pooling: ScorePooling = "cls"
     # The row of the padding token: positions are counted from the row after it; None: from row 0.
     padding_id: int | None = None
-    # tokens to either side that a token sees in the layers with a window; 0: there are no such
+    # tokens to either side that a token attends to in layers with a window; 0: there are no such
     # layers
     window: int = 0
     weights: str = ""  # the encoding of the weights, as users read it

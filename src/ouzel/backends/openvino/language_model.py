@@ -58,7 +58,7 @@ class LanguageModel:
     mappings: tuple[mmap.mmap, ...] = ()
     vision: VisionModel | None = None  # None: the model takes no images
     # the tokens of an image attend to each other in both directions
-    sees_images_whole: bool = False
+    attends_to_whole_images: bool = False
     cache_entry: Path | None = None  # the entry that the weights are mapped from
     is_entry_new: bool = False  # this start has made the entry from the checkpoint
     prediction: PredictionGraphs | None = None

@@ -223,9 +223,9 @@ class PrefixStore:
                 return False
             rows.read(row, record)
             del self._offered[each.name]
-        is_kept = self._files.write(each.name, each.content, record, spared=spared)
-        self.num_written += is_kept
-        return is_kept
+        is_written = self._files.write(each.name, each.content, record, spared=spared)
+        self.num_written += is_written
+        return is_written
 
     def _get_cache(self, each: StoredRow) -> CacheRows:
         return self._rows[each.name.rpartition(".")[2]]

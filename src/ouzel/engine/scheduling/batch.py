@@ -17,7 +17,7 @@ from ouzel.engine.state.sequence import Sequence
 
 
 class _Piece(msgspec.Struct, frozen=True):
-    """Successive tokens of a sequence; each sees the tokens before it in the cache."""
+    """Successive tokens of a sequence; each attends to the tokens before it in the cache."""
 
     sequence: Sequence
     begin: int

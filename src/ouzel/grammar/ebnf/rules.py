@@ -52,7 +52,7 @@ def find_reachable(rules: Mapping[str, Part], path: str, root: str = ROOT) -> li
 
 
 def _check_levels(part: Part, path: str) -> None:
-    """Checks the nesting, before any recursive function sees a part.
+    """Checks the nesting, before any recursive function reads a part.
 
     A group has up to three levels: options, rows, repetitions.
     """

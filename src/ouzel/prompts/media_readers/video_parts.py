@@ -15,7 +15,7 @@ KINDS = ("video_url", "video")
 
 _MIN_FPS, _MAX_FPS = 0.1, 60.0
 _FRAMES = "data:video/jpeg;base64,"
-# Settings of qwen-vl-utils, Qwen's API and vLLM. They would change the frames that the model sees.
+# Settings of qwen-vl-utils, Qwen's API and vLLM. They would change the frames that the model reads.
 _UNSUPPORTED = (
     "detail",
     "num_frames",

@@ -7,7 +7,8 @@ traceback.
 import logging
 from collections.abc import Sequence
 
-from ouzel.errors import HeadTooLarge, InvalidRequest
+from ouzel.api.http.errors import HeadTooLarge
+from ouzel.errors import InvalidRequest
 
 MAX_LINE_BYTES = 8190  # limit of a header line in the websockets library
 _silent = logging.Logger("silent", logging.CRITICAL + 1)

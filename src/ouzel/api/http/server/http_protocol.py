@@ -15,6 +15,7 @@ import httptools
 from uvicorn._types import ASGI3Application
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from ouzel.api.http.errors import HeadTimeout, HeadTooLarge, TooManyConnections
 from ouzel.api.http.refusal import make_unread_scope, refuse
 from ouzel.api.http.server.connections import Connections, Wait
 from ouzel.api.http.server.delayed_close import DelayedClose, make_last_cycle
@@ -22,14 +23,7 @@ from ouzel.api.http.server.handshake import check_handshake
 from ouzel.api.http.server.upgrade_offer import write_head
 from ouzel.api.http.server.write_watch import WriteWatch
 from ouzel.config import LimitsConfig
-from ouzel.errors import (
-    HeadTimeout,
-    HeadTooLarge,
-    InvalidRequest,
-    OuzelError,
-    Overloaded,
-    TooManyConnections,
-)
+from ouzel.errors import InvalidRequest, OuzelError, Overloaded
 
 MAX_HEAD_BYTES = 2**16
 MAX_HEADERS = 100

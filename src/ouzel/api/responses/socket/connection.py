@@ -24,9 +24,15 @@ from ouzel.api.responses.socket.responder import Responder
 from ouzel.api.responses.socket.steering import Steering
 from ouzel.api.responses.socket.timed_send import send_within
 from ouzel.config import LimitsConfig
-from ouzel.errors import InvalidRequest, OuzelError, SocketTooOld
+from ouzel.errors import InvalidRequest, OuzelError
 from ouzel.wire.decode import JsonObject
 from ouzel.worker_threads import PreparationThreads
+
+
+class SocketTooOld(InvalidRequest):
+    """This WebSocket accepts no more requests; a new one would."""
+
+    code = "websocket_connection_limit_reached"
 
 
 class Connection:

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager
 from ouzel.api.http.body_budget import Share
 from ouzel.api.responses.socket.messages import Create
 from ouzel.api.responses.socket.outbox import Outbox
-from ouzel.errors import Overloaded, StreamLimitReached
+from ouzel.errors import InvalidRequest, Overloaded
 
 # OpenAI's limits: lanes with a name, requests in progress
 MAX_LANES = 32
@@ -20,6 +20,12 @@ _RETRY_AFTER_S = 1.0
 
 Respond = Callable[[Create, Outbox], Awaitable[None]]
 MakeOutbox = Callable[[str | None], AbstractContextManager[Outbox]]
+
+
+class StreamLimitReached(InvalidRequest):
+    """A WebSocket has reached its limit of streams."""
+
+    code = "websocket_stream_limit_reached"
 
 
 class Lanes:

@@ -7,13 +7,19 @@ from dataclasses import dataclass, field
 import msgspec
 
 from ouzel.api.responses.socket.steers import QueuedSteer
-from ouzel.errors import InvalidRequest, InvalidStreamId
+from ouzel.errors import InvalidRequest
 from ouzel.wire.decode import JsonObject, parse_object
-from ouzel.wire.validation_errors import NOT_A_FIELD, shown
+from ouzel.wire.validation_errors import NOT_A_FIELD, show_value
 from ouzel.wire.value_limits import MAX_SHORT_BYTES, check_num_values
 
 _STREAM_ID = re.compile(r"[A-Za-z0-9_.-]{1,256}")
 _TYPES = ("response.create", "response.cancel", "response.steer")
+
+
+class InvalidStreamId(InvalidRequest):
+    """The name of a WebSocket's stream is not allowed."""
+
+    code = "invalid_stream_id"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +104,7 @@ def read_stream_id(fields: JsonObject) -> str | None:
         return None
     if not isinstance(stream_id, str) or _STREAM_ID.fullmatch(stream_id) is None:
         limit = "1 to 256 letters, digits, underscores, hyphens and periods"
-        raise InvalidStreamId(f"must be {limit}, given {shown(stream_id)}", field="stream_id")
+        raise InvalidStreamId(f"must be {limit}, given {show_value(stream_id)}", field="stream_id")
     return stream_id
 
 
@@ -133,7 +139,7 @@ def read_message(fields: JsonObject, text: bytes) -> ClientMessage:
             )
         case other:
             raise InvalidRequest(
-                f"must be one of {', '.join(_TYPES)}, given {shown(other)}", field="type"
+                f"must be one of {', '.join(_TYPES)}, given {show_value(other)}", field="type"
             )
 
 
@@ -141,11 +147,13 @@ def _create(fields: JsonObject, text: bytes) -> Create:
     for name, only in (("stream", True), ("background", False)):
         if fields.get(name) not in (only, None):
             raise InvalidRequest(
-                f"must not be given on a WebSocket, given {shown(fields[name])}", field=name
+                f"must not be given on a WebSocket, given {show_value(fields[name])}", field=name
             )
     generates = fields.get("generate")
     if generates not in (True, False, None):
-        raise InvalidRequest(f"must be true or false, given {shown(generates)}", field="generate")
+        raise InvalidRequest(
+            f"must be true or false, given {show_value(generates)}", field="generate"
+        )
     return Create(
         text,
         read_stream_id(fields),
@@ -170,7 +178,7 @@ def _steering_input(fields: JsonObject) -> object:
     value = fields.get("input")
     if not isinstance(value, str | list):
         raise InvalidRequest(
-            f"must be a string or a list of messages, given {shown(value)}", field="input"
+            f"must be a string or a list of messages, given {show_value(value)}", field="input"
         )
     return value
 
@@ -178,12 +186,12 @@ def _steering_input(fields: JsonObject) -> object:
 def _string(fields: JsonObject, name: str) -> str:
     value = fields.get(name)
     if not isinstance(value, str) or not value:
-        raise InvalidRequest(f"must be a non-empty string, given {shown(value)}", field=name)
+        raise InvalidRequest(f"must be a non-empty string, given {show_value(value)}", field=name)
     return value
 
 
 def _refuse_others(fields: JsonObject, *known: str) -> None:
     unknown = sorted(fields.keys() - {"type", *known})
     if unknown:
-        takes = f"{shown(fields['type'])} takes {' and '.join(known)} only"
+        takes = f"{show_value(fields['type'])} takes {' and '.join(known)} only"
         raise InvalidRequest(f"{NOT_A_FIELD}: {takes}", field=unknown[0][:60])

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from ouzel.responses.item_fields import Message
-from ouzel.wire.validation_errors import shown
+from ouzel.wire.validation_errors import show_value
 
 _KEYS = {"type", "role", "content"}
 
@@ -38,7 +38,7 @@ def check_steering(value: object) -> str | None:
     if isinstance(value, str):
         return None if value else "input must be a non-empty string, given ''"
     if not isinstance(value, list) or not value:
-        return f"input must be a string or a non-empty list of messages, given {shown(value)}"
+        return f"input must be a string or a non-empty list of messages, given {show_value(value)}"
     for position, item in enumerate(value):
         at = f"input[{position}]"
         if (
@@ -46,10 +46,12 @@ def check_steering(value: object) -> str | None:
             or item.get("type", "message") != "message"
             or item.get("role") != "user"
         ):
-            return f"{at} must be a user's message, given {shown(item)}"
+            return f"{at} must be a user's message, given {show_value(item)}"
         if not isinstance(item.get("content"), str | list):
-            return f"{at}.content must be a string or a list, given {shown(item.get('content'))}"
+            return (
+                f"{at}.content must be a string or a list, given {show_value(item.get('content'))}"
+            )
         if item.keys() - _KEYS:
             name = sorted(item.keys() - _KEYS)[0]
-            return f"{at} must have nothing but type, role and content, given {shown(name)}"
+            return f"{at} must have nothing but type, role and content, given {show_value(name)}"
     return None

@@ -39,7 +39,7 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
             "deterministic: the states of recurrent layers depend on how a prompt is cut into "
             f"chunks; a {model_type} cannot be served with it"
         )
-    if language_model.sees_images_whole:
+    if language_model.attends_to_whole_images:
         raise ModelLoadError(
             f"deterministic: a {model_type} computes the tokens of an image together, and cannot "
             "be served with it; serve its language model alone"

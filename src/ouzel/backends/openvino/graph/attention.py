@@ -38,18 +38,18 @@ def paged_attention(
     sliding_window: int = 0,
     sinks: NDArray[np.float32] | None = None,
     writes_cache: bool = True,
-    sees_images_whole: bool = True,
+    attends_to_whole_images: bool = True,
 ) -> Node:
     """Computes attention for queries, keys [T, heads, key_dim] and values as rows.
 
     Returns [T, query heads * value_dim]. A token attends to `sliding_window` tokens, itself
     included; 0 stands for all tokens. `sinks` have one logit for each query head. With
     `writes_cache` False the layer reads the cache of an earlier layer, and its keys and values have
-    no effect. With `sees_images_whole` the tokens of an image attend to each other, if the model
+    no effect. With `attends_to_whole_images` the tokens of an image attend to each other, if the model
     supports it.
     """
     image_tokens = empty(np.int32)
-    if graph.image_tokens is not None and sees_images_whole:
+    if graph.image_tokens is not None and attends_to_whole_images:
         image_tokens = graph.image_tokens
     arguments = [
         merge_heads(query),

@@ -139,7 +139,7 @@ def attention(
         scale=1.0,
         sliding_window=layer.sliding_window,
         writes_cache=layer.cache == index,
-        sees_images_whole=layer.sliding_window > 0,
+        attends_to_whole_images=layer.sliding_window > 0,
     )
     num_columns = shape.num_heads * layer.head_dim
     output_name, bias = prefix + "self_attn.o_proj", shape.has_attention_bias

@@ -19,7 +19,9 @@ class ImageShape:
     """The images that a family's language model takes."""
 
     num_deep: int = 0  # the number of first layers after which further features enter
-    sees_whole: bool = False  # the tokens of an image attend to each other, also to later ones
+    attends_to_whole_images: bool = (
+        False  # the tokens of an image attend to each other, also to later ones
+    )
 
 
 class ImageInputs:
@@ -31,7 +33,7 @@ class ImageInputs:
         self._features = graph.input(
             "image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32
         )
-        if shape.sees_whole:
+        if shape.attends_to_whole_images:
             graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
 
     def embed(self, rows: Node) -> Node:

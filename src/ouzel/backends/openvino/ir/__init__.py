@@ -3,7 +3,7 @@
 
 - A language model alone is `openvino_model.xml`, which takes token ids (text.py).
 - A model with a vision encoder has `openvino_language_model.xml`, which takes embeddings, a graph
-  that embeds token ids, and the graphs of the encoder (seeing.py).
+  that embeds token ids, and the graphs of the encoder (image_models.py).
 - A graph without states that gives hidden rows or logits is an encoder (whole_texts.py).
 
 The graph of a language model is stateful and has scaled-dot-product attention; paging.py turns it
@@ -13,7 +13,7 @@ into a graph with the inputs of Ouzel's own graphs.
 from dataclasses import replace
 from pathlib import Path
 
-from ouzel.backends.openvino.ir.seeing import LANGUAGE_FILE, load_seeing_model
+from ouzel.backends.openvino.ir.image_models import LANGUAGE_FILE, load_image_model
 from ouzel.backends.openvino.ir.text import TEXT_FILE, load_text_model
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
@@ -32,7 +32,7 @@ def load_ir(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
     """
     is_text = (directory / TEXT_FILE).is_file()
     with stage("reading the graphs"):
-        load_model = load_text_model if is_text else load_seeing_model
+        load_model = load_text_model if is_text else load_image_model
         model = load_model(core, directory, config)
     files = [directory / "config.json", *sorted(directory.glob("openvino_*"))]
     return replace(model, identity=f"{directory.resolve().name[:64]}-ir-{content_key(files)}")

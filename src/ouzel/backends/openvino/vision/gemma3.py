@@ -21,7 +21,7 @@ PROJECTOR = "multi_modal_projector."
 
 
 def image_shape(config: HfConfig) -> ImageShape:
-    return ImageShape(sees_whole=True)
+    return ImageShape(attends_to_whole_images=True)
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:

@@ -74,14 +74,15 @@ class Gemma4VisionShape:
 
 def image_shape(config: HfConfig) -> ImageShape:
     return ImageShape(
-        sees_whole=config.text_model().text("use_bidirectional_attention", "") == "vision"
+        attends_to_whole_images=config.text_model().text("use_bidirectional_attention", "")
+        == "vision"
     )
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     shape = Gemma4VisionShape.read(config.required_section("vision_config"))
     text = config.text_model().with_defaults(**gemma4_text.DEFAULTS)
-    max_rows = text.size("sliding_window") if image_shape(config).sees_whole else None
+    max_rows = text.size("sliding_window") if image_shape(config).attends_to_whole_images else None
     rows = embedded_patches(b, shape)
     for layer in range(shape.num_layers):
         rows = build_layer(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)

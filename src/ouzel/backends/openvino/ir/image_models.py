@@ -32,25 +32,25 @@ ADVICE = "It must be as `optimum-cli export openvino --task image-text-to-text` 
 
 
 @dataclass(frozen=True, slots=True)
-class SeeingFamily:
+class ImageFamily:
     files: tuple[str, ...]  # files of the vision encoder
     # takes config.json and the graphs of these files
     encoder: Callable[..., tuple[ov.Model, Passes]]
 
 
-SEEING_FAMILIES = {
-    "llava": SeeingFamily(tile_encoder.FILES, tile_encoder.llava_encoder),
-    "qwen2_5_vl": SeeingFamily(qwen_encoder.FILES, qwen_encoder.qwen2_5_vl_encoder),
-    "qwen2_vl": SeeingFamily(qwen_encoder.FILES, qwen_encoder.qwen2_vl_encoder),
+IMAGE_FAMILIES = {
+    "llava": ImageFamily(tile_encoder.FILES, tile_encoder.llava_encoder),
+    "qwen2_5_vl": ImageFamily(qwen_encoder.FILES, qwen_encoder.qwen2_5_vl_encoder),
+    "qwen2_vl": ImageFamily(qwen_encoder.FILES, qwen_encoder.qwen2_vl_encoder),
 }
 
 
-def load_seeing_model(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
-    family = SEEING_FAMILIES.get(config.model_type)
+def load_image_model(core: ov.Core, directory: Path, config: HfConfig) -> LanguageModel:
+    family = IMAGE_FAMILIES.get(config.model_type)
     if family is None:
         raise ModelLoadError(
             f"{directory / LANGUAGE_FILE} cannot be served: an IR with a vision encoder must be "
-            f"one of {', '.join(SEEING_FAMILIES)}, found {config.model_type}; "
+            f"one of {', '.join(IMAGE_FAMILIES)}, found {config.model_type}; "
             "serve the safetensors checkpoint instead"
         )
     language, embedding = (read(core, directory / name) for name in (LANGUAGE_FILE, EMBEDDING_FILE))

@@ -1,0 +1,95 @@
+"""Defines the errors of the store, and of stored responses, conversations and items."""
+
+from typing import ClassVar
+
+from ouzel.errors import InvalidRequest, OuzelError, TryLater
+
+_MAX_SHOWN = 100
+
+
+class ResponseNotFound(InvalidRequest):
+    """No such response is stored for this API key."""
+
+    status = 404
+    noun: ClassVar[str] = "Response"
+
+    def __init__(self, response_id: str, *, param: str | None = None) -> None:
+        super().__init__(f"{self.noun} with id '{_shortened(response_id)}' not found.", param=param)
+        self.response_id = response_id
+
+
+class PreviousResponseNotFound(ResponseNotFound):
+    """The previous response of a new one is not stored for this API key."""
+
+    code = "previous_response_not_found"
+    noun = "Previous response"
+
+
+class ConversationNotFound(InvalidRequest):
+    """No such conversation is stored for this API key."""
+
+    status = 404
+
+    def __init__(self, conversation_id: str, *, param: str | None = "conversation_id") -> None:
+        super().__init__(
+            f"Conversation with id '{_shortened(conversation_id)}' not found.", param=param
+        )
+        self.conversation_id = conversation_id
+
+
+class ItemNotFound(InvalidRequest):
+    """The requested list has no such item."""
+
+    status = 404
+
+    def __init__(self, item_id: str, *, param: str | None = None) -> None:
+        super().__init__(f"Item with id '{_shortened(item_id)}' not found.", param=param)
+        self.item_id = item_id
+
+
+class HistoryLost(InvalidRequest):
+    """The response is stored, but a part of its history was deleted."""
+
+    code = "previous_response_not_found"
+
+    def __init__(
+        self, response_id: str, lost_id: str, *, param: str | None = "previous_response_id"
+    ) -> None:
+        super().__init__(
+            f"Response with id '{response_id}' cannot be continued: it continues '{lost_id}', "
+            f"which was deleted.",
+            param=param,
+        )
+        self.response_id = response_id
+        self.lost_id = lost_id
+
+
+class ConversationLocked(InvalidRequest):
+    """Another response in progress holds the conversation."""
+
+    code = "conversation_locked"
+
+    def __init__(self, conversation_id: str, *, param: str | None = "conversation") -> None:
+        super().__init__(
+            f"Another response is being made in the conversation '{conversation_id}'. "
+            f"Please retry in a few seconds.",
+            param=param,
+        )
+        self.conversation_id = conversation_id
+
+
+class StoreUnavailable(TryLater):
+    """The database cannot serve the request now."""
+
+    status = 503
+    type = "service_unavailable_error"
+    code = "store_unavailable"
+
+
+class StoreOpenError(OuzelError):
+    """The configured store cannot be used; the message says why."""
+
+
+def _shortened(client_id: str) -> str:
+    """Shortens an id that a client sent, which may be any text."""
+    return client_id if len(client_id) <= _MAX_SHOWN else f"{client_id[:_MAX_SHOWN]}…"
