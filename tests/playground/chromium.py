@@ -4,11 +4,14 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from playwright.sync_api import (
     Browser,
+    BrowserContext,
     ConsoleMessage,
     FilePayload,
+    Frame,
     Locator,
     Page,
     Request,
@@ -27,15 +30,50 @@ def chromium_path() -> Path | None:
 
 
 @contextmanager
-def running_browser(path: Path) -> Iterator[Browser]:
-    """Playwright's own browsers are not wanted; a test process may be root, for whom Chromium has no sandbox."""
-    expect.set_options(
-        timeout=86_400_000
-    )  # ms; a slow machine is no failure, and 0 would mean five seconds
+def running_browser(path: Path, *options: str) -> Iterator[Browser]:
+    """Starts the Chromium at `path` with further command-line options.
+
+    Chromium runs without its sandbox, because a test process may be root, and root has no sandbox.
+    """
+    # A day, in ms: a slow machine is no failure. 0 would mean five seconds.
+    expect.set_options(timeout=86_400_000)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", *options])
         yield browser
         browser.close()
+
+
+class Tabs:
+    """Opens pages that share a browser context, and so a process, and that find nothing of earlier pages.
+
+    A page in a new context starts a process of its own, which costs a second of CPU. The tab `kept` keeps the process
+    alive between two pages.
+    """
+
+    def __init__(self, kept: Page) -> None:
+        self._kept = kept
+        self._context: BrowserContext = kept.context
+        self._origins: set[str] = set()
+        self._context.on("page", lambda page: page.on("framenavigated", self._take_origin))
+
+    def _take_origin(self, frame: Frame) -> None:
+        parts = urlsplit(frame.url)
+        self._origins.add(f"{parts.scheme}://{parts.netloc}")
+
+    def open(self) -> Page:
+        return self._context.new_page()
+
+    def close(self) -> None:
+        """Closes all pages but the kept one, and deletes all that they stored."""
+        for page in self._context.pages:
+            if page != self._kept:
+                page.close()
+        session = self._context.new_cdp_session(self._kept)
+        for origin in self._origins:
+            everything = {"origin": origin, "storageTypes": "all"}
+            session.send("Storage.clearDataForOrigin", everything)
+        session.detach()
+        self._origins.clear()
 
 
 class Troubles:

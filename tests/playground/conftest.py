@@ -17,6 +17,7 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import (
     REQUIRED_VARIABLE,
     Person,
+    Tabs,
     Troubles,
     chromium_path,
     running_browser,
@@ -32,14 +33,33 @@ def browser() -> Iterator[Browser]:
         if os.environ.get(REQUIRED_VARIABLE) == "1":
             pytest.fail(missing)
         pytest.skip(missing)
-    with running_browser(path) as browser:
+    with running_browser(path, "--process-per-site") as browser:
         yield browser
 
 
+@pytest.fixture(scope="package")
+def tabs(browser: Browser, parrot: RunningServer) -> Iterator[Tabs]:
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
+    kept = context.new_page()
+    kept.goto(f"{parrot.url}/health")
+    yield Tabs(kept)
+    context.close()
+
+
 @pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
-    """Is that of a browser that has been nowhere before."""
-    context = browser.new_context(viewport={"width": 1280, "height": 800}, accept_downloads=True)
+def page(tabs: Tabs) -> Iterator[Page]:
+    """Opens a page in a browser that stores nothing of earlier pages but the server's files."""
+    page = tabs.open()
+    troubles = Troubles(page)
+    yield page
+    tabs.close()
+    assert troubles.found == []
+
+
+@pytest.fixture
+def page_of_new_browser(browser: Browser) -> Iterator[Page]:
+    """Opens a page in a browser that has loaded nothing yet."""
+    context = browser.new_context()
     page = context.new_page()
     troubles = Troubles(page)
     yield page

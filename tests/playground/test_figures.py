@@ -5,16 +5,16 @@ import re
 import socket
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 from urllib.parse import urlsplit
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Locator, Page, Route, expect
+from playwright.sync_api import Locator, Page, Route, expect
 
 from ouzel.config import ServerConfig
 from tests.api.server_setup import ServerSetup
 from tests.api.serving import RunningServer, running_server
-from tests.playground.looks import LOOKS
+from tests.playground.accessibility import LOOKS, violations
 from tests.serve.running import serving
 
 PATH = "/playground/figures.html"
@@ -196,20 +196,11 @@ def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_rules_of_accessibility_are_kept(
-    browser: Browser, server: RunningServer, width: int, scheme: str
+    figures: Page, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,  # type: ignore[arg-type]  # Playwright declares a literal
-        bypass_csp=True,
-    )
-    page = context.new_page()
-    page.goto(server.url + PATH)
-    page.wait_for_selector("body.ready")
-    for summary in page.locator("summary").all():
+    figures.set_viewport_size({"width": width, "height": 800})
+    figures.emulate_media(color_scheme=scheme)
+    for summary in figures.locator("summary").all():
         summary.click()
-    violations = Axe().run(page).response["violations"]
-    is_too_wide = page.evaluate("document.documentElement.scrollWidth > innerWidth")
-    context.close()
-    assert [f"{each['id']}: {each['nodes'][0]['html']}" for each in violations] == []
-    assert not is_too_wide
+    assert violations(figures) == []
+    assert figures.evaluate("document.documentElement.scrollWidth <= innerWidth")

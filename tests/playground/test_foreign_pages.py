@@ -7,7 +7,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-from playwright.sync_api import Browser, Page
+from playwright.sync_api import Browser, BrowserContext, Page
 
 from tests.api.engines import received_prompts
 from tests.api.serving import RunningServer, running_server
@@ -70,13 +70,19 @@ def answers_to_posts() -> Iterator[SimpleQueue[int]]:
     logger.removeHandler(handler)
 
 
-@pytest.fixture
-def page(browser: Browser) -> Iterator[Page]:
+@pytest.fixture(scope="module")
+def context(browser: Browser) -> Iterator[BrowserContext]:
     context = browser.new_context()
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
     page = context.new_page()
     page.set_default_timeout(0)
     yield page
-    context.close()
+    page.close()
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

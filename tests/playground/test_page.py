@@ -6,15 +6,14 @@ from typing import Literal
 
 import httpx
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, expect
+from playwright.sync_api import Page, expect
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
 from tests.api.serving import RunningServer, running_server
+from tests.playground.accessibility import LOOKS, violations
 from tests.playground.chromium import Person, Troubles
-from tests.playground.looks import LOOKS
 
 PersonAt = Callable[[RunningServer], Person]
 MAX_PAGE_BYTES = 300_000
@@ -56,7 +55,8 @@ def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
         assert len(text.splitlines()) <= 300, name
 
 
-def test_the_page_is_light(page: Page, parrot: RunningServer) -> None:
+def test_the_page_is_light(page_of_new_browser: Page, parrot: RunningServer) -> None:
+    page = page_of_new_browser
     sizes: list[int] = []
     page.on(
         "response",
@@ -167,23 +167,16 @@ def test_screen_readers_are_told_of_answers(person: Person) -> None:
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
 def test_the_rules_of_accessibility_are_kept_in_every_state(
-    browser: Browser, parrot: RunningServer, width: int, scheme: str
+    page: Page, parrot: RunningServer, width: int, scheme: Literal["light", "dark"]
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": width, "height": 800},
-        color_scheme=scheme,  # type: ignore[arg-type]  # Playwright declares a literal
-        bypass_csp=True,
-    )
-    page = context.new_page()
+    page.set_viewport_size({"width": width, "height": 800})
+    page.emulate_media(color_scheme=scheme)
     person = Person(page, parrot.url)
     person.comes()
     found: dict[str, list[str]] = {}
 
     def look(state: str) -> None:
-        results = Axe().run(page)
-        found[state] = [
-            f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]
-        ]
+        found[state] = violations(page)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
 
     look("empty")
@@ -209,24 +202,17 @@ def test_the_rules_of_accessibility_are_kept_in_every_state(
     look("tokens")
     person.page.keyboard.press("Alt+KeyF")
     look("conversations")
-    context.close()
     assert {state: faults for state, faults in found.items() if faults} == {}
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_about_the_server_keeps_the_rules_of_accessibility(
-    browser: Browser, parrot: RunningServer, scheme: Literal["light", "dark"]
+    page: Page, parrot: RunningServer, scheme: Literal["light", "dark"]
 ) -> None:
-    context = browser.new_context(
-        viewport={"width": 400, "height": 800}, color_scheme=scheme, bypass_csp=True
-    )
-    page = context.new_page()
+    page.set_viewport_size({"width": 400, "height": 800})
+    page.emulate_media(color_scheme=scheme)
     page.goto(f"{parrot.url}/about")
-    results = Axe().run(page)
-    context.close()
-    assert [
-        f"{each['id']}: {each['nodes'][0]['html']}" for each in results.response["violations"]
-    ] == []
+    assert violations(page) == []
 
 
 def test_a_prefix_of_a_proxy_is_kept(page: Page) -> None:

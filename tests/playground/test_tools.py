@@ -10,6 +10,11 @@ from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import Person
 
 PersonAt = Callable[[RunningServer], Person]
+WRONG_TOOLS = {
+    "[": "Tools: ",
+    '[{"name": "a b"}]': ("Tools: each must have a name of at most 64 letters, digits, - and _"),
+    '{"name": "clock"}': "Tools: clock is the name of a built-in tool",
+}
 
 
 def call(name: str, **arguments: object) -> str:
@@ -70,21 +75,13 @@ def test_results_of_ones_own_tools_are_typed_for_each_call(person: Person) -> No
     assert results.all_inner_texts() == ["sun", "none"]
 
 
-@pytest.mark.parametrize(
-    ("text", "fault"),
-    [
-        ("[", "Tools: "),
-        (
-            '[{"name": "a b"}]',
-            "Tools: each must have a name of at most 64 letters, digits, - and _",
-        ),
-        ('{"name": "clock"}', "Tools: clock is the name of a built-in tool"),
-    ],
-)
-def test_tools_that_are_none_are_named(person: Person, text: str, fault: str) -> None:
+def test_tools_that_are_none_are_named(person: Person) -> None:
     person.opens_settings()
-    person.page.fill("#set-tools", text)
-    assert person.page.locator('.fault[data-of="Tools"]').inner_text().startswith(fault)
+    for text, fault in WRONG_TOOLS.items():
+        person.page.fill("#set-tools", text)
+        assert person.page.locator('.fault[data-of="Tools"]').inner_text().startswith(fault), text
+        person.page.fill("#set-tools", "")
+        expect(person.page.locator('.fault[data-of="Tools"]')).to_be_empty()
 
 
 def test_an_answer_by_a_schema_is_checked(guided: RunningServer, person_at: PersonAt) -> None:

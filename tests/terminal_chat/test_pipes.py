@@ -1,22 +1,25 @@
 """One answer is printed, by an engine that repeats the user's text or obeys a grammar."""
 
+import io
 import json
 import signal
 import subprocess
 import sys
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from ouzel.cli.app import main
 from ouzel.config import ServerConfig
 from ouzel.terminal_chat.loop_thread import LoopThread
 from tests.api.seeing import encode_base64, last_prompt, seeing_server
 from tests.api.serving import RunningServer, running_server
 from tests.client.canned_server import canned_server, json_answer
-from tests.terminal_chat.running import piped
+from tests.terminal_chat.running import Ended, piped
 
+RunHere = Callable[..., Ended]
 SCHEMA = {
     "type": "object",
     "properties": {"a": {"type": "integer"}},
@@ -42,6 +45,31 @@ def schema(tmp_path: Path) -> str:
     path = tmp_path / "schema.json"
     path.write_text(json.dumps(SCHEMA))
     return str(path)
+
+
+@pytest.fixture
+def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunHere:
+    """Runs `ouzel chat` in this process, with an empty standard input: a process of its own takes 0.4 s to start."""
+
+    def run(*arguments: str) -> Ended:
+        monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))
+        capsys.readouterr()
+        try:
+            status = main(["chat", *arguments])
+        except SystemExit as ending:
+            assert isinstance(ending.code, int)
+            status = ending.code
+        return Ended(status, *capsys.readouterr())
+
+    return run
+
+
+def test_a_process_ends_with_the_status_and_the_complaint(parrot: RunningServer) -> None:
+    ended = piped("--url", parrot.url, "-p", "x", "--set", "n=2")
+    assert (ended.status, ended.output) == (2, "")
+    assert ended.errors.startswith("ouzel: ")
+    assert "n: must be 1" in ended.errors
+    assert ended.errors.count("\n") == 1
 
 
 def test_the_answer_to_p_is_printed_as_it_is(parrot: RunningServer) -> None:
@@ -146,9 +174,9 @@ def test_the_key_comes_from_the_flag_or_the_environment() -> None:
     ],
 )  # fmt: skip
 def test_what_cannot_be_done_is_said_in_one_line(
-    parrot: RunningServer, arguments: list[str], status: int, complaint: str
+    parrot: RunningServer, run_here: RunHere, arguments: list[str], status: int, complaint: str
 ) -> None:
-    ended = piped("--url", parrot.url, *arguments)
+    ended = run_here("--url", parrot.url, *arguments)
 
     assert (ended.status, ended.output.strip("x\n")) == (status, "")
     assert ended.errors.startswith("ouzel: ")
@@ -170,9 +198,9 @@ def test_what_cannot_be_done_is_said_in_one_line(
     ],
 )
 def test_command_lines_without_a_server_are_judged(
-    arguments: list[str], status: int, complaint: str
+    run_here: RunHere, arguments: list[str], status: int, complaint: str
 ) -> None:
-    ended = piped(*arguments)
+    ended = run_here(*arguments)
 
     assert (ended.status, ended.output) == (status, "")
     assert complaint in ended.errors
