@@ -1,4 +1,4 @@
-"""The rules of accessibility that axe-core checks, in the widths and colours in which a page is looked at."""
+"""Checks pages with axe-core for accessibility, in each width and colour scheme of `LOOKS`."""
 
 import pytest
 from axe_playwright_python.base import AXE_SCRIPT

@@ -44,15 +44,15 @@ def running_browser(path: Path, *options: str) -> Iterator[Browser]:
 
 
 class Tabs:
-    """Opens pages that share a browser context, and so a process, and that find nothing of earlier pages.
+    """Opens pages in one browser context; `close` deletes everything that they stored.
 
-    A page in a new context starts a process of its own, which costs a second of CPU. The tab `kept` keeps the process
-    alive between two pages.
+    The pages share one renderer process: a page in a new context would start a process, which costs
+    a second of CPU. The page `first`, which stays open, keeps the process alive between two tests.
     """
 
-    def __init__(self, kept: Page) -> None:
-        self._kept = kept
-        self._context: BrowserContext = kept.context
+    def __init__(self, first: Page) -> None:
+        self._first = first
+        self._context: BrowserContext = first.context
         self._origins: set[str] = set()
         self._context.on("page", lambda page: page.on("framenavigated", self._take_origin))
 
@@ -64,11 +64,11 @@ class Tabs:
         return self._context.new_page()
 
     def close(self) -> None:
-        """Closes all pages but the kept one, and deletes all that they stored."""
+        """Closes all pages but the first, and deletes everything that they stored."""
         for page in self._context.pages:
-            if page != self._kept:
+            if page != self._first:
                 page.close()
-        session = self._context.new_cdp_session(self._kept)
+        session = self._context.new_cdp_session(self._first)
         for origin in self._origins:
             everything = {"origin": origin, "storageTypes": "all"}
             session.send("Storage.clearDataForOrigin", everything)
@@ -77,7 +77,7 @@ class Tabs:
 
 
 class Troubles:
-    """Collects what must not happen on a page: faults of scripts, violations of its policy, requests elsewhere."""
+    """Collects faults of a page: script errors, violations of its policy, requests to other hosts."""
 
     def __init__(self, page: Page) -> None:
         self.found: list[str] = []
@@ -87,9 +87,8 @@ class Troubles:
         page.on("dialog", lambda dialog: self.found.append(f"dialog: {dialog.message}"))
 
     def _take_console(self, message: ConsoleMessage) -> None:
-        is_meant = message.text.startswith(
-            "Failed to load resource"
-        )  # what a test makes the server refuse, or cuts off
+        # Tests make the server refuse requests and cut off answers, which Chromium reports.
+        is_meant = message.text.startswith("Failed to load resource")
         if message.type in ("error", "warning") and not is_meant:
             self.found.append(f"console: {message.text}")
 

@@ -49,7 +49,10 @@ def schema(tmp_path: Path) -> str:
 
 @pytest.fixture
 def run_here(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> RunHere:
-    """Runs `ouzel chat` in this process, with an empty standard input: a process of its own takes 0.4 s to start."""
+    """Runs `ouzel chat` in this process, with an empty standard input.
+
+    A process of its own would take 0.4 s to start.
+    """
 
     def run(*arguments: str) -> Ended:
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO()))

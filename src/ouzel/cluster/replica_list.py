@@ -8,7 +8,7 @@ from ouzel.cluster.replica_load import ReplicaLoad
 
 
 class ReplicaList(RequestRouter):  # type: ignore[misc]  # Ray's types are not looked at
-    """A request router of Ray Serve that exposes the replicas and their loads to the `ReplicaChooser`.
+    """A request router of Ray Serve that shows replicas and their loads to the `ReplicaChooser`.
 
     Ray makes one instance in each process with a handle of the replicas.
     """

@@ -36,8 +36,8 @@ class MediaConfig(msgspec.Struct, frozen=True, kw_only=True):
         int,
         Meta(ge=2, le=4096),
         option(
-            "Most frames of a video that the model reads: so many are sampled from a file; a longer "
-            "list of frames is a 400."
+            "Most frames of a video that the model reads: so many are sampled from a file; a "
+            "longer list of frames is a 400."
         ),
     ] = 32
     video_timeout_s: Annotated[

@@ -93,7 +93,8 @@ class History:
         """Raises InvalidRequest if the last turn cannot be continued."""
         last = self.turns[-1]
         if last.role == "assistant" and last.calls:
-            limit = f"must be followed by the result of the tool call {show_value(self._newest_call_id)}"
+            call = show_value(self._newest_call_id)
+            limit = f"must be followed by the result of the tool call {call}"
             raise InvalidRequest(limit, field=last.path)
 
     def restore_field(self, error: InvalidRequest) -> InvalidRequest:

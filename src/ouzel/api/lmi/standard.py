@@ -178,9 +178,9 @@ class StandardSchema:
     def _parameters(self, parsed: JsonObject) -> Parameters:
         for name, instead in _NOT_HERE.items():
             if parsed.get(name):
+                given = show_value(parsed[name])
                 raise InvalidRequest(
-                    f"is not a parameter of this schema ({instead}), given {show_value(parsed[name])}",
-                    field=name,
+                    f"is not a parameter of this schema ({instead}), given {given}", field=name
                 )
         known = {name: value for name, value in parsed.items() if name not in _NOT_HERE}
         parameters = decode_object(fill_defaults(known, self._model), Parameters)

@@ -45,8 +45,8 @@ def paged_attention(
     Returns [T, query heads * value_dim]. A token attends to `sliding_window` tokens, itself
     included; 0 stands for all tokens. `sinks` have one logit for each query head. With
     `writes_cache` False the layer reads the cache of an earlier layer, and its keys and values have
-    no effect. With `attends_to_whole_images` the tokens of an image attend to each other, if the model
-    supports it.
+    no effect. With `attends_to_whole_images` the tokens of an image attend to each other, if the
+    model supports it.
     """
     image_tokens = empty(np.int32)
     if graph.image_tokens is not None and attends_to_whole_images:
