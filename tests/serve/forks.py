@@ -8,6 +8,7 @@ of the process that forks.
 
 import atexit
 import ctypes
+import inspect
 import os
 import subprocess
 import sys
@@ -24,6 +25,10 @@ OWN_VARIABLES = "OUZEL_"  # no module reads these variables when it is imported
 _CHANGED_BY_PYTEST = "PYTEST_CURRENT_TEST"
 _COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 _PR_SET_CHILD_SUBREAPER = 36
+
+# The parameters of the private method that executes a program, behind `self`.
+_EXECUTION = [*inspect.signature(subprocess.Popen._execute_child).parameters][1:]  # type: ignore[attr-defined]
+_NEEDED = {"args", "cwd", "env", "p2cread", "c2pwrite", "errwrite"}
 
 
 @contextmanager
@@ -76,12 +81,14 @@ _template: Template | None = None
 
 
 def can_fork(environment: Mapping[str, str]) -> bool:
-    """Tells whether a fork is as a new interpreter: Linux, no coverage, the same environment.
+    """Tells whether a fork behaves like a new interpreter.
 
-    Modules read some variables when they are imported, so that only Ouzel's own may differ.
+    It does on Linux, without coverage, in the same environment: modules read some variables when
+    they are imported, so only Ouzel's own may differ. Another Python may also lack a parameter.
     """
     global _template  # noqa: PLW0603  one process for the whole run
-    if sys.platform != "linux" or any(name in environment for name in _COVERAGE):
+    is_possible = sys.platform == "linux" and _NEEDED.issubset(_EXECUTION)
+    if not is_possible or any(name in environment for name in _COVERAGE):
         return False
     if _template is None:
         _template = Template()
@@ -99,18 +106,18 @@ def _imported_environment(environment: Mapping[str, str]) -> dict[str, str]:
 class Fork(subprocess.Popen[str]):
     """A command of `ouzel` in a fork of the template; `args` begins with `python -m ouzel`."""
 
-    def _execute_child(self, args: list[str], *rest: Any) -> None:
+    def _execute_child(self, *arguments: Any) -> None:
         """Forks in the place of the execution of a program: the class has no public way."""
-        directory, environment = rest[4:6]
-        input_read, _, _, output_write, _, errors_write = rest[9:15]
-        given = [input_read, output_write, errors_write]
-        fds = [number if fd == -1 else fd for number, fd in enumerate(given)]
+        given = dict(zip(_EXECUTION, arguments, strict=True))
+        streams = [given["p2cread"], given["c2pwrite"], given["errwrite"]]
+        fds = [number if fd == -1 else fd for number, fd in enumerate(streams)]
         assert _template is not None
-        environment = os.environ if environment is None else environment
-        self.pid = _template.fork(args[3:], environment, directory or os.getcwd(), fds)
+        environment = os.environ if given["env"] is None else given["env"]
+        directory = given["cwd"] or os.getcwd()
+        self.pid = _template.fork(given["args"][3:], environment, directory, fds)
         self._child_created = True
         # The original closes this process's copies of the child's ends too.
-        for fd in given:
+        for fd in streams:
             if fd != -1:
                 os.close(fd)
         self._closed_child_pipe_fds = True
