@@ -10,17 +10,16 @@ import logging
 import os
 import re
 import signal
-import tempfile
 from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Protocol  # Any: a worker's output
 
-import certifi
 import pytest
 import uvloop
 
+from tests.authorities import trust_one_authority
 from tests.postgres import (
     DEBIAN_DIRECTORY,
     REQUIRED_VARIABLE,
@@ -56,29 +55,9 @@ def pytest_configure(config: pytest.Config) -> None:
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    config.add_cleanup(_trust_one_authority())
+    config.add_cleanup(trust_one_authority())
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(WorkerDeaths())
-
-
-def _trust_one_authority() -> Callable[[], None]:
-    """Makes HTTP clients of this process read one certificate instead of 140; returns the undo function.
-
-    Each client that httpx or openai makes reads all of certifi's authorities, for 30 ms of CPU; the tests make
-    thousands of clients, and none of them asks a server of the internet.
-    """
-    end = "-----END CERTIFICATE-----\n"
-    first = Path(certifi.where()).read_text().partition(end)[0] + end
-    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
-        file.write(first)
-    before = certifi.where
-    certifi.where = lambda: file.name
-
-    def undo() -> None:
-        certifi.where = before
-        Path(file.name).unlink()
-
-    return undo
 
 
 @pytest.fixture(autouse=True)
