@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Any  # JSON Schema
 
 import msgspec
@@ -41,9 +42,15 @@ class Malformed:
 MAX_STRINGS = 2**18
 
 
+@cache
+def _schemas() -> JsonSchema:
+    schemas: JsonSchema = msgspec.to_builtins(build_document(DOCUMENTED))["components"]["schemas"]
+    return schemas
+
+
 def malformed_requests(path: str, good: Json) -> Iterator[Malformed]:
     """Yields copies of the correct body `good`, each with one wrong field."""
-    schemas: JsonSchema = msgspec.to_builtins(build_document(DOCUMENTED))["components"]["schemas"]
+    schemas = _schemas()
     [(body_type,)] = [
         operation.bodies for operation in DOCUMENTED if operation.path == path and operation.bodies
     ]
