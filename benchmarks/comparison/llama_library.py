@@ -1,4 +1,4 @@
-"""llama.cpp's low-level interface with arrays: a model, contexts, batches of several sequences.
+"""Wraps llama.cpp's low-level interface: a model, contexts, batches of several sequences.
 
 A context's memory has a part for each sequence, unless it is unified: then sequences that begin
 alike share cells.
@@ -40,7 +40,7 @@ class Rows:
     token_ids: Tokens
     positions: Tokens
     sequences: Tokens
-    wanted: NDArray[np.bool_]  # whose logits are given
+    wanted: NDArray[np.bool_]  # True: the step computes the logits of this token
 
     def part(self, start: int) -> "Rows":
         """Returns the tokens of one call."""

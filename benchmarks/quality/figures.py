@@ -1,4 +1,4 @@
-"""The figures of a configuration: how far its next tokens are from the truth's."""
+"""Computes the figures of a configuration: how far its next tokens are from the truth's."""
 
 from dataclasses import dataclass
 from typing import Any  # both widths of floats
@@ -27,7 +27,7 @@ class Figures:
 
     kl: float  # the mean over all scored positions
     kl_p99: float
-    perplexity_ratio: float  # to the truth's
+    perplexity_ratio: float  # the configuration's over the truth's
     same_best: float  # the share of positions where the best token is the truth's
     # Greedy tokens that agree with the truth before the first other token, mean of the windows.
     num_greedy: float

@@ -24,7 +24,7 @@ class RealModel:
     title: str
     packages: tuple[str, ...]  # pinned; each holds one part, in the order of the parts
     parts: str  # a pattern of one file in each package, or of a directory in the only package
-    path: str  # of the file with the digest, below the directory of models
+    path: str  # the path of the file with the digest, below the directory of models
     sha256: str
 
 

@@ -29,7 +29,7 @@ from pathlib import Path
 from tools.deploy.containerfile import PATH, ROOT, Image, read_image
 
 PATH_OF_ALL = "/usr/local/bin:/usr/bin"  # an interpreter in a home directory is not for other users
-METRICS_PORT = "9090"  # of the image
+METRICS_PORT = "9090"  # the image's default
 CHAT = {"messages": [{"role": "user", "content": "What is 17 plus 25?"}], "max_tokens": 32}
 
 
@@ -114,7 +114,7 @@ def try_image(prefix: Path, directory: Path) -> list[str]:
         raise ImageError(f"SIGTERM ended it with status {process.returncode}")
     strangers = {path for path in Path(prefix).rglob("*") if path.lstat().st_uid == image.user_id}
     if strangers:
-        raise ImageError(f"it wrote to what it was installed into: {sorted(strangers)[:3]}")
+        raise ImageError(f"the server wrote into its installation: {sorted(strangers)[:3]}")
     return [*seen, "SIGTERM: status 0"]
 
 

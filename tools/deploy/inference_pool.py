@@ -1,4 +1,4 @@
-"""The fields of an InferencePool of the Gateway API Inference Extension.
+"""Defines the fields of an InferencePool of the Gateway API Inference Extension.
 
 They follow the public types of inference.networking.k8s.io/v1; no package of a registry has a
 schema.

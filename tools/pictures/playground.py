@@ -9,7 +9,7 @@ from playwright.sync_api import Browser, Page
 from tests.playground.chromium import Person
 from tests.serve.running import RunningServer
 
-_ROUNDS = 12  # of requests that the live figures show
+_ROUNDS = 12  # rounds of requests that the live figures show
 
 
 def _person(page: Page, server: RunningServer) -> Person:

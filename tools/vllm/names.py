@@ -97,7 +97,7 @@ TEXTS = {  # that must stand in a file
 }
 
 
-def names_of(source: Path) -> dict[str, object]:
+def read_names(source: Path) -> dict[str, object]:
     """Returns the names and signatures. Raises KeyError if one is missing."""
     fields = {name: sorted(_fields(_class(source / path, name))) for name, path in FIELDS.items()}
     methods = {
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args(arguments)
-    found = json.dumps(names_of(chosen.directory), indent=1) + "\n"
+    found = json.dumps(read_names(chosen.directory), indent=1) + "\n"
     if chosen.write:
         NAMES.write_text(found)
     elif found != NAMES.read_text():
