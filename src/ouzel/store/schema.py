@@ -1,15 +1,12 @@
 """Creates or upgrades the schema, exactly once even if many servers start together."""
 
-from collections.abc import Callable
-
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
+from ouzel.store import tables
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
 from ouzel.store.tables import metadata, schema_version
 
-VERSION = 1
-UPGRADES: dict[int, Callable[[Connection], None]] = {}  # version -> upgrade to the next version
 _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
 
@@ -24,18 +21,18 @@ def prepare_schema(connection: Connection) -> None:
     old_version = _stored_version(connection)
     if old_version is None:
         metadata.create_all(connection)
-        connection.execute(insert(schema_version).values(version=VERSION))
+        connection.execute(insert(schema_version).values(version=tables.VERSION))
         _mark(connection)
         return
-    if old_version > VERSION:
+    if old_version > tables.VERSION:
         raise StoreOpenError(
             f"the store was made by a newer Ouzel: its schema has version {old_version}, this one "
-            f"knows up to {VERSION}"
+            f"knows up to {tables.VERSION}"
         )
-    for version in range(old_version, VERSION):
-        UPGRADES[version](connection)
-    if old_version < VERSION:
-        connection.execute(update(schema_version).values(version=VERSION))
+    for version in range(old_version, tables.VERSION):
+        tables.UPGRADES[version](connection)
+    if old_version < tables.VERSION:
+        connection.execute(update(schema_version).values(version=tables.VERSION))
     _mark(connection)
 
 
@@ -67,7 +64,7 @@ def _stored_version(connection: Connection) -> int | None:
     if (
         len(versions) != 1
         or not isinstance(versions[0], int)
-        or (missing and versions[0] <= VERSION)
+        or (missing and versions[0] <= tables.VERSION)
     ):
         raise StoreOpenError(_foreign(schema_version.name))
     return versions[0]

@@ -1,14 +1,16 @@
-"""Defines the schema of the store.
+"""Defines the schema of the store: its tables, its version, and the upgrades of older versions.
 
 Times are unix seconds of the database's clock, so that servers on several machines agree.
 """
 
+from collections.abc import Callable
 from typing import Any  # the type of arguments of SQLAlchemy's hooks
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Dialect,
     Float,
     Index,
@@ -24,6 +26,9 @@ from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 from ouzel.store.records import Status
+
+VERSION = 1
+UPGRADES: dict[int, Callable[[Connection], None]] = {}  # version -> upgrade to the next version
 
 RUNNING = (Status.QUEUED.value, Status.IN_PROGRESS.value)
 
