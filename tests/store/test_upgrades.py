@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from contextlib import closing
 
 import psycopg
@@ -13,6 +13,7 @@ from ouzel.store import tables
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response
 
+FIRST = tables.VERSION
 Upgrade = Callable[[Connection], None]
 
 
@@ -36,18 +37,18 @@ def fail(connection: Connection) -> None:
     raise ArithmeticError("this upgrade fails")
 
 
-@pytest.fixture
-def set_version(monkeypatch: pytest.MonkeyPatch) -> Callable[[int, Mapping[int, Upgrade]], None]:
-    """Returns a function that replaces the program's version of the schema and the upgrades."""
+AddUpgrades = Callable[..., None]
 
-    def replace(version: int, upgrades: Mapping[int, Upgrade]) -> None:
-        monkeypatch.setattr(tables, "VERSION", version)
-        monkeypatch.setattr(tables, "UPGRADES", upgrades)
+
+@pytest.fixture
+def add_upgrades(monkeypatch: pytest.MonkeyPatch) -> AddUpgrades:
+    """Returns a function that makes the program's schema newer by a version for each upgrade."""
+
+    def replace(*upgrades: Upgrade) -> None:
+        monkeypatch.setattr(tables, "VERSION", FIRST + len(upgrades))
+        monkeypatch.setattr(tables, "UPGRADES", dict(enumerate(upgrades, FIRST)))
 
     return replace
-
-
-SetVersion = Callable[[int, Mapping[int, Upgrade]], None]
 
 
 def read_row(url: str, statement: str) -> tuple[object, ...]:
@@ -66,40 +67,40 @@ def stored_version(url: str) -> object:
 
 
 async def test_upgrades_run_in_order_and_keep_all_rows(
-    store_url: str, opened: OpenStore, set_version: SetVersion
+    store_url: str, opened: OpenStore, add_upgrades: AddUpgrades
 ) -> None:
     old = await opened()
     await old.add_response(new_response("resp_1"))
     before = await old.response("resp_1", "key")
     await old.close()
-    set_version(3, {1: add_column("num_images"), 2: rename_column("num_images", "num_pictures")})
+    add_upgrades(add_column("num_images"), rename_column("num_images", "num_pictures"))
 
     store = await opened()
     assert await store.response("resp_1", "key") == before
-    assert stored_version(store_url) == 3
+    assert stored_version(store_url) == FIRST + 2
     assert read_row(store_url, "SELECT num_pictures FROM responses") == (None,)
 
 
 async def test_servers_that_start_together_upgrade_once(
-    store_url: str, opened: OpenStore, set_version: SetVersion
+    store_url: str, opened: OpenStore, add_upgrades: AddUpgrades
 ) -> None:
     await (await opened()).close()
-    set_version(2, {1: add_column("num_pictures")})
+    add_upgrades(add_column("num_pictures"))
 
     await asyncio.gather(*(opened() for _ in range(4)))
-    assert stored_version(store_url) == 2
+    assert stored_version(store_url) == FIRST + 1
 
 
 async def test_an_upgrade_that_fails_leaves_the_store_of_the_old_version(
-    store_url: str, opened: OpenStore, set_version: SetVersion
+    store_url: str, opened: OpenStore, add_upgrades: AddUpgrades
 ) -> None:
     old = await opened()
     await old.add_response(new_response("resp_1"))
     await old.close()
-    set_version(3, {1: add_column("num_pictures"), 2: fail})
+    add_upgrades(add_column("num_pictures"), fail)
     with pytest.raises(ArithmeticError, match="this upgrade fails"):
         await opened()
 
-    assert stored_version(store_url) == 1
-    set_version(2, {1: add_column("num_pictures")})
+    assert stored_version(store_url) == FIRST
+    add_upgrades(add_column("num_pictures"))
     assert await (await opened()).response("resp_1", "key") is not None
