@@ -1,4 +1,4 @@
-"""An interpreter of its own, as --engine-python names it, that has msgspec and the stand-in for vLLM, and no more."""
+"""Makes a Python for --engine-python that has only msgspec and the stand-in for vLLM."""
 
 import sys
 import venv
@@ -9,7 +9,7 @@ from tests.backends.vllm.conftest import STAND_IN
 
 
 def make_interpreter(directory: Path, *, has_vllm: bool = True, has_msgspec: bool = True) -> str:
-    """Makes it in `directory`; returns its path."""
+    """Makes the interpreter in `directory`; returns its path."""
     venv.create(directory, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = directory / "lib" / version / "site-packages"
