@@ -24,7 +24,7 @@ class Limit:
     """The worst figures that pass. They exceed the measured figures, for other processors."""
 
     kl: float
-    perplexity: float  # the largest distance of 1 from the ratio to the perplexity of the truth
+    perplexity: float  # largest |ratio - 1| of the perplexity to transformers' perplexity
     num_greedy: float = 0
 
 

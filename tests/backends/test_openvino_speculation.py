@@ -18,8 +18,8 @@ from tests.backends.test_openvino_scheduling import FewBlocks
 from tests.engine.requests import Result, Results, collect, make_request, run
 
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
-# At most three rows of a sequence are separate subsequences, more rows are a single one. A step may
-# have both kinds.
+# At most three rows of a sequence are separate subsequences. More rows are a single subsequence. A
+# step may have both kinds.
 MIXED = AttentionCosts(first_s=1e-9, apart_s=1e-9, whole_s=3e-9)
 
 

@@ -1,4 +1,4 @@
-"""Recurrent layers: their operations, their tables of states, and schedules that move states.
+"""Tests recurrent layers: operations, tables of states, and schedules that move states.
 
 Hybrids are models with recurrent layers and attention.
 """

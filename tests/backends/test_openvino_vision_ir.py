@@ -126,7 +126,7 @@ def test_texts_and_images_in_one_batch_give_the_tokens_of_each_alone(
         assert together[each.request_id, 0].token_ids == result.token_ids
 
 
-# One graph with three positions for each token in every run: a text has the same number in all.
+# Every run has a graph with three positions for each token. The three are equal in a text.
 @pytest.mark.parametrize(
     "exported",
     of_kinds("vision graphs of OVMS: texts and precision", NAMES, ["qwen2_5_vl-fp32"]),

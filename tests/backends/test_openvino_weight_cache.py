@@ -1,4 +1,4 @@
-"""The cache of compressed weights, and self-checks of models that come from it."""
+"""Tests the cache of compressed weights, and the self-checks of models that come from it."""
 
 import json
 import logging

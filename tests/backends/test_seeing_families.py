@@ -100,14 +100,37 @@ def make_chat(*parts: Part) -> Chat:
     return [{"role": "user", "content": list(parts)}]
 
 
-class SeeingModel:
-    """A model of a family, with a renderer of its chats.
+class Rendering:
+    """An event loop and a process that decodes images, for the chats of all models.
 
-    The renderer belongs to one event loop. It keeps the process that decodes images, because the
-    start of this process takes 0.2 s of CPU.
+    They live as long as the session, because the start of the process takes 0.2 s of CPU.
     """
 
-    def __init__(self, name: str, directory: Path, runner: ModelRunner) -> None:
+    def __init__(self) -> None:
+        self.loader = MediaLoader(MediaConfig())  # belongs to the event loop
+        self.renderers: list[PromptRenderer] = []  # use the loader
+        self._loop = asyncio.Runner(loop_factory=asyncio.new_event_loop)
+        self._threads = WorkerThreads("chats", 1)
+
+    def render(self, renderer: PromptRenderer, chats: Sequence[Chat]) -> list[Prompt]:
+        return self._loop.run(self._render(renderer, chats))
+
+    async def _render(self, renderer: PromptRenderer, chats: Sequence[Chat]) -> list[Prompt]:
+        return [await self._threads.run(partial(renderer.render_chat, each)) for each in chats]
+
+    def close(self) -> None:
+        self._threads.close()
+        for renderer in self.renderers:
+            renderer.close()
+        self._loop.close()
+
+
+class SeeingModel:
+    """A model of a family, with a renderer of its chats."""
+
+    def __init__(
+        self, name: str, directory: Path, runner: ModelRunner, rendering: Rendering
+    ) -> None:
         """`name` is a key of FAMILIES."""
         self.name = name
         self.runner = runner
@@ -117,26 +140,16 @@ class SeeingModel:
         info, tokenizer = runner.info, load_tokenizer(directory)
         assert tokenizer.control_tokens[self.feature_token] == IMAGE_TOKEN
         videos = load_video_processor(directory)
-        self._loop = asyncio.Runner()
-        images = ImageReader(processor, MediaLoader(MediaConfig()), info.max_model_len, videos)
+        images = ImageReader(processor, rendering.loader, info.max_model_len, videos)
         template = ChatTemplate.load(directory)
         self._renderer = PromptRenderer(
             tokenizer, template, info.max_model_len, info.vocab_size, images=images
         )
-        self._threads = WorkerThreads("chats", 1)
+        self._rendering = rendering
+        rendering.renderers.append(self._renderer)
 
     def render(self, chats: Sequence[Chat]) -> list[Prompt]:
-        return self._loop.run(self._render(chats))
-
-    async def _render(self, chats: Sequence[Chat]) -> list[Prompt]:
-        return [
-            await self._threads.run(partial(self._renderer.render_chat, each)) for each in chats
-        ]
-
-    def close(self) -> None:
-        self._threads.close()
-        self._renderer.close()
-        self._loop.close()
+        return self._rendering.render(self._renderer, chats)
 
 
 # Any: the fields of make_request
@@ -150,10 +163,20 @@ def list_logprobs(result: Result) -> list[float]:
     return [position.sampled.logprob for position in result.logprobs]
 
 
+@pytest.fixture(scope="session")
+def rendering() -> Iterator[Rendering]:
+    rendering = Rendering()
+    yield rendering
+    rendering.close()
+
+
 @pytest.fixture(scope="module", params=FAMILIES)
 def model(
-    request: pytest.FixtureRequest, load: Load, tmp_path_factory: pytest.TempPathFactory
-) -> Iterator[SeeingModel]:
+    request: pytest.FixtureRequest,
+    load: Load,
+    rendering: Rendering,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> SeeingModel:
     """Loads the golden checkpoint itself, unless the family changes its configuration.
 
     So other files may share the loaded model.
@@ -161,9 +184,7 @@ def model(
     family = FAMILIES[request.param]
     directory = family.write(tmp_path_factory.mktemp("model"))
     runner = load(directory if family.text_config else GOLDEN / family.checkpoint)
-    model = SeeingModel(request.param, directory, runner)
-    yield model
-    model.close()
+    return SeeingModel(request.param, directory, runner, rendering)
 
 
 def test_every_checkpoint_with_an_encoder_has_a_family() -> None:
