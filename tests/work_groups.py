@@ -32,7 +32,7 @@ CHECKPOINTS = {
 
 class WorkGroups(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
-        """Returns the directory of the golden checkpoint that the test's parameters name, or the file."""
+        """Returns the golden checkpoint that the test's parameters name, or else the file."""
         file, _, test = nodeid.partition("::")
         names = CHECKPOINTS.get(file)
         if names is None or "[" not in test:

@@ -188,7 +188,7 @@ def test_an_unknown_tensor_of_the_layer_is_refused(tmp_path: Path, cache_dir: Pa
     tensors = quantize.load(copy / "model.safetensors")
     more = {"mtp.layers.1.mlp.up_proj.weight": tensors["mtp.norm.weight"]}
     quantize.save(copy / "model.safetensors", tensors | more)
-    load(copy, cache_dir, mtp=False)
+    inspect_model(ModelConfig(model=str(copy)), EngineConfig(kv_cache_gib=0.02))  # without --mtp
     with pytest.raises(
         ModelLoadError,
         match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but",

@@ -1,4 +1,4 @@
-"""A vision encoder refuses an image whose shape contradicts config.json."""
+"""Tests that a vision encoder refuses an image whose shape contradicts config.json."""
 
 import math
 from typing import Any

@@ -5,7 +5,7 @@ Qwen3-Reranker's scores are compared with the code on its card.
 
 import json
 import shutil
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -57,13 +57,13 @@ def load_engine(
     *,
     weights: str = "f32",
     precision: str = "f32",
-    **model: object,
+    **options: object,
 ) -> Engine:
-    named = {"model": str(directory), "weights": weights, "cache_dir": str(cache_dir), **model}
+    model = {"model": str(directory), "weights": weights, "cache_dir": str(cache_dir), **options}
     engine = {"precision": precision, "num_threads": 1, "kv_cache_gib": 0.01}
     if precision == "f32":
         engine["kv_cache_dtype"] = "f32"
-    return openvino_engine({"model": named, "engine": engine})
+    return openvino_engine({"model": model, "engine": engine})
 
 
 def vectors_of(engine: Engine, texts: Sequence[EncodedText]) -> NDArray[np.float32]:
@@ -100,10 +100,18 @@ def encoded(directory: Path, texts: Sequence[str], query: str | None = None) -> 
     return [EncodedText(*tokenizer.encode_pair(*first(text), max_tokens=None)) for text in texts]
 
 
+@pytest.fixture(scope="module")
+def load_exact(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Engine]:
+    """Loads each golden checkpoint once, in float32."""
+    cache_dir = tmp_path_factory.mktemp("cache")
+    return cache(lambda name: load_engine(GOLDEN / name, cache_dir))
+
+
 @pytest.mark.parametrize("name", EMBEDDERS)
-def test_vectors_equal_sentence_transformers(name: str, tmp_path: Path) -> None:
-    golden = read_golden(name)
-    engine = load_engine(golden.directory, tmp_path)
+def test_vectors_equal_sentence_transformers(
+    name: str, load_exact: Callable[[str], Engine]
+) -> None:
+    golden, engine = read_golden(name), load_exact(name)
     files = read_sentence_files(
         golden.directory, "decoder" if engine.info.num_blocks else "encoder"
     )
@@ -153,9 +161,8 @@ def test_a_decoder_pools_its_last_token_only(pooling: str, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("name", CROSS_ENCODERS)
-def test_scores_equal_sentence_transformers(name: str, tmp_path: Path) -> None:
-    golden = read_golden(name)
-    engine = load_engine(golden.directory, tmp_path)
+def test_scores_equal_sentence_transformers(name: str, load_exact: Callable[[str], Engine]) -> None:
+    golden, engine = read_golden(name), load_exact(name)
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(golden.directory, golden.texts, golden.query)
     scores = activate_logits(vectors_of(engine, texts), files, activates=True)
@@ -164,9 +171,10 @@ def test_scores_equal_sentence_transformers(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["modernbert", *release_only(FURTHER, "minilm", "xlm-roberta")])
-def test_other_texts_in_a_request_do_not_change_a_vector(name: str, tmp_path: Path) -> None:
-    golden = read_golden(name)
-    engine = load_engine(golden.directory, tmp_path)
+def test_other_texts_in_a_request_do_not_change_a_vector(
+    name: str, load_exact: Callable[[str], Engine]
+) -> None:
+    golden, engine = read_golden(name), load_exact(name)
     texts = encoded(golden.directory, golden.texts * 20)
     together = vectors_of(engine, texts)
     alone = np.concatenate([vectors_of(engine, [text]) for text in texts[: len(golden.texts)]])
