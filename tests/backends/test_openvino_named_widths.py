@@ -84,9 +84,9 @@ def test_a_model_with_stored_values_answers_as_with_auto_and_the_log_says_so(
     directory = quantised_model(tmp_path, ["Q4_K"])
     _, expected = compute_logits(make_config(directory, "auto"))
     with caplog.at_level(logging.INFO):
-        label, found = compute_logits(make_config(directory, "int4"))
+        label, rows = compute_logits(make_config(directory, "int4"))
     assert label == "gguf as i8 (int4)"
-    np.testing.assert_array_equal(found, expected)
+    np.testing.assert_array_equal(rows, expected)
     message = (
         "--weights int4: quantised matrices: 8 of Q4_K (4 bits) encoded as i8, f32 scales of 64; "
         "8.5 bits a weight in memory; --recompress would round further matrices to the named width"
@@ -124,8 +124,8 @@ def test_the_log_names_the_stored_form_of_rounded_matrices(
 def test_inspection_names_recompress_if_it_makes_values_narrower(
     block_type: str, weights: str, is_narrower: bool, tmp_path: Path
 ) -> None:
-    found = inspect_model(make_config(quantised_model(tmp_path, [block_type]), weights), ENGINE)
-    assert ("--recompress" in found.stored) == is_narrower
+    inspected = inspect_model(make_config(quantised_model(tmp_path, [block_type]), weights), ENGINE)
+    assert ("--recompress" in inspected.stored) == is_narrower
 
 
 def test_stored_and_recompressed_weights_have_separate_cache_entries(tmp_path: Path) -> None:
@@ -156,11 +156,11 @@ def test_inspection_measures_the_weights_that_are_loaded(
 ) -> None:
     directory = quantised_model(tmp_path, ["Q4_K", "Q6_K", "Q4_0", "Q8_0"])
     model = make_config(directory, weights, recompress=recompress)
-    found = inspect_model(model, ENGINE)
+    inspected = inspect_model(model, ENGINE)
     create_runner(model, ENGINE)
     [written] = (tmp_path / "cache").glob("*/weights.bin")
     # Each part begins at a multiple of 64 bytes.
-    assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
+    assert inspected.weight_bytes <= written.stat().st_size < inspected.weight_bytes + 64 * 100
     verb = "decoded" if weights == "bf16" else "rounded"
     is_rounded = weights in ("int4", "bf16") or (weights == "int8" and recompress)
-    assert (f"of Q6_K (6 bits) {verb} to" in found.stored) == is_rounded
+    assert (f"of Q6_K (6 bits) {verb} to" in inspected.stored) == is_rounded

@@ -94,11 +94,11 @@ def test_experts_in_mxfp4_keep_their_encoding_in_another_order_of_rows(tmp_path:
     quantize.save(tmp_path / SINGLE_FILE, stored)
     checkpoint = open_checkpoint(tmp_path, {"quant_method": "mxfp4"})
     order = (0, 2, 4, 1, 3, 5)
-    wanted = MatrixSpec(
+    spec = MatrixSpec(
         (Tensor(EXPERTS, (2, columns, rows), is_transposed=True),), (2, rows, columns), order
     )
 
-    matrix = CompressedWeights(checkpoint, MemoryWriter()).matrix(wanted, "auto")
+    matrix = CompressedWeights(checkpoint, MemoryWriter()).matrix(spec, "auto")
 
     assert set(checkpoint.names()) == {EXPERTS}
     assert matrix.encoding == Encoding("f4e2m1", "f8e8m0", group_size=32)
@@ -205,7 +205,7 @@ def test_a_stored_encoding_stays_packed_during_inference(
     encoding: Encoding, precision: str, tmp_path: Path
 ) -> None:
     """One FullyConnected reads the constant; no operation converts or scales it in each step."""
-    name = next(name for name, (_, _, kept) in FORMATS.items() if kept == encoding)
+    name = next(name for name, (_, _, stored) in FORMATS.items() if stored == encoding)
     quantize.save(tmp_path / SINGLE_FILE, matrix_in(name)[0])
     weights = CompressedWeights(open_checkpoint(tmp_path, FORMATS[name][1]), MemoryWriter())
     matrix = weights.matrix(MatrixSpec((MATRIX,), SHAPE), "auto")

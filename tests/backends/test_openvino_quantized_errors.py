@@ -129,7 +129,7 @@ BROKEN: dict[str, tuple[Tensors, Settings, str]] = {
         {"group_size": 16},
         r"weight_scale has the shape \[40, 2\]",
     ),
-    "pack, said to be floats": (
+    "pack, floats": (
         matrix_in("pack")[0],
         {"type": "float"},
         "its config_group says float4",

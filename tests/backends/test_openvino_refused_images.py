@@ -14,13 +14,13 @@ from tests.backends.vision_golden import encode_image, read_vision_golden
 Case = tuple[str, dict[str, Any], str]  # Any: fields of ImageInput
 
 
-def shaped(*shape: int) -> dict[str, Any]:
-    """Returns fields of a black image of this number of tiles, height and width."""
+def make_black_image(*shape: int) -> dict[str, Any]:
+    """Returns fields of a black image; the shape is tiles, height and width."""
     return {"shape": shape, "pixels": bytes(3 * math.prod(shape))}
 
 
 CASES: dict[str, Case] = {
-    "llava-another tile": ("llava", shaped(1, 20, 20), "image_size 23 .* made 20x20"),
+    "llava-another tile": ("llava", make_black_image(1, 20, 20), "image_size 23 .* made 20x20"),
     "llava-more tokens than rows": (
         "llava",
         {"runs": ((0, 26),)},
@@ -33,22 +33,22 @@ CASES: dict[str, Case] = {
     ),
     "mistral3-half a row of features": (
         "mistral3",
-        shaped(1, 8, 12),
+        make_black_image(1, 8, 12),
         "multiples of 8, found 8x12",
     ),
     "gemma4-half a patch": (
         "gemma4",
-        shaped(1, 12, 20),
+        make_black_image(1, 12, 20),
         "the sides of images must be multiples of 12 and <= 1024, found 12x20",
     ),
     "gemma4-a long side": (
         "gemma4",
-        shaped(1, 12, 1032),
+        make_black_image(1, 12, 1032),
         "the sides of images must be multiples of 12 and <= 1024, found 12x1032",
     ),
     "gemma4-more tokens than the sliding window": (
         "gemma4",
-        shaped(1, 60, 48),
+        make_black_image(1, 60, 48),
         "images must have <= 16 tokens, the sliding_window, found 20",
     ),
 }

@@ -140,8 +140,8 @@ def test_a_text_has_the_logprobs_of_the_checkpoint_itself(exported: Exported, lo
         positions = run_alone(EngineCore(load(directory)), request)[0].prompt_logprobs
         return [position.sampled.logprob for position in positions]
 
-    found, expected = (logprobs(each) for each in (exported.directory, exported.golden.directory))
-    assert found == pytest.approx(expected, abs=1e-4 if exported.is_exact else 0.3)
+    actual, expected = (logprobs(each) for each in (exported.directory, exported.golden.directory))
+    assert actual == pytest.approx(expected, abs=1e-4 if exported.is_exact else 0.3)
 
 
 @pytest.mark.parametrize(

@@ -239,8 +239,8 @@ def test_the_default_cache_is_in_the_cache_directory_of_the_user(
 
 def test_two_processes_may_write_the_same_entry(tmp_path: Path) -> None:
     entry = tmp_path / "model-f32-source-content"
-    with EntryWriter(entry) as one, EntryWriter(entry) as other:
-        for writer in (one, other):
+    with EntryWriter(entry) as first, EntryWriter(entry) as second:
+        for writer in (first, second):
             part, place = writer.append([np.ones((2, 3), np.float32)])
             writer.commit({"name": {"shape": (2, 3), "parts": {"values": place}}})
             assert part.sum() == 6

@@ -56,9 +56,11 @@ def test_the_server_gets_the_same_matrices(directory: Path, width: str, tmp_path
     before, after = compress_as_served(directory, width), compress_as_served(tmp_path, width)
     assert before.matrices.keys() == after.matrices.keys()
     for name, expected in before.matrices.items():
-        found = after.matrices[name]
-        assert (found.encoding, found.shape) == (expected.encoding, expected.shape)
-        assert all(np.array_equal(part, expected.parts[kind]) for kind, part in found.parts.items())
+        matrix = after.matrices[name]
+        assert (matrix.encoding, matrix.shape) == (expected.encoding, expected.shape)
+        assert all(
+            np.array_equal(part, expected.parts[kind]) for kind, part in matrix.parts.items()
+        )
     are_int8 = [matrix.encoding.values == "u8" for matrix in after.matrices.values()]
     assert after.num_kept == sum(are_int8) > 0
     assert before.num_kept == 0

@@ -13,11 +13,11 @@ def make_interpreter(directory: Path, *, has_vllm: bool = True, has_msgspec: boo
     venv.create(directory, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = directory / "lib" / version / "site-packages"
-    found = find_spec("msgspec")
-    assert found is not None
-    assert found.origin is not None
+    spec = find_spec("msgspec")
+    assert spec is not None
+    assert spec.origin is not None
     if has_msgspec:
-        (packages / "msgspec").symlink_to(Path(found.origin).parent)
+        (packages / "msgspec").symlink_to(Path(spec.origin).parent)
     if has_vllm:
         (packages / "vllm").symlink_to(STAND_IN / "vllm")
     return str(directory / "bin" / "python")
