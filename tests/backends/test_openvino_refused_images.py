@@ -1,4 +1,4 @@
-"""Tests that a vision encoder refuses an image whose shape contradicts config.json."""
+"""The encoder raises an error for an image whose shape contradicts config.json."""
 
 import math
 from typing import Any
