@@ -1,4 +1,4 @@
-"""The encoder raises an error for an image whose shape contradicts config.json."""
+"""Checks that images whose shapes contradict config.json are refused."""
 
 import math
 from typing import Any
