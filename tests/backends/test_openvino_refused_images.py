@@ -1,4 +1,4 @@
-"""Checks that images whose shapes contradict config.json are refused."""
+"""Tests images whose shapes contradict config.json: the encoder refuses them."""
 
 import math
 from typing import Any
