@@ -10,24 +10,41 @@ from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 from xdist.workermanage import WorkerController
 
-from tests.backends import GOLDEN_NAMES
+from tests.backends import GOLDEN, GOLDEN_NAMES
 
-OF_CHECKPOINTS = {
-    f"tests/backends/test_openvino_{name}.py" for name in ("golden", "positions", "scheduling")
+VISION_NAMES = [path.name for path in (GOLDEN.parent / "golden_vision").iterdir()]
+VISION_FILES = (
+    "openvino_vision",
+    "openvino_whole_images",
+    "openvino_refused_images",
+    "seeing_families",
+)
+# The names of the golden checkpoints that a file's tests load, by the file.
+CHECKPOINTS = {
+    f"tests/backends/test_{file}.py": names
+    for names, files in (
+        (GOLDEN_NAMES, ("openvino_golden", "openvino_positions", "openvino_scheduling")),
+        (VISION_NAMES, VISION_FILES),
+    )
+    for file in files
 }
 
 
 class WorkGroups(LoadFileScheduling):
     def _split_scope(self, nodeid: str) -> str:
+        """Returns the golden checkpoint that the test's parameters name, or else the file."""
         file, _, test = nodeid.partition("::")
-        if file not in OF_CHECKPOINTS or "[" not in test:
+        names = CHECKPOINTS.get(file)
+        if names is None or "[" not in test:
             return file
         parameters = test.partition("[")[2].rstrip("]")
-        return max(
-            (name for name in GOLDEN_NAMES if f"{parameters}-".startswith(f"{name}-")),
+        name = max(
+            (name for name in names if f"{parameters}-".startswith(f"{name}-")),
             key=len,
-            default=file,
+            default="",
         )
+        folder = "golden" if names is GOLDEN_NAMES else "golden_vision"
+        return f"{folder}/{name}" if name else file
 
     def _reschedule(self, node: WorkerController) -> None:
         if (

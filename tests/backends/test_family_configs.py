@@ -16,9 +16,9 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
+from tests.backends.checkpoint_edits import WEIGHTS, add_tensor, rename_tensors
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
-from tests.backends.test_openvino_loading import WEIGHTS, add_tensor, rename_tensors
 
 GEMMA3_4B: dict[str, Any] = {  # Any: JSON
     "hidden_size": 2560,

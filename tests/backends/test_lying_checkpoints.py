@@ -20,7 +20,7 @@ from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from tests.backends import quantize
 from tests.backends.quantize import Tensors, Weight
-from tests.backends.test_openvino_quantized import (
+from tests.backends.quantized_formats import (
     FORMATS,
     MATRIX,
     SHAPE,

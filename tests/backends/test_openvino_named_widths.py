@@ -1,4 +1,7 @@
-"""A named `--weights` on a quantised checkpoint: matrices stored in as few bits are kept, others are rounded."""
+"""Loads quantised checkpoints with an explicit width of `--weights`.
+
+Matrices that are stored in no more bits than the width keep their values. Others are rounded.
+"""
 
 import logging
 from pathlib import Path
@@ -21,96 +24,92 @@ from tests.backends.forward import Driver
 from tests.backends.test_openvino_gguf import BLOCKS, quantised_model
 
 SHAPE = (4, 512)
-OF_FOUR_BITS = {"Q4_0", "Q4_1", "Q4_K", "IQ4_NL", "IQ4_XS", "Q2_K", "Q3_K"}
+FOUR_BITS = {"Q4_0", "Q4_1", "Q4_K", "IQ4_NL", "IQ4_XS", "Q2_K", "Q3_K"}
 ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01)
 
 
-def matrix(block_type: str, width: WidthOption, *, recompress: bool = False) -> Matrix:
+def read_matrix(block_type: str, width: WidthOption, *, recompress: bool = False) -> Matrix:
     weights = CompressedWeights(GgufCheckpoint([BLOCKS]), MemoryWriter(), recompress=recompress)
     return weights.matrix(MatrixSpec((Tensor(block_type, SHAPE),), SHAPE), width)
 
 
-def are_equal(one: Matrix, other: Matrix) -> bool:
-    same_parts = one.parts.keys() == other.parts.keys()
-    return (
-        one.encoding == other.encoding
-        and same_parts
-        and all(np.array_equal(part, other.parts[name]) for name, part in one.parts.items())
-    )
+def are_equal(first: Matrix, second: Matrix) -> bool:
+    if first.encoding != second.encoding or first.parts.keys() != second.parts.keys():
+        return False
+    return all(np.array_equal(part, second.parts[name]) for name, part in first.parts.items())
 
 
 @pytest.mark.parametrize("block_type", [name for name in READERS if name != "MXFP4"])
-def test_a_matrix_that_is_stored_in_no_more_bits_is_kept_as_under_auto(block_type: str) -> None:
-    kept = matrix(block_type, "auto")
-    assert are_equal(matrix(block_type, "int8"), kept)
-    assert are_equal(matrix(block_type, "int4"), kept) == (block_type in OF_FOUR_BITS)
+def test_a_matrix_stored_in_no_more_bits_keeps_its_values_as_with_auto(block_type: str) -> None:
+    with_auto = read_matrix(block_type, "auto")
+    assert are_equal(read_matrix(block_type, "int8"), with_auto)
+    assert are_equal(read_matrix(block_type, "int4"), with_auto) == (block_type in FOUR_BITS)
 
 
 @pytest.mark.parametrize("block_type", ["Q4_0", "Q4_K", "Q6_K", "Q8_0"])
 def test_recompress_rounds_each_matrix_to_the_named_width(block_type: str) -> None:
-    assert matrix(block_type, "int4", recompress=True).encoding == Encoding(
+    assert read_matrix(block_type, "int4", recompress=True).encoding == Encoding(
         "i4", "f32", group_size=64
     )
-    assert matrix(block_type, "int8", recompress=True).encoding == Encoding("u8", "f32", "u8")
-    assert are_equal(matrix(block_type, "auto", recompress=True), matrix(block_type, "auto"))
+    assert read_matrix(block_type, "int8", recompress=True).encoding == Encoding("u8", "f32", "u8")
+    assert are_equal(
+        read_matrix(block_type, "auto", recompress=True), read_matrix(block_type, "auto")
+    )
 
 
 @pytest.mark.parametrize("block_type", ["Q4_0", "Q6_K"])
 @pytest.mark.parametrize("width", ["bf16", "f32"])
 def test_a_float_width_decodes_quantised_matrices(block_type: str, width: WidthOption) -> None:
-    assert matrix(block_type, width).encoding == Encoding(width)  # type: ignore[arg-type]  # auto is not among them
+    encoding = read_matrix(block_type, width).encoding
+    assert encoding == Encoding(width)  # type: ignore[arg-type]  # the width is never auto
 
 
-def settings(
-    directory: Path, weights: str, **options: Any
-) -> ModelConfig:  # Any: fields of ModelConfig
+# Any: the fields of ModelConfig
+def make_config(directory: Path, weights: str, **options: Any) -> ModelConfig:
     return ModelConfig(
         model=str(directory), weights=weights, cache_dir=str(directory / "cache"), **options
     )
 
 
-def logits(model: ModelConfig) -> tuple[str, NDArray[np.float32]]:
+def compute_logits(model: ModelConfig) -> tuple[str, NDArray[np.float32]]:
+    """Loads the model; returns the name of its weights, and the logits of a prompt."""
     runner = create_runner(model, ENGINE)
     _, rows = Driver(runner).prefill(list(range(7, 31)), 1 << 30)
     return runner.info.weights, rows
 
 
-def test_a_kept_model_answers_as_under_auto_and_the_log_names_both_ways(
+def test_a_model_with_stored_values_answers_as_with_auto_and_the_log_says_so(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = quantised_model(tmp_path, ["Q4_K"])
-    _, expected = logits(settings(directory, "auto"))
+    _, expected = compute_logits(make_config(directory, "auto"))
     with caplog.at_level(logging.INFO):
-        told, found = logits(settings(directory, "int4"))
-    assert told == "gguf as i8 (int4)"
-    np.testing.assert_array_equal(found, expected)
-    said = (
+        label, rows = compute_logits(make_config(directory, "int4"))
+    assert label == "gguf as i8 (int4)"
+    np.testing.assert_array_equal(rows, expected)
+    message = (
         "--weights int4: quantised matrices: 8 of Q4_K (4 bits) encoded as i8, f32 scales of 64; "
         "8.5 bits a weight in memory; --recompress would round further matrices to the named width"
     )
-    assert caplog.text.count(said) == 1
+    assert caplog.text.count(message) == 1
     assert "--calibrate" not in caplog.text, "nothing was rounded to int4"
     caplog.clear()
     with caplog.at_level(logging.INFO):
-        logits(settings(directory, "int4"))  # from the cache
-    assert caplog.text.count(said) == 1
+        compute_logits(make_config(directory, "int4"))  # the second load reads the cache
+    assert caplog.text.count(message) == 1
 
 
-def test_the_log_says_from_which_form_matrices_are_rounded(
+def test_the_log_names_the_stored_form_of_rounded_matrices(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     directory = quantised_model(tmp_path, ["Q6_K", "Q4_0"])
     with caplog.at_level(logging.INFO):
-        told, _ = logits(settings(directory, "int4"))
-    assert told == "gguf as i4, i8 (int4)"
+        label, _ = compute_logits(make_config(directory, "int4"))
+    assert label == "gguf as i4, i8 (int4)"
     assert "4 of Q4_0 (4 bits) kept as i4, f16 scales of 32" in caplog.text
     assert "3 of Q6_K (6 bits) rounded to i4, f32 scales of 64" in caplog.text
-    assert (
-        caplog.text.count(
-            "`ouzel pull --weights int4 --calibrate` makes int4 weights with smaller errors"
-        )
-        == 1
-    )
+    advice = "`ouzel pull --weights int4 --calibrate` makes int4 weights with smaller errors"
+    assert caplog.text.count(advice) == 1
 
 
 @pytest.mark.parametrize(
@@ -122,35 +121,46 @@ def test_the_log_says_from_which_form_matrices_are_rounded(
         ("Q8_0", "int8", False),
     ],
 )
-def test_recompress_is_named_where_it_makes_values_narrower(
+def test_inspection_names_recompress_if_it_makes_values_narrower(
     block_type: str, weights: str, is_narrower: bool, tmp_path: Path
 ) -> None:
-    found = inspect_model(settings(quantised_model(tmp_path, [block_type]), weights), ENGINE)
-    assert ("--recompress" in found.stored) == is_narrower
+    inspected = inspect_model(make_config(quantised_model(tmp_path, [block_type]), weights), ENGINE)
+    assert ("--recompress" in inspected.stored) == is_narrower
 
 
-def test_kept_and_recompressed_weights_have_cache_entries_of_their_own(tmp_path: Path) -> None:
+def test_stored_and_recompressed_weights_have_separate_cache_entries(tmp_path: Path) -> None:
     directory = quantised_model(tmp_path, ["Q4_0"])
-    kept, _ = logits(settings(directory, "int4"))
-    rounded, _ = logits(settings(directory, "int4", recompress=True))
-    assert (kept, rounded) == ("gguf as i4 (int4)", "int4")
+    stored, _ = compute_logits(make_config(directory, "int4"))
+    rounded, _ = compute_logits(make_config(directory, "int4", recompress=True))
+    assert (stored, rounded) == ("gguf as i4 (int4)", "int4")
     assert len(list((tmp_path / "cache").glob("*/weights.bin"))) == 2
-    assert logits(settings(directory, "int4"))[0] == kept  # neither entry takes the other's place
+    assert compute_logits(make_config(directory, "int4"))[0] == stored  # both entries remain
 
 
-@pytest.mark.parametrize("recompress", [False, True])
-@pytest.mark.parametrize("weights", ["auto", "int8", "int4", "bf16"])
+FURTHER = pytest.mark.release("inspected sizes of further weights")
+
+
+# Stored values, rounded values, rounded values in another width, and decoded values.
+@pytest.mark.parametrize(
+    ("weights", "recompress"),
+    [
+        *(("auto", False), ("int8", True), ("int4", False), ("bf16", False)),
+        pytest.param("auto", True, marks=FURTHER),
+        pytest.param("int8", False, marks=FURTHER),
+        pytest.param("int4", True, marks=FURTHER),
+        pytest.param("bf16", True, marks=FURTHER),
+    ],
+)
 def test_inspection_measures_the_weights_that_are_loaded(
     weights: str, recompress: bool, tmp_path: Path
 ) -> None:
     directory = quantised_model(tmp_path, ["Q4_K", "Q6_K", "Q4_0", "Q8_0"])
-    model = settings(directory, weights, recompress=recompress)
-    found = inspect_model(model, ENGINE)
+    model = make_config(directory, weights, recompress=recompress)
+    inspected = inspect_model(model, ENGINE)
     create_runner(model, ENGINE)
-    [written] = (tmp_path / "cache").glob(
-        "*/weights.bin"
-    )  # where each part begins at a multiple of 64 bytes
-    assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
+    [written] = (tmp_path / "cache").glob("*/weights.bin")
+    # Each part begins at a multiple of 64 bytes.
+    assert inspected.weight_bytes <= written.stat().st_size < inspected.weight_bytes + 64 * 100
     verb = "decoded" if weights == "bf16" else "rounded"
     is_rounded = weights in ("int4", "bf16") or (weights == "int8" and recompress)
-    assert (f"of Q6_K (6 bits) {verb} to" in found.stored) == is_rounded
+    assert (f"of Q6_K (6 bits) {verb} to" in inspected.stored) == is_rounded

@@ -9,17 +9,17 @@ from ouzel.backends.openvino.weights.compress import cut
 from ouzel.backends.openvino.weights.parallel import map_in_threads
 
 
-def test_results_come_in_the_order_of_the_pieces() -> None:
-    def slower_at_first(number: int) -> int:
+def test_results_have_the_order_of_the_pieces() -> None:
+    def compute_slowly_at_first(number: int) -> int:
         time.sleep(0.02 / (number + 1))
         return number * number
 
-    assert list(map_in_threads(slower_at_first, range(20))) == [
+    assert list(map_in_threads(compute_slowly_at_first, range(20))) == [
         number * number for number in range(20)
     ]
 
 
-def test_no_more_pieces_are_taken_than_the_threads_need() -> None:
+def test_pieces_are_read_only_as_threads_need_them() -> None:
     taken: list[int] = []
 
     def pieces() -> Iterator[int]:
@@ -34,12 +34,12 @@ def test_no_more_pieces_are_taken_than_the_threads_need() -> None:
     assert len(taken) < 100
 
 
-def test_what_goes_wrong_with_a_piece_is_raised() -> None:
+def test_an_error_of_a_piece_is_raised() -> None:
     with pytest.raises(ZeroDivisionError):
         list(map_in_threads(lambda number: 1 // number, [2, 1, 0, 1]))
 
 
-def test_what_goes_wrong_with_the_pieces_is_raised() -> None:
+def test_an_error_of_the_iterator_is_raised() -> None:
     def pieces() -> Iterator[int]:
         yield 1
         raise OSError("gone")
@@ -48,7 +48,7 @@ def test_what_goes_wrong_with_the_pieces_is_raised() -> None:
         list(map_in_threads(abs, pieces()))
 
 
-def test_rows_are_cut_into_parts_for_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_divided_into_parts_for_the_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("ouzel.backends.openvino.weights.compress.ENCODED_AT_ONCE", 24)
     chunks = [np.arange(80, dtype=np.float32).reshape(10, 8), np.zeros((1, 8), np.float32)]
     parts = list(cut(chunks))

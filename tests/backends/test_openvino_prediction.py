@@ -1,4 +1,7 @@
-"""The layer for further tokens gives what transformers' own layers give (training/golden/make_prediction.py)."""
+"""Compares the layer that predicts further tokens with transformers' own layers.
+
+training/golden/make_prediction.py wrote the checkpoints.
+"""
 
 import json
 import shutil
@@ -28,15 +31,16 @@ PREDICTING = Path(__file__).parent / "golden_prediction"
 FREE = StepCosts((1, 100), (1.0, 1.01))
 FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 BLOCKS = list(range(4))
-BEHIND = "model.layers.2."  # the tests' models of DeepSeek's kind have two layers
+# Tensors of the prediction layer in checkpoints of DeepSeek's kind, whose models have two layers.
+PREDICTION_LAYER = "model.layers.2."
 COPIES = ("embed_tokens.weight", "shared_head.head.weight")
-
 
 NAMES = ["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe-lite"]
 
 
 @pytest.fixture(
-    params=of_kinds("prediction layers of other families", NAMES, ["qwen3_5", "deepseek-v3"])
+    scope="module",
+    params=of_kinds("prediction layers of other families", NAMES, ["qwen3_5", "deepseek-v3"]),
 )
 def directory(request: pytest.FixtureRequest) -> Path:
     return PREDICTING / str(request.param)
@@ -53,9 +57,10 @@ def load(
     return runner
 
 
-def entries(
+def run_prediction(
     runner: OpenVINORunner, begin: int, token_ids: list[int], hidden: NDArray[np.float32]
 ) -> NDArray[np.float32]:
+    """Runs the prediction layer on tokens from position `begin`; returns its logits."""
     assert runner.prediction is not None
     batch = build_flat_batch(
         [(BLOCKS, begin, token_ids)], np.arange(len(token_ids)), runner.info.block_size
@@ -70,7 +75,7 @@ def run_prompt(runner: ModelRunner, prompt: list[int]) -> NDArray[np.float32]:
 
 
 @pytest.mark.release("prediction layers: experts as one tensor, entries")
-def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> None:
+def test_logits_of_the_layer_equal_transformers(directory: Path, cache_dir: Path) -> None:
     runner = load(directory, cache_dir)
     assert runner.prediction is not None
     with np.load(directory / "golden.npz") as golden:
@@ -79,8 +84,8 @@ def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> 
         np.testing.assert_allclose(logits, golden["logits"], atol=2e-3)
         np.testing.assert_allclose(runner.hidden_rows, golden["hidden"], atol=2e-3)
         hidden, token_ids = runner.hidden_rows.copy(), [*prompt[1:], greedy[0]]
-        first = entries(runner, 0, token_ids[:25], hidden[:25])
-        others = entries(runner, 25, token_ids[25:], hidden[25:])
+        first = run_prediction(runner, 0, token_ids[:25], hidden[:25])
+        others = run_prediction(runner, 25, token_ids[25:], hidden[25:])
         np.testing.assert_allclose(
             np.concatenate([first, others]), golden["prediction_logits"], atol=2e-3
         )
@@ -88,12 +93,12 @@ def test_entries_are_those_of_transformers(directory: Path, cache_dir: Path) -> 
         for place, token_id in enumerate(golden["drafts"].tolist()):
             np.testing.assert_allclose(last[0], golden["chained_logits"][place], atol=2e-3)
             assert int(last[0].argmax()) == token_id
-            last = entries(
+            last = run_prediction(
                 runner, 40 + place, [token_id], runner.prediction.hidden_rows[-1:].copy()
             )
 
 
-def test_what_comes_is_what_transformers_gives(directory: Path, cache_dir: Path) -> None:
+def test_greedy_tokens_with_the_layer_equal_transformers(directory: Path, cache_dir: Path) -> None:
     runner = load(directory, cache_dir)
     speculation = Speculation(
         prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING
@@ -105,8 +110,15 @@ def test_what_comes_is_what_transformers_gives(directory: Path, cache_dir: Path)
     assert result.final.num_proposed_tokens > 20
 
 
-def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Path) -> None:
-    """In bf16 it rounds otherwise by a hundredth, since the rows are in f32 between the model and its head."""
+@pytest.mark.parametrize(
+    "directory",
+    of_kinds("prediction layers of other families", NAMES, ["qwen3_5"]),
+    indirect=True,
+)
+def test_the_layer_does_not_change_the_logits_of_the_model(
+    directory: Path, cache_dir: Path
+) -> None:
+    """In bf16 the logits change by a hundredth: rows are in f32 between the model and its head."""
     logits = []
     for mtp in (False, True):
         model = ModelConfig(model=str(directory), cache_dir=str(cache_dir), mtp=mtp)
@@ -119,30 +131,28 @@ def test_the_model_is_the_same_without_the_layer(directory: Path, cache_dir: Pat
 
 @pytest.mark.release("prediction layers: experts as one tensor, entries")
 def test_experts_may_be_stored_as_one_tensor(tmp_path: Path, cache_dir: Path) -> None:
-    """Some published checkpoints have them so, others one by one."""
+    """Published checkpoints store experts in both ways."""
     source, fused = PREDICTING / "qwen3_5-moe", tmp_path / "fused"
     shutil.copytree(source, fused)
     tensors = quantize.load(source / "model.safetensors")
     prefix = "mtp.layers.0.mlp.experts."
-    own = {name: tensors.pop(name)[1] for name in list(tensors) if name.startswith(prefix)}
+    experts = {name: tensors.pop(name)[1] for name in list(tensors) if name.startswith(prefix)}
 
-    def stacked(kind: str) -> NDArray[np.generic]:
-        return np.stack([own[f"{prefix}{number}.{kind}_proj.weight"] for number in range(4)])
+    def stack(kind: str) -> NDArray[np.generic]:
+        return np.stack([experts[f"{prefix}{number}.{kind}_proj.weight"] for number in range(4)])
 
-    tensors[prefix + "gate_up_proj"] = (
-        "BF16",
-        np.concatenate([stacked("gate"), stacked("up")], axis=1),
-    )
-    tensors[prefix + "down_proj"] = "BF16", stacked("down")
+    gate_up = np.concatenate([stack("gate"), stack("up")], axis=1)
+    tensors[prefix + "gate_up_proj"] = "BF16", gate_up
+    tensors[prefix + "down_proj"] = "BF16", stack("down")
     quantize.save(fused / "model.safetensors", tensors)
-    one, another = (
-        entries(load(each, cache_dir), 0, [1, 2, 3], np.ones((3, 32), np.float32))
+    first, second = (
+        run_prediction(load(each, cache_dir), 0, [1, 2, 3], np.ones((3, 32), np.float32))
         for each in (source, fused)
     )
-    assert np.array_equal(one, another)
+    assert np.array_equal(first, second)
 
 
-def changed(directory: Path, **config: object) -> Path:
+def change_config(directory: Path, **config: object) -> Path:
     path = directory / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | config))
     return directory
@@ -167,20 +177,18 @@ def test_a_checkpoint_without_the_layer_is_refused(tmp_path: Path, cache_dir: Pa
         copy = tmp_path / next(iter(config))
         shutil.copytree(PREDICTING / "qwen3_5", copy)
         with pytest.raises(ModelLoadError, match=message):
-            load(changed(copy, **config), cache_dir)
+            load(change_config(copy, **config), cache_dir)
     with pytest.raises(ModelLoadError, match=r"mtp: an OpenVINO IR has no layer"):
         load(Path(__file__).parent / "optimum_ir" / "mistral-int8", cache_dir, weights="auto")
 
 
-def test_a_tensor_of_the_layer_that_is_left_over_is_refused(
-    tmp_path: Path, cache_dir: Path
-) -> None:
+def test_an_unknown_tensor_of_the_layer_is_refused(tmp_path: Path, cache_dir: Path) -> None:
     copy = tmp_path / "more"
     shutil.copytree(PREDICTING / "qwen3_5", copy)
     tensors = quantize.load(copy / "model.safetensors")
     more = {"mtp.layers.1.mlp.up_proj.weight": tensors["mtp.norm.weight"]}
     quantize.save(copy / "model.safetensors", tensors | more)
-    load(copy, cache_dir, mtp=False)
+    inspect_model(ModelConfig(model=str(copy)), EngineConfig(kv_cache_gib=0.02))  # without --mtp
     with pytest.raises(
         ModelLoadError,
         match=r"tensor mtp\.layers\.1\.mlp\.up_proj\.weight is in the checkpoint, but",
@@ -188,7 +196,7 @@ def test_a_tensor_of_the_layer_that_is_left_over_is_refused(
         load(copy, cache_dir)
 
 
-def test_what_would_be_loaded_is_told_with_the_layer(directory: Path) -> None:
+def test_inspection_includes_the_layer(directory: Path) -> None:
     engine = EngineConfig(kv_cache_gib=0.02)
     without, inspected = (
         inspect_model(ModelConfig(model=str(directory), mtp=mtp), engine) for mtp in (False, True)
@@ -201,7 +209,7 @@ def test_what_would_be_loaded_is_told_with_the_layer(directory: Path) -> None:
 
 
 @pytest.mark.release("prediction layers: experts as one tensor, entries")
-def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
+def test_the_option_enables_drafts(cache_dir: Path) -> None:
     options = {
         "model": {"model": str(PREDICTING / "qwen3_5"), "cache_dir": str(cache_dir), "mtp": True},
         "engine": {"kv_cache_gib": 0.02, "prompt_lookup": False},
@@ -212,33 +220,33 @@ def test_the_option_comes_to_drafts(cache_dir: Path) -> None:
     engine.close()
 
 
-def test_a_random_checkpoint_of_the_shape_has_the_layer(directory: Path) -> None:
-    """Of experts, `list_tensors` names the form that it asks for first. It has no copies of embedding and head."""
+def test_a_random_checkpoint_of_the_same_shape_has_the_layer(directory: Path) -> None:
+    """`list_tensors` names the preferred form of experts, and no copies of embedding and head."""
     shapes = {
         name: values.shape
         for name, (_, values) in quantize.load(directory / "model.safetensors").items()
     }
-    prefix = "mtp." if any(name.startswith("mtp.") for name in shapes) else BEHIND
-    own = {
+    prefix = "mtp." if any(name.startswith("mtp.") for name in shapes) else PREDICTION_LAYER
+    expected = {
         name: shape
         for name, shape in shapes.items()
         if name.startswith(prefix) and not name.endswith(COPIES)
     }
-    made = list_tensors(directory, predicts=True)
-    assert {name: shape for name, shape in made.items() if name.startswith(prefix)} == own
+    listed = list_tensors(directory, predicts=True)
+    assert {name: shape for name, shape in listed.items() if name.startswith(prefix)} == expected
     assert not any(name.startswith(prefix) for name in list_tensors(directory))
 
 
 @pytest.mark.release("prediction layers: experts as one tensor, entries")
-def test_a_head_of_the_layers_own_is_refused(tmp_path: Path, cache_dir: Path) -> None:
-    """Published checkpoints have copies of the model's."""
+def test_a_separate_head_of_the_layer_is_refused(tmp_path: Path, cache_dir: Path) -> None:
+    """Published checkpoints have copies of the model's embedding and head."""
     for ending, original in zip(
         COPIES, ("model.embed_tokens.weight", "lm_head.weight"), strict=True
     ):
         copy = tmp_path / ending
         shutil.copytree(PREDICTING / "glm4-moe-lite", copy)
         tensors = quantize.load(copy / "model.safetensors")
-        name = BEHIND + ending
+        name = PREDICTION_LAYER + ending
         kind, values = tensors[name]
         quantize.save(
             copy / "model.safetensors", tensors | {name: (kind, np.roll(values, 1, axis=0))}

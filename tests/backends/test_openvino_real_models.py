@@ -21,10 +21,10 @@ pytestmark = pytest.mark.release(
 
 @dataclass(frozen=True)
 class Limit:
-    """The worst figures that pass; they leave room above the measured ones, for other processors."""
+    """The worst figures that pass. They exceed the measured figures, for other processors."""
 
     kl: float
-    perplexity: float  # how far the ratio to the truth's may be from 1
+    perplexity: float  # largest |ratio - 1| of the perplexity to transformers' perplexity
     num_greedy: float = 0
 
 
@@ -59,7 +59,7 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def measure(model: RealModel, configuration: str, cache_dir: Path) -> Figures:
-    """Raises NotFetched, with the command that fetches it, where the model's file is missing: the test fails."""
+    """Measures the model. Raises NotFetched, with the command that fetches it, without its file."""
     directory = locate_model(str(find(model, models_directory())), str(cache_dir)).directory
     truth = load_stored(model)
     loaded = ours.load(

@@ -1,9 +1,10 @@
-"""Families under the scheduler: what comes of hits, forks, beams, chunks and preemption is what transformers gives.
+"""Compares scheduled requests with transformers: hits, forks, beams, chunks, preemption.
 
-All prompts are the beginning of one text whose continuation is known, so that each answer is.
+All prompts begin one text whose continuation is known, so all answers are known.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import msgspec
 import numpy as np
@@ -24,7 +25,7 @@ BEAMS = BeamSearchParams(width=2)
 
 @dataclass
 class FewBlocks:
-    """A runner that says that it has few blocks, so that sequences displace each other."""
+    """A runner that reports few blocks, so that sequences preempt each other."""
 
     runner: ModelRunner
     num_blocks: int
@@ -41,25 +42,26 @@ class FewBlocks:
         self.runner.copy_blocks(sources, destinations)
 
     def close(self) -> None:
-        """The other's owner closes it."""
+        """Does nothing: the owner of the wrapped runner closes it."""
 
 
-def request_after(golden: Golden, num_known: int, **options: object) -> EngineRequest:
-    """Asks for the rest of the text when so many tokens of its continuation are part of the prompt."""
+# Any: the fields of make_request
+def request_rest(golden: Golden, num_known: int, **options: Any) -> EngineRequest:
+    """Requests the rest of the text; the prompt has `num_known` tokens of the continuation."""
     prompt = golden.prompt + golden.greedy[:num_known]
-    return make_request(prompt, max_tokens=len(golden.greedy) - num_known, **options)  # type: ignore[arg-type]
+    return make_request(prompt, max_tokens=len(golden.greedy) - num_known, **options)
 
 
 @pytest.mark.parametrize("golden", of_kinds("schedules of other families"), indirect=True)
-def test_each_gets_its_continuation_however_it_is_scheduled(golden: Golden, load: Load) -> None:
+def test_every_request_gets_its_continuation_under_any_schedule(golden: Golden, load: Load) -> None:
     runner = load(golden.directory)
     beams = make_request(golden.prompt, n=2, max_tokens=12, beam_search=BEAMS)
     alone = run_alone(EngineCore(runner), msgspec.structs.replace(beams, request_id="alone"))
     engine = EngineCore(FewBlocks(runner, num_blocks=9))
     known = [0, 24, 25, 63]
-    requests = [request_after(golden, number) for number in known]
-    requests += [request_after(golden, number, cache_salt=f"{number}") for number in known]
-    forked = request_after(golden, 7, n=2)
+    requests = [request_rest(golden, number) for number in known]
+    requests += [request_rest(golden, number, cache_salt=f"{number}") for number in known]
+    forked = request_rest(golden, 7, n=2)
 
     results = run(engine, [*requests, forked, beams])
 

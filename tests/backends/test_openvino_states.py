@@ -1,4 +1,7 @@
-"""Recurrent layers: their operations, their tables, and engines on hybrids under everything that moves states."""
+"""Tests recurrent layers: operations, tables of states, and schedules that move states.
+
+Hybrids are models with recurrent layers and attention.
+"""
 
 import dataclasses
 import json
@@ -26,16 +29,21 @@ from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason
-from tests.backends import GOLDEN
+from tests.backends import GOLDEN, of_kinds
 from tests.backends.conftest import Load, read_golden
-from tests.backends.forward import Driver, relative_error
+from tests.backends.forward import Driver, Sequence, relative_error
 from tests.engine.requests import make_request, run, run_alone
 
-HYBRIDS = ["lfm2", "qwen3_5", "granitemoehybrid", "nemotron_h"]
+# States of linear attention and states of Mamba, each beside states of convolutions.
+HYBRIDS = of_kinds(
+    "states of further hybrids",
+    ["lfm2", "qwen3_5", "granitemoehybrid", "nemotron_h"],
+    ["qwen3_5", "granitemoehybrid"],
+)
 BLOCK = 32
 
 
-def conv_model() -> ov.Model:
+def build_convolution() -> ov.Model:
     graph = PagedGraph()
     rows = graph.input("rows", [-1, 8], ov.Type.f32)
     return graph.finish(
@@ -44,23 +52,27 @@ def conv_model() -> ov.Model:
 
 
 @pytest.mark.parametrize("part", ["rows", "states"])
-def test_what_the_runtime_computes_otherwise_is_refused_by_name(part: str) -> None:
-    core, model = ov.Core(), conv_model()
+def test_an_error_names_an_operation_that_the_runtime_computes_differently(part: str) -> None:
+    core, model = ov.Core(), build_convolution()
     check_operations(core, model, "CPU")
-    right = REFERENCES["PagedCausalConv1D"]
+    reference = REFERENCES["PagedCausalConv1D"]
 
-    def otherwise(*inputs: NDArray[np.float32]) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        rows, states = right.compute(*inputs)
+    def compute_differently(
+        *inputs: NDArray[np.float32],
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        rows, states = reference.compute(*inputs)
         return (rows * 1.1, states) if part == "rows" else (rows, states[:, ::-1])
 
     node = next(node for node in model.get_ops() if node.get_type_name() == "PagedCausalConv1D")
     with pytest.raises(
         ModelLoadError, match=f"PagedCausalConv1D of this runtime, .* gives {part} with an error"
     ):
-        check_operation(core, node, dataclasses.replace(right, compute=otherwise), "CPU")
+        check_operation(
+            core, node, dataclasses.replace(reference, compute=compute_differently), "CPU"
+        )
 
 
-def test_operations_and_attributes_that_are_missing_are_refused_by_name() -> None:
+def test_an_error_names_a_missing_operation_or_attribute() -> None:
     rows = ops.parameter([-1, 8], ov.Type.f32)
     with pytest.raises(ModelLoadError, match="operation PagedNothing"):
         operation("PagedNothing", [rows])
@@ -80,8 +92,8 @@ def test_operations_and_attributes_that_are_missing_are_refused_by_name() -> Non
         )
 
 
-class Forgetful:
-    """A runner that begins each chunk with the state of zeros."""
+class ForgetfulRunner:
+    """A runner that begins each chunk with a state of zeros."""
 
     def __init__(self, runner: ModelRunner) -> None:
         self._runner = runner
@@ -100,40 +112,38 @@ class Forgetful:
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
-def test_the_self_check_finds_states_that_are_not_read(name: str, load: Load) -> None:
+def test_the_self_check_finds_ignored_states(name: str, load: Load) -> None:
     runner = load(read_golden(name).directory, "int8", "auto", "auto")
     check_runner(runner, 40960, is_rotary=True)
     with pytest.raises(ModelLoadError, match="several chunks"):
-        check_runner(Forgetful(runner), 40960, is_rotary=True)
+        check_runner(ForgetfulRunner(runner), 40960, is_rotary=True)
 
 
 @pytest.mark.parametrize("name", HYBRIDS)
-def test_two_go_on_from_one_state_which_stays_as_it_was(name: str, load: Load) -> None:
-    """In one step, so that a fork and a hit need no copy."""
+def test_two_sequences_continue_from_one_state_in_one_step(name: str, load: Load) -> None:
+    """The state does not change, so a fork and a prefix hit need no copy."""
     golden = read_golden(name)
     driver = Driver(load(golden.directory))
     first, rest = golden.prompt[:BLOCK], golden.prompt[BLOCK:]
     parent, _ = driver.prefill(first, BLOCK)
 
-    def child() -> tuple[object, list[int]]:
+    def fork() -> tuple[Sequence, list[int]]:
         sequence = driver.sequence()
-        sequence.blocks[0], sequence.slot, sequence.num_cached = (
-            parent.blocks[0],
-            parent.slot,
-            BLOCK,
-        )
+        sequence.blocks[0] = parent.blocks[0]
+        sequence.slot = parent.slot
+        sequence.num_cached = BLOCK
         return sequence, rest
 
-    together = driver.step([child(), child()], rows="all").reshape(2, len(rest), -1)  # type: ignore[list-item]
-    later = driver.step([child()], rows="all")  # type: ignore[list-item]
+    together = driver.step([fork(), fork()], rows="all").reshape(2, len(rest), -1)
+    later = driver.step([fork()], rows="all")
     for logits in (*together, later):
         assert relative_error(logits, golden.logits[BLOCK:]) < 1e-5
 
 
 @pytest.mark.release("states of linear attention: branches, limits")
-def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
-    """Two convolutions with states of 32 channels and 3 values: 768 bytes a slot in f32."""
-    for options, num_kept in (
+def test_the_number_of_cached_states_has_a_limit(tmp_path: Path) -> None:
+    """Two convolutions have states of 32 channels and 3 values: 768 bytes a slot in f32."""
+    for options, num_cached in (
         ({"state_cache_gib": 7700 / 2**30}, 10),
         ({"state_cache_gib": 0.0}, 0),
         ({}, 8 * 4),
@@ -141,21 +151,18 @@ def test_what_is_kept_is_bounded(tmp_path: Path) -> None:
     ):
         engine = EngineConfig(precision="f32", kv_cache_gib=0.001, max_num_seqs=4, **options)
         model = ModelConfig(model=str(GOLDEN / "lfm2"), weights="f32", cache_dir=str(tmp_path))
-        assert create_runner(model, engine).info.num_state_slots == num_slots(4, num_kept)
+        assert create_runner(model, engine).info.num_state_slots == num_slots(4, num_cached)
 
 
-def test_fewer_sequences_run_where_the_memory_holds_no_more_states(
+def test_memory_for_states_limits_the_number_of_sequences(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    """Slots of 1 GiB, of which 40 % of the free memory hold five, or two."""
+    """The slots have 1 GiB, and 40 % of the free memory hold five slots, or two."""
     tables = [Table("state.conv.0", ov.Type.f32, (2**28,))]
     engine = EngineConfig(max_num_seqs=4, state_cache_gib=3.5)
     plan = plan_states(tables, engine, int(13.75 * 2**30))
-    assert (plan.max_num_seqs, plan.num_slots, plan.num_bytes) == (
-        2,
-        num_slots(2, 3),
-        num_slots(2, 3) * 2**30,
-    )
+    assert (plan.max_num_seqs, plan.num_slots) == (2, num_slots(2, 3))
+    assert plan.num_bytes == num_slots(2, 3) * 2**30
     log_states(plan, engine)
     assert "max_num_seqs is 2 instead of 4" in caplog.text
     with pytest.raises(ModelLoadError, match=r"the states of a sequence need 3\.00 GiB"):
@@ -176,22 +183,23 @@ def test_a_model_without_attention_is_refused(tmp_path: Path) -> None:
 
 
 def drop_tensors(path: Path, prefixes: list[str]) -> None:
+    """Removes tensors whose names begin with a prefix from a safetensors file."""
     content = path.read_bytes()
     start = 8 + int.from_bytes(content[:8], "little")
     header = json.loads(content[8:start])
     header.pop("__metadata__", None)
-    data, kept = b"", {}
+    data, entries = b"", {}
     for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
         if not name.startswith(tuple(prefixes)):
             begin, end = entry["data_offsets"]
-            kept[name] = entry | {"data_offsets": [len(data), len(data) + end - begin]}
+            entries[name] = entry | {"data_offsets": [len(data), len(data) + end - begin]}
             data += content[start + begin : start + end]
-    encoded = json.dumps(kept).encode()
+    encoded = json.dumps(entries).encode()
     path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + data)
 
 
-def hybrid_request(random: Random, common: list[int]) -> EngineRequest:
-    """Prompts that begin alike, for some blocks, and part; choices and beams."""
+def make_random_request(random: Random, common: list[int]) -> EngineRequest:
+    """Makes a greedy request, choices or beams; all prompts share the first tokens of `common`."""
     prompt = common[: random.randrange(100)] + [
         random.randrange(160) for _ in range(random.randrange(1, 50))
     ]
@@ -212,19 +220,23 @@ def hybrid_request(random: Random, common: list[int]) -> EngineRequest:
 @pytest.mark.parametrize(
     ("name", "block_bytes", "slot_bytes"), [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168)]
 )
-def test_many_get_what_each_gets_alone(
+def test_many_requests_get_the_tokens_of_each_alone(
     name: str, block_bytes: int, slot_bytes: int, load: Load, tmp_path: Path
 ) -> None:
-    """With hits, forks, beams, aborts and preemption, of 32 streams; alone is without a prefix cache."""
+    """The 32 streams have hits, forks, beams, aborts and preemption.
+
+    The requests alone have no prefix cache.
+    """
     directory, random = read_golden(name).directory, Random(0)
     common = [random.randrange(160) for _ in range(100)]
-    requests = [hybrid_request(random, common) for _ in range(36)]
+    requests = [make_random_request(random, common) for _ in range(36)]
     aborted = {request.request_id: random.randrange(5, 60) for request in requests[::8]}
     settings = EngineConfig(
         precision="f32",
         kv_cache_dtype="f32",
         max_num_seqs=32,
-        kv_cache_gib=70.5 * block_bytes / 2**30,  # so few that sequences displace each other
+        # So few blocks that sequences preempt each other.
+        kv_cache_gib=70.5 * block_bytes / 2**30,
         state_cache_gib=12.5 * slot_bytes / 2**30,
     )
     model = ModelConfig(

@@ -1,11 +1,13 @@
-"""Checkpoints that see, as they are published: other names of tensors, heads, and what is wrong with config.json."""
+"""Loads checkpoints with vision encoders in their published forms.
+
+The forms differ in the names of tensors and in heads. Errors name wrong keys of config.json.
+"""
 
 import json
 import shutil
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import numpy as np
 import pytest
 
@@ -14,24 +16,20 @@ from ouzel.backends.openvino.graph.anyres import scaled_down
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.core import EngineCore
-from ouzel.errors import EngineFailed, ModelLoadError
-from tests.backends.conftest import Load
-from tests.backends.test_openvino_loading import (
+from ouzel.errors import ModelLoadError
+from tests.backends.checkpoint_edits import (
     WEIGHTS,
     add_tensor,
     change_config,
-    create,
+    load_copy,
     rename_tensors,
 )
-from tests.backends.test_openvino_vision import (
-    GOLDEN,
-    VisionGolden,
-    features_of,
-    read_vision_golden,
-    relative_error,
-)
+from tests.backends.forward import relative_error
+from tests.backends.vision_golden import GOLDEN, VisionGolden, encode_image, read_vision_golden
 from tests.engine.requests import run_alone
+from tests.release_only import release_only
 
+# Names of tensors in the golden checkpoint, and in checkpoints that other releases wrote.
 NAMES = {
     "transformers 4": {"vision_tower.": "vision_tower.vision_model."},
     "transformers 5": {
@@ -44,40 +42,41 @@ NAMES = {
 }
 
 
-def copied(name: str, directory: Path) -> VisionGolden:
-    """Returns a copy of a checkpoint, to be changed."""
+def copy_golden(name: str, directory: Path) -> VisionGolden:
     golden = read_vision_golden(name)
     return VisionGolden(Path(shutil.copytree(golden.directory, directory / name)), golden.arrays)
 
 
-@pytest.mark.parametrize("release", NAMES)
+# test_vision_configs.py has both releases for other families, without computing.
+@pytest.mark.parametrize(
+    "release",
+    ["transformers 5", *release_only("older names of tensors, computed", "transformers 4")],
+)
 def test_tensors_are_found_by_older_and_newer_names(release: str, tmp_path: Path) -> None:
-    golden = copied("llava_next", tmp_path)
-    for here, there in NAMES[release].items():
-        rename_tensors(golden.directory / WEIGHTS, f'"{here}'.encode(), f'"{there}'.encode())
+    golden = copy_golden("llava_next", tmp_path)
+    for prefix, other in NAMES[release].items():
+        rename_tensors(golden.directory / WEIGHTS, f'"{prefix}'.encode(), f'"{other}'.encode())
     add_tensor(golden.directory / WEIGHTS, "vision_tower.vision_model.embeddings.position_ids")
 
-    runner = create(golden.directory)
+    runner = load_copy(golden.directory)
 
-    found = np.concatenate([features_of(runner, image) for image in golden.images(4)], axis=1)
-    assert relative_error(found, golden.arrays["features.4"]) < 1e-5
-    assert (
-        run_alone(EngineCore(runner), golden.request(1, max_tokens=4))[0].token_ids
-        == golden.greedy(1)[:4]
-    )
+    features = np.concatenate([encode_image(runner, image) for image in golden.images(4)], axis=1)
+    assert relative_error(features, golden.arrays["features.4"]) < 1e-5
+    result = run_alone(EngineCore(runner), golden.request(1, max_tokens=4))[0]
+    assert result.token_ids == golden.greedy(1)[:4]
 
 
-def test_a_tensor_too_many_of_a_tower_is_told_by_name(tmp_path: Path) -> None:
-    golden = copied("llava", tmp_path)
+def test_an_error_names_an_unknown_tensor_of_an_encoder(tmp_path: Path) -> None:
+    golden = copy_golden("llava", tmp_path)
     add_tensor(golden.directory / WEIGHTS, "vision_tower.encoder.layers.0.note.weight")
     with pytest.raises(
         ModelLoadError,
         match=r"tensor vision_tower.encoder.layers.0.note.weight is in the checkpoint",
     ):
-        create(golden.directory)
+        load_copy(golden.directory)
 
 
-# Of each the name, whether there is a head, and what config.json says of it: beside text_config and in it.
+# Each case: the checkpoint, and tie_word_embeddings beside text_config and in it.
 HEADS = {
     "tied in text_config only": ("mistral3", False, True),
     "a head, which beside text_config is tied": ("llava_next", True, False),
@@ -85,10 +84,19 @@ HEADS = {
 }
 
 
-@pytest.mark.parametrize("case", HEADS)
-def test_whether_the_head_is_the_embedding_is_as_the_tensors_say(case: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    "case",
+    [
+        "tied in text_config only",
+        "a head, which in text_config is tied",
+        *release_only(
+            "heads of checkpoints with encoders", "a head, which beside text_config is tied"
+        ),
+    ],
+)
+def test_the_tensors_decide_whether_the_head_is_the_embedding(case: str, tmp_path: Path) -> None:
     name, beside, inside = HEADS[case]
-    golden = copied(name, tmp_path)
+    golden = copy_golden(name, tmp_path)
     text = json.loads((golden.directory / "config.json").read_text())["text_config"]
     change_config(
         golden.directory,
@@ -97,14 +105,14 @@ def test_whether_the_head_is_the_embedding_is_as_the_tensors_say(case: str, tmp_
     )
 
     for _ in ("from the checkpoint", "from the cache"):
-        found = run_alone(EngineCore(create(golden.directory)), golden.request(1, max_tokens=4))[
-            0
-        ].token_ids
-        assert found == golden.greedy(1)[:4]
+        engine = EngineCore(load_copy(golden.directory))
+        result = run_alone(engine, golden.request(1, max_tokens=4))[0]
+        assert result.token_ids == golden.greedy(1)[:4]
 
 
+# Each case: the checkpoint, the keys of vision_config that change, and the error.
 VISION: dict[str, tuple[str, dict[str, Any], str]] = {  # Any: JSON
-    "other tower": (
+    "another encoder": (
         "llava",
         {"model_type": "dinov2"},
         'model_type "dinov2" is not supported; supported: clip_vision',
@@ -114,58 +122,63 @@ VISION: dict[str, tuple[str, dict[str, Any], str]] = {  # Any: JSON
         {"num_attention_heads": 3},
         "hidden_size 32 is no multiple of .*heads 3",
     ),
-    "patch over tile": (
+    "a patch larger than the tile": (
         "llava",
         {"patch_size": 24},
         "patch_size must be <= image_size 23, found 24",
     ),
-    "oblong tile": (
+    "a tile that is no square": (
         "llava",
         {"image_size": [23, 24]},
         r"image_size \[23, 24\] is not supported; supported: squares",
     ),
-    "sides of a cube": (
+    "three sides": (
         "llava",
         {"image_size": [23] * 3},
         "image_size must be a list of 2 integers",
     ),
-    "no side": ("llava", {"image_size": [0, 0]}, "image_size must be a positive integer"),
-    "a tile as large as a sea": (
+    "a side of 0": ("llava", {"image_size": [0, 0]}, "image_size must be a positive integer"),
+    "a huge tile": (
         "llava",
         {"image_size": 2**20},
         "position_embedding.weight has the shape",
     ),
-    "grey pictures": ("llava", {"num_channels": 1}, "num_channels 1 is not supported"),
-    "layers that are not there": (
+    "one channel": ("llava", {"num_channels": 1}, "num_channels 1 is not supported"),
+    "layers without tensors": (
         "llava-siglip",
         {"num_hidden_layers": 6},
         "encoder.layers.5.layer_norm1.weight is",
     ),
-    "odd quarters of heads": (
+    "heads of an odd size": (
         "pixtral",
         {"num_attention_heads": 16},
         "multiple of four times num_attention_heads 16",
     ),
-    "other heads": ("pixtral", {"head_dim": 8}, "head_dim 8 is not supported; supported: 16"),
-    "other angles": (
+    "another size of heads": (
+        "pixtral",
+        {"head_dim": 8},
+        "head_dim 8 is not supported; supported: 16",
+    ),
+    "another kind of positions": (
         "pixtral",
         {"rope_parameters": {"rope_type": "yarn"}},
         'rope_type "yarn" is not supported',
     ),
-    "no angles": (
+    "a theta of 0": (
         "pixtral",
         {"rope_parameters": {"rope_theta": 0.0}},
         "rope_theta 0.0 is not supported",
     ),
     "CLIP in Mistral 3": ("mistral3", {"model_type": "clip_vision_model"}, "supported: pixtral"),
 }
+# Each case: the checkpoint, the keys of config.json that change, and the error.
 WHOLE: dict[str, tuple[str, dict[str, Any], str]] = {
-    "layer above the last": (
+    "a layer above the last": (
         "llava",
         {"vision_feature_layer": 7},
         "vision_feature_layer 7 .* layers from -7 to 6",
     ),
-    "layer below the first": (
+    "a layer below the first": (
         "llava",
         {"vision_feature_layer": [-1, -8]},
         r"vision_feature_layer \[-1, -8\] is not",
@@ -175,7 +188,7 @@ WHOLE: dict[str, tuple[str, dict[str, Any], str]] = {
         {"vision_feature_layer": []},
         r"vision_feature_layer \[\] is not supported",
     ),
-    "other rows": (
+    "another strategy": (
         "llava",
         {"vision_feature_select_strategy": "cls"},
         'strategy "cls" is not .* default, full',
@@ -200,12 +213,12 @@ WHOLE: dict[str, tuple[str, dict[str, Any], str]] = {
         {"image_grid_pinpoints": []},
         "must be a list of 1 to 256 resolutions",
     ),
-    "a number as resolution": (
+    "a number as a resolution": (
         "llava_next",
         {"image_grid_pinpoints": [14]},
         "must be a list of integers, found 14",
     ),
-    "parts of tiles": (
+    "a part of a tile": (
         "llava_next",
         {"image_grid_pinpoints": [[14, 20]]},
         "multiples of image_size 14, found 14x20",
@@ -234,7 +247,7 @@ WHOLE: dict[str, tuple[str, dict[str, Any], str]] = {
 
 
 @pytest.mark.parametrize("case", [*VISION, *WHOLE])
-def test_a_config_that_cannot_be_is_told_by_its_key(case: str) -> None:
+def test_an_error_names_the_wrong_key_of_config_json(case: str) -> None:
     name, changes, message = VISION.get(case) or WHOLE[case]
     config = json.loads((GOLDEN / name / "config.json").read_text())
     config |= changes if case in WHOLE else {"vision_config": config["vision_config"] | changes}
@@ -243,35 +256,5 @@ def test_a_config_that_cannot_be_is_told_by_its_key(case: str) -> None:
     assert "\n" not in str(refused.value)
 
 
-# Of each the checkpoint, what is other than its image processor makes it, and what the client is told.
-IMAGES: dict[str, tuple[str, dict[str, Any], str]] = {
-    "another tile": (
-        "llava",
-        {"shape": (1, 20, 20), "pixels": bytes(1200)},
-        "image_size 23 .* made 20x20",
-    ),
-    "more tokens than rows": ("llava", {"runs": ((0, 26),)}, "25 rows of features for 26 tokens"),
-    "tiles of another resolution": (
-        "llava_next",
-        {"size": (28, 28)},
-        "28x28 must have 4 tiles .* processor made 3",
-    ),
-    "half a row of features": (
-        "mistral3",
-        {"shape": (1, 8, 12), "pixels": bytes(288)},
-        "multiples of 8, found 8x12",
-    ),
-}
-
-
-@pytest.mark.parametrize("case", IMAGES)
-def test_an_image_that_config_json_does_not_foresee_is_refused(case: str, load: Load) -> None:
-    name, changes, message = IMAGES[case]
-    golden = read_vision_golden(name)
-    image = msgspec.structs.replace(golden.image(0, ((0, golden.num_rows(0)),)), **changes)
-    with pytest.raises(EngineFailed, match=message):
-        features_of(load(golden.directory), image)
-
-
-def test_a_very_long_picture_may_have_no_line_left() -> None:
+def test_a_very_long_image_may_be_scaled_down_to_no_rows() -> None:
     assert scaled_down(np.ones((1, 300, 4), np.float32), 9).shape == (0, 51, 4)

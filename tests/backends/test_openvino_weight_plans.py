@@ -1,4 +1,4 @@
-"""`--weights` for the parts of a model: what their matrices become, in the checkpoint's cache and in the plugin."""
+"""Tests `--weights` with a width for each part of a model, in the cache and in the plugin."""
 
 from pathlib import Path
 
@@ -18,8 +18,11 @@ UNTIED, TIED = GOLDEN / "llama", GOLDEN / "qwen3"
 TYPES = {"u8": "int8", "i4": "int4", "u4": "int4", "bf16": "bf16", "f32": "f32"}
 
 
-def executed(directory: Path, weights: str, cache_dir: Path) -> tuple[str, str, str]:
-    """What the plugin reads for the embedding, for the first layer's first matrix, and for the head."""
+def read_executed_types(directory: Path, weights: str, cache_dir: Path) -> tuple[str, str, str]:
+    """Returns the types that the plugin reads.
+
+    They belong to the embedding, to the first matrix of the first layer, and to the head.
+    """
     model = load_checkpoint(
         directory, read_hf_config(directory), read_weights(weights), str(cache_dir)
     )
@@ -44,20 +47,20 @@ def executed(directory: Path, weights: str, cache_dir: Path) -> tuple[str, str, 
         (TIED, "int4,head=int4", "int4", "int4"),
     ],
 )
-def test_each_part_stays_packed_in_its_own_width(
+def test_each_part_stays_packed_in_its_width(
     directory: Path, weights: str, embedding: str, head: str, tmp_path: Path
 ) -> None:
-    assert executed(directory, weights, tmp_path) == (embedding, "int4", head)
+    assert read_executed_types(directory, weights, tmp_path) == (embedding, "int4", head)
 
 
 def test_tied_matrices_have_one_width(tmp_path: Path) -> None:
     with pytest.raises(
         ModelLoadError, match=r"ties embedding and head.*given embedding=int8 and head=int4"
     ):
-        executed(TIED, "int4,embedding=int8,head=int4", tmp_path)
+        read_executed_types(TIED, "int4,embedding=int8,head=int4", tmp_path)
 
 
-def test_each_plan_has_an_entry_of_its_own_and_is_told(tmp_path: Path) -> None:
+def test_each_plan_has_its_own_cache_entry_and_appears_in_info(tmp_path: Path) -> None:
     engine = EngineConfig(kv_cache_gib=0.01, max_num_seqs=4)
     for weights in ("int4", "int4,head=int4"):
         model = ModelConfig(model=str(UNTIED), weights=weights, cache_dir=str(tmp_path))

@@ -1,4 +1,8 @@
-"""What a graph asks of a checkpoint: several tensors as one, other orders of rows, and what is stored compressed."""
+"""Reads matrices of a checkpoint for a graph.
+
+A matrix may consist of several tensors, or have another order of rows. Tensors may be stored in a
+compressed encoding.
+"""
 
 import json
 import struct
@@ -47,47 +51,46 @@ def weights(tmp_path: Path) -> CompressedWeights:
     return CompressedWeights(Checkpoint(tmp_path), MemoryWriter())
 
 
-def values(weights: CompressedWeights, wanted: MatrixSpec) -> NDArray[np.generic]:
-    return weights.matrix(wanted, "f32").parts["values"].reshape(wanted.shape)
+def read_values(weights: CompressedWeights, spec: MatrixSpec) -> NDArray[np.generic]:
+    return weights.matrix(spec, "f32").parts["values"].reshape(spec.shape)
 
 
-def test_several_tensors_lie_below_each_other(weights: CompressedWeights) -> None:
-    wanted = MatrixSpec((Tensor("first", (4, 6)), Tensor("second", (4, 6))), (2, 4, 6))
-    np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:2])
+def test_several_tensors_are_joined_along_rows(weights: CompressedWeights) -> None:
+    spec = MatrixSpec((Tensor("first", (4, 6)), Tensor("second", (4, 6))), (2, 4, 6))
+    np.testing.assert_array_equal(read_values(weights, spec), EXPERTS[:2])
 
 
-def test_experts_may_be_stored_with_rows_and_columns_exchanged(weights: CompressedWeights) -> None:
-    wanted = MatrixSpec((Tensor("turned", (3, 6, 4), is_transposed=True),), (3, 4, 6))
-    np.testing.assert_array_equal(values(weights, wanted), EXPERTS)
+def test_experts_may_be_stored_transposed(weights: CompressedWeights) -> None:
+    spec = MatrixSpec((Tensor("turned", (3, 6, 4), is_transposed=True),), (3, 4, 6))
+    np.testing.assert_array_equal(read_values(weights, spec), EXPERTS)
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 3 * 24, 5 * 24, 2**20])
-def test_rows_of_each_expert_are_brought_into_an_order(
+def test_rows_of_each_expert_are_reordered_with_any_size_of_chunks(
     weights: CompressedWeights, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However many are read at a time."""
     monkeypatch.setattr("ouzel.backends.openvino.weights.safetensors.CHUNK_BYTES", chunk_bytes)
     order = (0, 2, 1, 3)
-    wanted = MatrixSpec((Tensor("experts", (3, 4, 6)),), (3, 4, 6), order)
-    np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:, list(order)])
+    spec = MatrixSpec((Tensor("experts", (3, 4, 6)),), (3, 4, 6), order)
+    np.testing.assert_array_equal(read_values(weights, spec), EXPERTS[:, list(order)])
 
 
 @pytest.mark.parametrize("chunk_bytes", [1, 3 * 24, 5 * 24, 2**20])
-def test_some_rows_of_each_head_are_a_matrix_of_their_own(
+def test_some_rows_of_each_head_may_be_a_matrix(
     weights: CompressedWeights, chunk_bytes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The cache tells them from the other rows of the same tensor."""
+    """The cache has another entry for the other rows of the tensor."""
     monkeypatch.setattr("ouzel.backends.openvino.weights.safetensors.CHUNK_BYTES", chunk_bytes)
     tensors = (Tensor("experts", (3, 4, 6)),)
     upper = MatrixSpec(tensors, (3, 1, 6), (0,), row_unit=4)
     lower = MatrixSpec(tensors, (3, 3, 6), (1, 2, 3), row_unit=4)
-    np.testing.assert_array_equal(values(weights, upper), EXPERTS[:, :1])
-    np.testing.assert_array_equal(values(weights, lower), EXPERTS[:, 1:])
+    np.testing.assert_array_equal(read_values(weights, upper), EXPERTS[:, :1])
+    np.testing.assert_array_equal(read_values(weights, lower), EXPERTS[:, 1:])
     assert len(weights.index) == 2
 
 
 class StoredInFourBits:
-    """A checkpoint whose tensors called `packed` are in groups of 32 columns."""
+    """A checkpoint whose tensors named `packed` have four bits, with scales for 32 columns."""
 
     encoding = Encoding("i4", "f16", group_size=32)
     levels = np.arange(384, dtype=np.uint8).reshape(4, 96) % 16
@@ -110,7 +113,7 @@ class StoredInFourBits:
             yield {"values": pack_nibbles(self.levels[rows]), "scales": scales[rows]}
 
 
-def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> None:
+def test_a_stored_encoding_is_not_compressed_again() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
     matrix = weights.matrix(MatrixSpec((Tensor("packed", (4, 96)),), (4, 96), (3, 2, 1, 0)), "auto")
     assert matrix.encoding == StoredInFourBits.encoding
@@ -120,14 +123,14 @@ def test_what_is_stored_compressed_is_kept_rather_than_compressed_again() -> Non
     np.testing.assert_array_equal(matrix.parts["scales"][:, 0], [9, 6, 3, 0])
 
 
-def test_tensors_that_are_not_stored_alike_are_compressed_together() -> None:
+def test_tensors_of_different_encodings_are_compressed_together() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
-    wanted = MatrixSpec((Tensor("packed", (4, 96)), Tensor("plain", (4, 96))), (8, 96))
-    matrix = weights.matrix(wanted, "auto")
+    spec = MatrixSpec((Tensor("packed", (4, 96)), Tensor("plain", (4, 96))), (8, 96))
+    matrix = weights.matrix(spec, "auto")
     assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("u8", "f32", "u8"), (8, 96))
 
 
-def test_a_width_that_was_asked_for_is_made_of_what_is_stored_compressed_too() -> None:
+def test_an_explicit_width_compresses_a_stored_encoding_again() -> None:
     weights = CompressedWeights(StoredInFourBits(), MemoryWriter())
     matrix = weights.matrix(MatrixSpec((Tensor("packed", (4, 96)),), (4, 96)), "bf16")
     assert (matrix.encoding, matrix.parts["values"].shape) == (Encoding("bf16"), (4, 96))
@@ -141,7 +144,7 @@ def test_a_width_that_was_asked_for_is_made_of_what_is_stored_compressed_too() -
         (128, "bf16", Encoding("bf16")),
     ],
 )
-def test_integers_that_the_runtime_would_widen_are_compressed_again(
+def test_integers_without_a_kernel_are_compressed_again(
     columns: int, width: WidthOption, expected: Encoding
 ) -> None:
     stored = StoredInFourBits()
@@ -163,9 +166,9 @@ class StoredInMxfp4(StoredInFourBits):
         }
 
 
-def test_mxfp4_becomes_integers_that_are_the_same_numbers() -> None:
-    wanted = MatrixSpec((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
-    matrix = CompressedWeights(StoredInMxfp4(), MemoryWriter()).matrix(wanted, "auto")
+def test_mxfp4_becomes_integers_of_the_same_values() -> None:
+    spec = MatrixSpec((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
+    matrix = CompressedWeights(StoredInMxfp4(), MemoryWriter()).matrix(spec, "auto")
     assert matrix.encoding == Encoding("i8", "f32", group_size=32)
     levels = np.array(
         [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6], np.float32
@@ -178,10 +181,10 @@ def test_mxfp4_becomes_integers_that_are_the_same_numbers() -> None:
 
 
 def test_nf4_becomes_integers_by_compression() -> None:
-    wanted = MatrixSpec((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
+    spec = MatrixSpec((Tensor("packed", (2, 64)),), (2, 1, 64), is_integer=True)
     stored = StoredInFourBits()
     stored.encoding = Encoding("nf4", "f16", group_size=2)
-    assert CompressedWeights(stored, MemoryWriter()).matrix(wanted, "auto").encoding == Encoding(
+    assert CompressedWeights(stored, MemoryWriter()).matrix(spec, "auto").encoding == Encoding(
         "u8", "f32", "u8"
     )
 
@@ -196,8 +199,8 @@ def test_four_bits_of_an_odd_number_of_columns_are_refused(tmp_path: Path) -> No
         weights.matrix(MatrixSpec((Tensor("odd", (4, 7)),), (4, 7)), "int4")
 
 
-def test_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
-    """The names of language models in checkpoints of several modes become those that they have alone."""
+def test_two_tensors_of_one_name_are_refused(tmp_path: Path) -> None:
+    """Prefixes of language models in checkpoints of several modalities are removed from names."""
     rows = np.ones((4, 8), np.float32)
     save(
         tmp_path / SINGLE_FILE,
@@ -214,10 +217,10 @@ def test_an_expert_is_a_part_of_the_matrix(weights: CompressedWeights) -> None:
     assert np.shares_memory(matrix.expert(2).parts["values"], matrix.parts["values"])
 
 
-def test_one_tensor_is_taken_instead_where_there_is_one(weights: CompressedWeights) -> None:
+def test_one_tensor_may_replace_several(weights: CompressedWeights) -> None:
     several = (Tensor("first", (4, 6)), Tensor("second", (4, 6)), Tensor("third", (4, 6)))
-    wanted = MatrixSpec(several, (3, 4, 6), instead=Tensor("experts", (3, 4, 6)))
-    np.testing.assert_array_equal(values(weights, wanted), EXPERTS)
+    spec = MatrixSpec(several, (3, 4, 6), instead=Tensor("experts", (3, 4, 6)))
+    np.testing.assert_array_equal(read_values(weights, spec), EXPERTS)
     assert weights.used == {"experts"}
-    wanted = MatrixSpec(several[:2], (2, 4, 6), instead=Tensor("missing", (2, 4, 6)))
-    np.testing.assert_array_equal(values(weights, wanted), EXPERTS[:2])
+    spec = MatrixSpec(several[:2], (2, 4, 6), instead=Tensor("missing", (2, 4, 6)))
+    np.testing.assert_array_equal(read_values(weights, spec), EXPERTS[:2])

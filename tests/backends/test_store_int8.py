@@ -1,4 +1,7 @@
-"""`tools/store_int8.py`: what it stores is what the server would have made, and the bundled models are stored so."""
+"""Tests tools/store_int8.py, which stores a checkpoint's weights as the server compresses them.
+
+The bundled models are stored in this form.
+"""
 
 import json
 from pathlib import Path
@@ -22,25 +25,25 @@ from tools.store_int8 import store_int8
 CHECKPOINTS = [GOLDEN / "llama", GOLDEN / "qwen2", GOLDEN.parent / "golden_vision" / "qwen3_vl"]
 
 
-class Recorded(CompressedWeights):
-    """It keeps what it gives."""
+class RecordingWeights(CompressedWeights):
+    """Weights that record all matrices that they return."""
 
     def __init__(self, tensors: Tensors) -> None:
         super().__init__(tensors, MemoryWriter())
         self.matrices: dict[str, Matrix] = {}
 
     def matrix(self, wanted: MatrixSpec, width: WidthOption) -> Matrix:
-        made = super().matrix(wanted, width)
-        self.matrices[wanted.key] = made
-        return made
+        matrix = super().matrix(wanted, width)
+        self.matrices[wanted.key] = matrix
+        return matrix
 
 
-def served(directory: Path, width: str = "auto") -> Recorded:
-    """Builds the graph as the server does with this `--weights`."""
+def compress_as_served(directory: Path, width: str = "auto") -> RecordingWeights:
+    """Builds the graph as the server does with this `--weights`; returns its weights."""
     config = read_hf_config(directory)
     text, plan = config.text_model(), read_weights(width)
     stored = find_weights(directory, text)
-    weights = Recorded(stored.open()[0])
+    weights = RecordingWeights(stored.open()[0])
     plan = plan if stored.compressed_as else plan.with_auto(AUTO_WIDTH)
     build_model(config, family(text.model_type), vision_family(config), weights, plan)
     return weights
@@ -50,12 +53,14 @@ def served(directory: Path, width: str = "auto") -> Recorded:
 @pytest.mark.parametrize("width", ["auto", "int8"])
 def test_the_server_gets_the_same_matrices(directory: Path, width: str, tmp_path: Path) -> None:
     store_int8(directory, tmp_path)
-    before, after = served(directory, width), served(tmp_path, width)
+    before, after = compress_as_served(directory, width), compress_as_served(tmp_path, width)
     assert before.matrices.keys() == after.matrices.keys()
     for name, expected in before.matrices.items():
-        found = after.matrices[name]
-        assert (found.encoding, found.shape) == (expected.encoding, expected.shape)
-        assert all(np.array_equal(part, expected.parts[kind]) for kind, part in found.parts.items())
+        matrix = after.matrices[name]
+        assert (matrix.encoding, matrix.shape) == (expected.encoding, expected.shape)
+        assert all(
+            np.array_equal(part, expected.parts[kind]) for kind, part in matrix.parts.items()
+        )
     are_int8 = [matrix.encoding.values == "u8" for matrix in after.matrices.values()]
     assert after.num_kept == sum(are_int8) > 0
     assert before.num_kept == 0
@@ -64,7 +69,7 @@ def test_the_server_gets_the_same_matrices(directory: Path, width: str, tmp_path
 @pytest.mark.parametrize(
     "directory", [MODEL_DIRECTORY, VISION_MODEL_DIRECTORY], ids=lambda directory: directory.name
 )
-def test_nothing_is_left_to_store_of_the_bundled_models(directory: Path, tmp_path: Path) -> None:
+def test_the_bundled_models_do_not_change(directory: Path, tmp_path: Path) -> None:
     store_int8(directory, tmp_path)
     for path in directory.iterdir():
         assert (tmp_path / path.name).read_bytes() == path.read_bytes(), path.name

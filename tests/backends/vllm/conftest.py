@@ -8,8 +8,8 @@ STAND_IN = Path(__file__).parent / "stand_in"
 
 
 @pytest.fixture(autouse=True, scope="module")
-def vllm_is_the_stand_in() -> Iterator[None]:
-    """Whoever imports `vllm` gets it, in these modules' process as long as they run."""
+def replace_vllm() -> Iterator[None]:
+    """Makes `import vllm` import the stand-in, in this process, while the tests of a module run."""
     sys.path.insert(0, str(STAND_IN))
     yield
     sys.path.remove(str(STAND_IN))

@@ -1,4 +1,4 @@
-"""The engine under test in this process, over the stand-in."""
+"""Creates the engine under test in this process, with the stand-in for vLLM."""
 
 import sys
 import tempfile
@@ -16,7 +16,7 @@ _DIRECTORY = tempfile.TemporaryDirectory(prefix="ouzel-vllm-")
 
 @cache
 def model_directory() -> str:
-    """It has a tokenizer whose tokens 0 to 255 are bytes, for vLLM's grammars."""
+    """Returns a directory with a tokenizer whose tokens 0 to 255 are bytes, for vLLM's grammars."""
     byte_library_tokenizer().save(str(Path(_DIRECTORY.name) / "tokenizer.json"))
     return _DIRECTORY.name
 
@@ -29,18 +29,18 @@ def make_engine(
 
 
 def create_vllm(options: dict[str, object]) -> Engine:
-    """Is a factory for tests/api/server_setup.py; ignores the options of a fake engine."""
+    """Creates an engine for tests/api/server_setup.py, and ignores the options."""
     return make_engine(max_num_seqs=64)
 
 
-def asked_there() -> list[Any]:
-    """What the stand-in was asked, in this process."""
+def list_vllm_requests() -> list[Any]:
+    """Returns all requests that the stand-in got in this process."""
     requests: list[Any] = sys.modules["vllm.engine"].LLMEngine.requests
     return requests
 
 
 def run(engine: Engine, *, num_steps: int = 200) -> list[StepOutput]:
-    """Steps to the end."""
+    """Steps until all requests have ended."""
     outputs: list[StepOutput] = []
     while engine.has_unfinished():
         outputs += engine.step()

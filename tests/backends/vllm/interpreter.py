@@ -1,4 +1,4 @@
-"""An interpreter of its own, as --engine-python names it, that has msgspec and the stand-in for vLLM, and no more."""
+"""Makes a Python for --engine-python that has only msgspec and the stand-in for vLLM."""
 
 import sys
 import venv
@@ -9,15 +9,15 @@ from tests.backends.vllm.conftest import STAND_IN
 
 
 def make_interpreter(directory: Path, *, has_vllm: bool = True, has_msgspec: bool = True) -> str:
-    """Makes it in `directory`; returns its path."""
+    """Makes the interpreter in `directory`; returns its path."""
     venv.create(directory, with_pip=False, symlinks=True)
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = directory / "lib" / version / "site-packages"
-    found = find_spec("msgspec")
-    assert found is not None
-    assert found.origin is not None
+    spec = find_spec("msgspec")
+    assert spec is not None
+    assert spec.origin is not None
     if has_msgspec:
-        (packages / "msgspec").symlink_to(Path(found.origin).parent)
+        (packages / "msgspec").symlink_to(Path(spec.origin).parent)
     if has_vllm:
         (packages / "vllm").symlink_to(STAND_IN / "vllm")
     return str(directory / "bin" / "python")

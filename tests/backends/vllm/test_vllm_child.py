@@ -1,4 +1,4 @@
-"""The child process in an interpreter that has nothing of ours but msgspec."""
+"""Runs vLLM's child process in an interpreter that has only msgspec from Ouzel's packages."""
 
 import asyncio
 import os
@@ -49,29 +49,28 @@ async def read_all(client: EngineClient, request: EngineRequest) -> list[StepOut
     return [output async for outputs in client.submit(request) for output in outputs]
 
 
-def child(python: str) -> psutil.Process:
-    [found] = [each for each in psutil.Process().children() if each.cmdline()[:1] == [python]]
-    return found
+def find_child(python: str) -> psutil.Process:
+    [child] = [each for each in psutil.Process().children() if each.cmdline()[:1] == [python]]
+    return child
 
 
-async def becomes(client: EngineClient, state: EngineState) -> None:
+async def wait_for_state(client: EngineClient, state: EngineState) -> None:
     while client.state is not state:
         await asyncio.sleep(0.001)
 
 
-async def test_sixty_four_streams(python: str) -> None:
+async def test_64_concurrent_streams_end(python: str) -> None:
     async with running(python) as client:
         requests = [make_request([i, i + 1], max_tokens=20 + i % 7) for i in range(64)]
         answers = await asyncio.gather(*(read_all(client, request) for request in requests))
 
     for i, outputs in enumerate(answers):
-        assert [token for output in outputs for token in output.token_ids] == ([i, i + 1] * 14)[
-            : 20 + i % 7
-        ]
+        token_ids = [token_id for output in outputs for token_id in output.token_ids]
+        assert token_ids == ([i, i + 1] * 14)[: 20 + i % 7]
         assert outputs[-1].finish_reason is FinishReason.LENGTH
 
 
-async def test_leaving_a_stream_aborts_it(python: str) -> None:
+async def test_closing_a_stream_aborts_the_request(python: str) -> None:
     async with running(python) as client:
         async with aclosing(client.submit(make_request([1], max_tokens=4000))) as stream:
             async for _ in stream:
@@ -80,37 +79,37 @@ async def test_leaving_a_stream_aborts_it(python: str) -> None:
             await asyncio.sleep(0.001)
 
 
-async def test_a_death_of_vllm_is_an_error_of_the_open_requests_and_a_new_process(
+async def test_after_a_fatal_error_open_requests_fail_and_a_new_process_starts(
     python: str,
 ) -> None:
     async with running(python) as client:
-        before = child(python).pid
+        before = find_child(python).pid
         outputs = await read_all(client, make_request([FATAL]))
-        await becomes(client, EngineState.READY)
+        await wait_for_state(client, EngineState.READY)
 
         assert outputs[-1].finish_reason is FinishReason.ERROR
         assert "EngineCore encountered an issue" in (outputs[-1].error or "")
-        assert child(python).pid != before
+        assert find_child(python).pid != before
         assert len(await read_all(client, make_request([1], max_tokens=2))) > 0
 
 
 async def test_a_killed_process_is_replaced(python: str) -> None:
     async with running(python) as client:
-        os.kill(child(python).pid, signal.SIGKILL)
-        await becomes(client, EngineState.RESTARTING)
-        await becomes(client, EngineState.READY)
+        os.kill(find_child(python).pid, signal.SIGKILL)
+        await wait_for_state(client, EngineState.RESTARTING)
+        await wait_for_state(client, EngineState.READY)
         outputs = await read_all(client, make_request([1], max_tokens=2))
         assert outputs[-1].finish_reason is FinishReason.LENGTH
 
 
-async def test_a_model_that_vllm_cannot_load(python: str) -> None:
+async def test_an_error_of_vllm_about_the_model_ends_the_start(python: str) -> None:
     client = EngineClient(spec(python, model="broken"))
     with pytest.raises(ModelLoadError, match="no such architecture"):
         await client.start()
     await client.close()
 
 
-async def test_an_interpreter_of_something_else(
+async def test_an_interpreter_without_msgspec_is_named_in_the_log(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     client = EngineClient(spec(make_interpreter(tmp_path, has_msgspec=False)))
@@ -120,7 +119,7 @@ async def test_an_interpreter_of_something_else(
     assert "has no msgspec: is it the Python of the engine?" in capfd.readouterr().err
 
 
-async def test_an_interpreter_without_vllm(python: str, tmp_path: Path) -> None:
+async def test_an_interpreter_without_vllm_is_refused(python: str, tmp_path: Path) -> None:
     bare = make_interpreter(tmp_path, has_vllm=False)
     client = EngineClient(spec(bare))
     with pytest.raises(ModelLoadError, match=r"vLLM 0\.33 cannot be imported by --engine-python"):

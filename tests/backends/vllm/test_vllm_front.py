@@ -1,4 +1,4 @@
-"""What clients see of a server whose engine is vLLM: over HTTP, with the stand-in in the server's process."""
+"""Tests the HTTP API with vLLM as the engine. The stand-in runs in the server's process."""
 
 import json
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.registry import OutputFormat
 from tests.api.requests import Json, chat, join_content, read_error, read_events, sum_metric
 from tests.api.serving import running_server
-from tests.backends.vllm.engines import asked_there
+from tests.backends.vllm.engines import list_vllm_requests
 from tests.prompts.families import QWEN
 
 WHITESPACE = {ord(each): None for each in " \t\n"}
@@ -37,7 +37,7 @@ def http() -> Iterator[httpx.Client]:
         yield client
 
 
-def test_an_answer_and_its_stream(http: httpx.Client) -> None:
+def test_an_answer_equals_its_stream(http: httpx.Client) -> None:
     whole = http.post("/v1/chat/completions", json=chat("Hello there.")).json()
     events = read_events(http.post("/v1/chat/completions", json=chat("Hello there.", stream=True)))
 
@@ -45,27 +45,24 @@ def test_an_answer_and_its_stream(http: httpx.Client) -> None:
     assert whole["choices"][0]["finish_reason"] == "stop"
 
 
-def test_a_call_that_the_model_makes(http: httpx.Client) -> None:
-    answer = http.post("/v1/chat/completions", json=chat(CALL, tools=[WEATHER])).json()["choices"][
-        0
-    ]
+def test_a_call_in_the_models_text_is_parsed(http: httpx.Client) -> None:
+    completion = http.post("/v1/chat/completions", json=chat(CALL, tools=[WEATHER])).json()
+    answer = completion["choices"][0]
 
     assert answer["finish_reason"] == "tool_calls"
     [call] = answer["message"]["tool_calls"]
-    assert (call["function"]["name"], json.loads(call["function"]["arguments"])) == (
-        "weather",
-        {"city": "Oslo"},
-    )
+    assert call["function"]["name"] == "weather"
+    assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
 
 
-def test_a_call_that_must_come(http: httpx.Client) -> None:
+def test_a_required_call_has_a_grammar(http: httpx.Client) -> None:
     answer = http.post(
         "/v1/chat/completions", json=chat("abc", tools=[WEATHER], tool_choice="required")
     ).json()
 
     [call] = answer["choices"][0]["message"]["tool_calls"]
     assert json.loads(call["function"]["arguments"]) == {"city": "Oslo"}
-    assert "start: " in asked_there()[-1].params.structured_outputs.grammar
+    assert "start: " in list_vllm_requests()[-1].params.structured_outputs.grammar
 
 
 @pytest.mark.parametrize(
@@ -84,12 +81,12 @@ def test_a_call_that_must_come(http: httpx.Client) -> None:
         ),
     ],
 )
-def test_a_form(http: httpx.Client, fields: Json, text: str) -> None:
+def test_a_form_constrains_the_answer(http: httpx.Client, fields: Json, text: str) -> None:
     answer = http.post("/v1/chat/completions", json=chat("abc", **fields)).json()
     assert answer["choices"][0]["message"]["content"].translate(WHITESPACE) == text
 
 
-def test_logprobs_choices_and_a_stop_string(http: httpx.Client) -> None:
+def test_choices_have_logprobs_and_end_at_a_stop_string(http: httpx.Client) -> None:
     body = chat("abcdef", n=2, stop="d", logprobs=True, top_logprobs=2)
     choices = http.post("/v1/chat/completions", json=body).json()["choices"]
 
@@ -97,16 +94,16 @@ def test_logprobs_choices_and_a_stop_string(http: httpx.Client) -> None:
     assert [len(entry["top_logprobs"]) for entry in choices[0]["logprobs"]["content"]] == [2, 2, 2]
 
 
-def test_logprobs_of_a_prompt(http: httpx.Client) -> None:
+def test_an_echoed_prompt_has_logprobs(http: httpx.Client) -> None:
     body = {"prompt": "abc", "max_tokens": 0, "echo": True, "logprobs": 1}
     scored = http.post("/v1/completions", json=body).json()["choices"][0]["logprobs"]
     assert scored["token_logprobs"][:2] == [None, -9.0]
 
 
-def test_hits_and_metrics(http: httpx.Client) -> None:
-    said = "The same words, again and again. " * 3
+def test_prefix_hits_appear_in_usage_and_metrics(http: httpx.Client) -> None:
+    text = "The same words, again and again. " * 3
     for _ in range(2):
-        usage = http.post("/v1/chat/completions", json=chat(said, max_tokens=1)).json()["usage"]
+        usage = http.post("/v1/chat/completions", json=chat(text, max_tokens=1)).json()["usage"]
     assert usage["prompt_tokens_details"]["cached_tokens"] >= 80
     assert sum_metric(http.get("/metrics").text, "vllm:prefix_cache_hits_total") >= 80
 
@@ -124,7 +121,7 @@ def test_hits_and_metrics(http: httpx.Client) -> None:
     ],
 )
 @pytest.mark.parametrize("stream", [False, True])
-def test_what_it_cannot_do_is_refused_by_name(
+def test_an_error_names_a_field_that_vllm_does_not_support(
     http: httpx.Client, fields: Json, param: str, stream: bool
 ) -> None:
     answer = http.post("/v1/chat/completions", json=chat("abc", stream=stream, **fields))
@@ -133,7 +130,7 @@ def test_what_it_cannot_do_is_refused_by_name(
     assert param in read_error(answer)["message"]
 
 
-def test_a_grammar_of_a_custom_tool_is_refused_by_name(http: httpx.Client) -> None:
+def test_a_grammar_of_a_custom_tool_is_refused(http: httpx.Client) -> None:
     form = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "[a-z]+"}}
     tool = {"type": "custom", "custom": {"name": "patch", "format": form}}
     answer = http.post(
@@ -142,21 +139,21 @@ def test_a_grammar_of_a_custom_tool_is_refused_by_name(http: httpx.Client) -> No
     assert (answer.status_code, read_error(answer)["param"]) == (400, "tools")
 
 
-def test_a_picture_is_refused(http: httpx.Client) -> None:
-    picture = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
+def test_an_image_is_refused(http: httpx.Client) -> None:
+    image = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA"}}
     answer = http.post(
-        "/v1/chat/completions", json={"messages": [{"role": "user", "content": [picture]}]}
+        "/v1/chat/completions", json={"messages": [{"role": "user", "content": [image]}]}
     )
     assert answer.status_code == 400
     assert "messages[0].content[0]" in str(read_error(answer)["param"])
 
 
-def test_a_prediction_is_a_hint(http: httpx.Client) -> None:
+def test_a_prediction_is_ignored(http: httpx.Client) -> None:
     body = chat("abc", prediction={"type": "content", "content": "abc"})
     assert http.post("/v1/chat/completions", json=body).status_code == 200
 
 
-def test_responses_and_anthropics_messages(http: httpx.Client) -> None:
+def test_responses_and_anthropic_messages_have_the_answer(http: httpx.Client) -> None:
     response = http.post("/v1/responses", json={"input": "abc"}).json()
     message = http.post(
         "/v1/messages",

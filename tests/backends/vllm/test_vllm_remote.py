@@ -1,4 +1,4 @@
-"""The link to a vLLM elsewhere, over HTTP to a server that speaks as it does."""
+"""Tests the link to a vLLM server over HTTP, with a stand-in for the server."""
 
 import asyncio
 import re
@@ -19,16 +19,22 @@ from ouzel.engine_client.links import EngineLink
 from ouzel.errors import ModelLoadError
 from ouzel.types.engine_request import EngineRequest, Grammar
 from ouzel.types.step_output import FinishReason, StepOutput
-from tests.backends.vllm.test_vllm_engine import BUDGET, FAILING, OF_TWO, final, tokens
+from tests.backends.vllm.test_vllm_engine import (
+    BUDGET,
+    FAILING,
+    NESTED_GRAMMARS,
+    find_final,
+    list_tokens,
+)
 from tests.backends.vllm.vllm_server import VllmServer, vllm_server
 from tests.engine.requests import make_request
 
-NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # to read the system's certificates takes a while
+NO_TLS = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # reading the system's certificates takes long
 
 
 @asynccontextmanager
 async def linked(url: str, *, api_key: str = "", **facts: object) -> AsyncIterator[EngineClient]:
-    known = ServerFacts(
+    server = ServerFacts(
         url=url,
         model_type="parrot",
         vocab_size=2048,
@@ -36,11 +42,13 @@ async def linked(url: str, *, api_key: str = "", **facts: object) -> AsyncIterat
         dtype="bfloat16",
         max_num_seqs=64,
     )
-    known = msgspec.structs.replace(known, **{"wait_s": 0.0, **facts})
+    server = msgspec.structs.replace(server, **{"wait_s": 0.0, **facts})
 
     async def start(spec: EngineSpec) -> EngineLink:
         return RemoteLink(
-            known, HttpClient(url, api_key=api_key, tls=NO_TLS), look_every_s=spec.heartbeat_every_s
+            server,
+            HttpClient(url, api_key=api_key, tls=NO_TLS),
+            look_every_s=spec.heartbeat_every_s,
         )
 
     client = EngineClient(
@@ -69,51 +77,44 @@ async def read_all(client: EngineClient, request: EngineRequest) -> list[StepOut
     return [output async for outputs in client.submit(request) for output in outputs]
 
 
-async def becomes(client: EngineClient, state: EngineState) -> None:
+async def wait_for_state(client: EngineClient, state: EngineState) -> None:
     while client.state is not state:
         await asyncio.sleep(0.001)
 
 
-async def test_what_it_finds_out(client: EngineClient, server: VllmServer) -> None:
+async def test_info_comes_from_the_server(client: EngineClient, server: VllmServer) -> None:
     info = client.info
     assert (info.backend, info.model_type, info.device) == ("vllm", "parrot", server.url)
     assert (info.weights, info.precision) == ("fp8", "bfloat16 by vLLM 0.33.0")
-    assert (info.max_model_len, info.block_size, info.num_blocks, info.kv_cache_dtype) == (
-        4096,
-        16,
-        1000,
-        "fp8",
-    )
+    assert (info.max_model_len, info.kv_cache_dtype) == (4096, "fp8")
+    assert (info.block_size, info.num_blocks) == (16, 1000)
     assert (info.has_grammars, info.has_beam_search) == (True, False)
 
 
-async def test_streams_of_several_choices_side_by_side(client: EngineClient) -> None:
+async def test_streams_of_several_choices_run_concurrently(client: EngineClient) -> None:
     requests = [make_request([i, i + 1], n=2, max_tokens=10 + i % 5) for i in range(32)]
     answers = await asyncio.gather(*(read_all(client, request) for request in requests))
 
     for i, (request, outputs) in enumerate(zip(requests, answers, strict=True)):
         for index in (0, 1):
-            assert tokens(outputs, request, index) == ([i, i + 1] * 7)[: 10 + i % 5]
-            assert final(outputs, request, index).finish_reason is FinishReason.LENGTH
+            assert list_tokens(outputs, request, index) == ([i, i + 1] * 7)[: 10 + i % 5]
+            assert find_final(outputs, request, index).finish_reason is FinishReason.LENGTH
 
 
-async def test_stop_tokens_hits_and_times(client: EngineClient) -> None:
+async def test_the_last_output_has_stop_token_hits_and_timing(client: EngineClient) -> None:
     request = make_request(range(100, 140), eos_token_ids=(103,), cache_salt="key:own")
     again = make_request(range(100, 140), eos_token_ids=(103,), cache_salt="key:own")
     await read_all(client, request)
     outputs = await read_all(client, again)
 
-    assert tokens(outputs, again) == [100, 101, 102, 103]
-    last = final(outputs, again)
-    assert (last.finish_reason, last.stop_token_id, last.num_cached_tokens) == (
-        FinishReason.STOP,
-        103,
-        32,
-    )
+    assert list_tokens(outputs, again) == [100, 101, 102, 103]
+    last = find_final(outputs, again)
+    assert (last.finish_reason, last.stop_token_id) == (FinishReason.STOP, 103)
+    assert last.num_cached_tokens == 32
     assert sum(output.timing is not None for output in outputs) == 1
 
 
-async def test_logprobs_of_the_answer_and_of_the_prompt(client: EngineClient) -> None:
+async def test_answer_and_prompt_have_logprobs(client: EngineClient) -> None:
     streamed = make_request([1, 2], max_tokens=2, num_logprobs=2)
     scored = make_request([1, 2, 3], n=2, max_tokens=0, num_logprobs=1, num_prompt_logprobs=1)
     outputs = await read_all(client, streamed)
@@ -125,31 +126,32 @@ async def test_logprobs_of_the_answer_and_of_the_prompt(client: EngineClient) ->
         (2, 3, 2),
     ]
     assert [(entry.token_id, entry.logprob) for entry in positions[0].top] == [(7, -1.0), (8, -2.0)]
-    last = final(whole, scored)
+    last = find_final(whole, scored)
     assert [(each.sampled.token_id, each.rank) for each in last.prompt_logprobs] == [
         (2, 99),
         (3, 99),
     ]
-    assert (tokens(whole, scored), last.logprobs, last.finish_reason) == (
-        [],
-        [],
-        FinishReason.LENGTH,
-    )
-    assert not final(whole, scored, 1).prompt_logprobs
+    assert (list_tokens(whole, scored), last.logprobs) == ([], [])
+    assert last.finish_reason is FinishReason.LENGTH
+    assert not find_final(whole, scored, 1).prompt_logprobs
 
 
-async def test_a_grammar_reaches_it_as_it_is(client: EngineClient, server: VllmServer) -> None:
+async def test_a_grammar_reaches_the_server_unchanged(
+    client: EngineClient, server: VllmServer
+) -> None:
     request = make_request(b"abc", grammar='start: "7-7"\n', eos_token_ids=(257,))
     outputs = await read_all(client, request)
 
-    assert bytes(tokens(outputs, request)[:-1]) == b"7-7"
+    assert bytes(list_tokens(outputs, request)[:-1]) == b"7-7"
     assert server.bodies[-1]["sampling_params"]["structured_outputs"] == {
         "grammar": 'start: "7-7"\n'
     }
     assert server.bodies[-1]["reasoning_ended"] is True
 
 
-async def test_leaving_a_stream_aborts_it_there(client: EngineClient, server: VllmServer) -> None:
+async def test_closing_a_stream_aborts_the_request_on_the_server(
+    client: EngineClient, server: VllmServer
+) -> None:
     request = make_request([1], n=2, max_tokens=4000)
     async with aclosing(client.submit(request)) as stream:
         async for _ in stream:
@@ -164,7 +166,7 @@ async def test_leaving_a_stream_aborts_it_there(client: EngineClient, server: Vl
         await asyncio.sleep(0.001)
 
 
-async def test_an_abort_of_one_choice(client: EngineClient) -> None:
+async def test_one_choice_may_be_aborted(client: EngineClient) -> None:
     request = make_request([1], n=2, max_tokens=400)
     outputs: list[StepOutput] = []
     async for new in client.submit(request):
@@ -172,11 +174,11 @@ async def test_an_abort_of_one_choice(client: EngineClient) -> None:
             client.abort(request.request_id, 1)
         outputs += new
 
-    assert final(outputs, request, 1).finish_reason is FinishReason.ABORT
-    assert tokens(outputs, request, 0) == [1] * 400
+    assert find_final(outputs, request, 1).finish_reason is FinishReason.ABORT
+    assert list_tokens(outputs, request, 0) == [1] * 400
 
 
-async def test_its_statistics(client: EngineClient) -> None:
+async def test_statistics_come_from_the_servers_metrics(client: EngineClient) -> None:
     while (stats := client.stats()) is None or not stats.num_preemptions:
         await asyncio.sleep(0.001)
     assert (stats.num_blocks, stats.num_used_blocks, stats.num_preemptions) == (1000, 250, 3)
@@ -192,32 +194,35 @@ async def test_its_statistics(client: EngineClient) -> None:
             msgspec.structs.replace(make_request([1]), reasoning_budget=BUDGET),
             "thinking_token_budget",
         ),
-        (msgspec.structs.replace(make_request([1]), grammar=Grammar(OF_TWO, "tools")), "tools"),
+        (
+            msgspec.structs.replace(make_request([1]), grammar=Grammar(NESTED_GRAMMARS, "tools")),
+            "tools",
+        ),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )
-async def test_what_it_cannot_do_is_refused_by_name(
+async def test_an_error_names_a_field_that_the_server_does_not_support(
     client: EngineClient, request_: EngineRequest, param: str
 ) -> None:
     [output] = await read_all(client, request_)
     assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, param)
 
 
-async def test_priorities_and_budgets_where_it_was_started_for_them() -> None:
+async def test_priorities_and_budgets_reach_a_server_with_support_for_them() -> None:
     with vllm_server(reasoning_config=object()) as server:
         async with linked(server.url, has_priorities=True) as client:
             request = msgspec.structs.replace(
                 make_request([1], priority=-1, max_tokens=1), reasoning_budget=BUDGET
             )
             outputs = await read_all(client, request)
-    assert final(outputs, request).finish_reason is FinishReason.LENGTH
+    assert find_final(outputs, request).finish_reason is FinishReason.LENGTH
     assert (
         server.bodies[-1]["priority"],
         server.bodies[-1]["sampling_params"]["thinking_token_budget"],
     ) == (-1, 5)
 
 
-async def test_tokens_only_has_no_grammars() -> None:
+async def test_a_server_without_a_tokenizer_has_no_grammars() -> None:
     with vllm_server(has_tokenizer=False) as server:
         async with linked(server.url) as client:
             [output] = await read_all(client, make_request([1], grammar='start: "a"\n'))
@@ -225,13 +230,13 @@ async def test_tokens_only_has_no_grammars() -> None:
     assert (output.finish_reason, output.error_param) == (FinishReason.REFUSED, "response_format")
 
 
-async def test_what_it_refuses_itself(client: EngineClient) -> None:
+async def test_a_refusal_of_the_server_has_its_message(client: EngineClient) -> None:
     [output] = await read_all(client, make_request([1], num_logprobs=21))
     assert output.finish_reason is FinishReason.REFUSED
     assert "Requested logprobs of 21" in (output.error or "")
 
 
-async def test_a_request_that_fails_there(client: EngineClient) -> None:
+async def test_a_request_that_fails_on_the_server_is_an_error(client: EngineClient) -> None:
     outputs = await read_all(client, make_request([FAILING]))
     assert outputs[-1].finish_reason is FinishReason.ERROR
     assert "Internal server error" in (outputs[-1].error or "")
@@ -255,14 +260,14 @@ async def test_a_request_that_fails_there(client: EngineClient) -> None:
         ({}, "ended too early"),
     ],
 )
-def test_an_answer_that_cannot_be_is_a_fault(answer: object, message: str) -> None:
+def test_an_impossible_answer_of_the_server_is_an_error(answer: object, message: str) -> None:
     choice = RemoteChoice(make_request([1], max_tokens=4, num_logprobs=0), 0, vocab_size=2048)
     with pytest.raises((AnswerError, msgspec.DecodeError), match=re.escape(message)):
         choice.read(msgspec.json.encode(answer))
         choice.finish()
 
 
-async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServer) -> None:
+async def test_a_request_on_a_connection_that_closes_is_repeated(server: VllmServer) -> None:
     dropped = 0
     passing: list[asyncio.Task[None]] = []
 
@@ -272,7 +277,7 @@ async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServe
         there_reader, there_writer = await asyncio.open_connection("127.0.0.1", server.port)
         back = asyncio.create_task(pump(there_reader, writer))
         while data := await reader.read(2**16):
-            if b"4711" in data and not dropped:  # the request, and its answer does not begin
+            if b"4711" in data and not dropped:  # the request arrived, and its answer has not begun
                 dropped += 1
                 break
             there_writer.write(data)
@@ -288,12 +293,12 @@ async def test_a_connection_that_is_closed_as_it_is_used_again(server: VllmServe
     async with proxy, linked(f"http://127.0.0.1:{proxy.sockets[0].getsockname()[1]}") as client:
         request = make_request([47, 11], max_tokens=3, seed=4711)
         outputs = await read_all(client, request)
-    await asyncio.wait(passing)  # else the loop may end before they have closed their connections
+    await asyncio.wait(passing)  # so that all connections are closed before the loop ends
 
-    assert (dropped, tokens(outputs, request)) == (1, [47, 11, 47])
+    assert (dropped, list_tokens(outputs, request)) == (1, [47, 11, 47])
 
 
-async def test_a_server_that_goes_and_comes_back() -> None:
+async def test_the_engine_is_ready_again_after_a_restart_of_the_server() -> None:
     with vllm_server() as server:
         async with linked(server.url, wait_s=60.0) as client:
             request = make_request([1], max_tokens=4000)
@@ -302,26 +307,26 @@ async def test_a_server_that_goes_and_comes_back() -> None:
                 if not outputs:
                     await asyncio.to_thread(server.stop)
                 outputs += new
-            assert final(outputs, request).finish_reason is FinishReason.ERROR
-            await becomes(client, EngineState.RESTARTING)
+            assert find_final(outputs, request).finish_reason is FinishReason.ERROR
+            await wait_for_state(client, EngineState.RESTARTING)
             with vllm_server(port=server.port):
-                await becomes(client, EngineState.READY)
+                await wait_for_state(client, EngineState.READY)
                 assert len(await read_all(client, make_request([1], max_tokens=1))) > 0
 
 
-async def test_a_server_that_is_not_well_is_gone() -> None:
+async def test_an_unhealthy_server_makes_the_engine_restart() -> None:
     with vllm_server() as server:
         async with linked(server.url, wait_s=60.0) as client:
-            server.is_well = False
-            await becomes(client, EngineState.RESTARTING)
-            server.is_well = True
-            await becomes(client, EngineState.READY)
+            server.is_healthy = False
+            await wait_for_state(client, EngineState.RESTARTING)
+            server.is_healthy = True
+            await wait_for_state(client, EngineState.READY)
 
 
-async def test_the_start_waits_for_a_slow_one() -> None:
+async def test_the_start_waits_for_a_slow_server() -> None:
     with vllm_server() as server:
-        server.is_well = False
-        asyncio.get_running_loop().call_later(0.2, setattr, server, "is_well", True)
+        server.is_healthy = False
+        asyncio.get_running_loop().call_later(0.2, setattr, server, "is_healthy", True)
         async with linked(server.url, wait_s=60.0) as client:
             assert client.state is EngineState.READY
 
@@ -337,7 +342,9 @@ async def test_the_start_waits_for_a_slow_one() -> None:
         ({"api_key": "key", "max_model_len": 5000}, "max_model_len: must be <= 4096"),
     ],
 )
-async def test_a_start_that_cannot_be(facts: dict[str, object], message: str) -> None:
+async def test_a_start_with_contradictions_is_refused(
+    facts: dict[str, object], message: str
+) -> None:
     with vllm_server(api_key="key") as server:
         with pytest.raises(ModelLoadError, match=message):
             async with linked(server.url, **facts):  # type: ignore[arg-type]
@@ -346,7 +353,7 @@ async def test_a_start_that_cannot_be(facts: dict[str, object], message: str) ->
             assert client.info.max_model_len == 100
 
 
-async def test_nobody_is_there() -> None:
+async def test_a_start_without_a_server_is_refused() -> None:
     with vllm_server() as server:
         url = server.url
     with pytest.raises(

@@ -1,6 +1,6 @@
-"""A stand-in for `vllm serve --enable-scale-out`: its endpoints of tokens in and tokens out, over the engine's one.
+"""Stands in for `vllm serve --enable-scale-out`: endpoints with tokens in and tokens out.
 
-Bodies with a field that vLLM 0.33 does not have are refused, so that a wrong name of ours fails.
+The server refuses bodies with a field that vLLM 0.33 does not have, so a wrong name fails a test.
 """
 
 import asyncio
@@ -20,7 +20,7 @@ from starlette.routing import Route
 from tests.backends.vllm.engines import model_directory
 from tests.backends.vllm.stand_in.vllm.engine import BLOCK_SIZE, NUM_BLOCKS, LLMEngine
 from tests.backends.vllm.stand_in.vllm.exceptions import VLLMError
-from tests.backends.vllm.stand_in.vllm.names import VERSION, EngineArgs, fields_of
+from tests.backends.vllm.stand_in.vllm.names import VERSION, EngineArgs, list_fields
 from tests.backends.vllm.stand_in.vllm.sampling_params import (
     RequestOutputKind,
     SamplingParams,
@@ -29,14 +29,14 @@ from tests.backends.vllm.stand_in.vllm.sampling_params import (
 
 
 class VllmServer:
-    """One server; what it was asked stays in `bodies` and `aborted`."""
+    """A server with the stand-in's engine. `bodies` has all requests, `aborted` the aborted ids."""
 
     def __init__(
         self, *, api_key: str = "", has_tokenizer: bool = True, port: int = 0, **arguments: object
     ) -> None:
         self.bodies: list[dict[str, Any]] = []
         self.aborted: list[str] = []
-        self.is_well = True
+        self.is_healthy = True
         self._api_key = api_key
         self._has_tokenizer = has_tokenizer
         always = {
@@ -91,7 +91,7 @@ class VllmServer:
         asyncio.run(self._server.serve(sockets=[self._socket]))
 
     async def _health(self, request: Request) -> Response:
-        return Response(status_code=200 if self.is_well else 503)
+        return Response(status_code=200 if self.is_healthy else 503)
 
     async def _version(self, request: Request) -> Response:
         return JSONResponse({"version": VERSION})
@@ -108,7 +108,8 @@ class VllmServer:
             f"vllm:num_preemptions_total{{{labels}}} 3.0",
             f"vllm:num_requests_swapped{{{labels}}} 1e+",  # no number
             f"vllm:num_requests_running{{{labels}}} 1e999",
-            f'vllm:cache_config_info{{block_size="{BLOCK_SIZE}",cache_dtype="fp8",num_gpu_blocks="{NUM_BLOCKS}"}} 1.0',
+            f'vllm:cache_config_info{{block_size="{BLOCK_SIZE}",cache_dtype="fp8",'
+            f'num_gpu_blocks="{NUM_BLOCKS}"}} 1.0',
         ]
         return PlainTextResponse("\n".join(lines) + "\n")
 
@@ -134,7 +135,7 @@ class VllmServer:
             self._add(name, body)
         except (VLLMError, ValueError, TypeError) as error:
             facts = {"message": str(error), "type": "BadRequestError", "param": None, "code": 400}
-            assert facts.keys() == fields_of("ErrorInfo")
+            assert facts.keys() == list_fields("ErrorInfo")
             return JSONResponse({"error": facts}, status_code=400)
         if body.get("stream"):
             return StreamingResponse(self._stream(name, body), media_type="text/event-stream")
@@ -148,8 +149,8 @@ class VllmServer:
 
     def _add(self, name: str, body: dict[str, Any]) -> None:
         for fields, allowed in (
-            (body, fields_of("GenerateRequest")),
-            (body.get("stream_options", {}), fields_of("StreamOptions")),
+            (body, list_fields("GenerateRequest")),
+            (body.get("stream_options", {}), list_fields("StreamOptions")),
         ):
             if unknown := fields.keys() - allowed:
                 raise TypeError(f"unknown fields: {unknown}")
@@ -158,7 +159,8 @@ class VllmServer:
         if (form := fields.pop("structured_outputs", None)) is not None:
             if not self._has_tokenizer:
                 raise ValueError(
-                    "Structured outputs requires a tokenizer so it can't be used with 'skip_tokenizer_init'"
+                    "Structured outputs requires a tokenizer so it can't be used with "
+                    "'skip_tokenizer_init'"
                 )
             fields["structured_outputs"] = StructuredOutputsParams(**form)
         if (bias := fields.get("logit_bias")) is not None:
@@ -180,7 +182,7 @@ class VllmServer:
                 for output in self._engine.step():
                     self._queues[output.request_id].put_nowait(output)
                 await asyncio.sleep(0.001)
-        finally:  # an engine that dies takes the server with it
+        finally:  # a fatal error of the engine ends the server
             if self._engine.has_unfinished_requests():
                 self._server.should_exit = self._server.force_exit = True
 
@@ -209,7 +211,7 @@ class VllmServer:
                 yield f"data: {json.dumps({'error': error})}\n\n"
                 break
             choice = _choice(output)
-            assert choice.keys() <= fields_of("GenerateStreamChoiceBase") | {"logprobs"}
+            assert choice.keys() <= list_fields("GenerateStreamChoiceBase") | {"logprobs"}
             chunk = {
                 "request_id": name,
                 "usage": None,
@@ -219,7 +221,7 @@ class VllmServer:
             yield f"data: {json.dumps(chunk)}\n\n"
         if body.get("stream_options", {}).get("include_usage"):
             usage = {"prompt_tokens": 1, "prompt_tokens_details": {"cached_tokens": num_cached}}
-            assert usage.keys() <= fields_of("UsageInfo")
+            assert usage.keys() <= list_fields("UsageInfo")
             yield f"data: {json.dumps({'request_id': name, 'choices': [], 'usage': usage})}\n\n"
         yield "data: [DONE]\n\n"
 
@@ -274,7 +276,7 @@ def _whole(name: str, outputs: list[Any]) -> dict[str, Any]:
             for at in scored
         ],
     }
-    assert answer.keys() <= fields_of("GenerateResponseBase") | {"choices"}
+    assert answer.keys() <= list_fields("GenerateResponseBase") | {"choices"}
     return answer
 
 

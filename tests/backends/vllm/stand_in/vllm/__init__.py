@@ -1,7 +1,8 @@
-"""A stand-in for vLLM 0.33: its names, its way of being called, and no model.
+"""Stands in for vLLM 0.33, with the same names and calls, and without a model.
 
-`names.json` is made from vLLM's own source (`python -m tools.vllm.names`); a name that is not there is an error here.
-It says what the user said, else repeats the prompt for ever, as the parrot of tests/api/serving.py does.
+`python -m tools.vllm.names` makes `names.json` from vLLM's source. A name that the file lacks is an
+error. The answer repeats the last message of the user. Without messages it repeats the prompt for
+ever, as the parrot of tests/api/serving.py does.
 """
 
 from .engine import LLMEngine

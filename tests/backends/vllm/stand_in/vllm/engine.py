@@ -1,4 +1,4 @@
-"""LLMEngine, called as vLLM's own is, over a scheduler and a cache of prefixes without a model."""
+"""Defines LLMEngine, with vLLM's methods, a scheduler and a prefix cache, and without a model."""
 
 import json
 import time
@@ -11,7 +11,9 @@ from .exceptions import EngineDeadError, VLLMValidationError
 from .names import METHODS, CompletionOutput, EngineArgs, Logprob, RequestStateStats, SchedulerStats
 from .sampling_params import RequestOutputKind, SamplingParams
 
-START, END, FAILING, FATAL = 256, 257, 258, 259  # the last two as the first of a prompt
+START, END = 256, 257
+# A prompt that begins with FAILING fails. A prompt that begins with FATAL ends the engine.
+FAILING, FATAL = 258, 259
 BLOCK_SIZE, NUM_BLOCKS, MAX_MODEL_LEN, VOCAB_SIZE = 16, 1000, 4096, 2048
 
 
@@ -29,16 +31,16 @@ class Request:
         self.num_cached_tokens = 0
         self.metrics: Any = RequestStateStats(queued_ts=time.monotonic())
 
-    def wanted(self) -> int:
-        """The next token of what the user said, or of the prompt."""
+    def next_token(self) -> int:
+        """Returns the next token of the user's last message, or of the prompt."""
         prompt, position = self.prompt_token_ids, len(self.output_token_ids)
         try:
             end = len(prompt) - 1 - prompt[::-1].index(END)
             start = end - prompt[:end][::-1].index(START) + len("user\n")
         except ValueError:
             return prompt[position % len(prompt)]
-        said = prompt[start:end]
-        return said[position] if position < len(said) else END
+        message = prompt[start:end]
+        return message[position] if position < len(message) else END
 
 
 class Renderer:
@@ -62,13 +64,13 @@ class Core:
 
 
 class LLMEngine:
-    """`requests` keeps all that it was asked, for tests in the same process."""
+    """An engine that records all its requests in `requests`, for tests in the same process."""
 
     requests: ClassVar[list[Request]] = []
 
     def __init__(self, args: EngineArgs, stat_loggers: Iterable[Any]) -> None:
         self.args = args
-        self.vllm_config = _config_of(args)
+        self.vllm_config = _make_config(args)
         self.renderer = Renderer()
         self.engine_core = Core(self)
         self.is_shut_down = False
@@ -94,7 +96,7 @@ class LLMEngine:
         self, request_id: str, prompt: Any, params: SamplingParams, *, priority: int = 0
     ) -> str:
         assert "priority" in METHODS["LLMEngine"]["add_request"]
-        assert prompt["type"] == "token", "raw prompts are deprecated there"
+        assert prompt["type"] == "token", "raw prompts are deprecated in vLLM"
         request = Request(request_id, prompt, params, priority)
         _verify(request, self.args)
         if params.structured_outputs is not None:
@@ -121,10 +123,8 @@ class LLMEngine:
             request = self._waiting.pop(0)
             request.metrics.scheduled_ts = time.monotonic()
             request.num_cached_tokens = self._hit(request)
-            queries, hits = (
-                queries + len(request.prompt_token_ids),
-                hits + request.num_cached_tokens,
-            )
+            queries += len(request.prompt_token_ids)
+            hits += request.num_cached_tokens
             self._running.append(request)
         if any(request.prompt_token_ids[0] == FATAL for request in self._running):
             raise EngineDeadError("EngineCore encountered an issue.")
@@ -147,7 +147,7 @@ class LLMEngine:
             )
 
     def _hit(self, request: Request) -> int:
-        """Counts the tokens of full blocks that were there, and adds the prompt's."""
+        """Returns the number of cached tokens in full blocks. Caches the prompt's blocks."""
         prompt, num_hit = tuple(request.prompt_token_ids), 0
         is_read = request.params.prompt_logprobs is None and self.args.enable_prefix_caching
         for end in range(BLOCK_SIZE, len(prompt), BLOCK_SIZE):
@@ -158,7 +158,7 @@ class LLMEngine:
         return num_hit
 
     def _matcher(self, grammar: str) -> Any:
-        import llguidance  # noqa: PLC0415  there where vLLM is; the interpreter of our tests has none
+        import llguidance  # noqa: PLC0415  the test's interpreter for --engine-python lacks it
 
         text = llguidance.grammar_from("grammar", grammar)
         error = llguidance.LLMatcher.validate_grammar(text, self._tokenizer)
@@ -176,11 +176,7 @@ class LLMEngine:
             reason, stop_reason = "stop", token_id
         elif request.prompt_token_ids[0] == FAILING and num_tokens > 1:
             reason = "error"
-        elif (
-            num_tokens >= params.max_tokens
-            or len(request.prompt_token_ids) + num_tokens
-            >= self.vllm_config.model_config.max_model_len
-        ):
+        elif num_tokens >= min(params.max_tokens, self._max_tokens(request)):
             reason = "length"
         if is_first:
             request.metrics.first_token_ts = time.monotonic()
@@ -208,9 +204,12 @@ class LLMEngine:
             finished=reason is not None,
         )
 
+    def _max_tokens(self, request: Request) -> int:
+        return int(self.vllm_config.model_config.max_model_len) - len(request.prompt_token_ids)
+
     def _draw(self, request: Request) -> int:
-        params, wanted = request.params, request.wanted()
-        allowed = [wanted, *range(VOCAB_SIZE)]
+        params = request.params
+        allowed = [request.next_token(), *range(VOCAB_SIZE)]
         banned: set[int] = {
             words[-1] for words in params._bad_words_token_ids or () if len(words) == 1
         }
@@ -234,10 +233,10 @@ def outputs_end(outputs: list[Any], request: Request) -> bool:
 
 
 def _verify(request: Request, args: EngineArgs) -> None:
-    params, most = request.params, args.max_logprobs
+    params, max_logprobs = request.params, args.max_logprobs
     for name in ("logprobs", "prompt_logprobs"):
         value = getattr(params, name)
-        if value is not None and 0 <= most < value:
+        if value is not None and 0 <= max_logprobs < value:
             raise VLLMValidationError(f"Requested {name} of {value}", parameter=name, value=value)
     if params.thinking_token_budget is not None and args.reasoning_config is None:
         raise VLLMValidationError(
@@ -252,7 +251,10 @@ def _verify(request: Request, args: EngineArgs) -> None:
 
 
 def _logprobs(token_id: int, params: SamplingParams) -> dict[int, Logprob]:
-    """The sampled token first, of rank 2; then what is asked for, as vLLM's processor of logprobs numbers it."""
+    """Returns the sampled token first, and then the requested tokens.
+
+    Ranks are numbered as vLLM's processor of logprobs numbers them.
+    """
     shown = params.logprob_token_ids or list(range(7, 7 + params.logprobs))
     ranks = dict(zip(shown, range(1, len(shown) + 1), strict=True))
     true_rank = ranks.get(token_id, len(shown) + 1)
@@ -270,7 +272,7 @@ def _prompt_logprobs(token_id: int, params: SamplingParams) -> dict[int, Logprob
     }
 
 
-def _config_of(args: EngineArgs) -> SimpleNamespace:
+def _make_config(args: EngineArgs) -> SimpleNamespace:
     length = args.max_model_len or MAX_MODEL_LEN
     dtype = {"auto": "bfloat16"}.get(args.dtype, args.dtype)
     return SimpleNamespace(
@@ -293,7 +295,7 @@ def _config_of(args: EngineArgs) -> SimpleNamespace:
 
 def _grammar_tokenizer(model: str) -> Any:
     try:
-        import llguidance  # noqa: PLC0415  see above
+        import llguidance  # noqa: PLC0415  may be missing
     except ImportError:
         return None
     path = Path(model) / "tokenizer.json"

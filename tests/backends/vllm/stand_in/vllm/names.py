@@ -1,4 +1,4 @@
-"""Records of vLLM's whose fields are those of its source."""
+"""Defines records with the names and fields of vLLM's source."""
 
 import json
 from pathlib import Path
@@ -10,26 +10,27 @@ METHODS: dict[str, dict[str, list[str]]] = _FOUND["methods"]
 CONSTANTS: dict[str, Any] = _FOUND["constants"]
 
 
-def fields_of(name: str) -> frozenset[str]:
+def list_fields(name: str) -> frozenset[str]:
     return frozenset(_FOUND["fields"][name])
 
 
 class Strict:
-    """Takes the fields of the class of the same name there, and no other."""
+    """A record that accepts only the fields of vLLM's class of the same name."""
 
     defaults: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, **fields: Any) -> None:
-        unknown = fields.keys() - fields_of(type(self).__name__)
+        unknown = fields.keys() - list_fields(type(self).__name__)
         if unknown:
+            name = type(self).__name__
             raise TypeError(
-                f"{type(self).__name__}.__init__() got an unexpected keyword argument {min(unknown)!r}"
+                f"{name}.__init__() got an unexpected keyword argument {min(unknown)!r}"
             )
-        assert self.defaults.keys() <= fields_of(type(self).__name__)
+        assert self.defaults.keys() <= list_fields(type(self).__name__)
         self.__dict__.update(self.defaults | fields)
 
     def __getattr__(self, name: str) -> Any:
-        if name in fields_of(type(self).__name__):
+        if name in list_fields(type(self).__name__):
             return None
         raise AttributeError(name)
 

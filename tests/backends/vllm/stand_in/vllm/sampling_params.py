@@ -1,4 +1,4 @@
-"""SamplingParams with those of its checks that our requests may meet."""
+"""Defines SamplingParams with the checks that Ouzel's requests may fail."""
 
 from enum import Enum
 from typing import Any, ClassVar

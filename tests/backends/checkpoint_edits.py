@@ -1,0 +1,84 @@
+"""Changes copies of model directories (config.json, names and bytes of tensors), and loads them."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ModelRunner
+from tests.backends.conftest import read_golden
+from tests.backends.forward import Driver, relative_error
+
+WEIGHTS = "model.safetensors"
+EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
+
+
+def load_copy(directory: Path, engine: EngineConfig = EXACT, **model: object) -> ModelRunner:
+    """Loads a model directory, in float32 by default.
+
+    The cache of compressed weights is beside the directory.
+    """
+    options = {"weights": "f32", "cache_dir": str(directory.parent / "cache"), **model}
+    model_config = ModelConfig(model=str(directory), **options)  # type: ignore[arg-type]
+    return create_runner(model_config, engine)
+
+
+def measure_error(runner: ModelRunner) -> float:
+    """Returns the relative error of the logits of a copy of the golden checkpoint `llama`."""
+    golden = read_golden("llama")
+    _, logits = Driver(runner).prefill(golden.prompt, len(golden.prompt))
+    return relative_error(logits, golden.logits)
+
+
+def change_config(directory: Path, **values: object) -> None:
+    path = directory / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | values))
+
+
+def replace_text(path: Path, old: str, new: str) -> None:
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def rename_tensors(path: Path, old: bytes, new: bytes) -> None:
+    """Replaces `old` by `new` in the header of a safetensors file."""
+    header, data = _split(path.read_bytes())
+    _write(path, header.replace(old, new), data)
+
+
+def add_tensor(path: Path, name: str) -> None:
+    """Adds a tensor with a single zero to a safetensors file."""
+    header, data = _split(path.read_bytes())
+    entry = {"dtype": "F32", "shape": [1], "data_offsets": [len(data), len(data) + 4]}
+    _write(path, json.dumps(json.loads(header) | {name: entry}).encode(), data + bytes(4))
+
+
+def fill_tensors(path: Path, value: int) -> None:
+    """Sets all bytes of all tensors of a safetensors file to `value`."""
+    header, data = _split(path.read_bytes())
+    _write(path, header, bytes([value]) * len(data))
+
+
+def flip_blocks(path: Path, number: int) -> None:
+    """Inverts the bits of `number` blocks of 64 bytes, spread over the file."""
+    content = np.fromfile(path, np.uint8)
+    starts = np.linspace(0, len(content) - 64, number).astype(int)
+    content[starts[:, None] + np.arange(64)] ^= 255
+    content.tofile(path)
+
+
+def truncate(path: Path, num_bytes: int) -> None:
+    path.write_bytes(path.read_bytes()[:num_bytes])
+
+
+def _split(content: bytes) -> tuple[bytes, bytes]:
+    """Returns the header and the data of a safetensors file."""
+    begin = 8 + int.from_bytes(content[:8], "little")
+    return content[8:begin], content[begin:]
+
+
+def _write(path: Path, header: bytes, data: bytes) -> None:
+    path.write_bytes(len(header).to_bytes(8, "little") + header + data)
