@@ -21,7 +21,7 @@ from ouzel.model_store.verdict import judge
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.vectors import activate_logits, finish_vectors
 from tests.backends.test_openvino_ir import OPTIMUM_IR
-from tests.backends.test_openvino_sentences import Golden, encoded, read_golden, vectors_of
+from tests.backends.test_openvino_sentences import Golden, encoded, read_golden, compute_vectors
 
 EMBEDDERS = ("minilm", "xlm-roberta")
 
@@ -45,7 +45,7 @@ def engine_of(directory: Path, **model: object) -> Engine:
 def vectors_by(directory: Path, golden: Golden, engine: Engine) -> NDArray[np.float32]:
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
-    return finish_vectors(vectors_of(engine, texts), files, dimensions=None)
+    return finish_vectors(compute_vectors(engine, texts), files, dimensions=None)
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
@@ -77,7 +77,7 @@ def test_scores_of_an_ir_are_those_of_sentence_transformers(tmp_path: Path) -> N
     engine = engine_of(directory)
     texts = encoded(directory, golden.texts, golden.query)
     scores = activate_logits(
-        vectors_of(engine, texts), read_sentence_files(directory, "encoder"), activates=True
+        compute_vectors(engine, texts), read_sentence_files(directory, "encoder"), activates=True
     )
 
     assert engine.info.task == "score"
@@ -113,10 +113,10 @@ def test_a_text_has_the_same_vector_in_any_company(tmp_path: Path) -> None:
     golden = read_golden("xlm-roberta")
     directory = ir_directory(tmp_path, "xlm-roberta")
     engine, texts = engine_of(directory), encoded(directory, golden.texts * 10)
-    alone = np.concatenate([vectors_of(engine, [text]) for text in texts[: len(golden.texts)]])
+    alone = np.concatenate([compute_vectors(engine, [text]) for text in texts[: len(golden.texts)]])
 
     assert (
-        np.abs(vectors_of(engine, texts) - np.tile(alone, (10, 1))).max()
+        np.abs(compute_vectors(engine, texts) - np.tile(alone, (10, 1))).max()
         < 1e-5 * np.abs(alone).max()
     )
 

@@ -66,7 +66,7 @@ def load_engine(
     return openvino_engine({"model": model, "engine": engine})
 
 
-def vectors_of(engine: Engine, texts: Sequence[EncodedText]) -> NDArray[np.float32]:
+def compute_vectors(engine: Engine, texts: Sequence[EncodedText]) -> NDArray[np.float32]:
     """Computes vectors; each request has as many texts as the engine accepts."""
     size = engine.info.max_texts
     vectors: dict[int, NDArray[np.float32]] = {}
@@ -121,7 +121,7 @@ def test_vectors_equal_sentence_transformers(
     assert engine.info.task == "embed"
     for key in golden.arrays:
         texts = encoded(golden.directory, [prompts[key] + text for text in golden.texts])
-        vectors = finish_vectors(vectors_of(engine, texts), files, dimensions=None)
+        vectors = finish_vectors(compute_vectors(engine, texts), files, dimensions=None)
         assert vectors.shape == (len(texts), engine.info.vector_size)
         largest = max(1, np.abs(golden.arrays[key]).max())
         assert np.abs(vectors - golden.arrays[key]).max() < 1e-5 * largest
@@ -136,7 +136,9 @@ def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: P
     for pooling, expected in (("lasttoken", golden.arrays["vectors"][:, 96:]), ("mean", means)):
         engine = load_engine(golden.directory, tmp_path, pooling=pooling)
         assert engine.info.vector_size == 32
-        assert np.abs(vectors_of(engine, texts) - expected).max() < 1e-5 * np.abs(expected).max()
+        assert (
+            np.abs(compute_vectors(engine, texts) - expected).max() < 1e-5 * np.abs(expected).max()
+        )
 
 
 def test_the_option_sets_the_pooling_if_no_file_names_one(tmp_path: Path) -> None:
@@ -147,7 +149,7 @@ def test_the_option_sets_the_pooling_if_no_file_names_one(tmp_path: Path) -> Non
     engine = load_engine(directory, tmp_path / "cache", pooling="cls")
     files = read_sentence_files(directory, "encoder", pooling="cls")
     texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
-    vectors = vectors_of(engine, texts)
+    vectors = compute_vectors(engine, texts)
     finished = finish_vectors(vectors, files, dimensions=None, normalises=True)
     assert files.modes == ("cls",)
     assert np.abs(finished - golden.arrays["vectors"]).max() < 1e-5
@@ -165,7 +167,7 @@ def test_scores_equal_sentence_transformers(name: str, load_exact: Callable[[str
     golden, engine = read_golden(name), load_exact(name)
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(golden.directory, golden.texts, golden.query)
-    scores = activate_logits(vectors_of(engine, texts), files, activates=True)
+    scores = activate_logits(compute_vectors(engine, texts), files, activates=True)
     assert engine.info.task == "score"
     assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
 
@@ -176,8 +178,8 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
 ) -> None:
     golden, engine = read_golden(name), load_exact(name)
     texts = encoded(golden.directory, golden.texts * 20)
-    together = vectors_of(engine, texts)
-    alone = np.concatenate([vectors_of(engine, [text]) for text in texts[: len(golden.texts)]])
+    together = compute_vectors(engine, texts)
+    alone = np.concatenate([compute_vectors(engine, [text]) for text in texts[: len(golden.texts)]])
     assert np.abs(together - np.tile(alone, (20, 1))).max() < 1e-5 * np.abs(alone).max()
 
 
@@ -192,7 +194,9 @@ def test_rounding_changes_vectors_little(
     engine = load_engine(golden.directory, tmp_path, weights=weights, precision=precision)
     files = read_sentence_files(golden.directory, "encoder")
     texts = encoded(golden.directory, golden.texts)
-    vectors = finish_vectors(vectors_of(engine, texts), files, dimensions=None, normalises=True)
+    vectors = finish_vectors(
+        compute_vectors(engine, texts), files, dimensions=None, normalises=True
+    )
     assert (vectors * golden.arrays["vectors"]).sum(axis=1).min() > 0.99
 
 
@@ -200,7 +204,8 @@ def test_a_second_start_reads_the_cached_weights(tmp_path: Path) -> None:
     golden = read_golden("nomic")
     texts = encoded(golden.directory, golden.texts)
     first, second = (
-        vectors_of(load_engine(golden.directory, tmp_path, weights="int8"), texts) for _ in range(2)
+        compute_vectors(load_engine(golden.directory, tmp_path, weights="int8"), texts)
+        for _ in range(2)
     )
     [entry] = tmp_path.glob("nomic-int8-*")
     assert (entry / "index.json").is_file()
@@ -211,7 +216,7 @@ def test_a_model_that_generates_can_make_embeddings(tmp_path: Path) -> None:
     golden = read_golden("qwen3-reranker")
     engine = load_engine(golden.directory, tmp_path, task="embed")
     assert (engine.info.task, engine.info.vector_size) == ("embed", 32)
-    assert vectors_of(engine, encoded(golden.directory, ["snow"])).shape == (1, 32)
+    assert compute_vectors(engine, encoded(golden.directory, ["snow"])).shape == (1, 32)
 
 
 @pytest.mark.parametrize(
