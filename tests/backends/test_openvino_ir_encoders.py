@@ -21,7 +21,7 @@ from ouzel.model_store.verdict import judge
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.vectors import activate_logits, finish_vectors
 from tests.backends.test_openvino_ir import OPTIMUM_IR
-from tests.backends.test_openvino_sentences import Golden, encoded, read_golden, compute_vectors
+from tests.backends.test_openvino_sentences import Golden, compute_vectors, encoded, read_golden
 
 EMBEDDERS = ("minilm", "xlm-roberta")
 

@@ -13,7 +13,7 @@ import os
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any  # the arguments of a private function of the standard library
@@ -27,7 +27,8 @@ _COVERAGE = ("COVERAGE_PROCESS_START", "COVERAGE_PROCESS_CONFIG")
 _PR_SET_CHILD_SUBREAPER = 36
 
 # The parameters of the private method that executes a program, behind `self`.
-_EXECUTION = [*inspect.signature(subprocess.Popen._execute_child).parameters][1:]  # type: ignore[attr-defined]
+_execute: Callable[..., None] = getattr(subprocess.Popen, "_execute_child")  # noqa: B009
+_EXECUTION = [*inspect.signature(_execute).parameters][1:]
 _NEEDED = {"args", "cwd", "env", "p2cread", "c2pwrite", "errwrite"}
 
 
