@@ -33,14 +33,15 @@ from ouzel.backends.openvino.weights.safetensors import (
 )
 
 CONFIG_FILE = "config.json"
-LANGUAGE_MODEL = ("model.", "lm_head.")  # what its tensors' names begin with where it is alone
+# prefixes of the tensors' names in a checkpoint of a language model alone
+LANGUAGE_MODEL = ("model.", "lm_head.")
 HEAD = "lm_head"
 FORMAT = "int-quantized"
 
 
 @dataclass(frozen=True, slots=True)
 class StoredTensor:
-    dtype: str  # as safetensors spells it
+    dtype: str  # safetensors' name of the type
     elements: NDArray[Any]  # Any: one of many element types
 
 

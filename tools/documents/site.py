@@ -1,7 +1,7 @@
 """Adapts docs/ for the site: mkdocs calls the functions `on_…`.
 
-The documents link files outside docs/ by relative paths, which work in a clone and on a code host. On the site
-these links lead to the repository's address (`extra.repository` in mkdocs.yml).
+The documents link files outside docs/ by relative paths, which work in a clone and on a code host.
+On the site these links lead to the repository's address (`extra.repository` in mkdocs.yml).
 """
 
 import os

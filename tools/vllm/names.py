@@ -19,7 +19,7 @@ NAMES = (
 )
 _TOKENS_API = "entrypoints/scale_out/token_in_token_out/protocol.py"
 
-# Classes whose fields, or the parameters of whose methods, ours must be among: {name: file}.
+# class of vLLM -> its file; the fields and parameters that Ouzel uses must be among the class's
 FIELDS = {
     "EngineArgs": "engine/arg_utils.py",
     "SamplingParams": "sampling_params.py",
@@ -62,7 +62,7 @@ CONSTANTS = {
     "FINISH_REASON_STRINGS": "v1/engine/__init__.py",
     "MAX_LOGPROB_TOKEN_IDS": "sampling_params.py",
 }
-TEXTS = {  # that must stand in a file
+TEXTS = {  # file -> texts that the file must contain
     "entrypoints/scale_out/token_in_token_out/api_router.py": [
         "/inference/v1/generate",
         "/inference/v1/abort_requests",
@@ -97,7 +97,7 @@ TEXTS = {  # that must stand in a file
 }
 
 
-def names_of(source: Path) -> dict[str, object]:
+def read_names(source: Path) -> dict[str, object]:
     """Returns the names and signatures. Raises KeyError if one is missing."""
     fields = {name: sorted(_fields(_class(source / path, name))) for name, path in FIELDS.items()}
     methods = {
@@ -163,7 +163,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("directory", type=Path)
     parser.add_argument("--write", action="store_true")
     chosen = parser.parse_args(arguments)
-    found = json.dumps(names_of(chosen.directory), indent=1) + "\n"
+    found = json.dumps(read_names(chosen.directory), indent=1) + "\n"
     if chosen.write:
         NAMES.write_text(found)
     elif found != NAMES.read_text():
