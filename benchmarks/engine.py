@@ -155,9 +155,8 @@ def load_genai(model: Path, cache_dir: Path, weights: str) -> Callable[[Workload
                     num_tokens += sum(
                         len(output.generated_ids) for output in handle.read().values()
                     )
-        assert (
-            num_tokens == workload.batch * workload.num_beams * workload.output_len
-        )  # of all beams
+        # the tokens of all beams
+        assert num_tokens == workload.batch * workload.num_beams * workload.output_len
 
     return run
 

@@ -16,7 +16,7 @@ import time
 from urllib.parse import urlsplit
 
 _WORDS = "and voles and mice " * 10
-_PAUSE_S = 0.1  # at most, between a client's requests
+_PAUSE_S = 0.1  # longest pause between a client's requests
 
 
 class Client:

@@ -5,7 +5,7 @@ python -m benchmarks.fixed_steps PORT
 
 import socket
 import sys
-from typing import TYPE_CHECKING, Any  # Any: what Ray passes
+from typing import TYPE_CHECKING, Any  # Any: the arguments that Ray passes
 
 import uvloop
 

@@ -99,8 +99,8 @@ class Row:
     ratio: float
     lowest: float
     highest: float
-    accepted: float  # of what was proposed
-    proposed: float  # for each token of output
+    accepted: float  # share of the proposed tokens
+    proposed: float  # proposed tokens for each token of output
     curve: float | None = None
 
 

@@ -26,7 +26,8 @@ TEMPLATE = """\
 {%- for message in messages -%}
 {{ message.role | upper }}: {% if message.content is string %}{{ message.content }}{% else -%}
 {%- for part in message.content %}{% if part.type == 'image' %}<image>\n{% endif %}{% endfor -%}
-{%- for part in message.content %}{% if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor -%}
+{%- for part in message.content -%}
+{%- if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor -%}
 {%- endif %}\n
 {%- endfor -%}
 {% if add_generation_prompt %}ASSISTANT:{% endif %}"""

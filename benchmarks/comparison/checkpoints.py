@@ -1,4 +1,4 @@
-"""The checkpoints of all products: real shapes with random weights that count.
+"""Writes the checkpoints of all products: real shapes with random weights that count.
 
 After token t the model says t + 1. So greedy answers are known without training, and they are the
 same in every product and precision: proposals are accepted equally often everywhere. t + 2 to t + 4
@@ -27,12 +27,13 @@ from benchmarks.make_checkpoint import (
     write_checkpoint,
 )
 
+# the first two differ by five deviations of the noise between random rows
 LIKELIHOODS = (
     1.0,
     0.8,
     0.75,
     0.7,
-)  # the first two are five deviations of what random rows add apart
+)
 # e ** 14 is eight times the vocabulary: little is left for all other tokens together
 TOP_LOGIT = 14.0
 ROWS_AT_ONCE = 8192
@@ -68,7 +69,7 @@ def _head(
     embedding: NDArray[np.float16], hidden_size: int, wrong_share: float, rng: np.random.Generator
 ) -> Iterator[bytes]:
     scale = TOP_LOGIT / hidden_size
-    is_wrong = rng.random(len(embedding)) < wrong_share  # by the token before
+    is_wrong = rng.random(len(embedding)) < wrong_share  # index: the token before
     for start in range(0, len(embedding), ROWS_AT_ONCE):
         rows = np.arange(start, min(start + ROWS_AT_ONCE, len(embedding)))
         sums = np.zeros((len(rows), hidden_size), np.float32)

@@ -28,7 +28,8 @@ class Cell:
     ratio: (
         Spread | None
     )  # ours over this one within each round; above 1 ours is faster; None: there is none of ours
-    tokens_per_step: float | None = None  # of one sequence; None: it is not about steps
+    # tokens per step of one sequence; None if the workload does not count steps
+    tokens_per_step: float | None = None
 
     def json(self) -> dict[str, object]:
         found: dict[str, object] = {"rate": _rounded(self.rate, 2)}

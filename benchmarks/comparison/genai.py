@@ -27,7 +27,7 @@ from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.backends.openvino.library import ov
 
 MAX_NUM_BATCHED_TOKENS = 512
-NGRAM_SIZE, NUM_PROPOSED = 2, 4  # of its prompt lookup
+NGRAM_SIZE, NUM_PROPOSED = 2, 4  # options of GenAI's prompt lookup
 
 
 def write_ir(checkpoint: Path, directory: Path, weights: str) -> Path:
@@ -51,7 +51,7 @@ class GenAI:
         scheduler = genai.SchedulerConfig()
         scheduler.cache_size = max(1, round(kv_cache_gib))  # whole GiB
         scheduler.max_num_batched_tokens = MAX_NUM_BATCHED_TOKENS
-        scheduler.enable_prefix_caching = True  # as ours does by itself
+        scheduler.enable_prefix_caching = True  # Ouzel's default
         self._looks_up = bool(contender.options.get("prompt_lookup"))
         properties: dict[str, Any] = {"INFERENCE_NUM_THREADS": num_threads}
         if self._looks_up:

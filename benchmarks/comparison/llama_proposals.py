@@ -1,4 +1,4 @@
-"""Speculation with llama.cpp's batches: proposers, and the step that checks the proposed tokens."""
+"""Adds speculation to llama.cpp's batches: proposers, and the step that checks the proposed tokens."""
 
 from collections.abc import Callable
 from typing import Protocol
@@ -8,7 +8,7 @@ from llama_cpp.llama_speculative import LlamaPromptLookupDecoding
 
 from benchmarks.comparison.llama_library import Context, Rows
 
-NGRAM_SIZE = 2  # of llama-cpp-python's own lookup, its default
+NGRAM_SIZE = 2  # the default of llama-cpp-python's own lookup
 
 
 class Proposer(Protocol):

@@ -44,7 +44,7 @@ class Ours:
             record, _, field = name.partition(".")
             options[record][field] = value
         self._engine: Engine = openvino_engine(options)
-        while self._engine.use_idle_time():  # it learns what its steps cost
+        while self._engine.use_idle_time():  # the engine measures the cost of its steps
             pass
         self._directory = Path(contender.model)
         self._grammar: Grammar | None = None

@@ -29,7 +29,7 @@ class Turn:
 class Product(Protocol):
     """A loaded product, alone in its process."""
 
-    settings: dict[str, str]  # what it runs with, for people to read
+    settings: dict[str, str]  # the settings of the run, for readers
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
         """Runs the workload once. Raises NotHad if the product cannot do it."""
@@ -45,9 +45,9 @@ class Contender:
     name: str
     product: str  # a key of `workers.LOADERS`
     model: str  # a directory or a file
-    weights: str = ""  # as they are stored; for ours, the option
-    options: dict[str, Any] = field(default_factory=dict)  # of loading
+    weights: str = ""  # name of the stored weights; for Ouzel, the value of `--weights`
+    options: dict[str, Any] = field(default_factory=dict)  # options of loading
     run_options: dict[str, Any] = field(default_factory=dict)
-    rival: str = ""  # the one of ours that it is compared with; empty: the table's first
+    rival: str = ""  # name of Ouzel's contender to compare with; empty: the table's first
     # it differs from its product's other columns only where a text is copied
     only_copies: bool = False

@@ -1,5 +1,6 @@
-"""The answers of llama.cpp for the same token ids. Needs llama-cpp-python (the dependency group
-`bench`).
+"""Gets the answers of llama.cpp for the same token ids.
+
+It needs llama-cpp-python (the dependency group `bench`).
 """
 
 import os

@@ -1,5 +1,4 @@
-"""Perplexity at the end of long windows, for each type of the KV cache, in one precision or
-several.
+"""Measures the perplexity at the end of long windows for each type of the KV cache.
 
     uv run python -m benchmarks.quality.long_windows MODEL [--windows 2] [--length 8192]
         [--precisions auto f32] [--exact]
@@ -69,7 +68,7 @@ class Setting:
     cache: KvCacheDtype
     precision: Precision
     weights: WidthOption = "auto"
-    is_plain: bool = False  # without scales of the keys, whatever the model needs
+    is_plain: bool = False  # the keys get no scales, even if the model needs them
 
     @property
     def name(self) -> str:

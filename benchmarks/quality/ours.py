@@ -1,6 +1,4 @@
-"""The answers of Ouzel in a configuration: a width of weights, a precision and a type of the KV
-cache.
-"""
+"""Gets Ouzel's answers in a configuration: width of weights, precision and type of the KV cache."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +13,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 
-# What a user writes behind `ouzel serve`, by the name of the configuration.
+# name of the configuration -> options of `ouzel serve`
 CONFIGURATIONS: Mapping[str, Mapping[str, str]] = {
     "default": {},
     "--kv-cache-dtype f16": {"kv_cache_dtype": "f16"},

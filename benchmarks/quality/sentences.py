@@ -1,4 +1,4 @@
-"""The quality of an embedding model: cosines of its vectors with the vectors of transformers."""
+"""Measures an embedding model: cosines of its vectors with the vectors of transformers."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -13,7 +13,7 @@ from ouzel.serve.engine_factories import openvino_engine
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types.engine_request import EngineRequest
 
-# What a user writes behind `ouzel serve`, by the name of the configuration.
+# name of the configuration -> options of `ouzel serve`
 CONFIGURATIONS: Mapping[str, Mapping[str, str]] = {
     "default": {},
     "--precision int8": {"precision": "int8"},

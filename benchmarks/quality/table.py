@@ -1,4 +1,4 @@
-"""The tables of measured rows, in Markdown, and their place in a document."""
+"""Writes the tables of measured rows in Markdown, and puts them into a document."""
 
 from collections.abc import Iterable
 from pathlib import Path

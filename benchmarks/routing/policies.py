@@ -42,7 +42,7 @@ class OwnRouter:
         self._policy = policy
         self._names = [f"replica-{number}" for number in range(num_replicas)]
         self._numbers = {name: number for number, name in enumerate(self._names)}
-        self._tickets: dict[int, Ticket] = {}  # by id of the turn, which lives until its end
+        self._tickets: dict[int, Ticket] = {}  # id of a turn -> its record, until the turn's end
 
     def send(self, turn: Turn) -> int:
         name = self._policy.choose(turn.prompt.keys, self._names)[0]
@@ -66,7 +66,7 @@ class CountingRouter:
         self.rng = rng
         self.replicas = range(num_replicas)
         self.unfinished = [0] * num_replicas
-        self.waiting = [0] * num_replicas  # for their first token
+        self.waiting = [0] * num_replicas  # turns that wait for their first token
         self._sent: dict[int, int] = {}
 
     def choose(self, turn: Turn) -> int:
@@ -216,11 +216,11 @@ class Precise(CountingRouter):
         super().__init__(num_replicas, rng)
         self._weights = weights
         self._clock = clock
-        self._holders: dict[int, int] = {}  # by block: a bit for each replica
+        self._holders: dict[int, int] = {}  # block -> a bit for each replica
         self._work = [0.0] * num_replicas
         self._recent = [0.0] * num_replicas
         self._recent_at_s = 0.0
-        self._num_uncomputed: dict[int, tuple[int, float]] = {}  # by id of the turn
+        self._num_uncomputed: dict[int, tuple[int, float]] = {}  # key: id of the turn
 
     def cache_listener(self, replica: int) -> Changed | None:
         bit = 1 << replica

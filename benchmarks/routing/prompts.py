@@ -54,6 +54,9 @@ class GrowingText:
 
 
 def add_keys(keys: list[bytes], blocks: Sequence[int], num_tokens: int) -> None:
-    """Adds the keys of a text's pieces: the number of the block with which a piece ends stands for all before."""
+    """Adds the keys of a text's pieces.
+
+    The key of a piece is the number of its last block, which stands for all blocks before it.
+    """
     for _, end in cut_pieces(num_tokens, BLOCK_TOKENS, first=len(keys)):
         keys.append(blocks[end // BLOCK_TOKENS - 1].to_bytes(8, "little"))

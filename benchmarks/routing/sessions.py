@@ -13,14 +13,14 @@ from benchmarks.routing.prompts import BLOCK_TOKENS, CachedText, GrowingText, Tu
 class Kind:
     """The properties of a kind of session; ranges are of uniform distributions."""
 
-    num_beginnings: int  # system prompts, tools, documents: what sessions have in common
-    exponent: float  # of their popularity, by Zipf
+    num_beginnings: int  # number of system prompts, tools or documents that sessions share
+    exponent: float  # Zipf exponent of their popularity
     beginning_tokens: int
     turns: tuple[int, int]
     new_tokens: tuple[int, int]
     output_tokens: tuple[int, int]
     think_s: Callable[[random.Random], float]
-    uncached_tokens: int  # of a turn on average, where nothing is computed twice
+    uncached_tokens: int  # mean number for a turn, if nothing is computed twice
 
     @property
     def mean_turns(self) -> float:

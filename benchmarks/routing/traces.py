@@ -4,7 +4,7 @@
 
 `hash_ids` names the request's blocks of 512 tokens. Equal ids mean that all tokens up to there are
 equal; the last block need not be whole; timestamps are milliseconds. Requests come at the times of
-the trace, whatever became of earlier requests. `session_id` is our addition. Where it is missing, a
+the trace, independent of earlier requests. `session_id` is our addition. Where it is missing, a
 request that begins with all whole blocks of an earlier one continues that session, unless several
 requests do so in different ways: then these blocks are common to the sessions. The next request of
 a session shows the answer before it.
@@ -72,7 +72,7 @@ def replay(
 ) -> Iterator[tuple[float, TracedSession]]:
     """Yields the requests at the times of the trace, which runs `speed` times as fast."""
     sessions = _sessions(requests)
-    following: dict[int, TraceRequest] = {}  # by session: the request that comes next
+    following: dict[int, TraceRequest] = {}  # session -> its next request
     answers: list[list[int]] = []
     for session, request in zip(reversed(sessions), reversed(requests), strict=True):
         after = following.get(session, request)
@@ -90,7 +90,7 @@ def replay(
 
 def _sessions(requests: Sequence[TraceRequest]) -> list[int]:
     """Returns the number of each request's session."""
-    nexts: dict[int, set[int]] = {}  # by whole block: those that come next anywhere
+    nexts: dict[int, set[int]] = {}  # whole block -> the blocks that follow it in any request
     for request in requests:
         for block, after in pairwise(_whole(request)):
             nexts.setdefault(block, set()).add(after)
