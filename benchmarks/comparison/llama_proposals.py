@@ -1,4 +1,4 @@
-"""Adds speculation to llama.cpp's batches: proposers, and the step that checks the proposed tokens."""
+"""Adds speculation to llama.cpp's batches: proposers, and the step that checks proposals."""
 
 from collections.abc import Callable
 from typing import Protocol
