@@ -58,7 +58,7 @@ SPAWN = multiprocessing.get_context("spawn")
 CONCURRENCY = 32
 UNARY_TOKENS = 16
 STREAM_TOKENS = 1000
-STEP_S = 0.01  # duration of an engine step when the latency is measured
+STEP_S = 0.01  # step time of the latency measurement
 MODEL_DIRECTORY = Path(ouzel.demo.__file__).parent / "model"
 MESSAGES = [
     {"role": "user", "content": "Tell me what a long-tailed owl of the northern forests lives on."}
@@ -68,8 +68,8 @@ ANSWER_TEXT = (
 )
 
 
-submitted_s: dict[str, float] = {}  # request id -> time of its submission
-engine_seconds: list[float] = []  # times between submission and last token
+submitted_s: dict[str, float] = {}  # request id -> time of submission
+engine_seconds: list[float] = []  # times from submission to last token
 
 
 class TimedEngine(FakeEngine):
@@ -133,7 +133,7 @@ async def _serve(listener: socket.socket, step_s: float) -> None:
     engine = (TimedClient if step_s else EngineClient)(spec, in_thread=True)
     model = served_model(engine, await engine.start())
     app = create_app(model, LimitsConfig(), ServerConfig())
-    settle_memory()  # `ouzel serve` calls it too
+    settle_memory()  # same setting as in `ouzel serve`
 
     async def app_that_tells(scope: Any, receive: Any, send: Any) -> None:
         if scope.get("path") == "/engine-seconds":

@@ -34,7 +34,7 @@ from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
 
 Shapes = dict[str, tuple[int, ...]]
-CHUNK_ELEMENTS = 2**20  # random numbers made at a time
+CHUNK_ELEMENTS = 2**20  # number of random numbers made at a time
 
 
 class AnyTensors:

@@ -155,8 +155,8 @@ def load_genai(model: Path, cache_dir: Path, weights: str) -> Callable[[Workload
                     num_tokens += sum(
                         len(output.generated_ids) for output in handle.read().values()
                     )
-        num_beams = workload.batch * workload.num_beams
-        assert num_tokens == num_beams * workload.output_len
+        # the tokens of all beams
+        assert num_tokens == workload.batch * workload.num_beams * workload.output_len
 
     return run
 

@@ -64,14 +64,14 @@ class Measured:
     """Medians of the rounds, by engine."""
 
     rates: dict[str, float]  # tokens a second
-    ratios: dict[str, float]  # Ouzel's rate over llama.cpp's of the same round
+    ratios: dict[str, float]  # ratio to llama.cpp in the same round
 
 
 def measure(
     workers: dict[str, Worker], arguments: argparse.Namespace, workload: Workload
 ) -> Measured:
     for worker in workers.values():
-        worker.run(workload, seed=0)  # the warm-up
+        worker.run(workload, seed=0)  # a warm-up
     rounds: dict[str, list[float]] = {name: [] for name in (*workers, "llama.cpp")}
     for round_number in range(1, arguments.rounds + 1):
         for name, worker in workers.items():

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 NUM_BYTE_TOKENS = 256
 SPECIAL_TOKENS = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-CHUNK_ELEMENTS = 1 << 24  # random numbers made at a time
+CHUNK_ELEMENTS = 1 << 24  # number of random numbers made at a time
 CHAT_TEMPLATE = (
     "{% for message in messages %}<|im_start|>{{ message.role }}\n"
     "{{ message.content }}<|im_end|>\n{% endfor %}"

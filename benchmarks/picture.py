@@ -27,8 +27,8 @@ GROUPS = {  # the title of a group of bars -> the row of the tables
 @dataclass(frozen=True, slots=True)
 class Panel:
     title: str
-    heading: str  # the heading above the table in RESULTS.md
-    columns: tuple[str, ...]  # a column for each product, in the order of `PRODUCTS`
+    heading: str  # heading of the table in the page
+    columns: tuple[str, ...]  # columns of the products, in the order of `PRODUCTS`
 
 
 PANELS = (

@@ -109,7 +109,8 @@ def main() -> None:
     parser.add_argument("--bursts", type=int, default=20)
     parser.add_argument("--prompt-len", type=int, default=1000)
     given = parser.parse_args()
-    os.environ["PYTHONPATH"] = os.getcwd()  # the engines' processes do not look there by themselves
+    # the engines' processes do not look there by themselves
+    os.environ["PYTHONPATH"] = os.getcwd()
     uvloop.run(measure(given.rounds, given.bursts, given.prompt_len))
 
 

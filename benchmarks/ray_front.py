@@ -53,7 +53,7 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=8)
     parser.add_argument("-c", "--clients", type=int, action="append")
     given = parser.parse_args()
-    os.environ["PYTHONPATH"] = str(ROOT)  # the engines' processes look there
+    os.environ["PYTHONPATH"] = str(ROOT)  # the engines' processes read it
     ports = [find_free_port(), find_free_port()]
     with (
         tempfile.NamedTemporaryFile(suffix=".yaml") as no_models,

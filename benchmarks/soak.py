@@ -55,7 +55,7 @@ class Soak:
     random: Random
     kinds: list[str]
     max_requests: float
-    seen: Counter[str] = field(default_factory=Counter)  # "KIND STATUS", or "left", -> requests
+    seen: Counter[str] = field(default_factory=Counter)  # key: kind and status, or "left"
     samples: list[tuple[int, dict[str, float]]] = field(
         default_factory=list
     )  # requests by then, MB by process

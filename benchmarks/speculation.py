@@ -99,7 +99,7 @@ class Row:
     ratio: float
     lowest: float
     highest: float
-    accepted: float  # accepted share of the proposed tokens
+    accepted: float  # share of the proposed tokens
     proposed: float  # proposed tokens for each token of output
     curve: float | None = None
 

@@ -50,7 +50,7 @@ WORDS = (
 @dataclass(frozen=True)
 class Workload:
     num_pictures: int  # asked about at once, each in a request of its own
-    num_tokens: int  # tokens of an answer
+    num_tokens: int  # length of each answer
 
 
 WORKLOADS = {
@@ -69,7 +69,7 @@ class Figures:
 
     pictures_per_s: float
     answer_s: float
-    ratio: float | None = None  # Ouzel's pictures per second over GenAI's
+    ratio: float | None = None  # ratio of pictures per second to GenAI's
 
 
 def picture_file(seed: int) -> bytes:

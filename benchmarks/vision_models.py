@@ -27,8 +27,7 @@ TEMPLATE = """\
 {{ message.role | upper }}: {% if message.content is string %}{{ message.content }}{% else -%}
 {%- for part in message.content %}{% if part.type == 'image' %}<image>\n{% endif %}{% endfor -%}
 {%- for part in message.content -%}
-{%- if part.type == 'text' %}{{ part.text }}{% endif -%}
-{%- endfor -%}
+{%- if part.type == 'text' %}{{ part.text }}{% endif %}{% endfor -%}
 {%- endif %}\n
 {%- endfor -%}
 {% if add_generation_prompt %}ASSISTANT:{% endif %}"""

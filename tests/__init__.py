@@ -1,6 +1,6 @@
-"""Where no bytecode is written beside the sources, it is kept in .cache/ for this run and the next.
+"""Stores the bytecode of a run in .cache/ if Python would write none beside the sources.
 
-Without any each of the many servers that the tests start would compile a thousand modules again.
+Without stored bytecode, each of the many servers that tests start would compile a thousand modules.
 """
 
 import os
@@ -12,4 +12,4 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
         Path(__file__).parents[1] / ".cache" / "bytecode"
     )
     sys.dont_write_bytecode = False
-    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # else it was -B
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the interpreter was started with -B

@@ -1,6 +1,7 @@
-"""What holds for every test: its event loop, its markers, how many processes share the run, and its Postgres server.
+"""Configures every test: event loop, markers, the number of processes, and the Postgres server.
 
-Asynchronous tests run on uvloop, as the server does; those of the engine client on asyncio's own loop as well.
+Asynchronous tests run on uvloop, as the server does. The tests of the engine client also run on
+asyncio's own loop.
 """
 
 import asyncio
@@ -14,7 +15,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Generator, Iterator, Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Protocol  # Any: a worker's output
+from typing import Any, Protocol  # Any: the output of a worker
 
 import pytest
 import uvloop
@@ -33,12 +34,14 @@ from tests.work_groups import WorkerDeaths
 
 SERVES, RELEASE, MODULES, FAST = "serves", "release", "modules of a release", "fast"
 NUM_SLOWEST = 10
-LEFT = pytest.StashKey[dict[str, int]]()  # to a release: how many tests, by what their marker says
+# reason of a `release` marker -> number of tests left to a release
+LEFT = pytest.StashKey[dict[str, int]]()
 MODULE_OF_A_RELEASE = re.compile(r"^pytestmark = pytest\.mark\.release\(\s*\"(.*)\"\s*\)$", re.M)
 MODULE_THAT_SERVES = re.compile(
     r"^from tests\.serve(\.running)? import .*|^pytestmark = .*pytest\.mark\.serves\b", re.M
 )
-LEFT_MODULES: dict[str, str] = {}  # to a release: by path, what their marker says
+# path -> reason of the `release` marker of a module left to a release
+LEFT_MODULES: dict[str, str] = {}
 
 
 def pytest_asyncio_loop_factories(
@@ -49,9 +52,9 @@ def pytest_asyncio_loop_factories(
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Restores SIGINT and SIGHUP, which the programs that tests interrupt would ignore with this process.
+    """Restores SIGINT and SIGHUP, which programs started by tests would else inherit as ignored.
 
-    A shell lets the programs that it starts in the background ignore SIGINT; `nohup` lets them ignore SIGHUP.
+    A shell lets background programs ignore SIGINT; `nohup` lets programs ignore SIGHUP.
     """
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -60,9 +63,29 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(WorkerDeaths())
 
 
+def _trust_one_authority() -> Callable[[], None]:
+    """Makes HTTP clients read one certificate instead of 140; returns the undo function.
+
+    Each client of httpx or openai reads all authorities of certifi, which takes 30 ms of CPU. The
+    tests make thousands of clients, and none of them connects to the internet.
+    """
+    end = "-----END CERTIFICATE-----\n"
+    first = Path(certifi.where()).read_text().partition(end)[0] + end
+    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
+        file.write(first)
+    before = certifi.where
+    certifi.where = lambda: file.name
+
+    def undo() -> None:
+        certifi.where = before
+        Path(file.name).unlink()
+
+    return undo
+
+
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
-    """Commands say what their process logs; for some tests that is this process."""
+    """Restores the loggers after tests that run a command, which configures logging."""
     loggers = [logging.getLogger(name) for name in ("", "ouzel")]
     before = [(logger.level, logger.handlers[:]) for logger in loggers]
     yield
@@ -75,8 +98,9 @@ def logging_as_before() -> Iterator[None]:
 def default_signals() -> Iterator[None]:
     """Gives each test Python's own handlers of SIGINT and SIGTERM.
 
-    Commands handle signals until their process ends; some tests run a command in this process. A handler that an
-    earlier module has left would let a SIGINT, which a test sends to itself, end this process.
+    Commands handle signals until their process ends, and some tests run a command in this process.
+    A handler left by an earlier module would let a SIGINT, which a test sends to itself, end this
+    process.
     """
     _reset_signals()
     yield
@@ -92,7 +116,7 @@ def _reset_signals() -> None:
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    help = f"Run the tests that are marked `{RELEASE}` too: what each release must pass, and takes long"
+    help = f"Run also the tests marked `{RELEASE}`: long tests that each release must pass"
     parser.addoption(f"--{RELEASE}", action="store_true", help=help)
     help = "Leave out the tests that start servers or take long: the inner loop, under a minute"
     parser.addoption(f"--{FAST}", action="store_true", help=help)
@@ -100,11 +124,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture(scope="session")
 def before_release(pytestconfig: pytest.Config) -> bool:
-    """Tells whether tests that try many cases take all of them."""
+    """Tells whether tests with many cases run all of them."""
     return bool(pytestconfig.getoption(RELEASE))
 
 
-@pytest.hookimpl(tryfirst=True)  # before `-m` looks at the markers
+@pytest.hookimpl(tryfirst=True)  # before pytest evaluates `-m`
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     for item in items:
         if starts_servers(item):
@@ -121,7 +145,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def starts_servers(item: pytest.Item) -> bool:
-    """A module of tests that has something of `tests.serve.running` starts servers."""
+    """Tells whether the test's module imports from `tests.serve.running`."""
     assert isinstance(item, pytest.Function)
     return _imports_running(item.module)
 
@@ -138,12 +162,12 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     running.unmarked_test = "" if item.get_closest_marker(SERVES) else item.nodeid
 
 
-# Collecting: each process does it, so that its cost counts several times
+# Collecting. Each process collects all tests, so the cost counts several times.
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Generator[None, object, object]:
-    """Collects the tests without looking for garbage: the sixteen thousand of them stay until the end."""
+    """Collects without garbage collection: the sixteen thousand tests live until the end."""
     gc.disable()
     try:
         return (yield)
@@ -153,7 +177,7 @@ def pytest_collection() -> Generator[None, object, object]:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leaves out the modules that only a release runs, or that are not fast, with all that they import."""
+    """Ignores modules that only a release runs, and slow modules with `--fast`, before import."""
     if config.getoption(FAST) and _is_slow(collection_path, config.rootpath):
         return True
     if config.getoption(RELEASE) or collection_path.suffix != ".py":
@@ -177,9 +201,10 @@ def _is_slow(path: Path, root: Path) -> bool:
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
-    """Five at most, as each may take a GiB, and more than two for a core, as tests wait for servers.
+    """Returns two processes for each core and one more, at most five.
 
-    Fast tests wait for nothing: they have one for each core. A single file has none and runs in this process.
+    Tests wait for servers, so a core has time for more than one process; each may take a GiB. Fast
+    tests never wait, so they get one process for each core. A single file runs in this process.
     """
     is_one_file = len(config.args) == 1 and config.args[0].partition("::")[0].endswith(".py")
     num_cores = len(os.sched_getaffinity(0))
@@ -196,7 +221,7 @@ class Worker(Protocol):
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """Workers tell the process that reports what they left to a release."""
+    """Sends the number of tests left to a release from a worker to the reporting process."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output[RELEASE] = session.config.stash.get(LEFT, {})
@@ -204,7 +229,7 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
 
 
 def pytest_testnodedown(node: Worker) -> None:
-    """Workers all collect the same tests, so that the last one's counts are everybody's."""
+    """Stores a worker's counts; they hold for each worker, since all collect the same tests."""
     if hasattr(node, "workeroutput"):
         node.config.stash[LEFT] = node.workeroutput[RELEASE]
         LEFT_MODULES.update(node.workeroutput[MODULES])
@@ -224,7 +249,7 @@ def pytest_terminal_summary(
 
 
 def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
-    """Lists the files whose tests took longest, set-up and teardown included, where a run has many files."""
+    """Lists the slowest files of a run with many files, including set-up and teardown."""
     durations_s: defaultdict[str, float] = defaultdict(float)
     for reports in terminalreporter.stats.values():
         for report in reports:
@@ -248,7 +273,7 @@ def _show_slowest_files(terminalreporter: pytest.TerminalReporter) -> None:
 def postgres_server() -> Iterator[PostgresServer]:
     binaries = postgres_binaries()
     if binaries is None:
-        missing = f"no Postgres server is installed here (binaries below {DEBIAN_DIRECTORY} or on the PATH)"
+        missing = f"no Postgres server is installed (binaries below {DEBIAN_DIRECTORY} or on PATH)"
         if os.environ.get(REQUIRED_VARIABLE) == "1":
             pytest.fail(missing)
         pytest.skip(missing)
@@ -258,5 +283,5 @@ def postgres_server() -> Iterator[PostgresServer]:
 
 @pytest.fixture
 def postgres_url(postgres_server: PostgresServer) -> str:
-    """Of an empty database."""
+    """Creates an empty database and returns its URL."""
     return postgres_server.new_database()

@@ -1,4 +1,4 @@
-"""A private Postgres server from the binaries that are installed, for the tests of this run."""
+"""Starts a private Postgres server from the installed binaries for the tests of a run."""
 
 import os
 import pwd
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import psycopg
 
-# 1: a missing server fails tests that would else be skipped
+# 1: a missing server fails its tests, which would else be skipped
 REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_POSTGRES"
 DEBIAN_DIRECTORY = Path("/usr/lib/postgresql")
 _SETTINGS = (
@@ -26,7 +26,7 @@ _SETTINGS = (
 
 
 def postgres_binaries() -> Path | None:
-    """The directory of the newest installed server."""
+    """Returns the directory of the newest installed server."""
     versions = sorted(
         DEBIAN_DIRECTORY.glob("*/bin/postgres"), key=lambda path: float(path.parent.parent.name)
     )
@@ -38,7 +38,7 @@ def postgres_binaries() -> Path | None:
 
 @dataclass(frozen=True)
 class PostgresServer:
-    """Reached by a unix socket in a directory of its own."""
+    """A Postgres server, reached by a unix socket in a directory of its own."""
 
     binaries: Path
     directory: str
@@ -47,7 +47,7 @@ class PostgresServer:
         return f"postgresql://ouzel@/{database}?host={self.directory}"
 
     def new_database(self) -> str:
-        """The URL of an empty one."""
+        """Creates an empty database and returns its URL."""
         name = f"test_{secrets.token_hex(8)}"
         with psycopg.connect(self.url("postgres"), autocommit=True) as connection:
             connection.execute(f"CREATE DATABASE {name}".encode())
@@ -72,7 +72,7 @@ class PostgresServer:
 def running_postgres(binaries: Path) -> Iterator[PostgresServer]:
     with tempfile.TemporaryDirectory(
         prefix="ouzel-pg-"
-    ) as directory:  # short: a socket's path may have 107 bytes
+    ) as directory:  # a short path, because a socket's path has at most 107 bytes
         if os.geteuid() == 0:
             os.chown(directory, pwd.getpwnam("nobody").pw_uid, -1)
         login = ("-U", "ouzel", "-A", "trust", "-E", "UTF8", "--locale=C")
@@ -86,7 +86,7 @@ def running_postgres(binaries: Path) -> Iterator[PostgresServer]:
 
 
 def _run(*command: str | Path) -> None:
-    """As another user where we are root: as root Postgres refuses to run."""
+    """Runs a command, and not as root, because Postgres refuses to run as root."""
     result = subprocess.run(
         [str(part) for part in command],
         user="nobody" if os.geteuid() == 0 else None,

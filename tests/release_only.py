@@ -1,9 +1,9 @@
-"""Parameters of tests that run with `--release` only, beside parameters of the same test that run each time."""
+"""Marks single parameters of a test to run with `--release` only."""
 
 import pytest
 from _pytest.mark import ParameterSet
 
 
 def release_only(reason: str, *values: object) -> list[ParameterSet]:
-    """Returns a parameter for each value, which `uv run pytest` leaves out and counts under the reason."""
+    """Returns parameters that `uv run pytest` leaves out and counts under `reason`."""
     return [pytest.param(value, marks=pytest.mark.release(reason)) for value in values]

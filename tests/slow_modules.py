@@ -1,7 +1,8 @@
-"""Which tests `uv run pytest --fast` leaves out, so that the rest ends within a minute on two cores.
+"""Lists the tests that `uv run pytest --fast` leaves out to end within a minute on two cores.
 
-A directory is here when its tests compile models or start other programs, a module when its tests took more than about
-two seconds of CPU together. Modules whose tests start `ouzel serve` are left out too, and are known by themselves.
+A directory is listed if its tests compile models or start other programs, a module if its tests
+take more than about two seconds of CPU. Modules whose tests start `ouzel serve` are left out too,
+and need no entry here.
 """
 
 SLOW_DIRECTORIES = (

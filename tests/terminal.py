@@ -1,4 +1,4 @@
-"""A program at a terminal, and what stands on its screen."""
+"""Runs a program at a terminal and reads its screen."""
 
 import fcntl
 import os
@@ -23,7 +23,7 @@ class Terminal:
 
     @property
     def lines(self) -> list[str]:
-        """Those down to the last that is not empty."""
+        """Returns the lines of the screen down to the last line with text."""
         lines = [line.rstrip() for line in self._screen.display]
         return lines[: max((number for number, line in enumerate(lines, 1) if line), default=0)]
 
@@ -31,12 +31,12 @@ class Terminal:
         os.write(self._descriptor, text.encode())
 
     def read_until(self, is_there: Callable[[list[str]], bool]) -> None:
-        """Waits; fails when the program ends before that."""
+        """Reads until `is_there` holds for the lines; fails if the program ends before."""
         while not is_there(self.lines):
             assert self._read(), f"the program has ended; on its screen stands {self.lines}"
 
     def read_to_the_end(self) -> int:
-        """Returns the exit status."""
+        """Reads until the program ends and returns its exit status."""
         while self._read():
             pass
         return self.process.wait()
@@ -44,7 +44,7 @@ class Terminal:
     def _read(self) -> bool:
         try:
             content = os.read(self._descriptor, 4096)
-        except OSError:  # Linux says so when the other end is closed
+        except OSError:  # Linux raises this when the other end is closed
             return False
         self._stream.feed(content)
         return bool(content)
@@ -57,7 +57,7 @@ def at_terminal(
     leader, follower = pty.openpty()
     fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack("HHHH", NUM_LINES, columns, 0, 0))
     attributes = termios.tcgetattr(follower)
-    attributes[3] &= ~termios.ECHO  # what is typed is not on the screen
+    attributes[3] &= ~termios.ECHO  # the terminal does not echo the input
     termios.tcsetattr(follower, termios.TCSANOW, attributes)
     process = subprocess.Popen(
         command,

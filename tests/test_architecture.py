@@ -1,4 +1,4 @@
-"""Holds the imports, inside functions too, against the table in docs/architecture.md."""
+"""Compares all imports, including imports in functions, with the table in docs/architecture.md."""
 
 import ast
 import functools
@@ -16,7 +16,7 @@ EVERYONE_MAY = {"errors", "observability"}
 
 
 def allowed_imports() -> dict[str, set[str]]:
-    """Returns the rows of the table under "Imports point down": what each part may import."""
+    """Returns the table under "Imports point down": a part, and the parts that it may import."""
     text = (ROOT / "docs" / "architecture.md").read_text()
     rows = re.findall(
         r"^\| `([\w./]+)` \| (.+?) \|$",
@@ -29,16 +29,23 @@ def allowed_imports() -> dict[str, set[str]]:
 TABLE = allowed_imports()
 
 
-def part_of(module: str) -> str:
-    """Returns the longest row that contains the module: `grammar/schema` for `ouzel.grammar.schema.reader`."""
+def find_part(module: str) -> str:
+    """Returns the longest row that contains a module.
+
+    For example, `grammar/schema` contains `ouzel.grammar.schema.reader`.
+    """
     names = module.split(".")[1:]
     heads = ["/".join(names[:count]) for count in range(len(names), 0, -1)]
     return next((head for head in heads if head in TABLE), names[0] if names else "")
 
 
 def is_allowed(module: str, part: str) -> bool:
-    """Whether a row names the module's part, all of the part around it (`grammar/*`), or the module itself."""
-    target = part_of(module)
+    """Tells whether a row allows the import of a module.
+
+    The row may name the module's part, all of the part around it (`grammar/*`), or the module
+    itself.
+    """
+    target = find_part(module)
     ways_to_name_it = {"*", target, target.partition("/")[0] + "/*", module.removeprefix("ouzel.")}
     return bool(ways_to_name_it & (TABLE[part] | EVERYONE_MAY | {part}))
 
@@ -54,7 +61,7 @@ def nodes(path: Path) -> tuple[ast.AST, ...]:
 
 @functools.cache
 def imported_modules(path: Path) -> frozenset[str]:
-    """Every module of ours that the file imports, by full name."""
+    """Returns the full name of every module of this project that the file imports."""
     found = set()
     for node in nodes(path):
         if isinstance(node, ast.Import):
@@ -79,8 +86,8 @@ def module_name(path: Path) -> str:
 
 
 def test_imports_point_down() -> None:
-    """One test for all files: a test for each would cost the whole run more than the comparison."""
-    parts = {path: part_of(module_name(path)) for path in source_files()}
+    """Checks all files in one test, because a test for each would be slow."""
+    parts = {path: find_part(module_name(path)) for path in source_files()}
     assert {part for part in parts.values() if part} - TABLE.keys() == set(), "parts without a row"
     offences = [
         f"{path.relative_to(PACKAGE)} imports {module}; {part} may import {sorted(TABLE[part])}"
@@ -146,8 +153,8 @@ def test_the_tree_in_the_document_is_the_tree() -> None:
 def test_no_import_cycles_between_parts() -> None:
     edges: dict[str, set[str]] = {}
     for path in source_files():
-        part = part_of(module_name(path))
-        edges.setdefault(part, set()).update(part_of(module) for module in imported_modules(path))
+        part = find_part(module_name(path))
+        edges.setdefault(part, set()).update(find_part(module) for module in imported_modules(path))
 
     def reaches(start: str) -> set[str]:
         seen: set[str] = set()
@@ -162,7 +169,7 @@ def test_no_import_cycles_between_parts() -> None:
     assert [part for part in edges if part in reaches(part)] == []
 
 
-def test_nobody_prints() -> None:
+def test_no_source_file_prints() -> None:
     for path in source_files():
         calls = [node for node in nodes(path) if isinstance(node, ast.Call)]
         assert not any(
@@ -171,7 +178,7 @@ def test_nobody_prints() -> None:
 
 
 def test_only_one_file_imports_openvino() -> None:
-    """The one that keeps it from reporting to its makers; so whoever imports it comes after that."""
+    """This file turns telemetry off before the import, so all others must import through it."""
     files = [*source_files(), *(ROOT / "tests").rglob("*.py"), *(ROOT / "benchmarks").rglob("*.py")]
     statement = re.compile(r"^\s*(?:import|from) openvino\b", re.M)
     assert [
@@ -179,8 +186,8 @@ def test_only_one_file_imports_openvino() -> None:
     ] == ["backends/openvino/library.py"]
 
 
-def test_the_api_loads_no_library_that_it_may_not_need() -> None:
-    """SQLAlchemy is for a server with a store, the other two are for the engine's process."""
+def test_the_api_loads_no_optional_library() -> None:
+    """SQLAlchemy serves a store only; llguidance and openvino serve the engine's process only."""
     script = (
         "import sys, ouzel.api.app; print(*{'llguidance', 'openvino', "
         "'sqlalchemy'} & sys.modules.keys())"
@@ -192,12 +199,12 @@ def test_the_api_loads_no_library_that_it_may_not_need() -> None:
 
 
 def test_the_engine_is_started_before_numpy_is_imported() -> None:
-    """It takes a tenth of a second, which the engine's process would begin later."""
+    """Importing numpy takes a tenth of a second, and would delay the engine's start."""
     script = "import sys, ouzel.serve.command; sys.exit('numpy' in sys.modules)"
     subprocess.run([sys.executable, "-c", script], check=True)
 
 
-def test_the_converter_of_models_is_imported_where_somebody_wants_it() -> None:
+def test_the_converter_of_models_is_imported_only_when_needed() -> None:
     script = (
         "import sys, ouzel.backends.openvino.library; "
         "assert 'openvino.tools.ovc' not in sys.modules; "

@@ -1,4 +1,4 @@
-"""docs/how-to/clients.md and docs/connect/: examples parse, commands are valid, the index is complete."""
+"""docs/how-to/clients.md and docs/connect/: examples parse, commands work, the index has all."""
 
 import ast
 import json
@@ -23,7 +23,7 @@ READERS: dict[str, Callable[[str], object]] = {
     "python": ast.parse,
     "sh": shlex.split,
 }
-RUN = "js"  # by tests/clients/test_document_examples.py, and read by nobody else
+RUN = "js"  # tests/clients/test_document_examples.py runs these, and no test here parses them
 
 
 def test_the_index_links_every_page() -> None:
@@ -33,7 +33,7 @@ def test_the_index_links_every_page() -> None:
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_says_which_version_was_tried_and_how_to_test_it(page: Path) -> None:
+def test_a_page_names_the_tested_version_and_a_test(page: Path) -> None:
     text = page.read_text()
 
     assert re.search(r"^Tried with .*\d+\.\d+", text, re.M)
@@ -42,7 +42,7 @@ def test_a_page_says_which_version_was_tried_and_how_to_test_it(page: Path) -> N
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_what_is_to_be_pasted_can_be_read(page: Path) -> None:
+def test_blocks_to_paste_can_be_parsed(page: Path) -> None:
     blocks = re.findall(r"^( *)```(\w+)\n(.*?)^ *```$", page.read_text(), re.M | re.S)
 
     assert blocks

@@ -1,4 +1,4 @@
-"""CONTRIBUTING.md and SECURITY.md: what they quote, link and name is there."""
+"""Quotes, links and names in CONTRIBUTING.md and SECURITY.md are correct."""
 
 import re
 import tomllib
@@ -14,8 +14,8 @@ QUOTES = re.findall(r"```python\n# (\S+)\n(.*?)```", CONTRIBUTING.read_text(), r
 
 
 @pytest.mark.parametrize(("path", "quote"), QUOTES)
-def test_a_file_has_what_is_quoted_of_it(path: str, quote: str) -> None:
-    """`...` stands for what is left out between two parts."""
+def test_a_quoted_file_contains_the_quotation(path: str, quote: str) -> None:
+    """`...` stands for omitted lines between two parts."""
     rest = (ROOT / path).read_text()
     for part in re.split(r"^ *\.\.\.\n", quote, flags=re.M):
         _, found, rest = rest.partition(part)
@@ -53,6 +53,6 @@ def test_recipes_are_in_the_justfile() -> None:
 
 
 def test_the_version_of_openvino_is_one_minor_version() -> None:
-    """CONTRIBUTING.md says so under "Promises to users"."""
+    """The section "Promises to users" of CONTRIBUTING.md requires this."""
     dependencies = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["dependencies"]
     assert [each for each in dependencies if re.fullmatch(r"openvino==\d+\.\d+\.\*", each)]

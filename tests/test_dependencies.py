@@ -1,4 +1,4 @@
-"""The packages that the source imports, and the ways of installing them that documents and messages name."""
+"""Source files import only declared packages; texts name only working ways of installing them."""
 
 import ast
 import re
@@ -10,14 +10,15 @@ from pathlib import Path
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "ouzel"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-# The files that may import a package of an extra. Where the extra is missing, the caller of the file says so.
+# The files that may import a package of an extra. Their callers report a missing extra.
 FILES_OF_EXTRAS = {
     "observability/traces.py": "otel",
     "prompts/media/container_job.py": "video",
     "prompts/media/frame_display.py": "video",
     "prompts/media/document_job.py": "pdf",
 }
-# Packages that no dependency of ours names: jinja2 requires markupsafe, and vLLM's and Ray's own processes import them.
+# Packages that no dependency of this project names: jinja2 requires markupsafe, and only the
+# processes of vLLM and Ray import these two.
 OTHERS = {"markupsafe", "vllm", "ray"}
 
 
@@ -29,7 +30,7 @@ def distribution(requirement: str) -> str:
 
 
 def imported_packages(path: Path) -> set[str]:
-    """Returns the top-level packages that a file imports, without the standard library and this package."""
+    """Returns the top-level packages that a file imports from outside this project and Python."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Import):
@@ -40,7 +41,7 @@ def imported_packages(path: Path) -> set[str]:
 
 
 def test_every_imported_package_is_installed_with_ouzel() -> None:
-    """A package of an extra is imported by the files of this extra only."""
+    """Only the files of an extra may import packages of this extra."""
     distributions = packages_distributions()
     undeclared = []
     for path in SOURCE.rglob("*.py"):
@@ -54,8 +55,8 @@ def test_every_imported_package_is_installed_with_ouzel() -> None:
     assert undeclared == []
 
 
-def test_nothing_tells_to_install_from_the_index_before_ouzel_is_there() -> None:
-    """README.md may: it is the package's page on the index. CONTRIBUTING.md, "Release"."""
+def test_no_text_says_to_install_from_the_index_before_the_first_release() -> None:
+    """README.md may do so, because it is the package's page there (CONTRIBUTING.md, "Release")."""
     texts = [path for path in ROOT.rglob("*.md") if not {".venv", "node_modules"} & set(path.parts)]
     texts.remove(ROOT / "README.md")
     texts += [path for path in (ROOT / "deploy").rglob("*") if path.is_file()]

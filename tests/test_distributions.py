@@ -1,4 +1,4 @@
-"""The files of a release (`tools/house/distributions.py`), and a server out of its wheel (`try_wheel.py`)."""
+"""`tools/house/distributions.py` checks a release's files; `try_wheel.py` serves from a wheel."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""`tools/house/hops.py`: the count of a request's hops between folders."""
+"""`tools/house/hops.py` counts a request's hops between folders."""
 
 import pytest
 
@@ -16,22 +16,24 @@ LIMITS = {"chat": 32, "responses": 50}
 
 
 @pytest.mark.parametrize("request_name", REQUESTS)
-def test_the_way_of_a_request_is_short_and_always_the_same(request_name: str) -> None:
+def test_the_path_of_a_request_is_short_and_constant(request_name: str) -> None:
     first = record(request_name)
     assert longest_chain(first) <= LIMITS[request_name]
     again = record(request_name)
-    assert _of_tasks(again).keys() == _of_tasks(first).keys()
-    assert all(_begins_as(hops, again[where]) for where, hops in _of_tasks(first).items())
+    assert _select_tasks(again).keys() == _select_tasks(first).keys()
+    assert all(
+        _have_equal_beginnings(hops, again[where]) for where, hops in _select_tasks(first).items()
+    )
     assert all(hop.origin.folder != hop.target.folder for hops in first.values() for hop in hops)
 
 
-def _of_tasks(recorded: dict[str, list[Hop]]) -> dict[str, list[Hop]]:
-    """Leaves out threads: what the engine's loop calls depends on when the others run."""
+def _select_tasks(recorded: dict[str, list[Hop]]) -> dict[str, list[Hop]]:
+    """Returns the tasks without the threads, whose calls depend on the timing of other threads."""
     return {where: hops for where, hops in recorded.items() if where.startswith("task")}
 
 
-def _begins_as(hops: list[Hop], others: list[Hop]) -> bool:
-    """Compares them as far as both go: a task beside the one that answers has gone more or less far by then."""
+def _have_equal_beginnings(hops: list[Hop], others: list[Hop]) -> bool:
+    """Compares two lists as far as both go: a concurrent task may have gone more or less far."""
     return all(hop == other for hop, other in zip(hops, others, strict=False))
 
 
@@ -39,7 +41,7 @@ def test_a_call_into_another_folder_is_a_hop() -> None:
     assert read_hops([Call(DOOR, READER), Call(READER, CHECK)]) == [Hop(DOOR, READER, is_call=True)]
 
 
-def test_the_way_back_is_a_hop_where_another_one_follows() -> None:
+def test_a_return_is_a_hop_if_another_hop_follows() -> None:
     calls = [
         Call(DOOR, READER),
         Call(READER, CHECK),
@@ -54,5 +56,5 @@ def test_the_way_back_is_a_hop_where_another_one_follows() -> None:
     ]
 
 
-def test_files_of_the_package_itself_are_no_folder() -> None:
+def test_files_directly_in_the_package_are_no_folder() -> None:
     assert read_hops([Call(DOOR, ERRORS), Call(ERRORS, CHECK)]) == []

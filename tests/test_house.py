@@ -1,4 +1,4 @@
-"""The limits that the house keeps: import cycles, and the sizes of files and functions (`tools/house/measure.py`)."""
+"""`tools/house/measure.py` finds no broken limit: import cycles, sizes of files and functions."""
 
 from tools.house.measure import broken_limits, read_sources
 

@@ -61,7 +61,7 @@ def test_a_clause_in_the_place_of_a_noun_is_found(text: str) -> None:
         "Chooses the replica whose queue is shortest.",
     ],
 )
-def test_a_relative_clause_behind_its_noun_is_not(text: str) -> None:
+def test_a_relative_clause_after_its_noun_is_not_found(text: str) -> None:
     assert find_hanging(text) is None
 
 
@@ -107,7 +107,7 @@ def test_code_of_documents_is_not_their_text(tmp_path: Path) -> None:
 NOW: Numbers = {"a": {"fragments": 2, "long_lines": 1}, "b": {}}
 
 
-def test_every_number_that_differs_is_told_with_its_remedy() -> None:
+def test_every_different_number_is_reported_with_its_remedy() -> None:
     higher, lower = differences(NOW, {"a": {"fragments": 1, "long_lines": 2}, "b": {}})
     assert "a: fragments is 2" in higher
     assert "tools.house.language a --list" in higher

@@ -1,4 +1,4 @@
-"""`tools/house/layout.py`: how hints about the layout of the package are found."""
+"""`tools/house/layout.py` finds hints about the layout of the package."""
 
 import ast
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_a_function_that_opens_config_json_is_found(body: str) -> None:
         'return read_json_object(directory / "1_Pooling" / "config.json")',
     ],
 )
-def test_a_function_that_only_names_it_is_not(body: str) -> None:
+def test_a_function_that_only_names_config_json_is_not_found(body: str) -> None:
     assert readers_of_config(trees(a=f"def f():\n    {body}\n")) == []
 
 
@@ -85,7 +85,7 @@ def test_files_that_check_models_are_found_by_the_name_of_the_check() -> None:
     assert files_that_check_models(read) == ["src/ouzel/a.py"]
 
 
-def test_a_copy_is_told_once_with_both_places() -> None:
+def test_a_copy_is_reported_once_with_both_places() -> None:
     same = "".join(f"value_{number} = {number}\n\n" for number in range(COPY_LINES + 3))
     imports = "import a\n" * 20
     texts = {Path("a.py"): imports + same, Path("b.py"): imports + "x = 1\n" + same}

@@ -1,4 +1,4 @@
-"""`tools/house/measure.py`: how the limits of the house are measured."""
+"""`tools/house/measure.py` measures the limits of the house."""
 
 import ast
 from pathlib import Path
@@ -57,7 +57,7 @@ def test_imports_for_types_and_in_functions_make_no_cycle(later: str) -> None:
         "if TYPE_CHECKING:\n    pass\nelse:\n    import p.a",
     ],
 )
-def test_all_other_imports_do(now: str) -> None:
+def test_all_other_imports_make_a_cycle(now: str) -> None:
     assert import_cycle([source("p.a", "import p.b"), source("p.b", now)])
 
 
@@ -78,7 +78,7 @@ def test_every_decision_counts_for_complexity(body: str, expected: int) -> None:
     assert complexity(body) == expected
 
 
-def test_each_broken_limit_is_told_with_its_place() -> None:
+def test_each_broken_limit_is_reported_with_its_place() -> None:
     long = source("p.long", "\n" * 310 + "def f():\n" + "    if a: pass\n" * 90)
     assert broken_limits([long]) == [
         "p/long.py has 401 lines, the limit is 400",
@@ -112,5 +112,5 @@ def test_a_docstring_without_a_main_clause_is_a_fragment(text: str) -> None:
         "Leaving it early aborts the generation.\n\nOf this nothing is counted.",
     ],
 )
-def test_a_docstring_with_a_main_clause_is_none(text: str) -> None:
+def test_a_docstring_with_a_main_clause_is_no_fragment(text: str) -> None:
     assert not is_fragment(text)

@@ -1,4 +1,4 @@
-"""docs/how-to/tools.md and docs/how-to/structured-output.md: their tables are those of the code."""
+"""Compares tables of docs/how-to/tools.md and docs/how-to/structured-output.md with the code."""
 
 import re
 from pathlib import Path
@@ -63,7 +63,7 @@ def quoted(text: str) -> list[str]:
 
 
 def rows(text: str, heading: str) -> list[list[str]]:
-    """The cells of the first table below the heading."""
+    """Returns the cells of the first table below the heading."""
     table = text.split(f"\n## {heading}\n")[1].split("\n|---")[1].split("\n\n", maxsplit=1)[0]
     return [[cell.strip() for cell in line.split("|")[1:-1]] for line in table.splitlines()[1:]]
 
@@ -97,14 +97,14 @@ def test_every_format_has_its_row() -> None:
     )
 
 
-def test_the_keywords_are_those_that_are_tried_here() -> None:
+def test_the_documented_keywords_are_the_tested_ones() -> None:
     listed = {kind: quoted(names) for kind, names in rows(FORMS, "JSON schemas")}
 
     assert (listed["honoured"], listed["refused"]) == (list(HONOURED), list(REFUSED))
 
 
 @pytest.mark.parametrize("keyword", HONOURED)
-def test_a_keyword_that_is_honoured_is_part_of_the_grammar(keyword: str) -> None:
+def test_a_supported_keyword_is_part_of_the_grammar(keyword: str) -> None:
     schema = HONOURED[keyword]
     without = {name: value for name, value in schema.items() if name != keyword}
 
@@ -114,7 +114,7 @@ def test_a_keyword_that_is_honoured_is_part_of_the_grammar(keyword: str) -> None
 
 
 @pytest.mark.parametrize("keyword", REFUSED)
-def test_a_keyword_that_is_refused_is_named(keyword: str) -> None:
+def test_a_refused_keyword_is_named(keyword: str) -> None:
     with pytest.raises(
         GrammarError, match=f"the keyword '{re.escape(keyword)}' at # is not supported"
     ):

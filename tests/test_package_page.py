@@ -1,4 +1,4 @@
-"""README.md is the page of the package on the index, which has no files beside it: its links are whole addresses."""
+"""README.md is also the package's page on the index, so its links are whole addresses."""
 
 import re
 import tomllib
@@ -34,7 +34,7 @@ def test_each_link_and_picture_has_a_whole_address(place: str) -> None:
 
 
 def test_pictures_are_files_and_not_pages() -> None:
-    """A page of GitHub that shows a picture is no picture."""
+    """A page of GitHub that shows a picture is no picture file."""
     for place in re.findall(r"!\[[^\]]*\]\(([^)\s]+)\)", README):
         assert not place.startswith(FILES), place
 

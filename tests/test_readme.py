@@ -8,7 +8,7 @@ README = ROOT / "README.md"
 MAX_LINES = 140
 
 
-def test_the_two_commands_are_there() -> None:
+def test_the_two_commands_are_in_the_readme() -> None:
     commands = [
         line
         for block in read_blocks(README)
@@ -37,5 +37,5 @@ def test_links_into_the_repository_have_one_base() -> None:
         assert (ROOT / found[1]).exists(), link
 
 
-def test_a_stranger_reads_it_in_two_minutes() -> None:
+def test_the_readme_can_be_read_in_two_minutes() -> None:
     assert len(README.read_text().splitlines()) <= MAX_LINES

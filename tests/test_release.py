@@ -1,4 +1,4 @@
-"""`tools/house/release.py`: when tag, version, changelog and the packages' index agree; and the real changelog."""
+"""`tools/house/release.py` compares tag, version, changelog and index."""
 
 import re
 from pathlib import Path
@@ -10,12 +10,12 @@ from tools.house.release import CHANGELOG as CHANGELOG_FILE
 from tools.house.release import disagreements, exit_with, name_disagreements, read_published
 
 ROOT = Path(__file__).parent.parent
-MAX_HIGHLIGHTS_WORDS = 520  # two minutes of a reader
+MAX_HIGHLIGHTS_WORDS = 520  # about two minutes of reading
 
 CHANGELOG = "# Changelog\n\n## Unreleased\n\n## 1.2.0 - 2026-11-22\n\n### Added\n\n- All.\n"
 
 
-def test_a_release_that_agrees() -> None:
+def test_a_consistent_release_has_no_disagreement() -> None:
     assert disagreements("v1.2.0", "1.2.0", CHANGELOG) == []
     assert disagreements("v1.2.0", "1.2.0", CHANGELOG.replace("## Unreleased\n\n", "")) == []
 
@@ -36,7 +36,7 @@ def test_a_release_that_agrees() -> None:
         ("v1.2", "1.2", CHANGELOG.replace("1.2.0", "1.2"), "the version must be"),
     ],
 )
-def test_what_disagrees_is_told(tag: str, version: str, changelog: str, about: str) -> None:
+def test_a_disagreement_is_reported(tag: str, version: str, changelog: str, about: str) -> None:
     [found] = disagreements(tag, version, changelog)
     assert about in found
 
@@ -45,11 +45,11 @@ UNKNOWN = "ERROR: No matching distribution found for ouzel"
 LISTED = "ouzel (1.1.0)\nAvailable versions: 1.1.0, 1.0.0rc1\n"
 
 
-def test_a_name_that_nobody_has_taken_is_free() -> None:
+def test_an_unused_name_is_free() -> None:
     assert name_disagreements(read_published("", UNKNOWN), "1.2.0", CHANGELOG) == []
 
 
-def test_a_name_of_another_project_is_told() -> None:
+def test_a_name_of_another_project_is_reported() -> None:
     [found] = name_disagreements(read_published(LISTED, ""), "1.2.0", CHANGELOG)
 
     assert found.startswith(
@@ -57,7 +57,7 @@ def test_a_name_of_another_project_is_told() -> None:
     )
 
 
-def test_our_own_earlier_versions_leave_the_name_ours() -> None:
+def test_earlier_versions_of_this_project_do_not_block_the_name() -> None:
     changelog = (
         CHANGELOG + "\n## 1.1.0 - 2026-10-01\n\n- More.\n\n## 1.0.0rc1 - 2026-09-01\n\n- Less.\n"
     )
@@ -68,7 +68,7 @@ def test_our_own_earlier_versions_leave_the_name_ours() -> None:
 
 
 def test_the_check_of_a_good_release_ends_with_status_0() -> None:
-    exit_with([])  # raises no SystemExit
+    exit_with([])  # no SystemExit
 
     with pytest.raises(SystemExit, match="first\nsecond"):
         exit_with(["first", "second"])

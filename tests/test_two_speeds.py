@@ -1,4 +1,4 @@
-"""`--fast` and `-m "not serves"` leave out all that starts a server: nothing can start one without the marker."""
+"""`--fast` and `-m "not serves"` leave out all tests that start servers."""
 
 from pathlib import Path
 
@@ -26,7 +26,7 @@ def test_servers_are_started_in_one_place_only() -> None:
     ]
 
 
-def test_what_is_left_out_for_its_time_is_there() -> None:
+def test_the_listed_slow_modules_exist() -> None:
     assert [name for name in SLOW_DIRECTORIES if not (ROOT / name).is_dir()] == []
     assert [name for name in sorted(SLOW_MODULES) if not (ROOT / name).is_file()] == []
     assert [name for name in SLOW_MODULES if name.startswith(SLOW_DIRECTORIES)] == []

@@ -1,4 +1,4 @@
-"""`tools/house/walk.py`: how often a reader of `ouzel serve` changes files."""
+"""`tools/house/walk.py` counts how often a reader of `ouzel serve` changes files."""
 
 import re
 import subprocess
@@ -12,7 +12,7 @@ MAIN, READ = Function("cli/app.py", "main"), Function("options/read.py", "read_o
 CONVERT, SERVE = Function("options/read.py", "convert"), Function("serve/serve.py", "serve")
 
 
-def test_a_stay_ends_where_the_next_call_is_in_another_file() -> None:
+def test_a_stay_ends_at_a_call_into_another_file() -> None:
     calls = [Call(MAIN, READ), Call(READ, CONVERT), Call(MAIN, SERVE)]
     assert [str(stay) for stay in read_stays(calls)] == [
         "-> cli/app.py: main",

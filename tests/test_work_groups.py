@@ -1,4 +1,4 @@
-"""A run of tests outlives processes of its own that die, and says the truth about them."""
+"""A run of tests survives the death of its processes and reports it."""
 
 import os
 import subprocess
@@ -42,7 +42,7 @@ def pytest_sessionfinish(session):
 
 
 def run(directory: Path, config: pytest.Config, **files: str) -> tuple[int, list[str]]:
-    """Returns the exit status and the lines; the options are those that our runs have by themselves."""
+    """Runs pytest with the options of our own runs; returns the exit status and the lines."""
     for name, text in {"conftest": CONFTEST, **files}.items():
         (directory / f"{name}.py").write_text(text)
     (directory / "pytest.ini").write_text("[pytest]\nmarkers = nothing\n")
@@ -72,7 +72,7 @@ def run(directory: Path, config: pytest.Config, **files: str) -> tuple[int, list
     return done.returncode, done.stdout.splitlines()
 
 
-def test_a_process_that_dies_costs_the_test_in_which_it_died(
+def test_a_dead_process_fails_only_its_current_test(
     tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
     files = {"test_a": DIES, "test_b": DIES, "test_c": PASSES, "test_d": PASSES}

@@ -1,4 +1,4 @@
-"""Kinds of work that do not wait for each other, and what waits too long."""
+"""Kinds of work in threads do not wait for each other, and stuck work is reported."""
 
 import asyncio
 import threading
@@ -10,7 +10,7 @@ from ouzel.errors import Overloaded
 from ouzel.worker_threads import PreparationThreads, WorkerThreads
 
 
-def test_each_kind_of_preparation_goes_on_when_another_is_stuck() -> None:
+def test_each_kind_of_preparation_continues_while_another_is_stuck() -> None:
     async def run() -> None:
         preparing, release = PreparationThreads(), threading.Event()
         programs = [
@@ -38,7 +38,7 @@ def test_each_kind_of_preparation_goes_on_when_another_is_stuck() -> None:
     asyncio.run(run())
 
 
-def test_what_nobody_waits_for_does_not_begin_and_its_place_is_free_when_a_thread_is() -> None:
+def test_cancelled_work_does_not_begin_and_frees_its_place() -> None:
     begun: list[int] = []
 
     async def run() -> None:
@@ -56,7 +56,7 @@ def test_what_nobody_waits_for_does_not_begin_and_its_place_is_free_when_a_threa
             await asyncio.sleep(0.001)
         with pytest.raises(Overloaded, match="too much to do with work: 2 requests already wait"):
             await threads.run(work(3))
-        tasks[0].cancel()  # its thread is still busy
+        tasks[0].cancel()  # the task's thread is still busy
         tasks[1].cancel()
         await asyncio.wait(tasks[:2])
         last = asyncio.create_task(threads.run(work(4)))

@@ -1,4 +1,4 @@
-"""Comparisons of durations, which a busy machine can spoil by chance and a fault spoils each time."""
+"""Compares durations in a way that a busy machine does not spoil, but a fault does."""
 
 from collections.abc import Callable
 
@@ -6,9 +6,9 @@ MAX_TRIES = 5
 
 
 def holds_in_a_try(compare: Callable[[], bool]) -> bool:
-    """Tells whether `compare` is true at least once in `MAX_TRIES` calls; stops at the first call that is true.
+    """Tells whether `compare` returns true in one of at most `MAX_TRIES` calls.
 
-    Other work on the machine delays one side of a comparison now and then. The fault that the test looks for
-    delays the same side in every call.
+    Other work on the machine delays one side of a comparison now and then. The fault that the test
+    looks for delays the same side in every call.
     """
     return any(compare() for _ in range(MAX_TRIES))

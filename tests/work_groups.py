@@ -1,8 +1,9 @@
-"""Which tests share a process, and what becomes of them when their process dies.
+"""Groups the tests that share a process, and replaces processes that die.
 
-Tests that share what is slow to make run in one process: those of a golden checkpoint, else those of a file. A test in
-the middle of which its process dies (a fault in native code, a hang) has failed and is not run again; the tests behind
-it go to another process, and another process takes the place of the dead one.
+The tests of a golden checkpoint share a process, as do the tests of each other file, because they
+share objects that are slow to make. If a process dies (a fault in native code, a hang), the current
+test has failed and is not run again. The tests behind it go to another process, and a new process
+takes the place of the dead one.
 """
 
 import pytest
@@ -49,11 +50,11 @@ class WorkGroups(LoadFileScheduling):
     def _reschedule(self, node: WorkerController) -> None:
         if (
             node in self.registered_collections
-        ):  # another one that died may have a successor that still collects
+        ):  # another dead process may have a successor that still collects
             super()._reschedule(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
-        """Returns the test in the middle of which the process died, which xdist itself would run again."""
+        """Returns the test during which the process died, which xdist itself would run again."""
         groups = self.assigned_work.pop(node)
         waiting = [
             nodeid for group in groups.values() for nodeid, is_done in group.items() if not is_done
@@ -69,10 +70,10 @@ class WorkGroups(LoadFileScheduling):
 
 
 class WorkerDeaths:
-    """It is the plugin of the process that reports: a run in which a process died has failed, and says so."""
+    """Fails a run in which a process died, and reports the death."""
 
     def __init__(self) -> None:
-        self._said: dict[str, str] = {}  # by the name of the process
+        self._said: dict[str, str] = {}  # process id -> place of the death
 
     def pytest_xdist_make_scheduler(
         self, config: pytest.Config, log: Producer

@@ -33,7 +33,7 @@ from ouzel.backends.openvino.weights.safetensors import (
 )
 
 CONFIG_FILE = "config.json"
-# Beginnings of the tensors' names in a checkpoint with a language model alone.
+# prefixes of the tensors' names in a checkpoint of a language model alone
 LANGUAGE_MODEL = ("model.", "lm_head.")
 HEAD = "lm_head"
 FORMAT = "int-quantized"

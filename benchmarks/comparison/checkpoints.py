@@ -1,4 +1,4 @@
-"""Makes the checkpoints of all products: real shapes with random weights that count.
+"""Writes the checkpoints of all products: real shapes with random weights that count.
 
 After token t the model says t + 1. So greedy answers are known without training, and they are the
 same in every product and precision: proposals are accepted equally often everywhere. t + 2 to t + 4
@@ -27,8 +27,13 @@ from benchmarks.make_checkpoint import (
     write_checkpoint,
 )
 
-# The logits of the first two differ by five standard deviations of the random rows' sum.
-LIKELIHOODS = (1.0, 0.8, 0.75, 0.7)
+# the first two differ by five deviations of the noise between random rows
+LIKELIHOODS = (
+    1.0,
+    0.8,
+    0.75,
+    0.7,
+)
 # e ** 14 is eight times the vocabulary: little is left for all other tokens together
 TOP_LOGIT = 14.0
 ROWS_AT_ONCE = 8192

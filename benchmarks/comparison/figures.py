@@ -28,7 +28,7 @@ class Cell:
     ratio: (
         Spread | None
     )  # ours over this one within each round; above 1 ours is faster; None: there is none of ours
-    # Tokens of one sequence in a step; None: the figure is not about steps.
+    # tokens per step of one sequence; None if the workload does not count steps
     tokens_per_step: float | None = None
 
     def json(self) -> dict[str, object]:

@@ -27,7 +27,7 @@ from benchmarks.stateful_ir import write_stateful_ir
 from ouzel.backends.openvino.library import ov
 
 MAX_NUM_BATCHED_TOKENS = 512
-NGRAM_SIZE, NUM_PROPOSED = 2, 4  # GenAI's prompt lookup
+NGRAM_SIZE, NUM_PROPOSED = 2, 4  # options of GenAI's prompt lookup
 
 
 def write_ir(checkpoint: Path, directory: Path, weights: str) -> Path:

@@ -54,7 +54,7 @@ def _add_numbers(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
 
 
 def _add_tokenizer(writer: gguf.GGUFWriter, checkpoint: Path, vocab_size: int) -> None:
-    """Adds a byte-level BPE tokenizer; rows without a token get a token that no text contains."""
+    """Adds a byte-level BPE tokenizer; rows without a token get a token that occurs in no text."""
     content = json.loads((checkpoint / "tokenizer.json").read_text())
     tokens = [f"[PAD{token_id}]" for token_id in range(vocab_size)]
     types = [gguf.TokenType.UNUSED] * vocab_size

@@ -1,7 +1,7 @@
-"""Wraps llama.cpp's low-level interface: a model, contexts, batches of several sequences.
+"""Wraps llama.cpp's low-level interface in arrays: a model, contexts, batches of sequences.
 
-A context's memory has a part for each sequence, unless it is unified: then sequences that begin
-alike share cells.
+A context's memory has a part for each sequence, unless it is unified: then sequences with the same
+beginning share cells.
 """
 
 import ctypes
@@ -40,7 +40,7 @@ class Rows:
     token_ids: Tokens
     positions: Tokens
     sequences: Tokens
-    wanted: NDArray[np.bool_]  # True: the step computes the logits of this token
+    wanted: NDArray[np.bool_]  # rows whose logits are returned
 
     def part(self, start: int) -> "Rows":
         """Returns the tokens of one call."""

@@ -1,4 +1,4 @@
-"""Proposes tokens and checks the proposals with llama.cpp's batches."""
+"""Adds speculation to llama.cpp's batches: proposers, and the step that checks proposals."""
 
 from collections.abc import Callable
 from typing import Protocol

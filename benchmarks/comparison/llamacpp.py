@@ -1,4 +1,4 @@
-"""Runs llama.cpp by its low-level batches, with the best of its settings, which a trial finds.
+"""Runs llama.cpp by its low-level batches, with the best settings of a trial at loading.
 
 Contexts are made anew for every turn, outside of the measured time. Sequences of one turn have the
 same prompt: it is computed once and copied into each sequence's memory. For the steps this makes no
@@ -23,7 +23,7 @@ SETTINGS = (Setting(False, False), Setting(True, False), Setting(True, True))
 NUM_UBATCHES = (512, 128)
 TRIAL_DECODE, TRIAL_PREFILL = Decode(8, 128, 4), Prefill(512)
 NUM_PROPOSED = (2, 4, 8)
-MARGIN = 64  # tokens, proposals too, that a step may add after the counted tokens
+MARGIN = 64  # longest addition of a step, proposals included, beyond the counted tokens
 Proposals = Literal["none", "lookup", "draft"]
 Way = TypeVar("Way", bound=Hashable)
 

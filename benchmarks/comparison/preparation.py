@@ -31,7 +31,7 @@ class Wanted:
 @dataclass(frozen=True, slots=True)
 class Prepared:
     contenders: list[Contender]
-    notes: list[str]  # each product that cannot run, with the reason
+    notes: list[str]  # missing contenders, each with the reason
 
 
 def prepared(wanted: Wanted) -> Prepared:

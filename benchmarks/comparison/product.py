@@ -29,7 +29,7 @@ class Turn:
 class Product(Protocol):
     """A loaded product, alone in its process."""
 
-    settings: dict[str, str]  # the product's settings, for people to read
+    settings: dict[str, str]  # the settings of the run, for readers
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
         """Runs the workload once. Raises NotHad if the product cannot do it."""
@@ -45,10 +45,9 @@ class Contender:
     name: str
     product: str  # a key of `workers.LOADERS`
     model: str  # a directory or a file
-    weights: str = ""  # their storage format; for Ouzel, the value of --weights
-    options: dict[str, Any] = field(default_factory=dict)  # arguments of `load`
+    weights: str = ""  # name of the stored weights; for Ouzel, the value of `--weights`
+    options: dict[str, Any] = field(default_factory=dict)  # options of loading
     run_options: dict[str, Any] = field(default_factory=dict)
-    # The contender of Ouzel in the ratio; empty: the first of the table.
-    rival: str = ""
+    rival: str = ""  # name of Ouzel's contender to compare with; empty: the table's first
     # it differs from its product's other columns only where a text is copied
     only_copies: bool = False

@@ -13,7 +13,7 @@ class Table:
     title: str
     columns: Sequence[str]
     rows: Mapping[str, Mapping[str, Cell]]  # workload -> contender -> cell
-    notes: Sequence[str] = ()  # settings, and products that could not run, with the reason
+    notes: Sequence[str] = ()  # settings, and the reasons of missing figures
 
     def markdown(self) -> str:
         header = ["", *(f"{name}, tokens/s" for name in self.columns)]

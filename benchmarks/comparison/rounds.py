@@ -16,7 +16,7 @@ Run = Callable[[Workload, int], Turn]  # (workload, seed); raises NotHad
 class Measured:
     """The rows of a comparison, which grow while it runs."""
 
-    rivals: Mapping[str, str]  # contender -> contender of Ouzel in its ratio, or itself
+    rivals: Mapping[str, str]  # contender -> Ouzel's contender to compare with, or itself
     rows: dict[str, dict[str, Cell]] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
@@ -39,7 +39,7 @@ class Workers:
         self._machine = machine
         self._workers: dict[str, Worker] = {}
         self._faults: dict[str, NotHad] = {}
-        self._names: dict[str, dict[str, None]] = {}  # worker -> its contenders, in their order
+        self._names: dict[str, dict[str, None]] = {}  # worker -> its contenders in their order
 
     def load_run(self, contender: Contender) -> Run:
         """Loads the contender once. Raises NotHad if it could not be loaded."""

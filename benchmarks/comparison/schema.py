@@ -1,4 +1,4 @@
-"""Defines the JSON schema of the workloads: an endless array of objects.
+"""Holds the JSON schema of the workloads: an endless array of objects with the usual keywords.
 
 llama.cpp gets it as a grammar in its own syntax, with repetitions as its server's converter writes
 them: the converter of llama-cpp-python unrolls them, and fails at the dot of the pattern.

@@ -19,7 +19,7 @@ FIRST_TOKEN_ID, END_TOKEN_ID = (
 )  # prompts lie between, and answers after them reach no special token
 
 Chooser = Literal["greedy", "top_p", "schema"]
-TEMPERATURE, TOP_P = 0.8, 0.95  # workload "top_p"; "schema" has the temperature alone
+TEMPERATURE, TOP_P = 0.8, 0.95  # both for "top_p"; only the temperature for "schema"
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,3 +1,1 @@
-"""The quality bench: how far the answers of real models move with each width, precision and cache
-type.
-"""
+"""Measures the error of real models' answers for each width, precision and cache type."""

@@ -37,7 +37,7 @@ from ouzel.model_store.model_directory import locate_model
 @dataclass(frozen=True)
 class Bench:
     rows: Rows
-    cache_dir: Path  # the directory of the weights that Ouzel prepares
+    cache_dir: Path  # cache of the weights that Ouzel prepares
     configurations: list[str] | None  # None: all of them
 
     def measure(self, name: str, path: Path, truth: Truth | None) -> None:

@@ -1,4 +1,4 @@
-"""Computes the figures of a configuration: how far its next tokens are from the truth's."""
+"""Computes figures of a configuration: the distance of its next tokens from the truth."""
 
 from dataclasses import dataclass
 from typing import Any  # both widths of floats
@@ -10,7 +10,7 @@ from benchmarks.quality.truth import NUM_BEST, Floats, Truth, log_softmax, score
 
 LogProbs = NDArray[np.floating[Any]]
 
-_LEAST = 1e-12  # a probability that stands for none
+_LEAST = 1e-12  # a tiny probability in the place of 0
 
 
 @dataclass(frozen=True)
@@ -25,10 +25,10 @@ class Answers:
 class Figures:
     """KL divergences are of the next token, from the truth, in nats."""
 
-    kl: float  # the mean over all scored positions
+    kl: float  # mean divergence over all scored positions
     kl_p99: float
-    perplexity_ratio: float  # the configuration's over the truth's
-    same_best: float  # the share of positions where the best token is the truth's
+    perplexity_ratio: float  # ratio to the perplexity of the truth
+    same_best: float  # share of positions with the same best token as the truth
     # Greedy tokens that agree with the truth before the first other token, mean of the windows.
     num_greedy: float
 

@@ -1,6 +1,6 @@
-"""Computes llama.cpp's answers for the same token ids.
+"""Gets the answers of llama.cpp for the same token ids.
 
-Needs llama-cpp-python (the dependency group `bench`).
+It needs llama-cpp-python (the dependency group `bench`).
 """
 
 import os

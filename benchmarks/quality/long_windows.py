@@ -1,4 +1,4 @@
-"""Measures the perplexity at the end of long windows, for each type of the KV cache.
+"""Measures the perplexity at the end of long windows for each type of the KV cache.
 
     uv run python -m benchmarks.quality.long_windows MODEL [--windows 2] [--length 8192]
         [--precisions auto f32] [--exact]
@@ -68,7 +68,7 @@ class Setting:
     cache: KvCacheDtype
     precision: Precision
     weights: WidthOption = "auto"
-    is_plain: bool = False  # True: the keys have no scales, even if the model needs them
+    is_plain: bool = False  # the keys get no scales, even if the model needs them
 
     @property
     def name(self) -> str:

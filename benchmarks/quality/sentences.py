@@ -13,7 +13,7 @@ from ouzel.serve.engine_factories import openvino_engine
 from ouzel.tokenizer.huggingface import load_tokenizer
 from ouzel.types.engine_request import EngineRequest
 
-# Name of a configuration -> options of `ouzel serve` that give it.
+# name of the configuration -> options of `ouzel serve`
 CONFIGURATIONS: Mapping[str, Mapping[str, str]] = {
     "default": {},
     "--precision int8": {"precision": "int8"},

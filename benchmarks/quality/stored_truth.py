@@ -1,4 +1,4 @@
-"""The stored truths of the real models, and the way in which they are made."""
+"""Loads the stored truths of the real models, and makes them."""
 
 import json
 import os
@@ -20,7 +20,7 @@ DIRECTORY = ROOT / "tests" / "backends" / "real"
 
 
 def load_stored(model: RealModel) -> Truth:
-    """Raises NotFetched, with the command that makes the truth, where it has not been made."""
+    """Returns a model's stored truth. Raises NotFetched, with the command that makes it."""
     path = DIRECTORY / f"{model.name}.npz"
     if not path.is_file():
         command = f"uv run python -m benchmarks.quality {model.name} --make-truth PYTHON"

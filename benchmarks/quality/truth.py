@@ -1,4 +1,4 @@
-"""Stores the truth about a model's next tokens, small enough for the repository.
+"""Defines the stored truth about a model's next tokens, small enough for the repository.
 
 The second half of each window is scored. For each scored position the truth holds the `NUM_BEST`
 best tokens with their log-probabilities; the rest of the vocabulary is one more outcome with the

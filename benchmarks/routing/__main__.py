@@ -27,7 +27,7 @@ from benchmarks.routing.tuning import tune
 BEGIN, END = "<!-- routing:begin -->", "<!-- routing:end -->"
 _RESULTS = Path(__file__).parents[1] / "RESULTS.md"
 _WORKLOADS = ("chat", "agents", "documents", "mix", "trace")
-_NUM_REQUESTS = {1: 1000, 2: 1500, 8: 6000, 64: 6000, 512: 40_000}  # number of replicas -> requests
+_NUM_REQUESTS = {1: 1000, 2: 1500, 8: 6000, 64: 6000, 512: 40_000}  # key: number of replicas
 
 
 def main() -> None:

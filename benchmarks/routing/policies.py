@@ -42,7 +42,7 @@ class OwnRouter:
         self._policy = policy
         self._names = [f"replica-{number}" for number in range(num_replicas)]
         self._numbers = {name: number for number, name in enumerate(self._names)}
-        self._tickets: dict[int, Ticket] = {}  # id of a turn -> its ticket, until the turn's end
+        self._tickets: dict[int, Ticket] = {}  # id of a turn -> its record, until the turn's end
 
     def send(self, turn: Turn) -> int:
         name = self._policy.choose(turn.prompt.keys, self._names)[0]
@@ -66,7 +66,7 @@ class CountingRouter:
         self.rng = rng
         self.replicas = range(num_replicas)
         self.unfinished = [0] * num_replicas
-        self.waiting = [0] * num_replicas  # requests without a first token, by replica
+        self.waiting = [0] * num_replicas  # turns that wait for their first token
         self._sent: dict[int, int] = {}
 
     def choose(self, turn: Turn) -> int:
@@ -216,12 +216,11 @@ class Precise(CountingRouter):
         super().__init__(num_replicas, rng)
         self._weights = weights
         self._clock = clock
-        self._holders: dict[int, int] = {}  # block -> a bit for each replica that holds it
+        self._holders: dict[int, int] = {}  # block -> a bit for each replica
         self._work = [0.0] * num_replicas
         self._recent = [0.0] * num_replicas
         self._recent_at_s = 0.0
-        # Id of a turn -> its replica, and its prompt tokens that are not computed yet.
-        self._num_uncomputed: dict[int, tuple[int, float]] = {}
+        self._num_uncomputed: dict[int, tuple[int, float]] = {}  # key: id of the turn
 
     def cache_listener(self, replica: int) -> Changed | None:
         bit = 1 << replica

@@ -56,7 +56,7 @@ class GrowingText:
 def add_keys(keys: list[bytes], blocks: Sequence[int], num_tokens: int) -> None:
     """Adds the keys of a text's pieces.
 
-    The number of the block with which a piece ends stands for the text up to there.
+    The key of a piece is the number of its last block, which stands for all blocks before it.
     """
     for _, end in cut_pieces(num_tokens, BLOCK_TOKENS, first=len(keys)):
         keys.append(blocks[end // BLOCK_TOKENS - 1].to_bytes(8, "little"))

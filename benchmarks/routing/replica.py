@@ -7,8 +7,8 @@ from collections.abc import Callable, Sequence
 
 from benchmarks.routing.prompts import BLOCK_TOKENS, CachedText, Turn
 
-TOKENS_PER_S = 4000.0  # prompt tokens
-SECONDS_PER_TOKEN = 0.03  # a token of an answer that runs alone
+TOKENS_PER_S = 4000.0  # prompt tokens per second
+SECONDS_PER_TOKEN = 0.03  # answer tokens per second of a single answer
 CACHE_BLOCKS = 1200  # 154k tokens
 OVERHEAD_S = 0.005
 

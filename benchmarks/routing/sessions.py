@@ -13,14 +13,14 @@ from benchmarks.routing.prompts import BLOCK_TOKENS, CachedText, GrowingText, Tu
 class Kind:
     """The properties of a kind of session; ranges are of uniform distributions."""
 
-    num_beginnings: int  # shared beginnings of sessions: system prompts, tools, documents
-    exponent: float  # exponent of Zipf's law for the beginnings' popularity
+    num_beginnings: int  # number of system prompts, tools or documents that sessions share
+    exponent: float  # Zipf exponent of their popularity
     beginning_tokens: int
     turns: tuple[int, int]
     new_tokens: tuple[int, int]
     output_tokens: tuple[int, int]
     think_s: Callable[[random.Random], float]
-    uncached_tokens: int  # a turn's average when nothing is computed twice
+    uncached_tokens: int  # mean number for a turn, if nothing is computed twice
 
     @property
     def mean_turns(self) -> float:

@@ -15,7 +15,7 @@ from benchmarks.routing.traces import generate_trace, replay
 from ouzel.routing import Weights
 
 _WARMING = 0.25  # share of the requests that is not counted
-_TRACE_TOKENS = 1200  # about the uncached tokens of a request in a generated trace
+_TRACE_TOKENS = 1200  # uncached tokens of a request of a generated trace, about
 
 
 class AnySession(Protocol):
@@ -31,7 +31,7 @@ class Outcome:
     hit_rate: float
     first_token_p50_s: float
     first_token_p99_s: float
-    largest_share: float  # a replica's largest share of requests, times the number of replicas
+    largest_share: float  # share of the requests, times the number of replicas
 
     @classmethod
     def of(cls, waits_s: list[float], num_hits: int, num_tokens: int, sent: list[int]) -> "Outcome":

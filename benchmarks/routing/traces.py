@@ -4,10 +4,10 @@
 
 `hash_ids` names the request's blocks of 512 tokens. Equal ids mean that all tokens up to there are
 equal; the last block need not be whole; timestamps are milliseconds. Requests come at the times of
-the trace and do not wait for earlier requests. `session_id` is our addition. Without it, a request
-that begins with all whole blocks of an earlier request continues the earlier request's session,
-unless several requests do so in different ways: then the sessions share these blocks. The next
-request of a session shows the answer before it.
+the trace, independent of earlier requests. `session_id` is our addition. Where it is missing, a
+request that begins with all whole blocks of an earlier one continues that session, unless several
+requests do so in different ways: then these blocks are common to the sessions. The next request of
+a session shows the answer before it.
 """
 
 import heapq
@@ -90,7 +90,7 @@ def replay(
 
 def _sessions(requests: Sequence[TraceRequest]) -> list[int]:
     """Returns the number of each request's session."""
-    nexts: dict[int, set[int]] = {}  # whole block -> blocks that follow it anywhere
+    nexts: dict[int, set[int]] = {}  # whole block -> the blocks that follow it in any request
     for request in requests:
         for block, after in pairwise(_whole(request)):
             nexts.setdefault(block, set()).add(after)

@@ -12,7 +12,7 @@ from ouzel.routing import Weights
 
 _SEEDS = (101, 102, 103)
 _WORKLOADS = ("chat", "agents", "documents", "mix", "trace")
-_NUM_REQUESTS = {2: 2500, 8: 3000, 64: 7000}  # number of replicas -> requests
+_NUM_REQUESTS = {2: 2500, 8: 3000, 64: 7000}  # key: number of replicas
 
 
 def tune() -> Iterator[str]:

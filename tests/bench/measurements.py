@@ -13,7 +13,7 @@ def measurement(
     input_len: int = 10,
     error: str = "",
 ) -> Measurement:
-    """Returns a measurement; chunk times count from its start, and the last chunk ends the answer."""
+    """Returns a measurement; chunk times count from its start, the last chunk ends the answer."""
     pairs = itertools.pairwise(chunk_times_s)
     return Measurement(
         start_s=start_s,

@@ -25,7 +25,7 @@ def answered(path: str) -> bytes:
     return event_stream(DONE, "[DONE]") if path == CHATS else json_answer("404 Not Found", "{}")
 
 
-async def outcome_of(
+async def run_benchmark(
     answer: Answers,
     *prompts: str,
     stopping: asyncio.Event | None = None,
@@ -33,7 +33,7 @@ async def outcome_of(
     shape: Shape = SHAPE,
     num_warmup: int = 0,
 ) -> Outcome:
-    """Runs a benchmark with these prompts, or with random prompts of the shape if there are none."""
+    """Runs a benchmark with these prompts, or with random prompts of the shape without any."""
     lines = tuple(Line(prompt=prompt) for prompt in prompts)
     plan = Plan(shape, lines, loads, num_warmup=num_warmup, seed=0, limits=None)
     async with canned_server(answer) as server:
@@ -54,13 +54,13 @@ async def test_each_run_has_lines_of_its_own_as_long_as_there_are_some() -> None
         return answered(path)
 
     loads = (ONE_AT_A_TIME, ONE_AT_A_TIME)
-    outcome = await outcome_of(answer, "alpha", "beta", "gamma", "delta", loads=loads)
+    outcome = await run_benchmark(answer, "alpha", "beta", "gamma", "delta", loads=loads)
     assert asked == ["alpha", "beta", "gamma", "delta"]
     assert not any("more than once" in remark for remark in outcome.remarks)
 
 
 async def test_prompts_that_are_asked_again_are_remarked_upon() -> None:
-    outcome = await outcome_of(
+    outcome = await run_benchmark(
         lambda path, _: answered(path), "alpha", "beta", loads=(ONE_AT_A_TIME, ONE_AT_A_TIME)
     )
     assert any(
@@ -76,7 +76,7 @@ async def test_loads_that_were_not_begun_when_it_was_stopped_are_no_runs() -> No
             stopping.set()
         return answered(path)
 
-    outcome = await outcome_of(
+    outcome = await run_benchmark(
         answer, "alpha", "omega", stopping=stopping, loads=(ONE_AT_A_TIME,) * 3
     )
     assert len(outcome.runs) == 1
@@ -92,7 +92,7 @@ async def test_turns_that_follow_a_failed_one_are_remarked_upon() -> None:
         num_chats += path == CHATS
         return answered(path) if num_chats == 1 else json_answer("500 No", "{}")
 
-    outcome = await outcome_of(answer, shape=OF_THREE_TURNS)
+    outcome = await run_benchmark(answer, shape=OF_THREE_TURNS)
     assert "2 requests were not sent, because the turn before them failed" in outcome.remarks
 
 
@@ -103,5 +103,5 @@ async def test_as_many_requests_warm_up_as_was_asked_for_whatever_is_measured() 
         paths.append(path)
         return answered(path)
 
-    await outcome_of(answer, shape=OF_THREE_TURNS, num_warmup=4)
+    await run_benchmark(answer, shape=OF_THREE_TURNS, num_warmup=4)
     assert paths.count(CHATS) == 1 + 4 + 3

@@ -1,4 +1,4 @@
-"""Figures of short traces equal the figures computed by hand."""
+"""Compares figures of short traces with figures computed by hand."""
 
 import pytest
 

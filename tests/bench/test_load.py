@@ -81,7 +81,7 @@ class StopsAtTheFirst(Progress):
         self._stopping.set()
 
 
-async def run_of(
+async def run_conversations(
     *conversations: Conversation, stops_at_the_first: bool = False, step_s: float = 0.0
 ) -> Run:
     with running_server({"step_s": step_s}) as server:
@@ -103,7 +103,7 @@ async def run_of(
 
 
 async def test_turns_bring_all_that_was_said_and_answered() -> None:
-    run = await run_of(conversation("abc", "defg", max_tokens=50))
+    run = await run_conversations(conversation("abc", "defg", max_tokens=50))
     first, second = run.measurements
     assert (first.answer, second.answer) == ("abc", "defg")
     assert second.input_len > first.input_len + len("defg")
@@ -112,7 +112,7 @@ async def test_turns_bring_all_that_was_said_and_answered() -> None:
 
 
 async def test_a_turn_that_fails_has_no_successor() -> None:
-    run = await run_of(
+    run = await run_conversations(
         conversation("a|fail|b", "never", max_tokens=50), conversation("fine", max_tokens=50)
     )
     assert sorted(bool(each.error) for each in run.measurements) == [False, True]
@@ -121,7 +121,7 @@ async def test_a_turn_that_fails_has_no_successor() -> None:
 
 async def test_a_stopped_run_has_what_was_answered() -> None:
     long = conversation("x" * 2000, max_tokens=2000)
-    run = await run_of(conversation("ab"), long, stops_at_the_first=True, step_s=0.005)
+    run = await run_conversations(conversation("ab"), long, stops_at_the_first=True, step_s=0.005)
     assert [each.answer for each in run.measurements] == ["ab"]
     assert run.is_stopped
 

@@ -29,7 +29,7 @@ def delta(**fields: str) -> str:
     )
 
 
-async def measurement_of(answer: bytes, endpoint: Endpoint = CHAT) -> Measurement:
+async def measure_answer(answer: bytes, endpoint: Endpoint = CHAT) -> Measurement:
     async with canned_server(answer) as server:
         client = HttpClient(server.url)
         try:
@@ -41,7 +41,7 @@ async def measurement_of(answer: bytes, endpoint: Endpoint = CHAT) -> Measuremen
 async def test_chunks_with_output_are_timed_and_the_servers_count_is_taken() -> None:
     reasoning, text = delta(reasoning_content='"so"'), delta(content='"yes"')
     call = delta(tool_calls='[{"index": 0}]')
-    found = await measurement_of(event_stream(ROLE, reasoning, text, call, END, USAGE, "[DONE]"))
+    found = await measure_answer(event_stream(ROLE, reasoning, text, call, END, USAGE, "[DONE]"))
     assert (found.error, found.text, found.answer) == ("", "soyes", "yes")
     assert len(found.itls_s) == 2
     assert (found.input_len, found.cached_len, found.output_len, found.is_counted) == (
@@ -55,13 +55,13 @@ async def test_chunks_with_output_are_timed_and_the_servers_count_is_taken() -> 
 
 
 async def test_chunks_are_counted_where_the_server_counts_nothing() -> None:
-    found = await measurement_of(event_stream(delta(content='"a"'), delta(content='"b"'), END))
+    found = await measure_answer(event_stream(delta(content='"a"'), delta(content='"b"'), END))
     assert (found.input_len, found.output_len, found.is_counted) == (5, 2, False)
 
 
 async def test_chunks_are_counted_where_the_server_says_that_there_are_none() -> None:
     usage = '{"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}'
-    found = await measurement_of(
+    found = await measure_answer(
         event_stream(delta(content='"a"'), delta(content='"b"'), END, usage)
     )
     assert (found.input_len, found.output_len, found.is_counted) == (5, 2, False)
@@ -69,12 +69,12 @@ async def test_chunks_are_counted_where_the_server_says_that_there_are_none() ->
 
 async def test_an_empty_finish_reason_is_no_end() -> None:
     open_chunk = '{"choices": [{"index": 0, "delta": {"content": "a"}, "finish_reason": ""}]}'
-    assert (await measurement_of(event_stream(open_chunk, END))).error == ""
-    assert "no finish reason" in (await measurement_of(event_stream(open_chunk))).error
+    assert (await measure_answer(event_stream(open_chunk, END))).error == ""
+    assert "no finish reason" in (await measure_answer(event_stream(open_chunk))).error
 
 
 async def test_an_answer_of_tokens_without_text_is_an_answer() -> None:
-    found = await measurement_of(event_stream(ROLE, END, USAGE))
+    found = await measure_answer(event_stream(ROLE, END, USAGE))
     assert (found.error, found.output_len, found.itls_s) == ("", 7, ())
     assert found.ttft_s == found.e2el_s > 0
 
@@ -86,7 +86,7 @@ async def test_content_may_have_parts() -> None:
         delta(content='[{"type": "text", "text": "yes"}]'),
         delta(content='" no"'),
     )
-    found = await measurement_of(event_stream(*parts, END))
+    found = await measure_answer(event_stream(*parts, END))
     assert (found.error, found.text, found.answer, len(found.itls_s)) == (
         "",
         "soyes no",
@@ -97,14 +97,14 @@ async def test_content_may_have_parts() -> None:
 
 async def test_lists_and_counts_may_be_null() -> None:
     usage = '{"choices": null, "usage": {"prompt_tokens": null, "completion_tokens": 3}}'
-    found = await measurement_of(event_stream(delta(content='"a"', tool_calls="null"), END, usage))
+    found = await measure_answer(event_stream(delta(content='"a"', tool_calls="null"), END, usage))
     assert (found.error, found.input_len, found.output_len) == ("", 5, 3)
 
 
 async def test_completions_have_their_own_chunks() -> None:
     text = '{"choices": [{"index": 0, "text": "a", "finish_reason": null}]}'
     end = '{"choices": [{"index": 0, "text": "", "finish_reason": "stop"}]}'
-    found = await measurement_of(event_stream(text, text, end, USAGE), COMPLETIONS)
+    found = await measure_answer(event_stream(text, text, end, USAGE), COMPLETIONS)
     assert (found.text, found.output_len, len(found.itls_s)) == ("aa", 7, 1)
 
 
@@ -117,7 +117,7 @@ async def test_responses_have_their_own_events() -> None:
         '{"type": "response.function_call_arguments.delta", "delta": "{"}',
         '{"type": "response.completed", "response": {"usage": ' + usage + "}}",
     )
-    found = await measurement_of(event_stream(*events), RESPONSES)
+    found = await measure_answer(event_stream(*events), RESPONSES)
     assert (found.error, found.text, found.answer, len(found.itls_s)) == ("", "soyes", "yes", 2)
     assert (found.input_len, found.cached_len, found.output_len) == (9, 1, 3)
 
@@ -149,6 +149,6 @@ async def test_responses_have_their_own_events() -> None:
 async def test_what_fails_is_a_measurement_with_an_error(
     answer: bytes, endpoint: Endpoint, error: str
 ) -> None:
-    found = await measurement_of(answer, endpoint)
+    found = await measure_answer(answer, endpoint)
     assert error in found.error
     assert not found.is_complete

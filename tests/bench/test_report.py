@@ -46,7 +46,7 @@ class Tags(HTMLParser):
         self.texts.append(data)
 
 
-def tags_of(page: str) -> Tags:
+def read_tags(page: str) -> Tags:
     tags = Tags()
     tags.feed(page)
     tags.close()
@@ -54,7 +54,12 @@ def tags_of(page: str) -> Tags:
     return tags
 
 
-def result(load: Load = Load(max_concurrency=2), *, model: str = "m", error: str = "") -> Result:  # noqa: B008  frozen
+def result(
+    load: Load = Load(max_concurrency=2),  # noqa: B008  frozen
+    *,
+    model: str = "m",
+    error: str = "",
+) -> Result:
     measurements = [
         measurement(100.0 + number, (0.1, 0.2, 0.2 + number / 10), output_len=3 + number)
         for number in range(1, 5)
@@ -81,7 +86,7 @@ def result(load: Load = Load(max_concurrency=2), *, model: str = "m", error: str
 
 
 def test_a_run_has_its_figures_and_four_charts() -> None:
-    tags = tags_of(report_page([result()]))
+    tags = read_tags(report_page([result()]))
     assert tags.seen.count("svg") == 4
     assert "Request throughput (requests/s)" in tags.texts
     assert "script" not in tags.seen
@@ -90,14 +95,12 @@ def test_a_run_has_its_figures_and_four_charts() -> None:
 
 def test_a_sweep_has_charts_against_its_loads() -> None:
     page = report_page([result(Load(request_rate=rate)) for rate in (1.0, 2.0, 4.0)])
-    tags = tags_of(page)
+    tags = read_tags(page)
     assert tags.seen.count("svg") == 8
     assert "requests sent per second" in tags.texts
 
 
-def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_and_all_their_failures() -> (
-    None
-):
+def test_of_many_loads_with_failures_some_are_drawn_and_named() -> None:
     results = [result(Load(max_concurrency=number), error="no") for number in range(1, 10)]
     page = report_page(results)
     assert (
@@ -114,7 +117,7 @@ def test_of_many_loads_that_failed_now_and_then_some_are_drawn_which_are_named_a
 
 
 def test_a_comparison_has_ratios_and_charts_of_both() -> None:
-    tags = tags_of(comparison_page([(result(), result())], names=("a.json", "b.json")))
+    tags = read_tags(comparison_page([(result(), result())], names=("a.json", "b.json")))
     assert tags.seen.count("svg") == 4
     assert "B / A" in tags.texts
     assert "1.000" in tags.texts
@@ -122,7 +125,7 @@ def test_a_comparison_has_ratios_and_charts_of_both() -> None:
 
 def test_a_comparison_of_two_sweeps_has_both_against_the_load() -> None:
     sweep = [result(Load(max_concurrency=limit)) for limit in (1, 4)]
-    tags = tags_of(
+    tags = read_tags(
         comparison_page(list(zip(sweep, sweep, strict=True)), names=("a.json", "b.json"))
     )
     assert tags.seen.count("svg") == 4 + 2 * 4
@@ -134,7 +137,7 @@ def test_sweeps_of_different_things_are_not_drawn_against_the_load_of_one() -> N
     rates = [result(Load(request_rate=rate)) for rate in (1.0, 4.0)]
     for first, second in ((limits, rates), (rates, limits)):
         page = comparison_page(list(zip(first, second, strict=True)), names=("a.json", "b.json"))
-        assert tags_of(page).seen.count("svg") == 2 * 4
+        assert read_tags(page).seen.count("svg") == 2 * 4
 
 
 def test_charts_of_a_sweep_have_its_loads_in_order_and_vllms_medians() -> None:
@@ -154,7 +157,7 @@ def test_results_of_vllm_without_details_have_no_charts() -> None:
         "request_rate": "inf",
         "max_concurrency": 8,
     }
-    assert "svg" not in tags_of(report_page([plain])).seen
+    assert "svg" not in read_tags(report_page([plain])).seen
 
 
 def test_a_hostile_server_writes_nothing_into_the_page() -> None:
@@ -163,7 +166,7 @@ def test_a_hostile_server_writes_nothing_into_the_page() -> None:
         report_page([hostile]),
         comparison_page([(hostile, hostile)], names=(HOSTILE, HOSTILE)),
     ):
-        tags = tags_of(page)
+        tags = read_tags(page)
         assert not {"script", "img"} & set(tags.seen)
         assert any(HOSTILE in text for text in tags.texts)
         assert "49" not in "".join(tags.texts)

@@ -16,7 +16,7 @@ ASKED = Conversation((user_turn("one", max_tokens=7, input_len=1),))
 WITH_TOOLS = Conversation(ASKED.turns, ({"name": "f", "parameters": {"type": "object"}},))
 
 
-def target_of(server: CannedServer, endpoint: Endpoint = CHAT, **extra: object) -> Target:
+def make_target(server: CannedServer, endpoint: Endpoint = CHAT, **extra: object) -> Target:
     return Target(HttpClient(server.url), endpoint, "m", Form(), extra)
 
 
@@ -28,7 +28,7 @@ async def accepted(*refused: str) -> tuple[Form, CannedServer]:
         return json_answer("400 Bad Request", f'"no {bad[0]}"') if bad else event_stream(DONE)
 
     async with canned_server(answer) as server:
-        target = target_of(server)
+        target = make_target(server)
         try:
             return (await target.with_accepted_form(ASKED)).form, server
         finally:
@@ -63,7 +63,7 @@ async def test_a_failure_that_is_no_refusal_is_not_tried_again() -> None:
     async with canned_server(
         json_answer("401 Unauthorized", '{"error": {"message": "no key"}}')
     ) as server:
-        target = target_of(server)
+        target = make_target(server)
         with pytest.raises(ApiFailure, match="401: no key"):
             await target.with_accepted_form(ASKED)
         await target.client.close()
@@ -75,7 +75,7 @@ async def asked(
 ) -> dict[str, object]:
     """Sends a request and returns the body that the server received."""
     async with canned_server(event_stream(DONE)) as server:
-        target = target_of(server, endpoint, **extra)
+        target = make_target(server, endpoint, **extra)
         history = (
             {"role": "user", "content": "zero "},
             {"role": "assistant", "content": "nought "},

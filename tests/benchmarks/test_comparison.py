@@ -1,4 +1,4 @@
-"""What `benchmarks.compare` says about figures; the products themselves are not started here."""
+"""`benchmarks.compare` computes ratios and tables from figures; no product is started here."""
 
 import re
 from pathlib import Path
@@ -24,14 +24,13 @@ def turn(rate: float, num_steps: int = 100) -> Turn:
 def test_a_ratio_is_taken_within_each_round() -> None:
     ours, theirs = [turn(10), turn(20), turn(60)], [turn(5), turn(40), turn(20)]
     found = cells({"ours": ours, "theirs": theirs}, RIVALS)
-    assert found["theirs"].ratio == Spread(
-        median=2.0, low=0.5, high=3.0
-    )  # of the medians it were 1.0
+    # The ratio of the medians would be 1.0.
+    assert found["theirs"].ratio == Spread(median=2.0, low=0.5, high=3.0)
     assert found["theirs"].rate == Spread(20.0, 5.0, 40.0)
     assert found["ours"].ratio is None
 
 
-def test_without_turns_of_the_first_there_are_rates_only() -> None:
+def test_without_a_rival_there_are_rates_only() -> None:
     assert cells({"theirs": [turn(5)]}, RIVALS)["theirs"].ratio is None
 
 
@@ -40,7 +39,7 @@ def test_rounds_of_different_number_have_no_ratio() -> None:
         cells({"ours": [turn(1), turn(1)], "theirs": [turn(1)]}, RIVALS)
 
 
-def test_each_is_compared_with_its_own_rival() -> None:
+def test_each_product_is_compared_with_its_own_rival() -> None:
     turns = {
         "ours": [turn(10)],
         "ours, small": [turn(30)],
@@ -56,26 +55,26 @@ def test_tokens_a_step_are_those_of_one_sequence() -> None:
     assert cells({"ours": [turn(1, num_steps=20)]}, RIVALS, batch=2)["ours"].tokens_per_step == 2.5
 
 
-def test_each_begins_once_before_one_begins_again() -> None:
+def test_each_product_begins_one_round_in_turn() -> None:
     orders = [turn_order(["a", "b", "c"], round_number) for round_number in range(3)]
     assert orders == [["a", "b", "c"], ["b", "c", "a"], ["c", "a", "b"]]
 
 
-def test_a_row_counts_the_rounds_after_the_first_and_notes_who_cannot() -> None:
+def test_a_row_counts_the_rounds_after_the_first_and_notes_failures() -> None:
     seeds: dict[str, list[int]] = {"ours": [], "theirs": []}
 
-    def run_of(name: str, rate: float) -> Run:
+    def make_run(name: str, rate: float) -> Run:
         def run(workload: Workload, seed: int) -> Turn:
             seeds[name].append(seed)
             return turn(rate * (seed or 1000))
 
         return run
 
-    def cannot(workload: Workload, seed: int) -> Turn:
+    def refuse(workload: Workload, seed: int) -> Turn:
         raise NotHad("it has no such thing")
 
     found = Measured(RIVALS)
-    runs = {"ours": run_of("ours", 4), "broken": cannot, "theirs": run_of("theirs", 2)}
+    runs = {"ours": make_run("ours", 4), "broken": refuse, "theirs": make_run("theirs", 2)}
     measure(runs, Prefill(8), 3, found, "prefill")
     assert seeds == {"ours": [0, 1, 2, 3], "theirs": [0, 1, 2, 3]}
     assert found.rows["prefill"]["ours"].rate == Spread(8.0, 4.0, 12.0)
@@ -83,7 +82,7 @@ def test_a_row_counts_the_rounds_after_the_first_and_notes_who_cannot() -> None:
     assert found.notes == ["broken, prefill: not had (it has no such thing)"]
 
 
-def test_who_cannot_be_loaded_is_noted_once(tmp_path: Path) -> None:
+def test_a_product_that_does_not_load_is_noted_once(tmp_path: Path) -> None:
     contender = Contender("llama.cpp", "llama.cpp", str(tmp_path / "missing.gguf"))
     rows = [Row("prefill 8", Prefill(8)), Row("prefill 16", Prefill(16))]
     found = compare([contender], rows, Machine(str(tmp_path), 1, 1.0), 1)
@@ -95,7 +94,7 @@ def test_who_cannot_be_loaded_is_noted_once(tmp_path: Path) -> None:
     )
 
 
-def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
+def test_a_table_shows_rates_ratios_and_gaps() -> None:
     rows = {
         "batch 1": cells({"ours": [turn(10), turn(20)], "theirs": [turn(5), turn(5)]}, RIVALS),
         "copy": cells({"ours": [turn(8, num_steps=25)]}, RIVALS, batch=1),
@@ -118,7 +117,7 @@ def test_a_table_shows_rates_ratios_and_what_is_missing() -> None:
     ]
 
 
-def test_only_what_is_between_the_marks_is_replaced() -> None:
+def test_only_the_text_between_the_marks_is_replaced() -> None:
     document = f"before\n{BEGIN}\nold\n{END}\nafter\n"
     once = with_section(document, "new\n", begin=BEGIN, end=END)
     assert once == f"before\n{BEGIN}\nnew\n{END}\nafter\n"
@@ -131,7 +130,7 @@ def test_a_document_without_both_marks_is_refused(document: str) -> None:
         with_section(document, "new", begin=BEGIN, end=END)
 
 
-def test_peers_that_propose_stand_against_ours_that_does() -> None:
+def test_peers_with_proposals_are_compared_with_ours_with_proposals() -> None:
     ours = [
         Contender("ours", "ouzel", ""),
         Contender("ours, proposing", "ouzel", "", only_copies=True),

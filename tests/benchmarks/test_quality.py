@@ -1,4 +1,4 @@
-"""The figures of the quality bench: a divergence from a truncated truth, and the stored truths."""
+"""The quality bench measures divergences from stored, truncated reference distributions."""
 
 from pathlib import Path
 
@@ -24,7 +24,7 @@ GREEDY = list(range(NUM_GREEDY))
 
 
 def random_case(noise: float) -> tuple[Ids, Floats, Floats]:
-    """Returns a window, logits as sharp as those of real models, and the same logits with noise."""
+    """Returns a window, logits as sharp as a real model's, and the same logits with noise."""
     random = np.random.default_rng(0)
     window = random.integers(VOCAB_SIZE, size=64).astype(np.int32)
     shape = (len(scored_positions(len(window))), VOCAB_SIZE)
@@ -37,7 +37,7 @@ def whole_divergence(true_logits: Floats, logits: Floats) -> float:
     return float((np.exp(true) * (true - other)).sum(axis=1).mean())
 
 
-def builder_of(window: Ids, logits: Floats) -> FiguresBuilder:
+def make_builder(window: Ids, logits: Floats) -> FiguresBuilder:
     truth = TruthBuilder()
     truth.add(window, logits, GREEDY)
     return FiguresBuilder(truth.build())
@@ -45,7 +45,7 @@ def builder_of(window: Ids, logits: Floats) -> FiguresBuilder:
 
 def test_the_truth_itself_has_no_divergence() -> None:
     window, logits, _ = random_case(0)
-    builder = builder_of(window, logits)
+    builder = make_builder(window, logits)
     builder.add(0, Answers(logits, GREEDY))
     figures = builder.build()
     assert abs(figures.kl) < 1e-9
@@ -55,15 +55,15 @@ def test_the_truth_itself_has_no_divergence() -> None:
 
 def test_a_truncated_truth_gives_a_close_lower_bound() -> None:
     window, logits, noisy = random_case(0.05)
-    builder = builder_of(window, logits)
+    builder = make_builder(window, logits)
     builder.add(0, Answers(noisy, GREEDY))
     whole = whole_divergence(logits, noisy)
     assert 0.8 * whole < builder.build().kl < whole
 
 
-def test_greedy_tokens_count_up_to_the_first_other_one() -> None:
+def test_greedy_tokens_count_up_to_the_first_difference() -> None:
     window, logits, _ = random_case(0)
-    builder = builder_of(window, logits)
+    builder = make_builder(window, logits)
     builder.add(0, Answers(logits, [*GREEDY[:7], -1, *GREEDY[8:]]))
     assert builder.build().num_greedy == 7
 

@@ -1,4 +1,4 @@
-"""benchmarks/RESULTS.md: its picture shows its figures, and its commands and links lead somewhere."""
+"""benchmarks/RESULTS.md: the picture matches the figures; commands and links lead to files."""
 
 import re
 from xml.etree import ElementTree

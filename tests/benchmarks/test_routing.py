@@ -1,4 +1,4 @@
-"""What `benchmarks.routing` simulates: sessions, traces, replicas, and that policies are told what they need."""
+"""`benchmarks.routing` is a simulation of sessions, traces, replicas and routing policies."""
 
 import itertools
 import random
@@ -19,7 +19,7 @@ GROWING = Kind(1, 1.0, 1024, (12, 12), (50, 300), (50, 150), lambda rng: rng.uni
 
 
 def growing_sessions(num_sessions: int, seed: int) -> list[tuple[float, Session]]:
-    """Sessions that have the first 1,024 tokens in common begin within seconds."""
+    """Returns sessions with the same first 1,024 tokens that begin within seconds of each other."""
     numbers = itertools.count()
     beginning = list(itertools.islice(numbers, 8))
     rng = random.Random(seed)
@@ -43,7 +43,7 @@ def serve_growing_sessions(num_replicas: int, seed: int) -> Outcome:
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_two_replicas_share_growing_sessions_and_find_what_one_would(seed: int) -> None:
+def test_two_replicas_share_growing_sessions_and_hit_as_often_as_one(seed: int) -> None:
     one, two = serve_growing_sessions(1, seed), serve_growing_sessions(2, seed)
 
     assert two.hit_rate >= 0.9 * one.hit_rate > 0.5
@@ -59,9 +59,8 @@ def test_every_policy_serves_every_workload(workload: str) -> None:
     assert all(
         0 <= outcome.hit_rate < 1 <= outcome.largest_share <= 4 for outcome in outcomes.values()
     )
-    assert (
-        len({outcome.first_token_p50_s for outcome in outcomes.values()}) > 5
-    )  # they do not all do the same
+    # at least two policies decide differently
+    assert len({outcome.first_token_p50_s for outcome in outcomes.values()}) > 5
 
 
 def test_a_simulation_repeats_itself() -> None:
@@ -70,7 +69,7 @@ def test_a_simulation_repeats_itself() -> None:
     assert simulate(OURS, experiment) == simulate(OURS, experiment)
 
 
-def test_ours_finds_more_than_chance_does() -> None:
+def test_our_policy_hits_more_than_random_choice() -> None:
     experiment = Experiment("agents", 8, 600, 0.2, 3)
     ours, chance = (simulate(policy, experiment) for policy in (OURS, "random"))
 
@@ -106,8 +105,8 @@ def test_a_trace_is_the_same_for_the_same_seed_and_goes_through_a_file(tmp_path:
     )
 
 
-def test_a_generated_trace_has_what_real_ones_have() -> None:
-    """Prompts that many requests share, sessions that grow, times that come in bursts."""
+def test_a_generated_trace_has_the_traits_of_real_traces() -> None:
+    """Real traces have prompts that many requests share, growing sessions, and bursts."""
     trace = generate_trace(seed=7, num_requests=4000, requests_per_s=10.0)
     turns = [session.next_turn() for _, session in replay(trace)]
 
@@ -119,17 +118,17 @@ def test_a_generated_trace_has_what_real_ones_have() -> None:
     first_blocks = [request.hash_ids[0] for request in trace]
     assert max(map(first_blocks.count, set(first_blocks))) > 100
     begun = {request.session_id: request.timestamp // 10_000 for request in reversed(trace)}
-    counts = [
-        list(begun.values()).count(place) for place in range(max(begun.values()))
-    ]  # in ten seconds each
-    assert variance(counts) > 2 * mean(counts)  # once the mean if they were independent
+    # counts of requests for each ten seconds
+    counts = [list(begun.values()).count(place) for place in range(max(begun.values()))]
+    # the variance would equal the mean if the requests were independent
+    assert variance(counts) > 2 * mean(counts)
 
 
-def test_requests_that_go_on_from_another_are_its_session_and_say_what_was_answered() -> None:
+def test_requests_that_continue_another_are_its_session_with_its_answer() -> None:
     trace = [
         TraceRequest(0, 1100, 500, [1, 2, 3]),
         TraceRequest(1000, 1100, 10, [1, 9, 10]),
-        TraceRequest(2000, 600, 10, [1, 11]),  # has nothing that is its own
+        TraceRequest(2000, 600, 10, [1, 11]),  # this prompt has no block of its own
         TraceRequest(5000, 1700, 20, [1, 2, 4, 5]),
         TraceRequest(9000, 300, 5, [7]),
     ]
@@ -140,12 +139,11 @@ def test_requests_that_go_on_from_another_are_its_session_and_say_what_was_answe
     turns = [session.next_turn() for _, session in replayed]
     assert [turn.session for turn in turns] == [0, 1, 2, 0, 4]
     assert [len(turn.prompt.blocks) for turn in turns] == [8, 8, 4, 12, 0]
-    assert (
-        replayed[0][1].answered().blocks == turns[3].prompt.blocks
-    )  # its answer made the third block whole
+    # the answer filled the third block
+    assert replayed[0][1].answered().blocks == turns[3].prompt.blocks
 
 
-def test_sessions_are_found_in_a_trace_that_does_not_name_them() -> None:
+def test_sessions_are_found_in_a_trace_without_session_ids() -> None:
     trace = generate_trace(seed=3, num_requests=1500, requests_per_s=5.0)
     unnamed = [structs.replace(request, session_id=None) for request in trace]
     named, found = (
@@ -157,6 +155,5 @@ def test_sessions_are_found_in_a_trace_that_does_not_name_them() -> None:
         len({of for of, other in pairs if other == session}) > 1 for session in set(found)
     )
     assert num_mixed < 0.02 * len(set(found))
-    assert len(set(found)) < 1.6 * len(
-        set(named)
-    )  # a session's first turns may have nothing of its own
+    # a session's first turns may have no block of their own
+    assert len(set(found)) < 1.6 * len(set(named))

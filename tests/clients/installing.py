@@ -1,8 +1,9 @@
-"""Installs the packages of real clients, each set in a directory of its own outside the repository.
+"""Installs packages of real clients, each set in a directory of its own outside the repository.
 
-A set is a directory of `packages/`. Its file is a complete list of requirements with their versions, or npm's
-package.json with its lock; a package.json without a lock pins only the client itself. An installed set stays for later
-runs; its directory may be deleted at any time. `python -m tests.clients.installing SET...` installs these sets, or all.
+A set is a directory of `packages/`. Its file is a complete list of requirements with versions, or
+npm's package.json with its lock; a package.json without a lock pins only the client itself. An
+installed set stays for later runs; its directory may be deleted at any time. `python -m
+tests.clients.installing SET...` installs these sets, or all.
 """
 
 import fcntl
@@ -25,7 +26,7 @@ NPM_OPTIONS = (
     "--fetch-retries=1",
     "--fetch-retry-mintimeout=1000",
 )
-MAX_S = 300  # for one set: where a network swallows packets, nobody says that it is none
+MAX_S = 300  # limit for one set: some networks drop packets without an error
 
 
 class NotInstalledError(Exception):
@@ -39,7 +40,10 @@ def root() -> Path:
 
 @cache
 def installed(name: str) -> Path | NotInstalledError:
-    """The directory of a set, which is installed first where it is missing; several processes may ask at once."""
+    """Returns the directory of a set, and installs the set first if it is missing.
+
+    Several processes may call this at once.
+    """
     manifests = sorted((PACKAGES / name).iterdir())
     pins = hashlib.sha256(
         b"".join(path.read_bytes() for path in manifests) + sys.version.encode()
@@ -76,7 +80,7 @@ def _install_with_npm(manifests: Sequence[Path], directory: Path) -> None:
 def _install_with_uv(requirements: Path, directory: Path) -> None:
     uv = os.environ.get("UV") or _program("uv")
     _run(uv, "venv", "--quiet", "--python", sys.executable, str(directory))
-    # A dependency that the list leaves out is not installed: Open WebUI starts without torch.
+    # Dependencies outside the list are not installed: Open WebUI starts without torch.
     options = ("--quiet", "--no-deps", "--python", str(directory))
     _run(uv, "pip", "install", *options, "--requirements", str(requirements))
 

@@ -1,6 +1,7 @@
-"""Claude Code: a session of two turns, each with a command that the model has it run.
+"""Claude Code: a session of two turns, in each of which the model has it run a command.
 
-It shows the model one of its tools; with all of them the prompt takes 40,000 of the demo model's short tokens.
+Claude Code shows the model one tool only; with all tools the prompt would take 40,000 of the demo
+model's short tokens.
 """
 
 import json
@@ -16,7 +17,7 @@ ONE_TOOL = ("--tools", "Bash")
 
 
 def turn(clients: Clients, prompt: str, *arguments: str) -> list[dict[str, Any]]:
-    """What Claude Code says of it, line by line."""
+    """Runs one turn and returns the events that Claude Code prints."""
     program = packages("claude-code") / "node_modules" / ".bin" / "claude"
     environment = clients.exports("claude-code")
     ended = clients.run(

@@ -1,4 +1,4 @@
-"""Codex CLI: a session of two turns, each with a command that the model has it run."""
+"""Codex CLI: a session of two turns, in each of which the model has it run a command."""
 
 import json
 
@@ -18,7 +18,7 @@ def codex(clients: Clients) -> Clients:
 
 
 def turn(codex: Clients, *arguments: str) -> tuple[list[str], dict[str, int]]:
-    """What the commands of a turn wrote, and the usage of the session so far."""
+    """Runs one turn; returns the output of its commands, and the session's usage so far."""
     program = packages("codex") / "node_modules" / ".bin" / "codex"
     events = [
         json.loads(line) for line in codex.run(program, "exec", *arguments).stdout.splitlines()
@@ -43,6 +43,6 @@ def test_a_session_runs_commands_in_two_turns(codex: Clients, server: RunningSer
     num_input, num_cached = (
         usage[name] - before[name] for name in ("input_tokens", "cached_input_tokens")
     )
-    assert num_input > 2 * 14_000  # each turn asks twice
+    assert num_input > 2 * 14_000  # each turn sends two requests
     assert num_cached > 0.9 * num_input
     assert server.process.poll() is None

@@ -1,4 +1,4 @@
-"""Coding agents from npm and PyPI: the model has each run a command, whose output the model reads."""
+"""Coding agents from npm and PyPI run a command of the model, which reads the output."""
 
 import json
 from collections.abc import Mapping
@@ -32,7 +32,7 @@ def run(
     *arguments: str,
     environment: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
-    """Returns the output of a program of npm's under a version of Node."""
+    """Runs a program from npm under a version of Node and returns its output."""
     path = packages(packages_name) / "node_modules" / ".bin" / program
     search_path = f"{node_directory(node)}:{clients.variables({})['PATH']}"
     return clients.run(path, *arguments, environment={**environment, "PATH": search_path}).stdout
@@ -65,9 +65,8 @@ def test_qwen_code_runs_a_command(clients: Clients) -> None:
     settings["model"]["generationConfig"]["contextWindowSize"] = 65536
     settings["tools"] = {"core": ["run_shell_command"]}
     settings["memory"] = {"enableManagedAutoMemory": False, "enableManagedAutoDream": False}
-    (clients.home / "system.md").write_text(
-        "You are an agent that runs commands."
-    )  # its own has 25,000 tokens
+    # the client's own prompt has 25,000 tokens
+    (clients.home / "system.md").write_text("You are an agent that runs commands.")
     (clients.home / ".qwen" / "settings.json").write_text(json.dumps(settings))
     options = ("--auth-type", "openai", "--yolo", "--output-format", "json")
     question = "Execute the run_shell_command with the command 'pwd'."
@@ -107,12 +106,14 @@ def test_copilot_runs_a_command(clients: Clients, node: str, api: str) -> None:
 
     assert "● pwd (shell)" in output
     answer = output.rpartition("The tool says: ")[2]
-    assert clients.home.name in answer  # the demo model leaves out some of a long path
+    assert clients.home.name in answer  # the demo model omits parts of a long path
 
 
 @each_node
 def test_continue_runs_a_tool(clients: Clients, node: str) -> None:
-    """The demo model calls another of its tools than the question names; its answer quotes the tool's output."""
+    """The demo model calls another tool than the question names; its answer quotes the tool's
+    output.
+    """
     (clients.home / "config.yaml").write_text(clients.block("continue", "yaml"))
 
     with clients.accepted(f"Continue, {node}", CHATS):
@@ -124,7 +125,7 @@ def test_continue_runs_a_tool(clients: Clients, node: str) -> None:
 
 
 def end_daemons_of_cline(clients: Clients) -> None:
-    """Ends the process that Cline leaves behind for its next start."""
+    """Ends the process that Cline leaves running for its next start."""
     for process in psutil.process_iter(["cmdline"]):
         command = process.info["cmdline"] or []
         if "--cline-hub-daemon" in command and str(clients.home) in command:
@@ -161,7 +162,7 @@ def test_cline_runs_a_tool(clients: Clients, node: str) -> None:
 
 
 def test_aider_shows_an_answer(clients: Clients) -> None:
-    """The demo model cannot write an edit."""
+    """Asks a question only, because the demo model cannot write an edit."""
     program = packages("aider") / "bin" / "aider"
     offline = {
         "AIDER_ANALYTICS": "false",
@@ -187,4 +188,4 @@ def test_aider_shows_an_answer(clients: Clients) -> None:
         )
 
     assert "Tokens: " in ended.stdout
-    assert "litellm." not in ended.stdout + ended.stderr  # the beginning of an error's name
+    assert "litellm." not in ended.stdout + ended.stderr  # the prefix of an error's name

@@ -1,4 +1,4 @@
-"""Command lines that ask, compare and measure models: llm, promptfoo and aiperf."""
+"""Command lines that query, compare and measure models: llm, promptfoo and aiperf."""
 
 import json
 
@@ -12,7 +12,7 @@ pytestmark = [
     pytest.mark.release("command lines that ask, compare and measure models"),
 ]
 CHATS = "/v1/chat/completions"
-ALL_CLIENTS = "../how-to/clients"  # the page of the clients that have no page of their own
+ALL_CLIENTS = "../how-to/clients"  # the page of clients without a page of their own
 FUNCTION = """
 def current_weather(city: str) -> str:
     "Get the current weather"

@@ -1,4 +1,4 @@
-"""PyPI packages that speak to other servers than OpenAI's find the same here."""
+"""PyPI packages written for other servers than OpenAI's work with Ouzel too."""
 
 from collections.abc import Iterator
 from pathlib import Path

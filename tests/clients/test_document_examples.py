@@ -1,4 +1,4 @@
-"""The examples of docs/connect/ for packages, run as they stand."""
+"""The examples of docs/connect/ for packages run as they are printed."""
 
 import pytest
 

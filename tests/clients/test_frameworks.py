@@ -1,4 +1,4 @@
-"""Frameworks of agents from PyPI: each directory of `scripts/` runs with the set of packages of its name."""
+"""Runs each script of the agent frameworks with the set of packages of its directory's name."""
 
 from pathlib import Path
 
@@ -15,7 +15,7 @@ OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True"}
 
 
 @pytest.mark.parametrize("script", PATHS, ids=lambda path: path.stem.removesuffix("_client"))
-def test_a_framework_finds_all_that_it_asks_for(
+def test_a_framework_gets_valid_answers(
     clients: Clients, server: RunningServer, script: Path
 ) -> None:
     python = packages(script.parent.name) / "bin" / "python"

@@ -1,4 +1,4 @@
-"""npm packages that speak to the server: what they do is in `scripts/`, each with the set of packages of its name."""
+"""Runs the scripts of npm packages, each with the set of packages of its name."""
 
 import shutil
 from pathlib import Path
@@ -15,9 +15,8 @@ def run(
     clients: Clients, server: RunningServer, program: str | Path, script: str, packages_name: str
 ) -> None:
     modules = packages(packages_name) / "node_modules"
-    (clients.home / "node_modules").symlink_to(
-        modules
-    )  # a module's imports are looked for beside it
+    # Node looks for a module's imports beside the module
+    (clients.home / "node_modules").symlink_to(modules)
     copy = shutil.copy(SCRIPTS / f"{script}.mjs", clients.home)
 
     clients.run(program, copy, environment={"ROOT": server.root})
@@ -37,7 +36,7 @@ each_script = pytest.mark.parametrize(
 
 
 @each_script
-def test_packages_find_all_that_they_ask_for(
+def test_a_package_gets_valid_answers(
     clients: Clients, server: RunningServer, script: str, packages_name: str
 ) -> None:
     run(clients, server, "node", script, packages_name)
@@ -46,7 +45,7 @@ def test_packages_find_all_that_they_ask_for(
 @pytest.mark.release("npm packages under each version of Node")
 @pytest.mark.parametrize("version", [NODE_20, NODE_22])
 @each_script
-def test_packages_find_it_under_each_version_of_node(
+def test_a_package_gets_valid_answers_under_each_version_of_node(
     clients: Clients, server: RunningServer, version: str, script: str, packages_name: str
 ) -> None:
     run(clients, server, node_directory(version) / "node", script, packages_name)

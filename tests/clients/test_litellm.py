@@ -1,4 +1,4 @@
-"""LiteLLM: its proxy before the server, asked in Anthropic's form, and what its package makes of an overflow."""
+"""LiteLLM: its proxy translates Anthropic's form, and its package recognises a context overflow."""
 
 from collections.abc import Iterator
 
@@ -36,7 +36,7 @@ OFFLINE = {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "NO_DOCS": "True"}
 
 @pytest.fixture
 def proxy(clients: Clients, server: RunningServer) -> Iterator[httpx.Client]:
-    """As the documents start it, on a port of its own."""
+    """Starts the proxy as the documents do, on a free port."""
     port = find_port()
     (clients.home / "litellm.yaml").write_text(clients.block("litellm", "yaml"))
     program = packages("litellm") / "bin" / "litellm"

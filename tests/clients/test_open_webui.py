@@ -1,4 +1,4 @@
-"""Open WebUI: its server, installed without torch, asked as its page asks it."""
+"""Open WebUI: its server, installed without torch, gets the requests that its page sends."""
 
 from collections.abc import Iterator
 
@@ -26,7 +26,7 @@ def webui(clients: Clients) -> Iterator[httpx.Client]:
         "WEBUI_SECRET_KEY": "secret",
         "OFFLINE_MODE": "True",
         "HF_HUB_OFFLINE": "1",
-        "RAG_EMBEDDING_ENGINE": "openai",  # its own engine needs torch
+        "RAG_EMBEDDING_ENGINE": "openai",  # Open WebUI's own embedding engine needs torch
     }
     command = (
         packages("open-webui") / "bin" / "open-webui",

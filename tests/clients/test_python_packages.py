@@ -1,4 +1,4 @@
-"""PyPI packages that speak to the server, in processes of their own: what they do is in `scripts/`."""
+"""Runs the scripts of PyPI packages, each in a process of its own."""
 
 from pathlib import Path
 
@@ -21,16 +21,14 @@ def run(clients: Clients, server: RunningServer, name: str, packages_name: str) 
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name not in OF_A_RELEASE])
-def test_a_package_finds_all_that_it_asks_for(
-    clients: Clients, server: RunningServer, name: str
-) -> None:
+def test_a_package_gets_valid_answers(clients: Clients, server: RunningServer, name: str) -> None:
     run(clients, server, name, "python")
 
 
 @pytest.mark.release(
     "tools of Anthropic's types, whose forced calls the demo model fills with long texts"
 )
-def test_tools_of_anthropics_types_are_called(clients: Clients, server: RunningServer) -> None:
+def test_tools_of_anthropics_own_types_are_called(clients: Clients, server: RunningServer) -> None:
     run(clients, server, TOOLS_OF_ANTHROPIC, "python")
 
 

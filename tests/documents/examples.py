@@ -1,8 +1,8 @@
-"""The fenced blocks of all documents for users and contributors."""
+"""Collects the fenced blocks of all documents for users and contributors."""
 
 from tests.documents.markdown import ROOT, list_documents, read_blocks
 
-# Records of their time, and the READMEs of programs that made a file once.
+# Not tested: old records, and the READMEs of programs that ran once to make a file.
 _OTHERS = ("docs/decisions/", "benchmarks/", "tools/", "src/", "CHANGELOG.md", ".github/")
 DOCUMENTS = [
     path for path in list_documents() if not path.relative_to(ROOT).as_posix().startswith(_OTHERS)

@@ -7,7 +7,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 _WRITTEN = {"dist", "node_modules", "site"}
 _FENCED = re.compile(
-    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n(?P<text>.*?)^(?P=indent)(?P=fence) *$",
+    r"^(?P<indent> *)(?P<fence>`{3,})(?P<language>\w*)[^\n]*\n"
+    r"(?P<text>.*?)^(?P=indent)(?P=fence) *$",
     re.M | re.S,
 )
 _LINK = re.compile(r"\]\(([^)\s]+)\)")
@@ -18,19 +19,20 @@ _MARK = re.compile(r"^ *<!-- not run: (.+) -->$")
 class Block:
     """A fenced block of a document."""
 
-    document: str  # its path from the root
+    document: str  # path of the document from the root
     line: int
     language: str
     text: str
-    reason: str  # of the comment `<!-- not run: … -->` on the line before; empty without it
-    shown: str  # the answer that the document shows below: a JSON block, or a quotation
+    # reason in the comment `<!-- not run: … -->` on the line before; empty without a comment
+    reason: str
+    shown: str  # the answer below the block in the document: a JSON block, or a quotation
 
     def __str__(self) -> str:
         return f"{self.document}:{self.line}"
 
 
 def list_documents() -> list[Path]:
-    """Returns every Markdown file of the repository, without files that a build or a tool has written."""
+    """Returns every Markdown file of the repository, except files that a build or a tool writes."""
     found = []
     for path in sorted(ROOT.rglob("*.md")):
         names = set(path.relative_to(ROOT).parts[:-1]) - {".github"}
@@ -60,7 +62,7 @@ def read_blocks(path: Path) -> list[Block]:
 
 
 def _read_shown(text: str) -> str:
-    """Returns the JSON block, or the quotation, with which the text begins."""
+    """Returns the JSON block or the quotation at the start of the text."""
     if json := re.match(r"\n\n```json\n(.*?)```", text, re.S):
         return json[1]
     quotation = re.match(r"\n\n((?:> .*\n)+)", text)

@@ -16,7 +16,7 @@ _SEPARATORS = {"&&", "||", "|", ";", "&"}
 
 @dataclass(frozen=True)
 class Command:
-    variables: Mapping[str, str]  # assigned in front of the program
+    variables: Mapping[str, str]  # assignments before the program
     words: tuple[str, ...]  # the program and its arguments
 
     @property
@@ -25,9 +25,10 @@ class Command:
 
 
 def read_commands(text: str) -> list[Command]:
-    """Returns the commands of a block; of `uv run … ouzel …` the command begins with `ouzel`.
+    """Returns the commands of a block; `uv run … ouzel …` becomes a command of `ouzel`.
 
-    Understands the subset that the documents use: quotes, comments, continued lines, pipes and lists.
+    It understands the subset that the documents use: quotes, comments, continued lines, pipes,
+    lists.
     """
     text = re.sub(r"<<'(\w+)'\n.*?^\1$", "", text.replace("\\\n", " "), flags=re.M | re.S)
     text = re.sub(r"\$\((.*?)\)", "substituted", text)
@@ -46,12 +47,12 @@ def read_commands(text: str) -> list[Command]:
 
 
 def _quote_escapes(match: re.Match[str]) -> str:
-    """Replaces the escapes of bash's $'…', as \\n."""
+    """Replaces escapes of bash's $'…', such as \\n."""
     return shlex.quote(match[1].encode().decode("unicode_escape"))
 
 
 def _read_lines(text: str) -> list[list[str]]:
-    """Returns the words of each line; a quotation that is open at a line's end continues."""
+    """Returns the words of each line; an open quotation continues on the next line."""
     lines = []
     pending = ""
     for line in text.splitlines(keepends=True):
@@ -79,7 +80,7 @@ def _make_command(words: list[str]) -> Command:
 
 
 def send_curl(command: Command, variables: Mapping[str, str]) -> httpx.Response:
-    """Sends the request of a `curl` command; a machine that runs the tests need not have curl."""
+    """Sends the request of a `curl` command without curl, which a test machine may lack."""
     parser = argparse.ArgumentParser(prog="curl")
     parser.add_argument("url")
     parser.add_argument("-H", action="append", dest="headers", default=[])
@@ -96,7 +97,7 @@ def send_curl(command: Command, variables: Mapping[str, str]) -> httpx.Response:
     transport = httpx.HTTPTransport(uds=given.unix_socket, verify=trusted)
     method = "GET" if given.data is None else "POST"
     if given.data is not None:
-        headers.setdefault("Content-Type", "application/x-www-form-urlencoded")  # as curl does
+        headers.setdefault("Content-Type", "application/x-www-form-urlencoded")  # curl's default
     data = None if given.data is None else given.data.encode()
     with httpx.Client(transport=transport, timeout=None) as client:
         return client.request(method, url, content=data, headers=headers)

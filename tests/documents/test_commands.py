@@ -50,7 +50,7 @@ MAX_NOT_RUN = 53
 
 @pytest.fixture
 def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A working directory with the files that the documents' commands name."""
+    """Makes a working directory with the files that the documents' commands name."""
     (tmp_path / "keys.txt").write_text("one-key\n")
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "config.json").write_text('{"model_config_list": []}')
@@ -126,7 +126,7 @@ def check_uv_run(words: list[str]) -> None:
 
 @pytest.mark.parametrize("document", DOCUMENTS, ids=relative)
 def test_flags_in_the_text_are_options(document: Path) -> None:
-    """Covers flags of tables and sentences, such as `--max-num-seqs` and `ouzel serve --uds`."""
+    """Checks flags in tables and sentences, such as `--max-num-seqs` and `ouzel serve --uds`."""
     if relative(document).startswith(PAGES_OF_OTHERS):
         return
     quoted = re.findall(r"`((?:ouzel [a-z]+ )?--[^`\n]*)`", read_prose(document))
@@ -181,7 +181,7 @@ def test_commands_stand_in_fenced_blocks(document: Path) -> None:
 
 
 def test_few_blocks_are_not_run() -> None:
-    """The number may only fall: a block with a new mark needs a test elsewhere, or a reason here."""
+    """The number may only fall: a newly marked block needs a test elsewhere, or a reason here."""
     marked = [block for block in BLOCKS if block.reason]
 
     assert len(marked) <= MAX_NOT_RUN, [str(block) for block in marked]

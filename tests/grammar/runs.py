@@ -29,13 +29,13 @@ def end_id() -> int:
     return special_ids()["<|im_end|>"]
 
 
-def text_of(format: Format, *, strict: bool = False) -> str:
+def compile_text(format: Format, *, strict: bool = False) -> str:
     return compile_format(format, vocabulary(), strict=strict, styles=PARAMETER_STYLES)
 
 
 def started(format: Format, *, strict: bool = False) -> Session:
     """Starts a session of the format's grammar. Raises GrammarError or GrammarRefused."""
-    return started_from(text_of(format, strict=strict))
+    return started_from(compile_text(format, strict=strict))
 
 
 def started_from(text: str) -> Session:

@@ -4,7 +4,7 @@ import pytest
 
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
-from tests.grammar.runs import accepts, started, text_of
+from tests.grammar.runs import accepts, compile_text, started
 from tests.grammar.tokenizers import special_ids
 
 SUM = 'root ::= expr\nexpr ::= term ("+" term)*\nterm ::= [0-9]+ | "(" expr ")"'
@@ -129,4 +129,4 @@ def test_a_grammar_stands_between_other_parts() -> None:
 )
 def test_a_grammar_that_cannot_be_honoured_says_why(text: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
-        text_of(grammar(text))
+        compile_text(grammar(text))

@@ -8,7 +8,7 @@ import pytest
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format, add_reasoning, compile_format
 from ouzel.grammar.vocabulary import GrammarVocabulary
-from tests.grammar.runs import accepts, started, text_of
+from tests.grammar.runs import accepts, compile_text, started
 
 SCHEMA = {
     "type": "object",
@@ -464,7 +464,7 @@ REFUSED: list[tuple[Format, str]] = [
 @pytest.mark.parametrize(("format", "message"), REFUSED, ids=[message for _, message in REFUSED])
 def test_what_cannot_be_honoured_is_refused_by_name(format: Format, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
-        text_of(format)
+        compile_text(format)
 
 
 def test_deep_nesting_is_refused_before_anything_recurses() -> None:
@@ -472,7 +472,7 @@ def test_deep_nesting_is_refused_before_anything_recurses() -> None:
     for _ in range(50_000):
         format = sequence(format)
     with pytest.raises(GrammarError, match="nesting of the format must be <= 100, given 101"):
-        text_of(format)
+        compile_text(format)
 
 
 def test_openais_envelope_of_a_schema_is_opened() -> None:
@@ -482,7 +482,7 @@ def test_openais_envelope_of_a_schema_is_opened() -> None:
         "schema": {"type": "object", "properties": {"a": True}, "colour": 1},
     }
     with pytest.raises(GrammarError, match="'colour' at # is not supported in strict mode"):
-        text_of({"type": "json_schema", "json_schema": envelope})
+        compile_text({"type": "json_schema", "json_schema": envelope})
 
 
 def test_ranges_of_tokens_hold_neither_padding_nor_an_end() -> None:

@@ -8,7 +8,7 @@ from ouzel.grammar.ebnf.rules import Part, Reference, Row, find_holding
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
 from ouzel.grammar.write.nodes import Literal
-from tests.grammar.runs import accepts, started, text_of
+from tests.grammar.runs import accepts, compile_text, started
 
 PATCH = r"""
 start: begin_patch hunk+ end_patch
@@ -111,7 +111,7 @@ def test_a_terminal_without_escapes_is_ended_by_one() -> None:
 )
 def test_bare_text_is_of_no_grammar_with_recursion(definition: str) -> None:
     with pytest.raises(GrammarError, match="definition has recursion or %ignore"):
-        text_of(free_text("lark", definition, "qwen_xml"))
+        compile_text(free_text("lark", definition, "qwen_xml"))
 
 
 @pytest.mark.parametrize("style", ["", "qwen_xml"])
@@ -157,7 +157,7 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
 )
 def test_what_a_grammar_cannot_say_is_named(definition: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
-        text_of(free_text("lark", definition))
+        compile_text(free_text("lark", definition))
 
 
 def test_a_rule_of_many_rules_is_looked_at_once() -> None:
@@ -177,4 +177,4 @@ def test_a_rule_of_many_rules_is_looked_at_once() -> None:
 
 def test_another_syntax_is_refused() -> None:
     with pytest.raises(GrammarError, match="syntax must be one of lark, regex, given 'ebnf'"):
-        text_of(free_text("ebnf", 'root ::= "a"'))
+        compile_text(free_text("ebnf", 'root ::= "a"'))

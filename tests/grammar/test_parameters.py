@@ -1,10 +1,10 @@
-"""Grammars force arguments in the XML of Qwen3-Coder, GLM and MiniCPM5."""
+"""Tests grammars that force arguments in the XML of Qwen3-Coder, GLM and MiniCPM5."""
 
 import pytest
 
 from ouzel.grammar.errors import GrammarError
 from ouzel.grammar.formats import Format
-from tests.grammar.runs import accepts, started, text_of
+from tests.grammar.runs import accepts, compile_text, started
 
 CITY = {
     "type": "object",
@@ -57,8 +57,12 @@ CASES: list[tuple[str, Format, list[str], list[str]]] = [
         "in a call",
         CALL,
         [
-            "<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n</function>\n</tool_call>",
-            "<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n<parameter=days>\n3\n</parameter>\n"
+            (
+                "<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n"
+                "</function>\n</tool_call>"
+            ),
+            "<tool_call>\n<function=weather>\n<parameter=city>\nRome\n</parameter>\n"
+            "<parameter=days>\n3\n</parameter>\n"
             "</function>\n</tool_call>",
         ],
         [
@@ -136,7 +140,10 @@ def test_parameters_are_accepted_as_their_schema_says(
 
 STYLES = {
     "glm_xml": (
-        "<arg_key>city</arg_key>\n<arg_value>Rome\n</arg_value>\n<arg_key>days</arg_key><arg_value>3</arg_value>",
+        (
+            "<arg_key>city</arg_key>\n<arg_value>Rome\n</arg_value>\n"
+            "<arg_key>days</arg_key><arg_value>3</arg_value>"
+        ),
         "<arg_key>days</arg_key>\n<arg_value>x</arg_value>",
     ),
     "minicpm_xml": (
@@ -171,7 +178,7 @@ def test_other_marks(style: str, good: str, bad: str) -> None:
 )
 def test_what_parameters_cannot_be_held_to_is_refused(schema: object, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
-        text_of(of(schema))
+        compile_text(of(schema))
 
 
 def test_alternatives_of_alternatives_have_a_limit() -> None:
@@ -187,4 +194,4 @@ def test_alternatives_of_alternatives_have_a_limit() -> None:
         GrammarError,
         match=r"the number of alternatives of a parameter .* must be <= 200, given 201",
     ):
-        text_of(of(schema))
+        compile_text(of(schema))

@@ -15,13 +15,13 @@ from ouzel.grammar.schema.string_formats import PATTERNS
 from tests.grammar.runs import accepts, random_walk, started
 from tests.grammar.schemas import CASES, REFUSED
 from tests.grammar.schemas.cases import Case, Refused
-from tests.grammar.validity import exactly, validator_of
+from tests.grammar.validity import exactly, make_validator
 
 SEEDS, SEEDS_OF_A_RELEASE = range(2), range(6)
 KNOWN_FORMATS = {*PATTERNS, *INTEGER_FORMATS, *FORMATS_THAT_SAY_NOTHING}
 
 
-def session_of(schema: object, *, strict: bool) -> Session:
+def start_session(schema: object, *, strict: bool) -> Session:
     return started({"type": "json_schema", "json_schema": schema}, strict=strict)
 
 
@@ -59,13 +59,13 @@ def test_a_schema_gives_valid_instances_and_accepts_its_own(
 
     Before a release it walks three times as often.
     """
-    validator = validator_of(case.schema)
+    validator = make_validator(case.schema)
     valid = (*case.accepts, *case.narrower)
     assert [text for text in valid if not validator.is_valid(exactly(text))] == []
     assert [text for text in case.rejects if validator.is_valid(exactly(text))] == []
 
     for strict in case.modes:
-        session = session_of(case.schema, strict=strict)
+        session = start_session(case.schema, strict=strict)
         mode = f"{strict=}"
         assert [text for text in case.accepts if not accepts(session, text)] == [], mode
         assert [text for text in (*case.rejects, *case.narrower) if accepts(session, text)] == [], (
@@ -83,4 +83,4 @@ def test_a_schema_gives_valid_instances_and_accepts_its_own(
 def test_what_cannot_be_honoured_is_refused_by_name(case: Refused) -> None:
     for strict in case.modes:
         with pytest.raises((GrammarError, GrammarRefused), match=case.message):
-            session_of(case.schema, strict=strict)
+            start_session(case.schema, strict=strict)

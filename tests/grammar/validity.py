@@ -22,7 +22,7 @@ def _number(text: str) -> int | Decimal:
     return int(value) if value.adjusted() < 1000 and value == value.to_integral_value() else value
 
 
-def validator_of(schema: object) -> Validator:
+def make_validator(schema: object) -> Validator:
     exact = exactly(json.dumps(schema))
     validator = jsonschema.validators.validator_for(exact, jsonschema.Draft202012Validator)
     return validator(exact, format_checker=_formats())
@@ -30,7 +30,7 @@ def validator_of(schema: object) -> Validator:
 
 @lru_cache
 def _formats() -> jsonschema.FormatChecker:
-    """Returns a checker with OpenAPI's formats and those for which jsonschema needs more packages."""
+    """Returns a checker with OpenAPI's formats and formats for which jsonschema lacks packages."""
     checker = jsonschema.FormatChecker()
     checker.checkers = dict(jsonschema.Draft202012Validator.FORMAT_CHECKER.checkers)
     for name in ("duration", "email", "hostname", "uri"):

@@ -21,7 +21,7 @@ def run_ovms(command: str, output: pytest.CaptureFixture[str]) -> tuple[int, lis
 
 
 def run_ovms_alone(command: str, env: Mapping[str, str]) -> tuple[int, list[str], str]:
-    """Runs the command in a process of its own: the hub's library reads the environment only once."""
+    """Runs the command in a fresh process, because the hub's library reads the environment once."""
     program, *arguments = command.split()
     assert program == "ovms"
     process = run_to_its_end(

@@ -37,7 +37,7 @@ _GRAPH = """
 """
 
 
-def graph_of(options: str) -> str:
+def write_graph(options: str) -> str:
     return _GRAPH.replace("OPTIONS", options)
 
 
@@ -60,5 +60,5 @@ node {
 """
 
 
-def vectors_graph_of(kind: Literal["Embeddings", "Rerank"], options: str) -> str:
+def write_vectors_graph(kind: Literal["Embeddings", "Rerank"], options: str) -> str:
     return _VECTORS.replace("CALCULATOR", f"{kind}CalculatorOV").replace("OPTIONS", options)

@@ -1,4 +1,4 @@
-"""Errors of the command line say how to correct the mistake."""
+"""Checks that error messages of the command line tell how to correct the mistake."""
 
 from pathlib import Path
 

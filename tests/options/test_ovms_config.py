@@ -11,7 +11,7 @@ from ouzel.options.model_settings import ModelSettings
 from ouzel.options.options import Options
 from ouzel.serve.command import apply_logging
 from tests.options.ovms_command import run_ovms
-from tests.options.ovms_graphs import graph_of, vectors_graph_of
+from tests.options.ovms_graphs import write_graph, write_vectors_graph
 from tests.options.test_options import parse
 from tests.options.test_ovms_graph import IMAGES, OF_TWO_MODELS
 
@@ -43,12 +43,13 @@ def by_name(options: Options) -> dict[str, ModelSettings]:
 
 def test_both_lists_name_models_by_paths_from_the_file(tmp_path: Path) -> None:
     model_in(
-        tmp_path / "org" / "x", graph_of('models_path: "./" max_num_seqs: 8 tool_parser: "hermes3"')
+        tmp_path / "org" / "x",
+        write_graph('models_path: "./" max_num_seqs: 8 tool_parser: "hermes3"'),
     )
     model_in(tmp_path / "weights")
     (tmp_path / "graphs").mkdir()
     (tmp_path / "graphs" / "y.pbtxt").write_text(
-        graph_of('models_path: "../weights" max_tokens_limit: 9')
+        write_graph('models_path: "../weights" max_tokens_limit: 9')
     )
     model_in(tmp_path / "z")
     options = read(
@@ -124,7 +125,7 @@ def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
 
 def test_approximations_of_a_graph_are_warnings_of_its_model(tmp_path: Path) -> None:
     directory = model_in(
-        tmp_path / "x", graph_of('models_path: "./" sparse_attention_config { mode: TRISHAPE }')
+        tmp_path / "x", write_graph('models_path: "./" sparse_attention_config { mode: TRISHAPE }')
     )
     entry = listed("x", "x", plugin_config={"KV_CACHE_PRECISION": "u4"})
     options = read(tmp_path, {"model_config_list": [entry]})
@@ -181,7 +182,8 @@ def test_a_model_may_lie_in_its_newest_version(tmp_path: Path) -> None:
 
 def test_the_entry_counts_below_its_graph_and_ours_above_both(tmp_path: Path) -> None:
     model_in(
-        tmp_path / "x", graph_of('models_path: "./" device: "GPU" max_num_seqs: 8 best_of_limit: 5')
+        tmp_path / "x",
+        write_graph('models_path: "./" device: "GPU" max_num_seqs: 8 best_of_limit: 5'),
     )
     entry = listed(
         "x", "x", target_device="NPU", plugin_config={"KV_CACHE_PRECISION": "u8"}, nireq=4
@@ -229,7 +231,7 @@ def test_a_wrong_entry_ends_a_start_and_no_other_entry(
     tmp_path: Path, graph: str, problem: str
 ) -> None:
     model_in(tmp_path / "x")
-    model_in(tmp_path / "wrong", graph_of(graph))
+    model_in(tmp_path / "wrong", write_graph(graph))
     options = read(tmp_path, {"model_config_list": [listed("wrong", "wrong"), listed("x", "x")]})
 
     assert list(by_name(options)) == ["x"]
@@ -305,7 +307,7 @@ def test_a_path_that_no_disk_takes_is_a_problem_of_its_model(tmp_path: Path) -> 
 def test_a_model_at_a_path_that_no_disk_takes_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model_in(tmp_path / "x", graph_of(f'models_path: "{"a" * 10_000}"'))
+    model_in(tmp_path / "x", write_graph(f'models_path: "{"a" * 10_000}"'))
     for path in ("./" + "a" * 10_000, str(tmp_path / "x")):
         status, _, errors = run_ovms(f"ovms --model_path {path} --rest_port 0", capsys)
         assert (status, errors.endswith("aaa cannot be read: File name too long\n")) == (1, True)
@@ -343,14 +345,15 @@ def test_files_are_looked_at_as_often_as_the_flag_says(tmp_path: Path) -> None:
     assert options.seen_files.every_s == 1
     assert options.seen_files.stamps == options.seen_files.stamps_now()
     assert set(options.seen_files.stamps) == {tmp_path / "config.json", directory / "graph.pbtxt"}
-    (directory / "graph.pbtxt").write_text(graph_of('models_path: "./"'))
+    (directory / "graph.pbtxt").write_text(write_graph('models_path: "./"'))
     assert options.seen_files.stamps != options.seen_files.stamps_now()
     assert read(tmp_path, content, "--file_system_poll_wait_seconds", "0").seen_files.every_s == 0
 
 
 def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
     directory = model_in(
-        tmp_path / "x", graph_of('models_path: "./" max_num_seqs: 8 best_of_limit: 5 block_size: 1')
+        tmp_path / "x",
+        write_graph('models_path: "./" max_num_seqs: 8 best_of_limit: 5 block_size: 1'),
     )
     path = ("--model_path", str(directory))
     options = parse("--profile", "ovms", *path, "--model_name", "mine", "--model", "y=/y")
@@ -368,10 +371,10 @@ def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
 
 
 def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> None:
-    model_in(tmp_path / "chat", graph_of('models_path: "./"'))
+    model_in(tmp_path / "chat", write_graph('models_path: "./"'))
     embedder = 'models_path: "./" pooling: LAST truncate: true max_length: 64'
-    directory = model_in(tmp_path / "embedder", vectors_graph_of("Embeddings", embedder))
-    reranker = vectors_graph_of("Rerank", 'models_path: "./" max_allowed_chunks: 4')
+    directory = model_in(tmp_path / "embedder", write_vectors_graph("Embeddings", embedder))
+    reranker = write_vectors_graph("Rerank", 'models_path: "./" max_allowed_chunks: 4')
     model_in(tmp_path / "reranker", reranker)
     names = ("chat", "embedder", "reranker")
     models = by_name(read(tmp_path, {"model_config_list": [listed(name, name) for name in names]}))
@@ -393,7 +396,7 @@ def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> Non
 def test_a_graph_leads_to_its_model_under_its_own_name(tmp_path: Path) -> None:
     model_in(tmp_path / "weights")
     (tmp_path / "x").mkdir()
-    (tmp_path / "x" / "graph.pbtxt").write_text(graph_of('models_path: "../weights"'))
+    (tmp_path / "x" / "graph.pbtxt").write_text(write_graph('models_path: "../weights"'))
     model = parse("--profile", "ovms", str(tmp_path / "x")).model
 
     assert (model.model, model.served_model_name) == (str(tmp_path / "weights"), ("x",))
@@ -409,9 +412,9 @@ def test_the_graph_of_something_else_is_refused(tmp_path: Path) -> None:
 def test_models_of_a_repository_are_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    model_in(tmp_path / "meta" / "llama4", graph_of('models_path: "./"'))
-    model_in(tmp_path / "meta" / "llama4" / "draft", graph_of('models_path: "./"'))
-    model_in(tmp_path / "plain", graph_of('models_path: "./"'))
+    model_in(tmp_path / "meta" / "llama4", write_graph('models_path: "./"'))
+    model_in(tmp_path / "meta" / "llama4" / "draft", write_graph('models_path: "./"'))
+    model_in(tmp_path / "plain", write_graph('models_path: "./"'))
     (tmp_path / "resnet" / "1").mkdir(parents=True)
     (tmp_path / "resnet" / "1" / "model.xml").touch()
     (tmp_path / "empty" / "1").mkdir(parents=True)

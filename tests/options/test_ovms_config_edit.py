@@ -17,7 +17,7 @@ from tests.options.test_ovms_config import model_in
 Output = pytest.CaptureFixture[str]
 
 
-def content_of(path: Path) -> Any:
+def read_json(path: Path) -> Any:
     return json.loads(path.read_text())
 
 
@@ -31,7 +31,7 @@ def test_a_file_is_made_and_served_and_emptied_again(tmp_path: Path, capsys: Out
 
     assert run_ovms(add, capsys) == (0, [f"Config updated: {config}"], "")
     entry = {"name": "OpenVINO/Qwen3", "base_path": "OpenVINO/Qwen3"}
-    assert content_of(config) == {"model_config_list": [{"config": entry}]}
+    assert read_json(config) == {"model_config_list": [{"config": entry}]}
     [served] = parse("--profile", "ovms", "--config_path", str(config)).all_models
     assert (served.model.model, served.model.served_model_name) == (
         str(tmp_path / "OpenVINO" / "Qwen3"),
@@ -40,7 +40,7 @@ def test_a_file_is_made_and_served_and_emptied_again(tmp_path: Path, capsys: Out
 
     remove = f"ovms --remove_from_config --config_path {config} --model_name OpenVINO/Qwen3"
     assert run_ovms(remove, capsys) == (0, [f"Config updated: {config}"], "")
-    assert content_of(config) == {"model_config_list": []}
+    assert read_json(config) == {"model_config_list": []}
 
 
 def test_everything_else_in_the_file_stays(tmp_path: Path, capsys: Output) -> None:
@@ -59,7 +59,7 @@ def test_everything_else_in_the_file_stays(tmp_path: Path, capsys: Output) -> No
     run_ovms(f"ovms --remove_from_config --config_path {config} --model_name b", capsys)
 
     added = {"config": {"name": "c", "base_path": "models/c"}}
-    assert content_of(config) == others | {
+    assert read_json(config) == others | {
         "model_config_list": [*others["model_config_list"], added],
         "mediapipe_config_list": [],
     }
@@ -79,7 +79,7 @@ def test_the_repository_has_the_file_where_none_is_named(
     )
     # OVMS took the directory behind --add_to_config until 2025.2.
     assert run_ovms(f"ovms --add_to_config {tmp_path} --model_name org/y", capsys)[0] == 0
-    assert [item["config"]["base_path"] for item in content_of(path)["model_config_list"]] == [
+    assert [item["config"]["base_path"] for item in read_json(path)["model_config_list"]] == [
         "org/x",
         "org/y",
     ]
@@ -94,7 +94,7 @@ def test_a_model_elsewhere_is_named_by_its_whole_path(tmp_path: Path, capsys: Ou
         ),
         capsys,
     )
-    assert content_of(config)["model_config_list"][0]["config"]["base_path"] == str(
+    assert read_json(config)["model_config_list"][0]["config"]["base_path"] == str(
         tmp_path / "models" / "x"
     )
 
@@ -109,7 +109,7 @@ def test_flags_about_the_model_become_keys_of_its_entry(tmp_path: Path, capsys: 
         f"ovms --add_to_config --config_path {config} --model_name x --model_path /x {flags}",
         capsys,
     )
-    assert content_of(config)["model_config_list"][0]["config"] == {
+    assert read_json(config)["model_config_list"][0]["config"] == {
         "name": "x",
         "base_path": "/x",
         "target_device": "GPU",
@@ -131,7 +131,7 @@ def test_a_link_to_the_file_stays_a_link(tmp_path: Path, capsys: Output) -> None
         capsys,
     )
     assert (tmp_path / "link.json").is_symlink()
-    assert content_of(tmp_path / "config.json")["model_config_list"][0]["config"]["name"] == "x"
+    assert read_json(tmp_path / "config.json")["model_config_list"][0]["config"]["name"] == "x"
 
 
 def test_edits_at_the_same_time_lose_no_model(tmp_path: Path) -> None:
@@ -147,7 +147,7 @@ def test_edits_at_the_same_time_lose_no_model(tmp_path: Path) -> None:
         list(threads.map(add, names))
 
     assert sorted(
-        item["config"]["name"] for item in content_of(config)["model_config_list"]
+        item["config"]["name"] for item in read_json(config)["model_config_list"]
     ) == sorted(names)
 
 

@@ -10,7 +10,7 @@ from ouzel.options.profiles.ovms_calculators import CALCULATORS
 from ouzel.options.profiles.ovms_graph import NotALanguageModel, read_graph
 from ouzel.options.profiles.ovms_meanings import Settings
 from tests.backends.test_openvino_sentences import GOLDEN
-from tests.options.ovms_graphs import graph_of, vectors_graph_of
+from tests.options.ovms_graphs import write_graph, write_vectors_graph
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reference" / "ovms.md"
 
@@ -35,10 +35,13 @@ IMAGES = """\
 node: { name: "ImageGenExecutor" calculator: "ImageGenCalculator" node_options: {
   [type.googleapis.com / mediapipe.ImageGenCalculatorOptions]: { models_path: "./" } } }"""
 OF_TWO_MODELS = """\
-node { calculator: "OpenVINOModelServerSessionCalculator" output_side_packet: "SESSION:tokenizer" }
-node { calculator: "OpenVINOModelServerSessionCalculator" output_side_packet: "SESSION:embeddings" }
+node { calculator: "OpenVINOModelServerSessionCalculator"
+  output_side_packet: "SESSION:tokenizer" }
+node { calculator: "OpenVINOModelServerSessionCalculator"
+  output_side_packet: "SESSION:embeddings" }
 node { calculator: "EmbeddingsCalculator" node_options: {
-  [type.googleapis.com / mediapipe.EmbeddingsCalculatorOptions]: { normalize_embeddings: true } } }"""
+  [type.googleapis.com / mediapipe.EmbeddingsCalculatorOptions]: {
+    normalize_embeddings: true } } }"""
 
 
 def read(directory: Path, text: str) -> Settings:
@@ -48,7 +51,7 @@ def read(directory: Path, text: str) -> Settings:
 
 
 def read_options(directory: Path, options: str) -> Settings:
-    return read(directory, graph_of(options))
+    return read(directory, write_graph(options))
 
 
 def test_what_the_command_line_of_ovms_writes(tmp_path: Path) -> None:
@@ -57,7 +60,8 @@ def test_what_the_command_line_of_ovms_writes(tmp_path: Path) -> None:
         """max_num_seqs:256,
             device: "CPU",
             models_path: "./",
-            plugin_config: '{"KV_CACHE_PRECISION":"u8","CACHE_DIR":"/c","MODEL_DISTRIBUTION_POLICY":"TENSOR_PARALLEL"}',
+            plugin_config: '{"KV_CACHE_PRECISION":"u8","CACHE_DIR":"/c",'
+                '"MODEL_DISTRIBUTION_POLICY":"TENSOR_PARALLEL"}',
             enable_prefix_caching: true,
             cache_size: 10,
             pipeline_type: LM_CB,
@@ -247,7 +251,7 @@ def test_properties_that_are_nested_too_deep_are_refused(tmp_path: Path) -> None
 def test_a_graph_of_embeddings(tmp_path: Path) -> None:
     settings = read(
         tmp_path,
-        vectors_graph_of(
+        write_vectors_graph(
             "Embeddings",
             """models_path: "./",
             normalize_embeddings: false,
@@ -284,7 +288,7 @@ def test_a_graph_of_embeddings(tmp_path: Path) -> None:
     ],
 )
 def test_names_of_poolings_of_all_releases(tmp_path: Path, options: str, pooling: str) -> None:
-    settings = read(tmp_path, vectors_graph_of("Embeddings", f'models_path: "./" {options}'))
+    settings = read(tmp_path, write_vectors_graph("Embeddings", f'models_path: "./" {options}'))
 
     assert settings.values["pooling"] == pooling
 
@@ -302,7 +306,7 @@ def test_the_pooling_is_cls_where_neither_the_graph_nor_an_encoder_names_one(
     tmp_path: Path, model: str, left_out: list[str], pooling: str | None
 ) -> None:
     shutil.copytree(GOLDEN / model, tmp_path, ignore=lambda *_: left_out, dirs_exist_ok=True)
-    settings = read(tmp_path, vectors_graph_of("Embeddings", 'models_path: "./"'))
+    settings = read(tmp_path, write_vectors_graph("Embeddings", 'models_path: "./"'))
 
     assert settings.values.get("pooling") == pooling
     assert settings.values["normalize"] == "true"
@@ -312,7 +316,7 @@ def test_the_pooling_is_cls_where_neither_the_graph_nor_an_encoder_names_one(
 @pytest.mark.parametrize("length", ["max_length", "max_position_embeddings"])
 def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
     options = f'models_path: "./", max_allowed_chunks: 4, target_device: "GPU", {length}: 12'
-    settings = read(tmp_path, vectors_graph_of("Rerank", options))
+    settings = read(tmp_path, write_vectors_graph("Rerank", options))
 
     assert settings.values == {
         "task": "score",
@@ -326,21 +330,21 @@ def test_a_graph_of_a_reranker(tmp_path: Path, length: str) -> None:
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (vectors_graph_of("Embeddings", "pooling: CLS"), "models_path: must be given"),
+        (write_vectors_graph("Embeddings", "pooling: CLS"), "models_path: must be given"),
         (
-            vectors_graph_of("Embeddings", 'models_path: "./" pooling: MAX'),
+            write_vectors_graph("Embeddings", 'models_path: "./" pooling: MAX'),
             "pooling: must be CLS, LAST or MEAN, given",
         ),
         (
-            vectors_graph_of("Embeddings", 'models_path: "./" normalize: true'),
+            write_vectors_graph("Embeddings", 'models_path: "./" normalize: true'),
             "EmbeddingsCalculatorOVOptions has no field normalize",
         ),
         (
-            vectors_graph_of("Rerank", 'models_path: "./" pooling: CLS'),
+            write_vectors_graph("Rerank", 'models_path: "./" pooling: CLS'),
             "OVOptions has no field pooling",
         ),
         (
-            graph_of('models_path: "./"') + vectors_graph_of("Rerank", ""),
+            write_graph('models_path: "./"') + write_vectors_graph("Rerank", ""),
             "node: exactly one must be a model, given 2",
         ),
     ],
@@ -367,7 +371,7 @@ def test_a_graph_without_options_or_with_two_models_is_wrong(tmp_path: Path) -> 
     ):
         read(tmp_path, 'node { calculator: "HttpLLMCalculator" }')
     with pytest.raises(InvalidOption, match="node: exactly one must be a model, given 2"):
-        read(tmp_path, graph_of('models_path: "./"') * 2)
+        read(tmp_path, write_graph('models_path: "./"') * 2)
 
 
 def test_the_document_names_every_field() -> None:

@@ -35,12 +35,12 @@ def env(hub: Hub, tmp_path: Path) -> dict[str, str]:
     return environment(tmp_path, hub.url)
 
 
-def options_of(directory: Path) -> dict[str, object]:
+def read_graph_options(directory: Path) -> dict[str, object]:
     """Returns the options that a server would read from the directory's graph."""
     return read_graph(directory / "graph.pbtxt").values
 
 
-def fields_of(directory: Path) -> tuple[str, dict[str, str]]:
+def read_graph_fields(directory: Path) -> tuple[str, dict[str, str]]:
     """Returns the calculator of the directory's graph and the graph's options, as text."""
     [node] = read_text_proto((directory / "graph.pbtxt").read_text()).messages("node")
     [options] = node.messages("node_options")
@@ -78,7 +78,7 @@ def test_a_model_is_pulled_into_the_repository_with_a_graph_of_the_given_options
     ).read_bytes()
     assert not any(path.is_symlink() for path in directory.rglob("*"))
     assert [path.name for path in directory.parent.iterdir()] == ["model"]
-    assert options_of(directory) == {
+    assert read_graph_options(directory) == {
         "model": str(directory),
         "device": "CPU",
         "max_num_seqs": "7",
@@ -109,14 +109,14 @@ def test_a_second_pull_writes_the_graph_anew_and_keeps_the_model(
         == f"Path already exists on local filesystem. Skipping download to path: {directory}"
     )
     assert hub.requests == []
-    assert options_of(directory)["max_num_seqs"] == "5"
+    assert read_graph_options(directory)["max_num_seqs"] == "5"
     assert (directory / "config.json").read_text() == "{}"
 
     run_ovms_alone(f"{pull} --overwrite_models", env)
     assert (directory / "config.json").read_bytes() == (
         MODEL_DIRECTORY / "config.json"
     ).read_bytes()
-    assert "max_num_seqs" not in options_of(directory)
+    assert "max_num_seqs" not in read_graph_options(directory)
 
 
 def test_a_pull_that_fails_leaves_nothing_in_the_repository(
@@ -155,7 +155,7 @@ def test_a_repository_that_cannot_be_written_is_named(env: Mapping[str, str]) ->
 def test_the_task_and_the_name_may_be_left_out(env: Mapping[str, str], tmp_path: Path) -> None:
     variables = {**env, "OVMS_MODEL_REPOSITORY_PATH": str(tmp_path)}
     assert run_ovms_alone("ovms --pull --model_name owner/model", variables)[0] == 0
-    assert fields_of(tmp_path / "owner" / "model") == (
+    assert read_graph_fields(tmp_path / "owner" / "model") == (
         "HttpLLMCalculator",
         {"models_path": "./", "enable_prefix_caching": "true"},
     )
@@ -169,7 +169,7 @@ def test_a_draft_model_is_pulled_beside_its_model(env: Mapping[str, str], tmp_pa
     _, output, _ = run_ovms_alone(f"{pull} --draft_source_model owner/model", env)
     directory = tmp_path / "owner" / "model"
     assert output[1] == f"Draft model: owner-model downloaded to: {directory / 'owner-model'}"
-    assert options_of(directory)["draft_model"] == str(directory / "owner-model")
+    assert read_graph_options(directory)["draft_model"] == str(directory / "owner-model")
     assert (directory / "owner-model" / "config.json").is_file()
     started = (
         f"--source_model owner/model --model_repository_path {tmp_path} "
@@ -194,7 +194,7 @@ def test_one_gguf_file_of_a_repository_is_pulled(tmp_path: Path) -> None:
         missing = run_ovms_alone(f"{pull} --gguf_filename x-Q5_K_M.gguf", env)
     directory = tmp_path / "models" / "owner" / "model"
     assert status == 0
-    assert options_of(directory)["model"] == str(directory / "x-Q4_K_M-00001-of-00002.gguf")
+    assert read_graph_options(directory)["model"] == str(directory / "x-Q4_K_M-00001-of-00002.gguf")
     assert sorted(path.name for path in directory.glob("*.gguf")) == [
         "x-Q4_K_M-00001-of-00002.gguf",
         "x-Q4_K_M-00002-of-00002.gguf",
@@ -224,7 +224,7 @@ def test_a_start_pulls_the_model_that_the_repository_lacks(
     assert (
         f"Model: owner/model downloaded to: {models / 'owner' / 'model'}\n" in server.announcement
     )
-    assert options_of(models / "owner" / "model")["tool_parser"] == "hermes3"
+    assert read_graph_options(models / "owner" / "model")["tool_parser"] == "hermes3"
 
 
 @pytest.mark.release("vector models that are pulled or inspected")
@@ -278,12 +278,12 @@ def test_a_model_of_vectors_is_pulled_with_a_graph_of_its_own(
         status, _, errors = run_ovms_alone(pull, environment(tmp_path, hub.url))
     directory = tmp_path / "models" / "owner" / "model"
     assert (status, errors) == (0, "")
-    calculator, written = fields_of(directory)
+    calculator, written = read_graph_fields(directory)
     assert calculator == (
         "RerankCalculatorOV" if model.startswith("cross") else "EmbeddingsCalculatorOV"
     )
     assert {name: written[name] for name in fields} == fields
-    read = options_of(directory)
+    read = read_graph_options(directory)
     assert {name: read[name] for name in expected} == expected
     assert parse("--profile", "ovms", "--model_path", str(directory)).model.model == str(directory)
 
@@ -315,7 +315,7 @@ def test_a_graph_is_configured_and_read_again(
         [f"Graph: graph.pbtxt created in: {directory}"],
         "",
     )
-    read = options_of(directory)
+    read = read_graph_options(directory)
     assert {name: read[name] for name in expected} == expected
     assert (read["model"], read["prefix_caching"]) == (str(directory), "true")
 
@@ -343,7 +343,7 @@ def test_a_graph_of_vectors_is_configured_and_read_again(
     options: str, expected: dict[str, object], tmp_path: Path, capsys: Output
 ) -> None:
     assert run_ovms(f"ovms --configure --model_path {tmp_path} {options}", capsys)[0] == 0
-    read = options_of(tmp_path)
+    read = read_graph_options(tmp_path)
     assert {name: read[name] for name in expected} == expected
 
 

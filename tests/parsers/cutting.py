@@ -68,7 +68,7 @@ def check_truncation(make_parser: Callable[[], Parser], text: str) -> None:
     for end in range(len(text)):
         prefix = text[:end]
         cut = parse(make_parser, [prefix], FinishReason.LENGTH)
-        assert _is_start_of(cut.calls, whole.calls), prefix
+        assert _is_prefix(cut.calls, whole.calls), prefix
         for given, expected in ((cut.content, whole.content), (cut.reasoning, whole.reasoning)):
             num_same = sum(1 for _ in itertools.takewhile(bool, map(str.__eq__, given, expected)))
             assert prefix.endswith(given[num_same:]), prefix
@@ -87,7 +87,7 @@ def check_cut_marks(make_parser: Callable[[], Parser], text: str) -> None:
             assert not cut.content or cut.content.lstrip().startswith(tuple(marks)), text[:end]
 
 
-def _is_start_of(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> bool:
+def _is_prefix(calls: list[tuple[str, str]], whole: list[tuple[str, str]]) -> bool:
     *before, (name, arguments) = calls or [("", "")]
     return not calls or (
         before == whole[: len(before)]

@@ -1,4 +1,4 @@
-"""Grammars of formats that are not JSON force arguments that obey the tool's schema."""
+"""Checks grammars of formats other than JSON: the forced arguments obey the tool's schema."""
 
 import json
 

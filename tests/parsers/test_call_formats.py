@@ -1,4 +1,4 @@
-"""Each family's parser reads the calls that its grammar forces, in random texts."""
+"""Checks with random texts that each family's parser reads the calls that its grammar forces."""
 
 import json
 import re

@@ -50,7 +50,7 @@ def parser(name: str, prompt_text: str = "") -> Parser:
     return output_format(name).make_parser(TOOLS, prompt_text)
 
 
-def start_of(name: str) -> str:
+def find_start(name: str) -> str:
     chosen = output_format(name)
     assert chosen.reasoning is not None and chosen.reasoning.reasoning is not None
     return chosen.reasoning.reasoning.start
@@ -58,7 +58,7 @@ def start_of(name: str) -> str:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_a_call_within_the_reasoning_is_a_call(name: str) -> None:
-    begun = start_of(name)
+    begun = find_start(name)
     for text, prompt_text in (
         (f"{begun}hm\n{CONTROL_SIGN}{CALLS[name]}", ""),
         (f"hm{CONTROL_SIGN}{CALLS[name]}", begun),
@@ -70,7 +70,7 @@ def test_a_call_within_the_reasoning_is_a_call(name: str) -> None:
 @pytest.mark.parametrize("name", CALLS)
 def test_a_mark_that_is_spelled_in_other_tokens_stays_reasoning(name: str) -> None:
     check_parser(
-        lambda: parser(name), f"{start_of(name)}hm {CALLS[name]}", Folded("", f"hm {CALLS[name]}")
+        lambda: parser(name), f"{find_start(name)}hm {CALLS[name]}", Folded("", f"hm {CALLS[name]}")
     )
 
 
@@ -79,7 +79,7 @@ def test_a_mark_after_the_reasoning_is_read_as_ever(name: str) -> None:
     chosen = output_format(name)
     assert chosen.reasoning is not None and chosen.reasoning.reasoning is not None
     end = chosen.reasoning.reasoning.end
-    for before, reasoning in (("", ""), (f"{start_of(name)}hm{end}", "hm")):
+    for before, reasoning in (("", ""), (f"{find_start(name)}hm{end}", "hm")):
         expected = Folded("", reasoning, [("get_weather", PARIS)])
         check_parser(lambda: parser(name), f"{before}{CONTROL_SIGN}{CALLS[name]}", expected)
 

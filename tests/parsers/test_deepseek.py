@@ -42,7 +42,10 @@ NESTED = (
     '{"a": {"b": [[{"c": "}"}], {}]},\n "n": -3.25, "m": 1e400, "k": '
     "-170141183460469231731687303715884105729}"
 )
-MARKERS = f'{{"q": "```<｜tool▁call▁end｜>{END}", "w": "\\\\", "v": "```json\\n{{}}", "u": "</think>\\""}}'
+MARKERS = (
+    f'{{"q": "```<｜tool▁call▁end｜>{END}", "w": "\\\\", '
+    '"v": "```json\\n{}", "u": "</think>\\""}'
+)
 
 GOOD: dict[str, tuple[str, Folded]] = {
     "plain text": ("Hello.", Folded("Hello.")),

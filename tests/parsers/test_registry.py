@@ -92,11 +92,8 @@ KNOWN_MARKS = {
     "kimi": ("◁think▷", "◁/think▷"),
     "think": ("content.split('</think>')", "</think>"),
 }
-MARKED_BY_THEIR_TEMPLATES = (
-    "gpt_oss",
-    "kimi",
-    "think",
-)  # whose template is known by the marks themselves
+# the marks themselves identify the template
+MARKED_BY_THEIR_TEMPLATES = ("gpt_oss", "kimi", "think")
 
 
 def test_every_family_that_reasons_is_known_by_a_mark() -> None:

@@ -1,4 +1,4 @@
-"""The requests, snippets, examples and tables of the peers' own documents, and tests that send them to our server.
+"""Sends the requests, snippets and examples of the peers' own documents to our server.
 
-`facts/` holds a copy of the facts; `uv run python -m tests.peer_documents` renews it from the documents.
+`facts/` holds a copy of the documents' facts; `uv run python -m tests.peer_documents` renews it.
 """

@@ -1,4 +1,4 @@
-"""One server for each profile, which all files of a process share."""
+"""Starts one server for each profile, which all files of a process share."""
 
 from collections.abc import Iterator
 

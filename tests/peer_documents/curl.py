@@ -1,4 +1,4 @@
-"""The command lines of curl in a text, as requests."""
+"""Parses curl command lines of a text as requests."""
 
 import argparse
 import shlex
@@ -15,7 +15,7 @@ class CurlRequest:
 
 
 def find_curl_lines(text: str) -> Iterator[str]:
-    """Yields each command from its `curl` to the line in which its last quotation ends."""
+    """Yields each command, from `curl` to the end of its last quotation."""
     lines = iter(text.splitlines())
     for line in lines:
         if not line.startswith("curl "):
@@ -29,7 +29,7 @@ def find_curl_lines(text: str) -> Iterator[str]:
 def _is_whole(command: str) -> bool:
     try:
         shlex.split(command)
-    except ValueError:  # a quotation is open
+    except ValueError:  # an open quotation
         return False
     return not command.endswith("\\")
 
@@ -38,7 +38,9 @@ def parse_curl(command: str) -> CurlRequest:
     parser = argparse.ArgumentParser(exit_on_error=False)
     parser.add_argument("program", choices=["curl"])
     parser.add_argument("url")
-    parser.add_argument("-X", dest="method", default="POST")  # as curl does where there is a body
+    parser.add_argument(
+        "-X", dest="method", default="POST"
+    )  # curl's default for a request with a body
     parser.add_argument("-H", action="append", dest="headers", default=[])
     parser.add_argument("-d", dest="body", required=True)
     read = parser.parse_args(shlex.split(command.replace("\\\n", " ")))

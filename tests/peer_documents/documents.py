@@ -1,4 +1,4 @@
-"""The documents of OpenVINO Model Server and of LMI that say how their endpoints are used."""
+"""Finds the documents of OpenVINO Model Server and of LMI about their endpoints."""
 
 import os
 from pathlib import Path
@@ -8,14 +8,15 @@ FACTS = Path(__file__).parent / "facts"
 DIRECTORY_VARIABLE = "OUZEL_PEER_DOCUMENTS"
 COMMAND = "uv run python -m tests.peer_documents"
 
-FILES = {  # each document's name here, and the beginning of its file's name
+FILES = {  # the name of each document here, and the start of its file's name
     "ovms_chat_2026": "000_",
     "ovms_chat_2024": "001_",
     "ovms_chat_2025": "003_",
     "ovms_responses_2026": "002_",
     "lmi_chat": "004_",
 }
-LETTERS = {  # of docs/reference/conformance.md; F is the list of parameters that E does not support
+# marks of docs/reference/conformance.md; F lists the parameters that E does not support
+LETTERS = {
     "ovms_chat_2026": "A",
     "ovms_chat_2024": "B",
     "ovms_chat_2025": "C",

@@ -1,12 +1,12 @@
-"""The facts of a document: its requests, snippets, examples, names of fields and orders of events."""
+"""Extracts a document's facts: requests, snippets, examples, names of fields, orders of events."""
 
 import json
 import re
 from typing import Any  # JSON
 
 from tests.peer_documents.curl import find_curl_lines
-from tests.peer_documents.shapes import shape_of
-from tests.peer_documents.tables import bullets_behind, field_tables, parameter_tables
+from tests.peer_documents.shapes import build_shape
+from tests.peer_documents.tables import field_tables, parameter_tables, read_bullets_after
 
 Json = dict[str, Any]
 
@@ -15,7 +15,7 @@ _EVENT_TABLES = {
     "reasoning": "Reasoning events",
     "function_call": "Function call events",
 }
-_EVENT_KEYS = {  # a phrase of the description, and the key that an event then has
+_EVENT_KEYS = {  # a phrase of the description, and the key that an event with this phrase has
     r"output_index": "output_index",
     r"content_index": "content_index",
     r"summary_index": "summary_index",
@@ -28,7 +28,7 @@ _EVENT_KEYS = {  # a phrase of the description, and the key that an event then h
     r"full accumulated (?:reasoning )?text": "text",
     r"full accumulated arguments": "arguments",
 }
-_EXAMPLES = (  # the first whose keys an object has
+_EXAMPLES = (  # the first entry whose keys an object has gives the object's name
     ("response", {"output", "status"}),
     ("completion", {"choices", "usage"}),
     ("chunk", {"choices"}),
@@ -52,9 +52,9 @@ def extract_facts(text: str) -> Json:
         "examples": _examples(text),
         "stream": _data_lines(text),
         "request_fields": _ordered(tables(request)),
-        "unsupported_request_fields": bullets_behind(request, "Unsupported params"),
+        "unsupported_request_fields": read_bullets_after(request, "Unsupported params"),
         "response_fields": [] if is_lmi else _ordered(tables(response)),
-        "unsupported_response_fields": bullets_behind(response, "Unsupported"),
+        "unsupported_response_fields": read_bullets_after(response, "Unsupported"),
     }
     if is_lmi:
         facts["objects"] = _objects(response)
@@ -64,7 +64,7 @@ def extract_facts(text: str) -> Json:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """Divides the document where the section about responses begins."""
+    """Divides the document at the start of the section about responses."""
     [title] = re.findall(r"^(?:#+ )?Response(?: Schema|#)?$", text, re.M)
     request, response = re.split(rf"^{re.escape(title)}$", text, flags=re.M)
     return request, response
@@ -80,7 +80,7 @@ def _snippets(text: str) -> list[str]:
     )
 
 
-def _objects_in(text: str) -> list[Json]:
+def _find_objects(text: str) -> list[Json]:
     """Returns the JSON objects whose braces stand at the beginnings of lines."""
     blocks = re.findall(r"^\{\n.*?^\}", text, re.M | re.S)
     blocks += [f"{{{block}}}" for block in re.findall(r'^"\w+":\{\n.*?^\}', text, re.M | re.S)]
@@ -92,28 +92,31 @@ def _example_name(value: Json) -> str:
 
 
 def _examples(text: str) -> dict[str, list[Json]]:
-    """Returns the shapes of the example answers, by their kinds."""
+    """Returns the shapes of the example answers by the kind of answer."""
     shapes: dict[str, list[Json]] = {}
-    for value in _objects_in(text):
+    for value in _find_objects(text):
         name = _example_name(value)
         if name != "message":
-            shapes.setdefault(name, []).append(shape_of(value))
+            shapes.setdefault(name, []).append(build_shape(value))
     return shapes
 
 
 def _messages(text: str) -> list[Json]:
-    """Returns the example messages of requests that stand for themselves."""
-    return [value for value in _objects_in(text) if _example_name(value) == "message"]
+    """Returns the example messages that the document shows outside of a request."""
+    return [value for value in _find_objects(text) if _example_name(value) == "message"]
 
 
 def _data_lines(text: str) -> list[Any]:
-    """Returns the shapes of the events of an example stream, in which "[DONE]" is the end."""
+    """Returns the shapes of the events of an example stream; "[DONE]" marks the end."""
     lines = re.findall(r"^data: (.*)$", text, re.M)
-    return [line if line == "[DONE]" else shape_of(json.loads(line)) for line in lines]
+    return [line if line == "[DONE]" else build_shape(json.loads(line)) for line in lines]
 
 
 def _objects(text: str) -> dict[str, list[str]]:
-    """Returns the fields of each object that has a table: by its title, the two of the answers by their order."""
+    """Returns the field names of each object that has a table, by the object's title.
+
+    The two tables of answers have no title: the first is "completion", the second "chunk".
+    """
     titles = iter(("completion", "chunk"))
     found, title = {}, ""
     for section in re.split(r"^(?=#+ )", text, flags=re.M):

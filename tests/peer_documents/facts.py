@@ -1,4 +1,4 @@
-"""The facts of the documents, as `facts/` holds them."""
+"""Reads the documents' facts from `facts/`."""
 
 import json
 from functools import cache
@@ -10,6 +10,6 @@ Json = dict[str, Any]
 
 
 @cache
-def facts_of(document: str) -> Json:
+def read_facts(document: str) -> Json:
     facts: Json = json.loads((FACTS / f"{document}.json").read_text())
     return facts

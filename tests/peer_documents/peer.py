@@ -1,4 +1,4 @@
-"""A server of the demo models under the names that the documents use, and how their requests reach it."""
+"""Serves the demo models under the names in the documents, and sends the documents' requests."""
 
 import json
 from base64 import b64encode
@@ -18,13 +18,13 @@ from tests.serve.running import serving
 
 Json = dict[str, Any]
 
-PICTURE = "images/zebra.jpeg"  # as the documents name it
+PICTURE = "images/zebra.jpeg"  # its name in the documents
 ENGINE_OPTIONS = ("--precision", "f32", "--kv-cache-dtype", "f32")
 
 
 @dataclass(frozen=True)
 class Peer:
-    """A running server, and the places from which it may take pictures."""
+    """A running server, and the places of the pictures that it may read."""
 
     profile: str
     root: str
@@ -32,7 +32,7 @@ class Peer:
     pictures_root: str  # the same directory over HTTP
 
     def send(self, command: str, **fields: object) -> httpx.Response:
-        """Sends the request of a curl command; the fields are added to its body."""
+        """Sends the request of a curl command, with `fields` added to its body."""
         request = parse_curl(self.complete(command))
         content = json.dumps(json.loads(request.body) | fields) if fields else request.body
         return self.send_body(request, content)
@@ -44,7 +44,9 @@ class Peer:
         )
 
     def complete(self, text: str) -> str:
-        """Puts real pictures where the documents shorten them, and mends `stream: false`, which is not JSON."""
+        """Replaces the shortened pictures by real ones, and mends `stream: false`, which is not
+        JSON.
+        """
         replacements = {
             "/9j/4AAQSkZJRgABAQAAAQABAAD/2wBD ...": self.picture_base64(),
             "http:// ... /images": f"{self.pictures_root}/images",
@@ -79,7 +81,7 @@ def _options(profile: str) -> tuple[str, ...]:
     models = ("--model", f"llama3={MODEL_DIRECTORY}", "--model", f"llava={VISION_MODEL_DIRECTORY}")
     if profile == "default":
         return models
-    if profile == "lmi":  # which would listen on LMI's own address
+    if profile == "lmi":  # else the server would listen on LMI's own address
         return (
             *models,
             "--profile",

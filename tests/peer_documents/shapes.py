@@ -1,7 +1,8 @@
-"""The shape of a JSON value: its keys and the types of its leaves, without the values.
+"""Compares the shapes of JSON values: keys and types of the leaves, without the values.
 
-A leaf of a shape is "string", "number", "boolean" or "null", or "=VALUE" for a key whose value is a part of the
-format. A list has the shape of its first element. A leaf that is null in a document may have any value in an answer.
+A leaf of a shape is "string", "number", "boolean" or "null", or "=VALUE" for a key whose value is a
+part of the format. A list has the shape of its first element. A leaf that is null in a document may
+have any value in an answer.
 """
 
 from typing import Any  # JSON
@@ -9,19 +10,19 @@ from typing import Any  # JSON
 CONSTANT_KEYS = {"object", "role", "type"}
 
 
-def shape_of(value: Any, key: str = "") -> Any:
+def build_shape(value: Any, key: str = "") -> Any:
     match value:
         case dict():
-            return {name: shape_of(inner, name) for name, inner in value.items()}
+            return {name: build_shape(inner, name) for name, inner in value.items()}
         case list():
-            return [shape_of(value[0])] if value else []
+            return [build_shape(value[0])] if value else []
         case str() if key in CONSTANT_KEYS:
             return f"={value}"
         case _:
-            return leaf_of(value)
+            return name_leaf(value)
 
 
-def leaf_of(value: object) -> str:
+def name_leaf(value: object) -> str:
     match value:
         case None:
             return "null"
@@ -35,55 +36,59 @@ def leaf_of(value: object) -> str:
             return type(value).__name__
 
 
-def differences(shape: Any, value: Any, path: str = "") -> list[str]:
-    """Returns the places of the shape that the value does not have, or has otherwise."""
+def find_differences(shape: Any, value: Any, path: str = "") -> list[str]:
+    """Returns the paths of the shape that the value lacks, or has with another type."""
     match shape:
         case dict():
-            return _differences_of_object(shape, value, path)
+            return _compare_objects(shape, value, path)
         case list():
-            return _differences_of_list(shape, value, path)
+            return _compare_lists(shape, value, path)
         case "null":
             return []
         case str() if shape.startswith("="):
             return [] if value == shape[1:] else [f"{path} is {value!r}, not {shape[1:]!r}"]
         case _:
-            return [] if leaf_of(value) == shape else [f"{path} is {leaf_of(value)}, not {shape}"]
+            return (
+                [] if name_leaf(value) == shape else [f"{path} is {name_leaf(value)}, not {shape}"]
+            )
 
 
-def _differences_of_object(shape: dict[str, Any], value: Any, path: str) -> list[str]:
+def _compare_objects(shape: dict[str, Any], value: Any, path: str) -> list[str]:
     if not isinstance(value, dict):
-        return [f"{path} is {leaf_of(value)}, not object"]
+        return [f"{path} is {name_leaf(value)}, not object"]
     found = []
     for name, inner in shape.items():
         place = f"{path}.{name}" if path else name
         found += (
-            differences(inner, value[name], place) if name in value else [f"{place} is missing"]
+            find_differences(inner, value[name], place)
+            if name in value
+            else [f"{place} is missing"]
         )
     return found
 
 
-def _differences_of_list(shape: list[Any], value: Any, path: str) -> list[str]:
+def _compare_lists(shape: list[Any], value: Any, path: str) -> list[str]:
     if not isinstance(value, list):
-        return [f"{path} is {leaf_of(value)}, not list"]
+        return [f"{path} is {name_leaf(value)}, not list"]
     if shape and not value:
         return [f"{path} is empty"]
     found = [
         place
         for element in value
         for inner in shape
-        for place in differences(inner, element, f"{path}[]")
+        for place in find_differences(inner, element, f"{path}[]")
     ]
     return list(dict.fromkeys(found))
 
 
-def paths_of(value: Any, path: str = "") -> set[str]:
-    """Returns the path of every key in the value: `choices.message.content`."""
+def list_paths(value: Any, path: str = "") -> set[str]:
+    """Returns the path of every key in the value, such as `choices.message.content`."""
     if isinstance(value, list):
-        return {place for element in value for place in paths_of(element, path)}
+        return {place for element in value for place in list_paths(element, path)}
     if not isinstance(value, dict):
         return set()
     found: set[str] = set()
     for name, inner in value.items():
         place = f"{path}.{name}" if path else name
-        found |= {place} | paths_of(inner, place)
+        found |= {place} | list_paths(inner, place)
     return found

@@ -1,4 +1,4 @@
-"""The lines and events of a streamed answer."""
+"""Reads the lines and events of a streamed answer."""
 
 import json
 from typing import Any  # JSON
@@ -9,7 +9,7 @@ Json = dict[str, Any]
 
 
 def read_data_lines(response: httpx.Response) -> list[Any]:
-    """Returns the JSON of each `data:` line; "[DONE]" stays as it is."""
+    """Returns the JSON of each `data:` line, and the text "[DONE]" unchanged."""
     assert response.status_code == 200, response.text
     assert response.headers["content-type"].startswith("text/event-stream")
     lines = [
@@ -32,6 +32,6 @@ def read_json_lines(response: httpx.Response) -> list[Json]:
     return [json.loads(line) for line in response.text.splitlines()]
 
 
-def without_repetitions(names: list[str]) -> list[str]:
-    """Makes one of names that follow each other and are equal."""
+def merge_repeated(names: list[str]) -> list[str]:
+    """Replaces equal neighbours in a list of names by one of them."""
     return [name for before, name in zip(["", *names], names, strict=False) if name != before]

@@ -1,4 +1,4 @@
-"""The tables of the documents, of which each document has another form: Markdown, or a page's text in three ways."""
+"""Reads tables of the documents, each in its own form: Markdown, or three kinds of page text."""
 
 import re
 from collections.abc import Iterator
@@ -8,9 +8,8 @@ _PARAMETERS = re.compile(
     r"^Param[\s\n]*OpenVINO Model Server.*?Type[\s\n]*Description$", re.S | re.M
 )
 _RUN_TOGETHER = re.compile(rf"^([a-z_.]+?)(?:⚠️)?{TYPE}")  # modelstring (required)Name of the model
-_SPACED = re.compile(
-    rf"^([\w.\[\]]+) (?:⚠️ )?(?:{TYPE}|Not supported)"
-)  # model string (required) Name of the model
+# model string (required) Name of the model
+_SPACED = re.compile(rf"^([\w.\[\]]+) (?:⚠️ )?(?:{TYPE}|Not supported)")
 _NAME = re.compile(r"^[a-z_.\[\]]+$")
 
 
@@ -30,7 +29,7 @@ def parameter_tables(text: str) -> Iterator[list[str]]:
 
 
 def field_tables(text: str) -> Iterator[list[str]]:
-    """Yields the names in the first column of each table that has `Field Name` there."""
+    """Yields the names in the first column of each table whose first header is `Field Name`."""
     yield from _markdown_tables(text, "Field Name")
 
 
@@ -40,7 +39,7 @@ def _markdown_tables(text: str, title: str) -> Iterator[list[str]]:
 
 
 def _names_in_lines(text: str, row_form: re.Pattern[str]) -> list[str]:
-    """Reads the names of a table whose rows are lines, up to the first empty line."""
+    """Reads the names of a table with one row a line, up to the first empty line."""
     rows = text.split("\n\n", maxsplit=1)[0].splitlines()
     named = [row_form.match(row) for row in rows]
     assert all(named), rows
@@ -48,7 +47,10 @@ def _names_in_lines(text: str, row_form: re.Pattern[str]) -> list[str]:
 
 
 def _names_in_cells(text: str) -> list[str]:
-    """Reads the names of a table whose cells are paragraphs: a name, perhaps a mark, a type and a description."""
+    """Reads the names of a table whose cells are paragraphs.
+
+    A row is a name, sometimes a warning sign, a type and a description.
+    """
     cells, names = iter(text.split("\n\n")), []
     for cell in cells:
         if not _NAME.match(cell):
@@ -60,8 +62,8 @@ def _names_in_cells(text: str) -> list[str]:
     return names
 
 
-def bullets_behind(text: str, title: str) -> list[str]:
-    """Returns the names of the lists that follow the lines which begin with the title."""
+def read_bullets_after(text: str, title: str) -> list[str]:
+    """Returns the names in the bullet lists that follow lines which begin with `title`."""
     names = []
     for list_ in re.findall(rf"^(?:#+ )?{title}.*\n((?:\s*[•-] .*\n?)+)", text, re.M):
         names += re.findall(r"^\s*[•-] ([\w.]+)", list_, re.M)

@@ -1,4 +1,4 @@
-"""The requests, snippets and examples of OVMS's pages on chats, with `--profile ovms` and without."""
+"""OVMS's pages on chats: requests, snippets and examples, with and without `--profile ovms`."""
 
 from typing import Any  # JSON
 
@@ -7,20 +7,20 @@ import pytest
 
 from tests.peer_documents.conftest import BOTH, DEFAULT, OVMS
 from tests.peer_documents.curl import parse_curl
-from tests.peer_documents.facts import facts_of
+from tests.peer_documents.facts import read_facts
 from tests.peer_documents.peer import Peer
-from tests.peer_documents.shapes import differences, paths_of
-from tests.peer_documents.streams import read_chunks, without_repetitions
+from tests.peer_documents.shapes import find_differences, list_paths
+from tests.peer_documents.streams import merge_repeated, read_chunks
 from tests.serve.answers import put_together
 
 Json = dict[str, Any]
 
-pytestmark = pytest.mark.serves  # which cannot be told from the imports
+pytestmark = pytest.mark.serves  # the imports alone do not give this marker
 
 PAGES = ("ovms_chat_2026", "ovms_chat_2025", "ovms_chat_2024")
-REQUESTS = [(page, index) for page in PAGES for index in range(len(facts_of(page)["requests"]))]
-HELLO, STREAMED_HELLO = facts_of("ovms_chat_2026")["requests"][:2]
-[EXAMPLE] = facts_of("ovms_chat_2026")["examples"]["completion"]
+REQUESTS = [(page, index) for page in PAGES for index in range(len(read_facts(page)["requests"]))]
+HELLO, STREAMED_HELLO = read_facts("ovms_chat_2026")["requests"][:2]
+[EXAMPLE] = read_facts("ovms_chat_2026")["examples"]["completion"]
 THINKING = {"chat_template_kwargs": {"enable_thinking": True}}
 CALLING = {
     "tools": [
@@ -47,28 +47,28 @@ def test_a_request_gets_an_answer_with_every_key_of_the_example(
     peer: Peer, page: str, index: int, is_stream: bool
 ) -> None:
     response = peer.send(
-        facts_of(page)["requests"][index], stream=is_stream, stream_options=_usage_if(is_stream)
+        read_facts(page)["requests"][index], stream=is_stream, stream_options=_make_usage(is_stream)
     )
     answer = put_together(read_chunks(response)) if is_stream else response.json()
 
-    [example] = facts_of(page)["examples"]["completion"]
+    [example] = read_facts(page)["examples"]["completion"]
     kind = "=chat.completion.chunk" if is_stream else "=chat.completion"
     assert response.status_code == 200, response.text
-    assert differences(example | {"object": kind}, answer) == []
+    assert find_differences(example | {"object": kind}, answer) == []
     assert answer["choices"][0]["finish_reason"] == "stop"
     if answer["model"] == "llava":
         assert "red circle" in answer["choices"][0]["message"]["content"]
 
 
-def _usage_if(is_stream: bool) -> Json | None:
+def _make_usage(is_stream: bool) -> Json | None:
     return {"include_usage": True} if is_stream else None
 
 
 @BOTH
 @pytest.mark.parametrize(("page", "index"), [("ovms_chat_2025", 0), ("ovms_chat_2024", 0)])
-def test_a_body_of_the_pages_that_is_no_json_is_refused(peer: Peer, page: str, index: int) -> None:
+def test_a_malformed_body_of_the_pages_is_refused(peer: Peer, page: str, index: int) -> None:
     """The two pages write `stream: false` without quotation marks."""
-    request = parse_curl(facts_of(page)["requests"][index])
+    request = parse_curl(read_facts(page)["requests"][index])
     response = peer.send_body(request, request.body)
 
     assert "    stream: false" in request.body
@@ -82,12 +82,12 @@ def test_a_body_of_the_pages_that_is_no_json_is_refused(peer: Peer, page: str, i
 
 @OVMS
 def test_the_chunks_of_the_example_stream_come_in_its_order(peer: Peer) -> None:
-    first, reasoning, last, done = facts_of("ovms_chat_2026")["stream"]
+    first, reasoning, last, done = read_facts("ovms_chat_2026")["stream"]
 
     chunks = read_chunks(peer.send(STREAMED_HELLO, **THINKING))
 
     assert done == "[DONE]"
-    assert without_repetitions([_kind(chunk) for chunk in chunks]) == [
+    assert merge_repeated([_kind(chunk) for chunk in chunks]) == [
         "role",
         "reasoning",
         "content",
@@ -95,7 +95,7 @@ def test_the_chunks_of_the_example_stream_come_in_its_order(peer: Peer) -> None:
     for chunk in chunks:
         shape = {"role": first, "reasoning": reasoning, "content": last}[_kind(chunk)]
         is_last = chunk is chunks[-1]
-        assert differences(shape if is_last else _with_open_end(shape), chunk) == []
+        assert find_differences(shape if is_last else _with_open_end(shape), chunk) == []
         assert (chunk["choices"][0]["finish_reason"] is None) == (not is_last)
 
 
@@ -129,7 +129,7 @@ def test_the_last_chunk_has_text_and_the_finish_reason(
 def test_without_the_profile_the_role_comes_with_a_piece_and_the_end_has_a_chunk_of_its_own(
     peer: Peer,
 ) -> None:
-    """OpenAI's form stays the default; docs/reference/conformance.md says so."""
+    """OpenAI's form stays the default, as docs/reference/conformance.md says."""
     chunks = read_chunks(peer.send(STREAMED_HELLO, **THINKING))
 
     first = chunks[0]["choices"][0]["delta"]
@@ -150,7 +150,7 @@ def _kind(chunk: Json) -> str:
 
 
 def _with_open_end(shape: Json) -> Json:
-    """Returns the shape of a chunk after which others come."""
+    """Returns the shape of a chunk that is not the last one."""
     [choice] = shape["choices"]
     return shape | {"choices": [choice | {"finish_reason": "null"}]}
 
@@ -160,29 +160,32 @@ def test_the_usage_is_in_a_chunk_before_the_end_and_null_in_all_others(peer: Pee
     *others, usage = read_chunks(peer.send(STREAMED_HELLO, stream_options={"include_usage": True}))
 
     assert usage["choices"] == []
-    assert differences(EXAMPLE["usage"], usage["usage"]) == []
+    assert find_differences(EXAMPLE["usage"], usage["usage"]) == []
     assert [chunk["usage"] for chunk in others] == [None] * len(others)
 
 
 @BOTH
 @pytest.mark.parametrize("is_stream", [False, True])
 @pytest.mark.parametrize("page", PAGES)
-def test_every_field_of_the_table_of_answers_is_there(
-    peer: Peer, page: str, is_stream: bool
-) -> None:
+def test_an_answer_has_every_field_of_the_table(peer: Peer, page: str, is_stream: bool) -> None:
     found: set[str] = set()
     for fields in ({}, THINKING, CALLING):
-        response = peer.send(HELLO, **fields, stream=is_stream, stream_options=_usage_if(is_stream))
-        found |= paths_of(put_together(read_chunks(response)) if is_stream else response.json())
+        response = peer.send(
+            HELLO, **fields, stream=is_stream, stream_options=_make_usage(is_stream)
+        )
+        found |= list_paths(put_together(read_chunks(response)) if is_stream else response.json())
 
-    assert set(facts_of(page)["response_fields"]) - found == set()
+    assert set(read_facts(page)["response_fields"]) - found == set()
 
 
 @BOTH
 @pytest.mark.parametrize("page", PAGES)
 def test_the_snippet_of_the_page_runs(peer: Peer, page: str) -> None:
-    """It sends messages by the method for prompts, which openai itself refuses; the page means the method for chats."""
-    [snippet] = facts_of(page)["snippets"]
+    """The page calls the method for prompts with messages, which openai refuses.
+
+    The page means the method for chats.
+    """
+    [snippet] = read_facts(page)["snippets"]
     with openai.OpenAI(base_url=f"{peer.root}/v3", api_key="unused", max_retries=0) as client:
         with pytest.raises(TypeError, match="prompt"):
             exec(snippet, {"client": client, "model": "llama3"})

@@ -1,11 +1,11 @@
-"""The copy of the facts says the same as the documents, and each field of the documents has its probe."""
+"""The copy of the facts equals the documents, and conformance.md names each documented field."""
 
 import pytest
 
 from tests.peer_documents import documents
 from tests.peer_documents.documents import COMMAND, FILES, LETTERS, read_document
 from tests.peer_documents.extraction import extract_facts
-from tests.peer_documents.facts import facts_of
+from tests.peer_documents.facts import read_facts
 from tests.serve.conformance import chats, responses
 
 
@@ -17,13 +17,13 @@ from tests.serve.conformance import chats, responses
     ),
 )
 @pytest.mark.parametrize("name", FILES)
-def test_the_copy_is_what_the_document_says(name: str) -> None:
-    assert facts_of(name) == extract_facts(read_document(name)), f"renew it: {COMMAND}"
+def test_the_copy_equals_the_document(name: str) -> None:
+    assert read_facts(name) == extract_facts(read_document(name)), f"renew it: {COMMAND}"
 
 
 def test_every_document_has_its_requests_and_its_fields() -> None:
     for name in FILES:
-        facts = facts_of(name)
+        facts = read_facts(name)
         assert len(facts["request_fields"]) >= 16, name
         assert facts["requests"], name
         assert facts["examples"], name
@@ -31,11 +31,11 @@ def test_every_document_has_its_requests_and_its_fields() -> None:
 
 
 CHATS = [name for name in FILES if name != "ovms_responses_2026"]
-BESIDE = {"conversation"}  # its row is in the table of conversations
+BESIDE = {"conversation"}  # this parameter is in the table of conversations
 
 
 def named(name: str) -> set[str]:
-    facts = facts_of(name)
+    facts = read_facts(name)
     return {*facts["request_fields"], *facts.get("unsupported_request_fields", [])}
 
 
@@ -54,7 +54,7 @@ def test_every_parameter_of_chats_is_in_the_tables_of_conformance(name: str) -> 
 
 
 def test_every_parameter_of_responses_is_in_the_tables_of_conformance() -> None:
-    facts = facts_of("ovms_responses_2026")
+    facts = read_facts("ovms_responses_2026")
     for letter, key in (("E", "request_fields"), ("F", "unsupported_request_fields")):
         probes = [probe for probe in responses.listed_probes() if probe.listed == letter]
         listed = {probe.parameter.split(",")[0].split(".")[0] for probe in probes}

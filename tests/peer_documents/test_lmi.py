@@ -1,4 +1,4 @@
-"""The requests, messages, examples and objects of LMI's page on chats, with `--profile lmi` and without."""
+"""LMI's page on chats: requests, messages, examples, objects, with and without `--profile lmi`."""
 
 import json
 from typing import Any  # JSON
@@ -8,16 +8,16 @@ import pytest
 
 from tests.peer_documents.conftest import DEFAULT, LMI
 from tests.peer_documents.curl import parse_curl
-from tests.peer_documents.facts import facts_of
+from tests.peer_documents.facts import read_facts
 from tests.peer_documents.peer import PICTURE, Peer
-from tests.peer_documents.shapes import differences
+from tests.peer_documents.shapes import find_differences
 from tests.peer_documents.streams import read_json_lines
 
 Json = dict[str, Any]
 
-pytestmark = pytest.mark.serves  # which cannot be told from the imports
+pytestmark = pytest.mark.serves  # the imports alone do not give this marker
 
-PAGE = facts_of("lmi_chat")
+PAGE = read_facts("lmi_chat")
 [ASK] = PAGE["requests"]
 TEXT_MESSAGE, PICTURE_MESSAGE = PAGE["messages"]
 [COMPLETION] = PAGE["examples"]["completion"]
@@ -35,9 +35,9 @@ def test_the_request_gets_an_answer_with_every_key_of_the_example(peer: Peer, pa
     answer = response.json()
     assert response.status_code == 200, response.text
     assert response.headers["content-type"] == "application/json"
-    assert differences(COMPLETION, answer) == []
+    assert find_differences(COMPLETION, answer) == []
     [choice] = answer["choices"]
-    assert differences(LOGPROBS, choice["logprobs"]) == []
+    assert find_differences(LOGPROBS, choice["logprobs"]) == []
     assert choice["finish_reason"] == "eos_token"
 
 
@@ -48,10 +48,10 @@ def test_the_lines_of_a_stream_are_those_of_the_example(peer: Peer, path: str) -
     *others, last = read_json_lines(streamed)  # a busy server may join all tokens in one line
 
     for line in others[:1]:
-        assert differences(FIRST, line) == []
+        assert find_differences(FIRST, line) == []
     for line in others:
-        assert differences(LAST, line) == ["choices[].finish_reason is null, not string"]
-    assert differences(LAST, last) == []
+        assert find_differences(LAST, line) == ["choices[].finish_reason is null, not string"]
+    assert find_differences(LAST, last) == []
     assert last["choices"][0]["finish_reason"] == "length"
     assert last["choices"][0]["delta"]["content"]
 
@@ -60,21 +60,21 @@ def test_the_lines_of_a_stream_are_those_of_the_example(peer: Peer, path: str) -
 def test_without_the_profile_logprobs_in_a_stream_have_the_form_of_whole_answers(
     peer: Peer,
 ) -> None:
-    """`--lmi-strict-logprobs` gives LMI's form, which is a defect of it; docs/reference/conformance.md says so."""
+    """`--lmi-strict-logprobs` gives LMI's own form, a defect that conformance.md describes."""
     whole = send(peer, ASK, "/models/llama3/invoke").json()
     streamed = send(peer, ASK, "/models/llama3/invoke", stream=True, max_tokens=8, temperature=0.0)
     *others, last = read_json_lines(streamed)  # a busy server may join all tokens in one line
 
-    assert differences(COMPLETION, whole) == []
+    assert find_differences(COMPLETION, whole) == []
     for line in others[:1]:
-        assert differences(FIRST, line) == ["choices[].logprobs is dict, not list"]
-    assert differences(LAST, last) == ["choices[].logprobs is dict, not list"]
-    assert differences(LOGPROBS, last["choices"][0]["logprobs"]) == []
+        assert find_differences(FIRST, line) == ["choices[].logprobs is dict, not list"]
+    assert find_differences(LAST, last) == ["choices[].logprobs is dict, not list"]
+    assert find_differences(LOGPROBS, last["choices"][0]["logprobs"]) == []
 
 
 @LMI
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_each_finish_reason_of_the_page(peer: Peer, is_stream: bool) -> None:
+def test_each_finish_reason_of_the_page_is_sent(peer: Peer, is_stream: bool) -> None:
     whole = send(peer, ASK, "/invocations").json()["choices"][0]["message"]["content"]
     by_fields = [
         ({"max_tokens": 3}, "length"),
@@ -91,7 +91,7 @@ def test_each_finish_reason_of_the_page(peer: Peer, is_stream: bool) -> None:
 @LMI
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/invocations"])
 @pytest.mark.parametrize("form", ["bare base64", "data URL", "URL"])
-def test_a_picture_of_the_page(peer: Peer, path: str, form: str) -> None:
+def test_a_picture_of_the_page_is_read(peer: Peer, path: str, form: str) -> None:
     urls = {
         "bare base64": peer.picture_base64(),
         "data URL": f"data:image/jpeg;base64,{peer.picture_base64()}",
@@ -129,8 +129,8 @@ def test_every_object_has_the_fields_of_its_table(peer: Peer) -> None:
 
 @LMI
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_every_field_of_the_table_of_requests_at_once(peer: Peer, is_stream: bool) -> None:
-    """The example of `logit_bias` names a token that the demo model does not have."""
+def test_every_field_of_the_table_of_requests_is_taken_at_once(peer: Peer, is_stream: bool) -> None:
+    """The example of `logit_bias` has a token id beyond the demo model's vocabulary."""
     values: Json = {
         "messages": [TEXT_MESSAGE, {"role": "user", "content": "What is deep learning?"}],
         "model": "gpt2",

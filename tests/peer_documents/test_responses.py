@@ -1,4 +1,4 @@
-"""The requests, snippets, examples and events of OVMS's page on responses, with `--profile ovms` and without."""
+"""OVMS's page on responses: requests, examples and events, with and without `--profile ovms`."""
 
 from typing import Any  # JSON
 
@@ -7,16 +7,16 @@ import openai
 import pytest
 
 from tests.peer_documents.conftest import BOTH, DEFAULT, OVMS
-from tests.peer_documents.facts import facts_of
+from tests.peer_documents.facts import read_facts
 from tests.peer_documents.peer import Peer
-from tests.peer_documents.shapes import differences, paths_of
-from tests.peer_documents.streams import read_data_lines, without_repetitions
+from tests.peer_documents.shapes import find_differences, list_paths
+from tests.peer_documents.streams import merge_repeated, read_data_lines
 
 Json = dict[str, Any]
 
-pytestmark = pytest.mark.serves  # which cannot be told from the imports
+pytestmark = pytest.mark.serves  # the imports alone do not give this marker
 
-PAGE = facts_of("ovms_responses_2026")
+PAGE = read_facts("ovms_responses_2026")
 ASK, ASK_OF_A_PICTURE = PAGE["requests"]
 [EXAMPLE] = PAGE["examples"]["response"]
 [SNIPPET] = PAGE["snippets"]
@@ -52,8 +52,8 @@ def read_events(response: httpx.Response) -> list[Json]:
     return events
 
 
-def table_of(name: str, end: str = "response.completed") -> list[str]:
-    """Returns the names of a table of events in their order, with one of the three ends."""
+def read_table(name: str, end: str = "response.completed") -> list[str]:
+    """Returns the event names of a table in their order, with `end` as the only end."""
     return [
         row["event"]
         for row in PAGE["events"][name]
@@ -61,17 +61,17 @@ def table_of(name: str, end: str = "response.completed") -> list[str]:
     ]
 
 
-def names_of(events: list[Json]) -> list[str]:
-    return without_repetitions([event["type"] for event in events])
+def list_names(events: list[Json]) -> list[str]:
+    return merge_repeated([event["type"] for event in events])
 
 
 def check_keys(events: list[Json], table: str) -> None:
-    """Checks that each event has the keys that its row of the table names."""
+    """Checks that each event has the keys that the table names for it."""
     for event in events:
         assert set(KEYS[table].get(event["type"], [])) - event.keys() == set(), event
 
 
-def of_item(events: list[Json], index: int) -> list[Json]:
+def filter_by_output_index(events: list[Json], index: int) -> list[Json]:
     return [event for event in events if event.get("output_index") == index]
 
 
@@ -85,7 +85,7 @@ def test_a_request_gets_an_answer_with_every_key_of_the_example(
     answer = read_events(response)[-1]["response"] if is_stream else response.json()
 
     assert response.status_code == 200, response.text
-    assert differences(EXAMPLE, answer) == []
+    assert find_differences(EXAMPLE, answer) == []
     assert (answer["status"], answer["error"]) == ("completed", None)
     assert answer["id"].startswith("resp")
     if request_line is ASK_OF_A_PICTURE:
@@ -103,7 +103,7 @@ def test_the_standard_events_come_in_the_order_of_their_table(
 ) -> None:
     events = read_events(peer.send(ASK, stream=True, **fields))
 
-    assert names_of(events) == table_of("standard", end)
+    assert list_names(events) == read_table("standard", end)
     check_keys(events, "standard")
     assert events[0]["response"]["status"] == "in_progress"
     assert events[-1]["response"]["status"] == end.removeprefix("response.")
@@ -112,13 +112,18 @@ def test_the_standard_events_come_in_the_order_of_their_table(
 @OVMS
 def test_the_reasoning_events_come_in_the_order_of_their_table(peer: Peer) -> None:
     events = read_events(peer.send(ASK, stream=True, **THINKING))
-    created, message = table_of("standard")[:2], table_of("standard")[2:-1]
+    created, message = read_table("standard")[:2], read_table("standard")[2:-1]
 
-    assert names_of(events) == [*created, *table_of("reasoning"), *message, "response.completed"]
-    assert names_of(of_item(events, 0)) == table_of("reasoning")
-    assert names_of(of_item(events, 1)) == message
-    check_keys(of_item(events, 0), "reasoning")
-    assert of_item(events, 0)[0]["item"]["type"] == "reasoning"
+    assert list_names(events) == [
+        *created,
+        *read_table("reasoning"),
+        *message,
+        "response.completed",
+    ]
+    assert list_names(filter_by_output_index(events, 0)) == read_table("reasoning")
+    assert list_names(filter_by_output_index(events, 1)) == message
+    check_keys(filter_by_output_index(events, 0), "reasoning")
+    assert filter_by_output_index(events, 0)[0]["item"]["type"] == "reasoning"
 
 
 @OVMS
@@ -136,25 +141,29 @@ def test_the_reasoning_is_a_summary(peer: Peer, is_stream: bool) -> None:
 
 
 @DEFAULT
-def test_without_the_profile_a_summary_that_is_asked_for_has_the_events_of_the_table(
+def test_without_the_profile_a_requested_summary_has_the_events_of_the_table(
     peer: Peer,
 ) -> None:
-    """OpenAI sends a summary only on request; docs/reference/conformance.md says so."""
+    """OpenAI sends a summary only on request, as docs/reference/conformance.md says."""
     unasked = read_events(peer.send(ASK, stream=True, **THINKING))
     asked = read_events(peer.send(ASK, stream=True, **SUMMARIZED))
 
-    assert "response.reasoning_summary_text.delta" not in names_of(unasked)
-    summary = [event for event in of_item(asked, 0) if event["type"] in table_of("reasoning")]
-    assert names_of(summary) == table_of("reasoning")
+    assert "response.reasoning_summary_text.delta" not in list_names(unasked)
+    summary = [
+        event
+        for event in filter_by_output_index(asked, 0)
+        if event["type"] in read_table("reasoning")
+    ]
+    assert list_names(summary) == read_table("reasoning")
     check_keys(summary, "reasoning")
 
 
 @BOTH
 def test_the_events_of_a_call_come_in_the_order_of_their_table(peer: Peer) -> None:
     events = read_events(peer.send(ASK, stream=True, **CALLING))
-    of_call = of_item(events, 0)
+    of_call = filter_by_output_index(events, 0)
 
-    assert names_of(of_call) == table_of("function_call")
+    assert list_names(of_call) == read_table("function_call")
     check_keys(of_call, "function_call")
     item = of_call[0]["item"]
     assert {"type", "call_id", "name", "arguments"} <= item.keys()
@@ -174,9 +183,9 @@ def test_every_item_has_the_fields_of_its_type(peer: Peer) -> None:
 
 
 @BOTH
-def test_every_field_of_the_table_of_answers_is_there(peer: Peer) -> None:
+def test_an_answer_has_every_field_of_the_table(peer: Peer) -> None:
     asked = {"temperature": 0.5, "top_p": 0.9, "seed": 1}
-    found = paths_of(peer.send(ASK, **asked, max_output_tokens=3).json()) | paths_of(
+    found = list_paths(peer.send(ASK, **asked, max_output_tokens=3).json()) | list_paths(
         peer.send(ASK).json()
     )
 
@@ -184,7 +193,7 @@ def test_every_field_of_the_table_of_answers_is_there(peer: Peer) -> None:
 
 
 @OVMS
-def test_the_time_of_completion_is_there_only_when_it_is_completed(peer: Peer) -> None:
+def test_only_a_completed_response_has_a_time_of_completion(peer: Peer) -> None:
     events = read_events(peer.send(ASK, stream=True))
     incomplete = peer.send(ASK, **SHORT).json()
 
@@ -194,8 +203,8 @@ def test_the_time_of_completion_is_there_only_when_it_is_completed(peer: Peer) -
 
 
 @BOTH
-def test_the_reason_of_an_incomplete_response(peer: Peer) -> None:
-    """OpenAI's word is `max_output_tokens`, which stays the default."""
+def test_an_incomplete_response_has_the_profiles_reason(peer: Peer) -> None:
+    """OpenAI's word `max_output_tokens` stays the default."""
     details = peer.send(ASK, **SHORT).json()["incomplete_details"]
 
     assert details == {"reason": "max_tokens" if peer.profile == "ovms" else "max_output_tokens"}

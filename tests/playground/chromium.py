@@ -1,4 +1,4 @@
-"""The machine's Chromium, and a person who uses the playground in it."""
+"""Starts the installed Chromium, and uses the playground in it as a user does."""
 
 import shutil
 from collections.abc import Iterator
@@ -77,7 +77,7 @@ class Tabs:
 
 
 class Troubles:
-    """Collects faults of a page: script errors, violations of its policy, requests to other hosts."""
+    """Collects a page's faults: script errors, breaches of its policy, requests to other hosts."""
 
     def __init__(self, page: Page) -> None:
         self.found: list[str] = []
@@ -97,30 +97,30 @@ class Troubles:
             self.found.append(f"request: {request.url}")
 
 
-class Person:
-    """Uses the playground by clicks and keys. What takes time is waited for, however long."""
+class User:
+    """Uses the playground by clicks and keys, and waits without a time limit."""
 
     def __init__(self, page: Page, url: str) -> None:
         self.page = page
         self.url = url
         page.set_default_timeout(0)
 
-    def comes(self) -> None:
+    def open(self) -> None:
         self.page.goto(self.url)
         self.page.wait_for_selector("body.ready")
 
-    def asks(self, text: str) -> str:
-        """Returns the answer, once it is whole."""
-        self.writes(text)
-        self.waits()
+    def ask(self, text: str) -> str:
+        """Returns the answer when it is complete."""
+        self.send(text)
+        self.wait_for_answer()
         return self.answer
 
-    def writes(self, text: str) -> None:
+    def send(self, text: str) -> None:
         self.page.fill("#prompt", text)
         self.page.press("#prompt", "Enter")
 
-    def waits(self) -> None:
-        """Until no answer is being made."""
+    def wait_for_answer(self) -> None:
+        """Waits until no answer is being generated."""
         self.page.wait_for_selector("#send:visible")
 
     @property
@@ -128,8 +128,8 @@ class Person:
         return self.page.locator(".message.assistant .content").last.inner_text().strip()
 
     @property
-    def said(self) -> list[str]:
-        """The texts of all messages that are shown."""
+    def texts(self) -> list[str]:
+        """Returns the texts of all messages on the page."""
         return [text.strip() for text in self.page.locator(".message .content").all_inner_texts()]
 
     @property
@@ -139,24 +139,27 @@ class Person:
     def message(self, index: int) -> Locator:
         return self.page.locator(".message").nth(index)
 
-    def chooses_picture(self, name: str, content: bytes, *, media_type: str = "image/png") -> None:
+    def choose_picture(self, name: str, content: bytes, *, media_type: str = "image/png") -> None:
         self.page.set_input_files(
             "#picture-file", FilePayload(name=name, mimeType=media_type, buffer=content)
         )
 
-    def clicks(self, label: str, inside: Locator | None = None) -> None:
-        """On the button of this name, in the last message or in another place."""
+    def click(self, label: str, inside: Locator | None = None) -> None:
+        """Presses the button `label` of the last message, or inside another element."""
         place = self.page.locator(".message").last if inside is None else inside
         place.get_by_role("button", name=label, exact=True).click()
 
-    def opens_settings(self) -> None:
-        """With all sections open."""
+    def open_settings(self) -> None:
+        """Opens the settings and all their sections."""
         self.page.click("#toggle-settings")
         self.page.wait_for_selector("#set-temperature")
         for summary in self.page.query_selector_all(".section:not([open]) > summary"):
             summary.click()
 
-    def waits_for(self, condition: str) -> None:
-        """Until an expression of JavaScript is true. The page's policy keeps Playwright from polling within it."""
+    def wait_until(self, condition: str) -> None:
+        """Waits until a JavaScript expression is true.
+
+        The page's content policy does not allow Playwright to poll inside the page.
+        """
         while not self.page.evaluate(condition):
             self.page.wait_for_timeout(20)

@@ -1,7 +1,7 @@
-"""A browser for these tests, and for each a page that must stay without troubles.
+"""Fixtures: they start a browser and servers, and open a page that must show no faults.
 
-Playwright has an event loop in this thread while it runs, beside which no asynchronous test can: it ends with the
-package.
+Playwright runs an event loop in this thread, and no asynchronous test can run beside it.
+The loop stops after the last test of the package.
 """
 
 import os
@@ -16,9 +16,9 @@ from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import (
     REQUIRED_VARIABLE,
-    Person,
     Tabs,
     Troubles,
+    User,
     chromium_path,
     running_browser,
 )
@@ -69,7 +69,7 @@ def page_of_new_browser(browser: Browser) -> Iterator[Page]:
 
 @pytest.fixture(scope="package")
 def parrot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Says what the user said, calls and reasoning too where these are said, and keeps conversations."""
+    """Starts a server that repeats the user's text as its answer, and stores conversations."""
     path: Path = tmp_path_factory.mktemp("playground") / "store.sqlite3"
     with running_server(
         {"max_model_len": 65536},
@@ -81,19 +81,19 @@ def parrot(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 
 
 @pytest.fixture
-def person(page: Page, parrot: RunningServer) -> Person:
-    person = Person(page, parrot.url)
-    person.comes()
-    return person
+def user(page: Page, parrot: RunningServer) -> User:
+    user = User(page, parrot.url)
+    user.open()
+    return user
 
 
 @pytest.fixture
-def person_at(page: Page) -> Callable[[RunningServer], Person]:
-    """Makes one who is at another server."""
+def user_at(page: Page) -> Callable[[RunningServer], User]:
+    """Returns a function that opens the playground of another server."""
 
-    def come(server: RunningServer) -> Person:
-        person = Person(page, server.url)
-        person.comes()
-        return person
+    def come(server: RunningServer) -> User:
+        user = User(page, server.url)
+        user.open()
+        return user
 
     return come

@@ -1,21 +1,22 @@
-"""A server of the playground's files alone, and of an empty page, under the policy that the real one sends.
+"""A server of the playground's files and of an empty page, with the real server's content policy.
 
-It can hand on what else is asked for to a server behind it, which may come and go while the page stays open.
+It forwards other paths to a server behind it, which may start and stop while a page is open.
 """
 
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any  # what the library's handlers are given
+from typing import Any  # the types of the library's handlers
 
 import httpx
 
 from ouzel.playground import DIRECTORY
 
 POLICY = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; connect-src 'self'; "
-    "base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'"
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data: blob:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "
+    "require-trusted-types-for 'script'"
 )
 _PREFIX = "/playground/"
 _MEDIA_TYPES = {
@@ -34,7 +35,7 @@ _EMPTY_PAGE = (
 
 
 class Pages:
-    """The empty page is at `url`; `behind` is the root of the server that gets what is no file of the playground."""
+    """Serves the empty page at `url`, and forwards unknown paths to the server at `behind`."""
 
     def __init__(self) -> None:
         pages = self
@@ -44,7 +45,7 @@ class Pages:
                 pages._answer(self)
 
             def log_message(self, format: str, *args: Any) -> None:
-                """Says nothing: a test that fails shows what it saw."""
+                """Logs nothing."""
 
         self.behind: str | None = None
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
@@ -61,7 +62,7 @@ class Pages:
             self._hand_on(handler)
 
     def _hand_on(self, handler: BaseHTTPRequestHandler) -> None:
-        """Closes the connection without an answer where no server is behind."""
+        """Forwards the request, or closes the connection if no server is behind."""
         if self.behind is None:
             handler.close_connection = True
             return

@@ -1,4 +1,4 @@
-"""The page of live figures, drawn from what a real server's /metrics says."""
+"""The page of live figures draws the values that a real server's /metrics reports."""
 
 import json
 import re
@@ -24,7 +24,7 @@ FAILS = {"model": "parrot", "messages": [{"role": "user", "content": "a|fail|b"}
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[RunningServer]:
-    """Has no other requests than those of these tests."""
+    """Starts a server that gets requests from these tests only."""
     with running_server() as server:
         yield server
 
@@ -46,7 +46,7 @@ def chart(page: Page, title: str) -> Locator:
 
 
 def current(page: Page, title: str, series: str) -> Locator:
-    """What the legend says of a series."""
+    """Returns the legend's element with the current value of a series."""
     return chart(page, title).locator(f"li:has(.name:text-is('{series}')) .current")
 
 
@@ -56,9 +56,12 @@ def ask(server: RunningServer, body: Mapping[str, object] = SAYS_HELLO, *, times
             http.post("/v1/chat/completions", json=body)
 
 
-def renewed(page: Page) -> None:
-    """Waits until a reading was taken that was asked for from now on. Who comes back to a page asks at once."""
-    for _ in range(2):  # a question may be under way
+def wait_for_new_reading(page: Page) -> None:
+    """Waits until the page has shown a reading of /metrics that began after this call.
+
+    A page that becomes visible reads /metrics at once.
+    """
+    for _ in range(2):  # one reading may already be under way
         with page.expect_response("**/metrics"):
             page.evaluate("document.dispatchEvent(new Event('visibilitychange'))")
     page.evaluate("new Promise(requestAnimationFrame)")
@@ -71,15 +74,15 @@ def test_requests_of_all_models_count_together(page: Page) -> None:
         page.wait_for_selector("body.ready")
         ask(server, times=2)
         ask(server, SAYS_HELLO | {"model": "other"})
-        renewed(page)
+        wait_for_new_reading(page)
         expect(current(page, "Outcomes", "Completed")).to_have_text("3")
 
 
-def test_what_requests_come_to_is_drawn(figures: Page, server: RunningServer) -> None:
+def test_the_figures_of_requests_are_drawn(figures: Page, server: RunningServer) -> None:
     before = int(tile(figures, "Tokens since start").inner_text())
     ask(server, times=3)
     ask(server, FAILS)
-    renewed(figures)
+    wait_for_new_reading(figures)
     assert int(tile(figures, "Tokens since start").inner_text()) >= before + 3 * len("hello")
     expect(tile(figures, "Running")).to_have_text("0")
     expect(tile(figures, "First token, p50")).to_have_text(re.compile(r"^[\d.]+ m?s$"))
@@ -92,8 +95,8 @@ def test_what_requests_come_to_is_drawn(figures: Page, server: RunningServer) ->
     assert "L" in (chart(figures, "Requests").locator("path.series-1").get_attribute("d") or "")
 
 
-def test_a_request_that_runs_is_seen_while_it_does(page: Page, tmp_path: Path) -> None:
-    """Of our own engine, with the bundled model."""
+def test_a_running_request_is_shown(page: Page, tmp_path: Path) -> None:
+    """The server runs Ouzel's own engine with the bundled model."""
     body = json.dumps(
         {
             "model": "ouzel-demo",
@@ -109,7 +112,10 @@ def test_a_request_that_runs_is_seen_while_it_does(page: Page, tmp_path: Path) -
         page.wait_for_selector("body.ready")
         address = urlsplit(server.root)
         with socket.create_connection((address.hostname, address.port)) as connection:
-            head = f"POST /v1/completions HTTP/1.1\r\nHost: {address.netloc}\r\nContent-Length: {len(body)}\r\n\r\n"
+            head = (
+                f"POST /v1/completions HTTP/1.1\r\nHost: {address.netloc}\r\n"
+                f"Content-Length: {len(body)}\r\n\r\n"
+            )
             connection.sendall(f"{head}{body}".encode())
             expect(tile(page, "Running")).to_have_text("16")
             expect(tile(page, "KV cache")).to_have_text(re.compile("[1-9]"))
@@ -117,9 +123,11 @@ def test_a_request_that_runs_is_seen_while_it_does(page: Page, tmp_path: Path) -
         expect(current(page, "Outcomes", "Left by the client")).to_have_text("16")
 
 
-def test_the_past_is_looked_at_with_keys_and_pointer(figures: Page, server: RunningServer) -> None:
+def test_keys_and_the_pointer_choose_a_moment_of_the_past(
+    figures: Page, server: RunningServer
+) -> None:
     ask(server)
-    renewed(figures)
+    wait_for_new_reading(figures)
     requests = chart(figures, "Requests")
     drawing = requests.locator("svg")
     drawing.focus()
@@ -151,21 +159,19 @@ def test_a_server_that_is_gone_is_named_and_found_again(figures: Page) -> None:
     expect(figures.locator("#state")).to_contain_text("The server is back since")
 
 
-def test_a_server_that_was_begun_anew_has_no_negative_rates(
-    figures: Page, server: RunningServer
-) -> None:
-    """Its counters fall. What it has counted since is what came."""
+def test_a_restarted_server_has_no_negative_rates(figures: Page, server: RunningServer) -> None:
+    """A counter that is smaller than before has started again at zero."""
     ask(server, times=2)
-    renewed(figures)
+    wait_for_new_reading(figures)
     with running_server() as other:
         ask(other)
 
-        def answer_of_the_other(route: Route) -> None:
+        def answer_from_other(route: Route) -> None:
             with other.client() as http:
                 route.fulfill(status=200, content_type="text/plain", body=http.get("/metrics").text)
 
-        figures.route("**/metrics", answer_of_the_other)
-        renewed(figures)
+        figures.route("**/metrics", answer_from_other)
+        wait_for_new_reading(figures)
         expect(tile(figures, "Tokens since start")).to_have_text(re.compile("^[56]$"))
         expect(chart(figures, "Requests").locator("line.restart")).to_have_count(1)
         assert "-" not in current(figures, "Tokens", "Generated").inner_text()

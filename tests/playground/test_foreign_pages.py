@@ -1,4 +1,4 @@
-"""What pages of other sites may make a server do that has no key, in a real browser."""
+"""A page of another site cannot make a server without a key compute: tests in a real browser."""
 
 import logging
 from collections.abc import Iterator
@@ -15,31 +15,37 @@ from tests.http_servers import file_server
 
 BODY = '{"model": "parrot", "messages": [{"role": "user", "content": "Hi"}]}'
 PAGE = """<!doctype html><link rel="icon" href="data:,">
-<form method="post" enctype="text/plain"><input name='{"model": "parrot", "messages": [{"role": "user", "content": "Hi'
- value='"}]}'></form>"""
+<form method="post" enctype="text/plain">
+<input name='{"model": "parrot", "messages": [{"role": "user", "content": "Hi' value='"}]}'>
+</form>"""
+_NO_CORS = "method: 'POST', mode: 'no-cors'"
+_KEYS = "authorization: 'Bearer sk', 'x-api-key': 'sk', 'content-type': 'application/json'"
+
+
+def _fetch_script(init: str) -> str:
+    return f"url => fetch(url, {{{init}}}).catch(() => null)"
+
+
 ATTACKS = {
     "form": "url => { const form = document.forms[0]; form.action = url; form.submit(); }",
-    "text without CORS": "url => fetch(url, {method: 'POST', mode: 'no-cors', body: BODY}).catch(() => null)",
-    "text": "url => fetch(url, {method: 'POST', body: BODY}).catch(() => null)",
-    "no referrer": "url => fetch(url, {method: 'POST', mode: 'no-cors', referrerPolicy: 'no-referrer', body: BODY})"
-    ".catch(() => null)",
+    "text without CORS": _fetch_script(f"{_NO_CORS}, body: BODY"),
+    "text": _fetch_script("method: 'POST', body: BODY"),
+    "no referrer": _fetch_script(f"{_NO_CORS}, referrerPolicy: 'no-referrer', body: BODY"),
     "beacon": "url => navigator.sendBeacon(url, BODY)",
-    "bytes without a type": "url => fetch(url, {method: 'POST', mode: 'no-cors', body: new TextEncoder().encode(BODY)})"
-    ".catch(() => null)",
-    "a key without CORS": "url => fetch(url, {method: 'POST', mode: 'no-cors', body: BODY, "
-    "headers: {authorization: 'Bearer sk', 'x-api-key': 'sk', 'content-type': 'application/json'}}).catch(() => null)",
+    "bytes without a type": _fetch_script(f"{_NO_CORS}, body: new TextEncoder().encode(BODY)"),
+    "a key without CORS": _fetch_script(f"{_NO_CORS}, body: BODY, headers: {{{_KEYS}}}"),
 }
 
 
 @pytest.fixture(scope="module")
-def attentive() -> Iterator[RunningServer]:
+def recording_server() -> Iterator[RunningServer]:
     with running_server(engine_factory="create_recording_parrot") as server:
         yield server
 
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]:
-    """Another server of this machine; it is at all of its addresses and names."""
+    """Serves a page from another port of this machine, at all its addresses and names."""
     directory = tmp_path_factory.mktemp("site")
     (directory / "index.html").write_text(PAGE)
     with file_server(directory) as port:
@@ -47,7 +53,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, int]]
 
 
 class _Statuses(logging.Handler):
-    """Takes the status of each POST from the server's log: a browser does not tell it of requests without CORS."""
+    """Takes the status of each POST from the server's log.
+
+    A browser does not tell the status of requests without CORS.
+    """
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,8 +96,8 @@ def page(context: BrowserContext) -> Iterator[Page]:
 
 @pytest.mark.parametrize("attack", ATTACKS)
 @pytest.mark.parametrize("place", ["another site", "another port", "a file"])
-def test_a_strange_page_makes_the_server_compute_nothing(
-    page: Page, attentive: RunningServer, site: tuple[Path, int], place: str, attack: str
+def test_a_page_of_another_site_cannot_make_the_server_compute(
+    page: Page, recording_server: RunningServer, site: tuple[Path, int], place: str, attack: str
 ) -> None:
     directory, port = site
     places = {
@@ -99,7 +108,7 @@ def test_a_strange_page_makes_the_server_compute_nothing(
     page.goto(places[place])
     received_prompts.clear()
 
-    url = f"{attentive.url}/v1/chat/completions"
+    url = f"{recording_server.url}/v1/chat/completions"
     with answers_to_posts() as statuses:
         page.evaluate(ATTACKS[attack].replace("BODY", f"'{BODY}'"), url)
 
@@ -108,14 +117,15 @@ def test_a_strange_page_makes_the_server_compute_nothing(
 
 
 def test_the_same_requests_are_answered_on_a_page_of_the_server(
-    page: Page, attentive: RunningServer
+    page: Page, recording_server: RunningServer
 ) -> None:
-    page.goto(f"{attentive.url}/")
+    page.goto(f"{recording_server.url}/")
     received_prompts.clear()
 
     with answers_to_posts() as statuses:
         page.evaluate(
-            ATTACKS["text"].replace("BODY", f"'{BODY}'"), f"{attentive.url}/v1/chat/completions"
+            ATTACKS["text"].replace("BODY", f"'{BODY}'"),
+            f"{recording_server.url}/v1/chat/completions",
         )
 
         assert statuses.get() == 200

@@ -1,4 +1,4 @@
-"""Texts of models, users, tools, files and titles are never HTML: fifty attempts to have them do something."""
+"""Texts of models, users, tools, files and titles are never HTML: fifty attempts fail."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -8,7 +8,7 @@ from playwright.sync_api import expect
 
 from tests.api.seeing import seeing_server
 from tests.api.serving import RunningServer
-from tests.playground.chromium import Person
+from tests.playground.chromium import User
 from tests.prompts.media.files import saved
 from tests.prompts.vision.pictures import picture
 
@@ -83,9 +83,9 @@ LOOK = """forbidden => ({
 })"""
 
 
-def untouched(person: Person) -> None:
+def untouched(user: User) -> None:
     """Nothing ran, and nothing is there that could."""
-    seen = person.page.evaluate(LOOK, FORBIDDEN)
+    seen = user.page.evaluate(LOOK, FORBIDDEN)
     assert set(seen.pop("links")) <= {"http:", "https:", "mailto:"}
     assert seen == {"hit": None, "elements": [], "pictures": 0, "handlers": []}
 
@@ -96,68 +96,70 @@ def seeing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
-def test_there_are_fifty() -> None:
+def test_the_attempts_are_fifty() -> None:
     assert len(set(ATTEMPTS)) == 50
 
 
-def test_what_a_user_writes_and_a_model_answers_is_text(person: Person) -> None:
-    """Five at a time; the first of them is the title of its conversation, too, and one is looked for."""
+def test_questions_and_answers_are_text(user: User) -> None:
+    """Sends five texts at a time.
+
+    The first also becomes the conversation's title and a search text."""
     for start in range(0, len(ATTEMPTS), 5):
-        person.page.click("#new")
+        user.page.click("#new")
         text = "\n\n".join(ATTEMPTS[start : start + 5])
-        person.asks(text)
-        assert person.page.locator(".message.user .plain").text_content() == text.strip()
-        untouched(person)
-    person.page.fill("#search", ATTEMPTS[0])
-    untouched(person)
-    for link in person.page.locator(".messages a").all():
+        user.ask(text)
+        assert user.page.locator(".message.user .plain").text_content() == text.strip()
+        untouched(user)
+    user.page.fill("#search", ATTEMPTS[0])
+    untouched(user)
+    for link in user.page.locator(".messages a").all():
         link.hover()
 
 
 @FURTHER
-def test_reasoning_calls_and_results_are_text(person: Person) -> None:
-    person.opens_settings()
-    person.page.fill("#set-tools", '[{"name": "look"}]')
-    person.page.click("#close-settings")
+def test_reasoning_calls_and_results_are_text(user: User) -> None:
+    user.open_settings()
+    user.page.fill("#set-tools", '[{"name": "look"}]')
+    user.page.click("#close-settings")
     text = "\n\n".join(ATTEMPTS)
-    person.asks(f"<think>{text}</think>done")
-    person.page.locator(".reasoning summary").last.click()
-    untouched(person)
+    user.ask(f"<think>{text}</think>done")
+    user.page.locator(".reasoning summary").last.click()
+    untouched(user)
     call = json.dumps({"name": "look", "arguments": {attempt: attempt for attempt in ATTEMPTS}})
-    person.asks(f"<tool_call>\n{call}\n</tool_call>")
-    untouched(person)
-    person.page.locator(".tool-result-form textarea").fill(text)
-    person.clicks("Use this result")
-    person.waits()
-    assert person.page.locator(".message.tool .content").text_content() == text
-    untouched(person)
+    user.ask(f"<tool_call>\n{call}\n</tool_call>")
+    untouched(user)
+    user.page.locator(".tool-result-form textarea").fill(text)
+    user.click("Use this result")
+    user.wait_for_answer()
+    assert user.page.locator(".message.tool .content").text_content() == text
+    untouched(user)
 
 
 @FURTHER
-def test_titles_are_text(person: Person) -> None:
-    person.asks("hello")
-    expect(person.page.locator("#conversations .title")).to_have_count(1)
+def test_titles_are_text(user: User) -> None:
+    user.ask("hello")
+    expect(user.page.locator("#conversations .title")).to_have_count(1)
     for attempt in ATTEMPTS:
         title = " ".join(attempt.split())[:200]
-        person.page.locator("#conversations .row-tools button").first.click()
-        person.page.get_by_role("textbox", name="Title").fill(title)
-        person.page.keyboard.press("Enter")
-        person.waits_for(f"document.querySelector('#title').textContent === {json.dumps(title)}")
-        untouched(person)
+        user.page.locator("#conversations .row-tools button").first.click()
+        user.page.get_by_role("textbox", name="Title").fill(title)
+        user.page.keyboard.press("Enter")
+        user.wait_until(f"document.querySelector('#title').textContent === {json.dumps(title)}")
+        untouched(user)
 
 
 def test_names_of_files_are_text(
-    seeing: RunningServer, person_at: Callable[[RunningServer], Person]
+    seeing: RunningServer, user_at: Callable[[RunningServer], User]
 ) -> None:
-    person = person_at(seeing)
+    user = user_at(seeing)
     png = saved(picture(28, 28), "PNG")
     names = [attempt.replace("/", "_").replace("\n", " ") for attempt in ATTEMPTS]
     for name in names:
-        person.chooses_picture(name, png)
-    expect(person.page.locator("#pictures img")).to_have_count(len(names))
-    assert person.page.evaluate("window.hit") is None
-    person.asks("look")
-    untouched(person)
-    person.chooses_picture(names[0], b"x", media_type="text/plain")
-    expect(person.page.locator("#notice")).to_contain_text("<script>")
-    untouched(person)
+        user.choose_picture(name, png)
+    expect(user.page.locator("#pictures img")).to_have_count(len(names))
+    assert user.page.evaluate("window.hit") is None
+    user.ask("look")
+    untouched(user)
+    user.choose_picture(names[0], b"x", media_type="text/plain")
+    expect(user.page.locator("#notice")).to_contain_text("<script>")
+    untouched(user)

@@ -8,7 +8,7 @@ from playwright.sync_api import Browser, Page
 
 from ouzel.parsers.registry import OutputFormat
 from tests.api.serving import RunningServer, running_server
-from tests.playground.chromium import Person
+from tests.playground.chromium import User
 
 TASKS = ["disabled-by-default-devtools.timeline"]  # a trace of Chromium records each task
 LONGEST_S = 0.1  # CPU seconds: on a busy machine each task takes longer by the clock
@@ -20,7 +20,8 @@ KINDS = {
     "table": "| a | b |\n|---|---|\n" + "| one | **two** |\n" * (TOKENS // 17),
     "quotes": "> " * 20 + "deep\n" + "> text\n" * (TOKENS // 7),
     "everything": (
-        "# Title\n\nText with [a link](https://example.org).\n\n- one\n- two\n\n```js\nlet a = 1;\n```\n\n"
+        "# Title\n\nText with [a link](https://example.org).\n\n"
+        "- one\n- two\n\n```js\nlet a = 1;\n```\n\n"
     )
     * (TOKENS // 96),
 }
@@ -28,7 +29,7 @@ KINDS = {
 
 @pytest.fixture(scope="module")
 def streaming() -> Iterator[RunningServer]:
-    """A token each millisecond or so."""
+    """Starts a server that generates about one token each millisecond."""
     options = {"step_s": 0.0005, "max_model_len": 65536}
     with running_server(options, output_format=OutputFormat()) as server:
         yield server
@@ -37,12 +38,12 @@ def streaming() -> Iterator[RunningServer]:
 @pytest.mark.release("long answers in the playground, watched for tasks over 100 ms of CPU")
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_task_is_long(kind: str, streaming: RunningServer, browser: Browser, page: Page) -> None:
-    person = Person(page, streaming.url)
-    person.comes()
-    person.writes(KINDS[kind])
+    user = User(page, streaming.url)
+    user.open()
+    user.send(KINDS[kind])
     # The trace begins here: typing ten thousand characters is a long task of the browser itself.
     browser.start_tracing(page=page, categories=TASKS)
-    person.waits()
+    user.wait_for_answer()
     seconds = task_seconds(browser.stop_tracing())
     assert len(seconds) > 100
     assert [each for each in seconds if each > LONGEST_S] == []

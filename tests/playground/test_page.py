@@ -1,4 +1,4 @@
-"""The page as a whole: its policy, its weight, keys, screen readers, phones, API keys, other ways to be served."""
+"""The page is small and safe, and works with keys, screen readers, phones and proxies."""
 
 import re
 from collections.abc import Callable, Iterator
@@ -13,9 +13,9 @@ from ouzel.config import ServerConfig
 from ouzel.playground import DIRECTORY, file_names
 from tests.api.serving import RunningServer, running_server
 from tests.playground.accessibility import LOOKS, violations
-from tests.playground.chromium import Person, Troubles
+from tests.playground.chromium import Troubles, User
 
-PersonAt = Callable[[RunningServer], Person]
+UserAt = Callable[[RunningServer], User]
 MAX_PAGE_BYTES = 300_000
 HTML = {"accept": "text/html"}
 
@@ -47,7 +47,10 @@ def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
             assert not re.search(
                 r"<script(?![^>]*src=)|<style|\son\w+=|\sstyle=|javascript:", text
             ), name
-        forbidden = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|\beval\(|new Function|srcdoc"
+        forbidden = (
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser"
+            r"|\beval\(|new Function|srcdoc"
+        )
         assert not re.search(forbidden, text), name
         assert not re.search(
             r"https?://(?!www\.w3\.org/)", text.replace("https://…", "")
@@ -62,7 +65,7 @@ def test_the_page_is_light(page_of_new_browser: Page, parrot: RunningServer) -> 
         "response",
         lambda response: sizes.append(len(response.body())) if response.status == 200 else None,
     )
-    Person(page, parrot.url).comes()
+    User(page, parrot.url).open()
     page.wait_for_load_state("networkidle")
     assert 20_000 < sum(sizes) < MAX_PAGE_BYTES
 
@@ -80,9 +83,9 @@ def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: P
     page.fill("#api-key", "sk-right")
     page.keyboard.press("Enter")
     page.wait_for_selector("body.ready")
-    person = Person(page, guarded.url)
-    assert person.asks("hello") == "hello"
-    person.clicks("Request")
+    user = User(page, guarded.url)
+    assert user.ask("hello") == "hello"
+    user.click("Request")
     assert "Bearer $API_KEY" in page.locator("pre.request").inner_text()
     assert "sk-right" not in page.locator("pre.request").inner_text()
     page.keyboard.press("Escape")
@@ -94,7 +97,7 @@ def test_a_key_is_asked_for_and_stays_in_the_tab(guarded: RunningServer, page: P
     assert page.evaluate("Object.values(localStorage).join()").count("sk-") == 0
 
 
-def test_without_a_key_the_page_says_so_and_can_be_tried_again(
+def test_the_page_names_a_missing_key_and_offers_another_try(
     guarded: RunningServer, page: Page
 ) -> None:
     page.goto(guarded.url)
@@ -105,55 +108,56 @@ def test_without_a_key_the_page_says_so_and_can_be_tried_again(
     expect(page.locator("dialog #api-key")).to_be_visible()
 
 
-def test_the_keyboard_alone_suffices(person: Person) -> None:
-    keys = person.page.keyboard
+def test_the_keyboard_alone_suffices(user: User) -> None:
+    keys = user.page.keyboard
     keys.type("by keys")
     keys.press("Enter")
-    person.waits()
-    assert person.answer == "by keys"
+    user.wait_for_answer()
+    assert user.answer == "by keys"
     keys.press("Alt+ArrowUp")
     keys.press("Control+a")
     keys.type("once more")
     keys.press("Control+Enter")
-    person.waits()
-    assert person.answer == "once more"
+    user.wait_for_answer()
+    assert user.answer == "once more"
     keys.press("Alt+KeyS")
-    person.waits_for("document.querySelector('#settings').contains(document.activeElement)")
+    user.wait_until("document.querySelector('#settings').contains(document.activeElement)")
     keys.press("Alt+KeyS")
-    expect(person.page.locator("#settings")).to_be_hidden()
+    expect(user.page.locator("#settings")).to_be_hidden()
     keys.press("Alt+KeyF")
     keys.type("nothing like it")
-    expect(person.page.locator("#conversations")).to_contain_text("Nothing found")
+    expect(user.page.locator("#conversations")).to_contain_text("Nothing found")
     keys.press("Control+a")
     keys.press("Delete")
     keys.press("Alt+KeyN")
-    assert person.said == []
-    person.waits_for("document.activeElement.id === 'prompt'")
+    assert user.texts == []
+    user.wait_until("document.activeElement.id === 'prompt'")
     keys.press("Alt+KeyH")
-    expect(person.page.locator("dialog .shortcuts")).to_be_visible()
+    expect(user.page.locator("dialog .shortcuts")).to_be_visible()
     keys.press("Escape")
     keys.press("Alt+KeyF")
     keys.press("Tab")
     keys.press("Enter")
-    expect(person.page.locator("#title")).to_have_text("by keys")
+    expect(user.page.locator("#title")).to_have_text("by keys")
 
 
-def test_dialogs_open_with_the_focus_on_their_field_or_heading(person: Person) -> None:
-    focused = "document.querySelector('dialog[open]')?.contains(document.activeElement) && document.activeElement"
-    person.asks("hello")
+def test_dialogs_open_with_the_focus_on_their_field_or_heading(user: User) -> None:
+    focused = """document.querySelector("dialog[open]")?.contains(document.activeElement)
+      && document.activeElement"""
+    user.ask("hello")
 
-    person.page.click("#open-tokenizer")
-    assert person.page.evaluate(f"({focused}).id") == "tokenizer-text"
-    person.page.keyboard.press("Escape")
-    person.page.keyboard.press("Alt+KeyH")
-    assert person.page.evaluate(f"({focused}).textContent") == "Keys"
-    person.page.keyboard.press("Escape")
-    person.clicks("Request")
-    assert person.page.evaluate(f"({focused}).textContent") == "Request"
+    user.page.click("#open-tokenizer")
+    assert user.page.evaluate(f"({focused}).id") == "tokenizer-text"
+    user.page.keyboard.press("Escape")
+    user.page.keyboard.press("Alt+KeyH")
+    assert user.page.evaluate(f"({focused}).textContent") == "Keys"
+    user.page.keyboard.press("Escape")
+    user.click("Request")
+    assert user.page.evaluate(f"({focused}).textContent") == "Request"
 
 
-def test_screen_readers_are_told_of_answers(person: Person) -> None:
-    person.page.evaluate(
+def test_answers_are_announced_to_screen_readers(user: User) -> None:
+    user.page.evaluate(
         """() => {
           window.told = [];
           const region = document.querySelector("#announcer");
@@ -161,8 +165,8 @@ def test_screen_readers_are_told_of_answers(person: Person) -> None:
           new MutationObserver(take).observe(region, { childList: true });
         }"""
     )
-    person.asks("hello")
-    person.waits_for("told.includes('The answer is complete')")
+    user.ask("hello")
+    user.wait_until("told.includes('The answer is complete')")
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
@@ -171,8 +175,8 @@ def test_the_rules_of_accessibility_are_kept_in_every_state(
 ) -> None:
     page.set_viewport_size({"width": width, "height": 800})
     page.emulate_media(color_scheme=scheme)
-    person = Person(page, parrot.url)
-    person.comes()
+    user = User(page, parrot.url)
+    user.open()
     found: dict[str, list[str]] = {}
 
     def look(state: str) -> None:
@@ -180,27 +184,28 @@ def test_the_rules_of_accessibility_are_kept_in_every_state(
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), state
 
     look("empty")
-    person.asks(
-        "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n```python\nx = 1\n```\n\n- a\n- b"
+    user.ask(
+        "# Title\n\n<think>no</think>\n\n| a | b |\n|--|--|\n| 1 | `2` |\n\n"
+        "```python\nx = 1\n```\n\n- a\n- b"
     )
-    person.asks("<think>hm</think>[link](https://example.org) and **text**")
+    user.ask("<think>hm</think>[link](https://example.org) and **text**")
     look("answers")
-    person.clicks("Edit", person.message(0))
+    user.click("Edit", user.message(0))
     look("editor")
-    person.clicks("Leave it", person.message(0))
-    person.clicks("Request")
+    user.click("Leave it", user.message(0))
+    user.click("Request")
     look("request")
     page.keyboard.press("Escape")
-    person.opens_settings()
+    user.open_settings()
     page.fill("#set-temperature", "9")
     look("settings")
     page.fill("#set-temperature", "")
     page.check("#set-showsTokens")
     page.click("#close-settings")
-    person.asks("tokens")
-    person.clicks("Tokens")
+    user.ask("tokens")
+    user.click("Tokens")
     look("tokens")
-    person.page.keyboard.press("Alt+KeyF")
+    user.page.keyboard.press("Alt+KeyF")
     look("conversations")
     assert {state: faults for state, faults in found.items() if faults} == {}
 
@@ -217,10 +222,10 @@ def test_the_page_about_the_server_keeps_the_rules_of_accessibility(
 
 def test_a_prefix_of_a_proxy_is_kept(page: Page) -> None:
     with running_server(config=ServerConfig(root_path="/llm")) as server:
-        person = Person(page, f"{server.url}/llm/")
-        person.comes()
-        assert person.asks("hello") == "hello"
-        person.clicks("Request")
+        user = User(page, f"{server.url}/llm/")
+        user.open()
+        assert user.ask("hello") == "hello"
+        user.click("Request")
         assert f"{server.url}/llm/v1/chat/completions" in page.locator("pre.request").inner_text()
 
 
@@ -232,47 +237,48 @@ def test_a_server_without_playground_has_the_index_page_there() -> None:
 
 def test_a_server_that_is_gone_is_named_and_found_again(page: Page) -> None:
     with running_server() as server:
-        person = Person(page, server.url)
-        person.comes()
-        person.asks("hello")
+        user = User(page, server.url)
+        user.open()
+        user.ask("hello")
         page.route("**/v1/**", lambda route: route.abort())
-        person.asks("are you there?")
+        user.ask("are you there?")
         assert "The server cannot be reached." in page.locator(".note.error").inner_text()
         page.unroute("**/v1/**")
-        person.clicks("Try again")
-        person.waits()
-        assert person.answer == "are you there?"
+        user.click("Try again")
+        user.wait_for_answer()
+        assert user.answer == "are you there?"
 
 
-def test_every_model_of_the_server_can_be_chosen(person: Person, parrot: RunningServer) -> None:
-    expect(person.page.locator("#model option")).to_have_text(["org/parrot", "parrot"])
-    person.page.select_option("#model", "parrot")
-    person.asks("hello")
-    person.clicks("Request")
-    assert '"model": "parrot"' in person.page.locator("pre.request").inner_text()
+def test_every_model_of_the_server_can_be_chosen(user: User, parrot: RunningServer) -> None:
+    expect(user.page.locator("#model option")).to_have_text(["org/parrot", "parrot"])
+    user.page.select_option("#model", "parrot")
+    user.ask("hello")
+    user.click("Request")
+    assert '"model": "parrot"' in user.page.locator("pre.request").inner_text()
 
 
-def test_all_works_where_the_browser_keeps_nothing(page: Page, parrot: RunningServer) -> None:
+def test_the_page_works_in_a_browser_without_storage(page: Page, parrot: RunningServer) -> None:
     page.add_init_script(
         """for (const name of ["localStorage", "sessionStorage", "indexedDB"]) {
-          Object.defineProperty(window, name, { get() { throw new DOMException("forbidden", "SecurityError"); } });
+          Object.defineProperty(
+            window, name, { get() { throw new DOMException("forbidden", "SecurityError"); } });
         }"""
     )
-    person = Person(page, parrot.url)
-    person.comes()
+    user = User(page, parrot.url)
+    user.open()
     page.click("#theme")
     assert page.locator("#theme").inner_text() == "Theme: light"
-    assert person.asks("hello") == "hello"
+    assert user.ask("hello") == "hello"
     expect(page.locator("#notice")).to_contain_text("gone when this page is closed")
     page.get_by_role("button", name="Delete hello").click()
-    person.clicks("Delete it", page.locator("dialog"))
+    user.click("Delete it", page.locator("dialog"))
     expect(page.locator("#conversations .title")).to_have_count(0)
-    assert person.said == []
+    assert user.texts == []
 
 
-def test_the_list_on_a_phone_makes_way_for_what_is_chosen(person: Person, page: Page) -> None:
+def test_the_list_on_a_phone_closes_when_a_conversation_is_chosen(user: User, page: Page) -> None:
     page.set_viewport_size({"width": 360, "height": 800})
-    person.asks("hello")
+    user.ask("hello")
     page.keyboard.press("Alt+KeyF")
     page.locator("#new").click()
     expect(page.locator("#sidebar")).to_be_hidden()
@@ -280,20 +286,20 @@ def test_the_list_on_a_phone_makes_way_for_what_is_chosen(person: Person, page: 
     page.keyboard.press("Alt+KeyF")
     page.locator("#conversations .title").click()
     expect(page.locator("#sidebar")).to_be_hidden()
-    assert person.said == ["hello", "hello"]
+    assert user.texts == ["hello", "hello"]
 
 
-def test_the_theme_stays(person: Person) -> None:
-    person.page.click("#theme")
-    person.page.click("#theme")
-    assert person.page.locator("#theme").inner_text() == "Theme: dark"
-    person.page.reload()
-    person.page.wait_for_selector("body.ready")
-    assert person.page.evaluate("document.documentElement.dataset.theme") == "dark"
+def test_the_theme_stays(user: User) -> None:
+    user.page.click("#theme")
+    user.page.click("#theme")
+    assert user.page.locator("#theme").inner_text() == "Theme: dark"
+    user.page.reload()
+    user.page.wait_for_selector("body.ready")
+    assert user.page.evaluate("document.documentElement.dataset.theme") == "dark"
 
 
 def test_the_first_paint_needs_no_api(page: Page, parrot: RunningServer) -> None:
-    """The frame of the page is there before the server has said what it is."""
+    """The page's frame is painted before the server has answered any request to its API."""
     troubles = Troubles(page)
     page.route("**/v1/models", lambda route: None)
     page.goto(parrot.url)
@@ -304,19 +310,19 @@ def test_the_first_paint_needs_no_api(page: Page, parrot: RunningServer) -> None
     assert troubles.found == []
 
 
-def test_others_than_browsers_get_json(parrot: RunningServer) -> None:
+def test_clients_other_than_browsers_get_json(parrot: RunningServer) -> None:
     assert httpx.get(parrot.url).json()["keeps_conversations"] is True
 
 
-def test_a_model_that_does_not_chat_says_what_it_is_for(person_at: PersonAt) -> None:
+def test_the_page_names_the_purpose_of_a_model_that_cannot_chat(user_at: UserAt) -> None:
     with running_server(
         engine_factory="tests.engine.vector_runner:create_embedder",
         has_chat_template=False,
         sentences=SentenceFiles(modes=("mean",)),
     ) as server:
-        person = person_at(server)
-        expect(person.page.locator("#no-chat")).to_contain_text(
+        user = user_at(server)
+        expect(user.page.locator("#no-chat")).to_contain_text(
             "parrot makes embeddings and does not chat"
         )
-        expect(person.page.locator("#composer")).to_be_hidden()
-        person.opens_settings()
+        expect(user.page.locator("#composer")).to_be_hidden()
+        user.open_settings()

@@ -8,7 +8,7 @@ from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat.answer import Answer
 
 
-def answer_of(*deltas: object) -> Answer:
+def build_answer(*deltas: object) -> Answer:
     answer = Answer()
     for delta in deltas:
         answer.feed(json.dumps({"choices": [{"delta": delta}]}).encode())
@@ -25,40 +25,41 @@ def call(
     }
 
 
-def calls_of(answer: Answer) -> list[tuple[str, str, str]]:
+def list_calls(answer: Answer) -> list[tuple[str, str, str]]:
     return [(each.id, each.name, each.arguments) for each in answer.tool_calls]
 
 
 def test_calls_come_in_parts_and_beside_each_other() -> None:
-    answer = answer_of(
+    answer = build_answer(
         call(0, "a", "add", ""),
         call(1, "b", "sub", "{"),
         call(0, None, None, "{}"),
         call(1, "b", "", "}"),
     )
-    assert calls_of(answer) == [("a", "add", "{}"), ("b", "sub", "{}")]
+    assert list_calls(answer) == [("a", "add", "{}"), ("b", "sub", "{}")]
 
 
 def test_calls_that_all_have_the_same_index_or_none_stay_apart() -> None:
-    assert calls_of(answer_of(call(0, "a", "add", "{}"), call(0, "b", "sub", "{}"))) == [
+    assert list_calls(build_answer(call(0, "a", "add", "{}"), call(0, "b", "sub", "{}"))) == [
         ("a", "add", "{}"),
         ("b", "sub", "{}"),
     ]
     assert (
-        len(answer_of(call(None, "a", "add", "{}"), call(None, "b", "sub", "{}")).tool_calls) == 2
+        len(build_answer(call(None, "a", "add", "{}"), call(None, "b", "sub", "{}")).tool_calls)
+        == 2
     )
 
 
 @pytest.mark.parametrize("index", [-1, 10**12])
 def test_an_index_is_only_a_name(index: int) -> None:
-    assert calls_of(answer_of(call(index, "a", "add", "{}"))) == [("a", "add", "{}")]
+    assert list_calls(build_answer(call(index, "a", "add", "{}"))) == [("a", "add", "{}")]
 
 
 def test_members_may_be_null() -> None:
-    answer = answer_of(
+    answer = build_answer(
         None, {"content": None, "tool_calls": None}, {"tool_calls": [{"id": "a", "function": None}]}
     )
-    assert (answer.content, calls_of(answer)) == ("", [("a", "", "")])
+    assert (answer.content, list_calls(answer)) == ("", [("a", "", "")])
 
 
 def test_counts_of_another_kind_are_kept_as_they_are() -> None:

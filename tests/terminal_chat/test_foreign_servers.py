@@ -30,7 +30,7 @@ def asked(answer: Answers) -> Iterator[ChatApi]:
             loop.run(client.close())
 
 
-def content_of(api: ChatApi) -> str:
+def read_content(api: ChatApi) -> str:
     with api.answer({}) as stream:
         return "".join(piece.content for piece in stream)
 
@@ -38,7 +38,7 @@ def content_of(api: ChatApi) -> str:
 @pytest.mark.parametrize("end", [(END,), (END, "[DONE]"), (USAGE, "[DONE]")])
 def test_an_answer_ends_as_servers_end_it(end: tuple[str, ...]) -> None:
     with asked(event_stream(TEXT, *end)) as api:
-        assert content_of(api) == "Hi"
+        assert read_content(api) == "Hi"
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_an_answer_ends_as_servers_end_it(end: tuple[str, ...]) -> None:
 )
 def test_an_answer_that_ends_without_a_reason_has_broken_off(answer: bytes) -> None:
     with asked(answer) as api, pytest.raises(ApiFailure, match="broke off"):
-        content_of(api)
+        read_content(api)
 
 
 def test_another_thing_at_the_path_of_our_check_says_nothing() -> None:

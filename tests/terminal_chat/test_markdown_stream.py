@@ -169,7 +169,6 @@ def test_plain_text_flows_without_markdown(length: int) -> None:
 
 
 def test_a_word_of_any_length_is_shown_whole() -> None:
-    word = (
-        "QUJD" * 10_000
-    )  # as a picture in a data URL; each piece was searched from each of its characters once
+    """A picture in a data URL is such a word; a search from each character would be slow."""
+    word = "QUJD" * 10_000
     assert "".join(shown(word, 4, 80).split()) == word

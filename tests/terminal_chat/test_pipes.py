@@ -159,12 +159,28 @@ def test_the_key_comes_from_the_flag_or_the_environment() -> None:
     ("arguments", "status", "complaint"),
     [
         (["-p", "x", "--set", "temperature=9"], 1, "400: temperature must be <= 2.0, given 9"),
-        (["-p", "x", "--model", "owl"], 2, "the model must be one of org/parrot, parrot, given 'owl'"),
+        (
+            ["-p", "x", "--model", "owl"],
+            2,
+            "the model must be one of org/parrot, parrot, given 'owl'",
+        ),
         (["-p", "x|fail|"], 1, "scripted failure"),
-        (["-p", "x", "--set", "temprature=1"], 2, "temprature: the server has no such field; did you mean temperature"),
-        (["-p", "x", "--set", "temperature"], 2, "must be followed by a name and a value, given 'temperature'"),
+        (
+            ["-p", "x", "--set", "temprature=1"],
+            2,
+            "temprature: the server has no such field; did you mean temperature",
+        ),
+        (
+            ["-p", "x", "--set", "temperature"],
+            2,
+            "must be followed by a name and a value, given 'temperature'",
+        ),
         (["-p", "x", "--set", "n=2"], 2, "n: must be 1"),
-        (["-p", "x", "--image", "absent.png"], 2, "absent.png: cannot be read: No such file or directory"),
+        (
+            ["-p", "x", "--image", "absent.png"],
+            2,
+            "absent.png: cannot be read: No such file or directory",
+        ),
         (["-p", "x", "--image", __file__], 2, "must be a picture"),
         (["-p", "x", "--schema", __file__], 2, "must be JSON"),
         (["-p", "x", "--tools", __file__], 2, "--tools: needs a conversation"),

@@ -71,7 +71,7 @@ def _private(x):
 '''
 
 
-def tools_of(source: str, directory: Path) -> Tools:
+def load_source(source: str, directory: Path) -> Tools:
     path = directory / "tools.py"
     path.write_text(source)
     return load_tools(str(path))
@@ -79,10 +79,10 @@ def tools_of(source: str, directory: Path) -> Tools:
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Tools:
-    return tools_of(WEATHER, tmp_path_factory.mktemp("tools"))
+    return load_source(WEATHER, tmp_path_factory.mktemp("tools"))
 
 
-def parameters_of(tools: Tools, name: str) -> dict[str, Any]:
+def read_parameters(tools: Tools, name: str) -> dict[str, Any]:
     function = tools[name].on_the_wire()["function"]
     assert isinstance(function, dict)
     parameters: dict[str, Any] = function["parameters"]
@@ -94,7 +94,7 @@ def test_the_functions_of_the_file_are_the_tools(tools: Tools) -> None:
 
 
 def test_annotations_and_docstrings_become_the_schema(tools: Tools) -> None:
-    parameters = parameters_of(tools, "weather")
+    parameters = read_parameters(tools, "weather")
 
     assert tools["weather"].description == "Tells the weather. Of any place on Earth."
     assert (parameters["type"], parameters["required"]) == ("object", ["place"])
@@ -110,11 +110,11 @@ def test_annotations_and_docstrings_become_the_schema(tools: Tools) -> None:
 
 
 def test_descriptions_of_single_parameters_are_found(tools: Tools) -> None:
-    assert parameters_of(tools, "add")["properties"]["numbers"]["description"] == "what is added"
-    assert parameters_of(tools, "add")["properties"]["sign"]["enum"] == ["+", "-"]
-    assert parameters_of(tools, "shout")["properties"]["text"]["description"] == "what to shout"
+    assert read_parameters(tools, "add")["properties"]["numbers"]["description"] == "what is added"
+    assert read_parameters(tools, "add")["properties"]["sign"]["enum"] == ["+", "-"]
+    assert read_parameters(tools, "shout")["properties"]["text"]["description"] == "what to shout"
     assert tools["add"].description == "Adds."
-    assert parameters_of(tools, "nothing") == {
+    assert read_parameters(tools, "nothing") == {
         "type": "object",
         "properties": {},
         "required": [],
@@ -125,17 +125,30 @@ def test_descriptions_of_single_parameters_are_found(tools: Tools) -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "result"),
     [
-        ("weather", '{"place": {"city": "X"}, "unit": "fahrenheit"}', '{"city":"X","unit":"fahrenheit","days":1}'),
+        (
+            "weather",
+            '{"place": {"city": "X"}, "unit": "fahrenheit"}',
+            '{"city":"X","unit":"fahrenheit","days":1}',
+        ),
         ("add", '{"numbers": [1, 2.5]}', "3.5"),
         ("shout", '{"text": "é", "times": 2}', "ÉÉ"),
         ("nothing", "", "null"),
         ("name_of_a_file", "{}", "?.txt"),
         ("fail", "{}", "error: ValueError: no \x1b luck"),
-        ("weather", '{"place": {"city": 1}}', f"{MISFIT}: Expected `str`, got `int` - at `$.place.city`"),
+        (
+            "weather",
+            '{"place": {"city": 1}}',
+            f"{MISFIT}: Expected `str`, got `int` - at `$.place.city`",
+        ),
         ("weather", "{}", f"{MISFIT}: Object missing required field `place`"),
         ("nothing", '{"x": 1}', f"{MISFIT}: Object contains unknown field `x`"),
         ("add", '{"numbers": [1', f"{MISFIT}: Input data was truncated"),
-        ("owl", "{}", "error: there is no tool 'owl'; there are weather, add, shout, fail, nothing, name_of_a_file"),
+        (
+            "owl",
+            "{}",
+            "error: there is no tool 'owl'; there are "
+            "weather, add, shout, fail, nothing, name_of_a_file",
+        ),
     ],
 )  # fmt: skip
 def test_a_call_has_a_result_whatever_happens(
@@ -170,7 +183,7 @@ def test_a_call_has_a_result_whatever_happens(
 )
 def test_a_bad_file_is_refused_in_one_line(source: str, complaint: str, tmp_path: Path) -> None:
     with pytest.raises(ChatError) as error:
-        tools_of(source, tmp_path)
+        load_source(source, tmp_path)
 
     assert complaint in str(error.value)
     assert str(error.value).startswith(str(tmp_path / "tools.py"))

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         prefix="ouzel-image-", dir="/var/tmp"
     ) as temporary:  # /tmp is the image's own
         directory = Path(temporary)
-        directory.chmod(0o755)  # its user is another
+        directory.chmod(0o755)  # the image runs as another user
         prefix = Path(options.keep).absolute() if options.keep else directory / "opt"
         build(context=directory / "context", prefix=prefix, extras=options.extras)
         print(f"built: {_size(prefix) / 1e6:.0f} MB in {prefix}")
@@ -86,13 +86,13 @@ def try_image(prefix: Path, directory: Path) -> list[str]:
 
     The volumes are in `directory`.
     """
-    image = _moved(read_image(PATH.read_text()), prefix, directory)
+    image = _relocate(read_image(PATH.read_text()), prefix, directory)
     for volume in image.volumes:
         Path(volume).mkdir()
         os.chown(volume, image.user_id, image.group_id)
     began = time.monotonic()
     process = subprocess.Popen(
-        _contained(image, image.command),
+        _contain(image, image.command),
         cwd="/",
         env=image.environment,
         stdout=subprocess.PIPE,
@@ -114,20 +114,20 @@ def try_image(prefix: Path, directory: Path) -> list[str]:
         raise ImageError(f"SIGTERM ended it with status {process.returncode}")
     strangers = {path for path in Path(prefix).rglob("*") if path.lstat().st_uid == image.user_id}
     if strangers:
-        raise ImageError(f"the server wrote into its installation: {sorted(strangers)[:3]}")
+        raise ImageError(f"it wrote into its installation directory: {sorted(strangers)[:3]}")
     return [*seen, "SIGTERM: status 0"]
 
 
-def _moved(image: Image, prefix: Path, directory: Path) -> Image:
+def _relocate(image: Image, prefix: Path, directory: Path) -> Image:
     """Returns the image with directories of this machine in the place of its own."""
 
-    def moved(text: str) -> str:
+    def relocate(text: str) -> str:
         for volume in image.volumes:
             text = text.replace(volume, str(directory / volume[1:].replace("/", "-")))
         return text.replace(image.prefix, str(prefix))
 
     ports = {"OUZEL_PORT": _free_port(), "OUZEL_METRICS_PORT": _free_port()}
-    environment = {name: moved(value) for name, value in image.environment.items()} | ports
+    environment = {name: relocate(value) for name, value in image.environment.items()} | ports
     check = (
         argument.replace(METRICS_PORT, ports["OUZEL_METRICS_PORT"])
         for argument in image.health_check[1:]
@@ -136,7 +136,7 @@ def _moved(image: Image, prefix: Path, directory: Path) -> Image:
     return replace(
         image,
         environment=environment,
-        volumes=tuple(map(moved, image.volumes)),
+        volumes=tuple(map(relocate, image.volumes)),
         command=(str(program), *image.command[1:]),
         health_check=(str(prefix / "bin" / image.health_check[0]), *check),
     )
@@ -148,7 +148,7 @@ def _free_port() -> str:
         return str(listener.getsockname()[1])
 
 
-def _contained(image: Image, command: tuple[str, ...]) -> list[str]:
+def _contain(image: Image, command: tuple[str, ...]) -> list[str]:
     """Returns the command as process 1 of a container.
 
     The process sees everything read-only, except for volumes and /tmp.

@@ -1,7 +1,7 @@
-"""Defines the fields of an InferencePool of the Gateway API Inference Extension.
+"""Checks an InferencePool of the Gateway API Inference Extension for wrong fields.
 
-They follow the public types of inference.networking.k8s.io/v1; no package of a registry has a
-schema.
+The fields follow the public types of inference.networking.k8s.io/v1; no package of a registry has
+a schema.
 """
 
 from collections.abc import Iterator

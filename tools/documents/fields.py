@@ -18,7 +18,7 @@ from ouzel.wire.unsupported import INSTEAD, NEUTRAL_VALUES
 PATH = Path(__file__).parents[2] / "docs" / "reference" / "fields.md"
 COMMAND = "uv run python -m tools.documents.fields"
 
-JsonSchema = dict[str, Any]  # schemas have many shapes
+JsonSchema = dict[str, Any]  # Any: schemas have many shapes
 
 _INTRODUCTION = """\
 # Request fields
@@ -91,7 +91,7 @@ def fields_document() -> str:
 
 
 def _endpoints() -> dict[str, type[msgspec.Struct]]:
-    """Returns the endpoints by path, without endpoints that take the fields of another endpoint."""
+    """Returns the endpoints and their bodies, except bodies that inherit from another body."""
     paths: dict[type[msgspec.Struct], str] = {}
     for operation in DOCUMENTED:
         if operation.bodies and operation.words == "openai":
@@ -109,11 +109,11 @@ def _generating() -> list[str]:
 
 
 def _rows_of_fields() -> Iterator[list[str]]:
-    """Returns a row for each meaning of a name."""
+    """Yields one row for each different description of a field's name."""
     schemas: JsonSchema = msgspec.convert(body_schemas(DOCUMENTED), dict[str, Any])
     endpoints: dict[tuple[str, ...], list[str]] = {}
     for endpoint, body in _endpoints().items():
-        for row in _field_rows(schemas[body.__name__], schemas, ""):
+        for row in _list_fields(schemas[body.__name__], schemas, ""):
             endpoints.setdefault(row, []).append(endpoint)
     for (name, *rest), known in sorted(endpoints.items()):
         yield [f"`{name}`", _listed(known), *rest]
@@ -122,7 +122,7 @@ def _rows_of_fields() -> Iterator[list[str]]:
 def _rows_of_lmi() -> Iterator[list[str]]:
     schemas: JsonSchema = msgspec.convert(body_schemas(DOCUMENTED), dict[str, Any])
     own = set(Parameters.__annotations__)
-    for name, *rest in _field_rows(schemas[StandardRequest.__name__], schemas, ""):
+    for name, *rest in _list_fields(schemas[StandardRequest.__name__], schemas, ""):
         _, _, parameter = name.partition(".")
         if (
             parameter.partition(".")[0]
@@ -131,7 +131,7 @@ def _rows_of_lmi() -> Iterator[list[str]]:
             yield [f"`{name}`", *rest]
 
 
-def _field_rows(
+def _list_fields(
     schema: JsonSchema, schemas: JsonSchema, prefix: str
 ) -> Iterator[tuple[str, str, str, str]]:
     for name, field in schema["properties"].items():
@@ -142,7 +142,7 @@ def _field_rows(
         yield prefix + name, _type_in_words(field), required, description
         for kind in field.get("anyOf", []):
             if "$ref" in kind:
-                yield from _field_rows(
+                yield from _list_fields(
                     schemas[kind["$ref"].rpartition("/")[2]], schemas, f"{prefix}{name}."
                 )
 
@@ -157,8 +157,8 @@ def _type_in_words(schema: JsonSchema) -> str:
             words = ", ".join(f"`{_json(value)}`" for value in values)
         case {"type": "array", "items": items}:
             entries = _type_in_words(items)
-            entries = f"({entries})" if " or " in entries else entries
-            words = f"list of {entries}{_length(schema, 'Items', 'entries')}"
+            named = f"({entries})" if " or " in entries else entries
+            words = f"list of {named}{_length(schema, 'Items', 'entries')}"
         case {"type": "object", "additionalProperties": dict(values)}:
             words = f"object of {_type_in_words(values)}{_length(schema, 'Properties', 'entries')}"
         case {"type": "string"}:

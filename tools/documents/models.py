@@ -79,10 +79,8 @@ _FORMATS = """
 
 | option | effect |
 |---|---|
-| `--weights auto` (default) | keeps the formats that the processor computes with, and \
-compresses all others again |
-| `--weights int8`, `int4` | do the same for matrices that are stored in no more bits, \
-and round the others |
+| `--weights auto` (default) | keeps formats that the processor computes with, recompresses others |
+| `--weights int8`, `int4` | do so for matrices stored in no more bits, and round the others |
 | `--weights int8`, `int4` with `--recompress` | round all matrices |
 
 The log names the treatment. Integers in groups of fewer than 32 columns are never kept: with `auto`
@@ -91,8 +89,7 @@ checkpoint with quantised activations.
 
 | `quant_method` | variants | treatment |
 |---|---|---|
-| `gptq` | 4 and 8 bits, `gptq` and `gptq_v2`, groups or rows, `dynamic` \
-| kept; in act-order compressed again |
+| `gptq` | 4 and 8 bits, `gptq` and `gptq_v2`, groups, rows, `dynamic` | kept; `desc_act` recompressed |
 | `awq` | 4 bits, `gemm` | kept |
 | `compressed-tensors` | `pack-quantized` in 4 and 8 bits, `int-quantized` | kept |
 | `compressed-tensors` | `nvfp4-pack-quantized`, `mxfp4-pack-quantized` | kept |
@@ -117,7 +114,7 @@ The first format in this table whose marks are in the template counts. `--tool-p
 |---|---|---|
 """
 
-# Name of a layer's state in the graph -> name of such layers in the document.
+# prefix of the names of a layer's states in the graph -> name of such layers in the document
 _PARTS = {"delta": "gated delta net", "conv": "short convolution", "ssm": "Mamba-2"}
 
 
@@ -166,7 +163,7 @@ def description(model_type: str, families: ModuleType = models) -> str:
 
 
 def list_parts(directories: list[Path]) -> list[str]:
-    """Returns the parts that at least one of the checkpoints has."""
+    """Returns the parts (layers, caches, …) that at least one of the checkpoints has."""
     plan = read_weights("int8")
     graphs = [
         measure_checkpoint(directory, read_hf_config(directory), plan) for directory in directories

@@ -4,7 +4,7 @@
 
 The app runs in this process, on the fake engine and with a store, and answers a request under
 `sys.setprofile`. The count follows a reader of the calls: each call into another folder is a hop,
-and so is the way back for the next call.
+and so is the return for the next call.
 
 Rules
 1. Only functions of the package count. If the code of a library lies between two of them, the first

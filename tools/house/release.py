@@ -35,8 +35,7 @@ def disagreements(tag: str, version: str, changelog: str) -> list[str]:
 
 
 def name_disagreements(published: Iterable[str], version: str, changelog: str) -> list[str]:
-    """Returns a sentence if the name belongs to another project, and one if the version is
-    published.
+    """Returns a sentence each if another project has the name, or if the version is published.
 
     `published` has the versions that the index lists under our name. Every version of ours has a
     heading in the changelog; a version without a heading was published by somebody else.

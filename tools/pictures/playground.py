@@ -1,4 +1,4 @@
-"""Takes pictures of the playground and its live figures, as a person sees them."""
+"""Takes pictures of the playground and its live figures, as a user sees them."""
 
 import subprocess
 import sys
@@ -6,31 +6,31 @@ from pathlib import Path
 
 from playwright.sync_api import Browser, Page
 
-from tests.playground.chromium import Person
+from tests.playground.chromium import User
 from tests.serve.running import RunningServer
 
-_ROUNDS = 12  # rounds of requests that the live figures show
+_ROUNDS = 12  # rounds of requests for the live figures
 
 
-def _person(page: Page, server: RunningServer) -> Person:
-    person = Person(page, server.root)
-    person.comes()
-    return person
+def _open_playground(page: Page, server: RunningServer) -> User:
+    user = User(page, server.root)
+    user.open()
+    return user
 
 
 def take_chat(browser: Browser, server: RunningServer, path: Path) -> None:
     page = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
-    person = _person(page, server)
-    person.opens_settings()
+    user = _open_playground(page, server)
+    user.open_settings()
     page.check("#tool-calculator")
     page.check("#set-showsTokens")
     page.click("#close-settings")
-    person.asks("Hello!")
+    user.ask("Hello!")
     page.click("#new")
-    person.asks("What is 17 plus 25?")
+    user.ask("What is 17 plus 25?")
     page.locator(".message.tool").wait_for()
-    person.waits()
-    person.clicks("Tokens")
+    user.wait_for_answer()
+    user.click("Tokens")
     page.locator(".message").last.locator(".token").nth(4).hover()
     page.screenshot(path=path)
     page.close()
@@ -40,15 +40,15 @@ def take_phone(browser: Browser, server: RunningServer, path: Path) -> None:
     page = browser.new_page(
         viewport={"width": 390, "height": 720}, color_scheme="dark", device_scale_factor=2
     )
-    person = _person(page, server)
-    person.asks("Hello!")
-    person.asks("What is 17 plus 25?")
+    user = _open_playground(page, server)
+    user.ask("Hello!")
+    user.ask("What is 17 plus 25?")
     page.screenshot(path=path)
     page.close()
 
 
 def take_figures(browser: Browser, server: RunningServer, path: Path) -> None:
-    """Takes the live figures while a benchmark asks the server."""
+    """Takes the live figures while a benchmark sends requests."""
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="dark")
     page.goto(f"{server.root}/playground/figures.html")
     for round in range(_ROUNDS):
@@ -63,6 +63,6 @@ def take_figures(browser: Browser, server: RunningServer, path: Path) -> None:
         subprocess.run(
             [sys.executable, "-m", "ouzel", "bench", "--url", server.url, *load], check=True
         )
-    page.wait_for_timeout(2500)  # milliseconds: the page asks every two seconds
+    page.wait_for_timeout(2500)  # milliseconds: the page reads figures every two seconds
     page.screenshot(path=path)
     page.close()

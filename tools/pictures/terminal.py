@@ -11,7 +11,7 @@ from tests.serve.running import RunningServer
 from tests.terminal_chat.terminal_program import chatting
 
 _COLUMNS, _LINES = 84, 18
-# Typed text, and the end of the output that the program then waits for.
+# lines to type, each with a text that the answer to it contains
 _LINES_AND_ANSWERS = (
     ("Hello!", "help you?"),
     ("/stats", "tokens"),
@@ -49,20 +49,20 @@ def take_terminal(browser: Browser, server: RunningServer, path: Path) -> None:
             program.enter(line)
             program.wait_for(answer)
         program.wait_for_prompt()
-        screen = _make_screen(program.raw)
+        screen = _draw_screen(program.raw)
     page = browser.new_page(device_scale_factor=2)
-    page.set_content(f"<style>{_STYLE}</style><pre>{_write_html(screen)}</pre>")
+    page.set_content(f"<style>{_STYLE}</style><pre>{_render_html(screen)}</pre>")
     page.locator("body").screenshot(path=path)
     page.close()
 
 
-def _make_screen(written: bytes) -> pyte.Screen:
+def _draw_screen(written: bytes) -> pyte.Screen:
     screen = pyte.Screen(_COLUMNS, _LINES)
     pyte.ByteStream(screen).feed(written)
     return screen
 
 
-def _write_html(screen: pyte.Screen) -> str:
+def _render_html(screen: pyte.Screen) -> str:
     lines = (
         "".join(_cell(screen.buffer[row][column]) for column in range(_COLUMNS))
         for row in range(_LINES)

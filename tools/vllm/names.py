@@ -19,7 +19,7 @@ NAMES = (
 )
 _TOKENS_API = "entrypoints/scale_out/token_in_token_out/protocol.py"
 
-# Classes whose fields, or the parameters of whose methods, ours must be among: {name: file}.
+# class of vLLM -> its file; the fields and parameters that Ouzel uses must be among the class's
 FIELDS = {
     "EngineArgs": "engine/arg_utils.py",
     "SamplingParams": "sampling_params.py",
@@ -62,7 +62,7 @@ CONSTANTS = {
     "FINISH_REASON_STRINGS": "v1/engine/__init__.py",
     "MAX_LOGPROB_TOKEN_IDS": "sampling_params.py",
 }
-TEXTS = {  # that must stand in a file
+TEXTS = {  # file -> texts that the file must contain
     "entrypoints/scale_out/token_in_token_out/api_router.py": [
         "/inference/v1/generate",
         "/inference/v1/abort_requests",

@@ -1,4 +1,7 @@
-"""What a user of Microsoft's Agent Framework does with a server: `python agent_framework_client.py ROOT`."""
+"""Uses a server as a user of Microsoft's Agent Framework does.
+
+Usage: `python agent_framework_client.py ROOT`.
+"""
 
 import asyncio
 import sys

@@ -1,6 +1,6 @@
-"""The agents' side of `anthropic`: tool runners, message threads, context edits.
+"""Uses the parts of `anthropic` for agents: tool runners, message threads, context edits.
 
-`python anthropic_agents_client.py ROOT`
+Usage: `python anthropic_agents_client.py ROOT`.
 """
 
 import json
@@ -17,7 +17,7 @@ QUESTION: Any = [{"role": "user", "content": "What is the weather in Paris?"}]
 HELLO: Any = [{"role": "user", "content": "Hello!"}]
 SUNNY = "The temperature is 21 and the condition is sunny."
 FIELDS: Any = {"model": "ouzel", "max_tokens": 100}
-requests: list[Any] = []  # the bodies that the package has sent
+requests: list[Any] = []  # request bodies that the package has sent
 
 
 def remember(request: Any) -> None:
@@ -43,7 +43,7 @@ def strictly(kind: Any, text: str | bytes) -> Any:
     return TypeAdapter(kind).validate_json(text, strict=True)
 
 
-def text_of(message: Any) -> str:
+def join_text(message: Any) -> str:
     return "".join(block.text for block in message.content if block.type == "text")
 
 
@@ -55,18 +55,18 @@ def sent_threads() -> list[Any]:
 
 def a_tool_runner_runs_in_a_thread_that_the_server_holds() -> None:
     runner = client.beta.messages.tool_runner(**FIELDS, messages=QUESTION, tools=[get_weather])
-    assert text_of(runner.until_done()) == SUNNY
+    assert join_text(runner.until_done()) == SUNNY
     assert [len(body["messages"]) for body in requests] == [1, 1]
     assert sent_threads() == ["create", "continue"]
     runner = client.beta.messages.tool_runner(
         **FIELDS, messages=QUESTION, tools=[get_weather], stream=True
     )
-    assert [text_of(stream.get_final_message()) for stream in runner][-1] == SUNNY
+    assert [join_text(stream.get_final_message()) for stream in runner][-1] == SUNNY
     assert sent_threads() == ["create", "continue"]
     runner = client.beta.messages.tool_runner(
         **FIELDS, messages=QUESTION, tools=[get_weather], thread=False
     )
-    assert text_of(runner.until_done()) == SUNNY
+    assert join_text(runner.until_done()) == SUNNY
     assert sent_threads() == [None, None]
 
 
@@ -103,9 +103,9 @@ def a_thread_is_held_by_the_server() -> None:
         "content": get_weather.call(call.input),
     }
     with thread.stream({"role": "user", "content": [result]}) as stream:
-        assert text_of(stream.get_final_message()) == SUNNY
+        assert join_text(stream.get_final_message()) == SUNNY
     fork = thread.fork()
-    assert text_of(thread.send(*HELLO)) == text_of(fork.send(*HELLO))
+    assert join_text(thread.send(*HELLO)) == join_text(fork.send(*HELLO))
     assert sent_threads() == ["create", "continue", "continue", "create"]
     assert thread.previous_message_id is not None
     parsed = client.beta.messages.thread(**FIELDS, output_format=Choice).parse(*HELLO)

@@ -1,6 +1,8 @@
-"""What a user of `anthropic` does with a server: `python anthropic_client.py ROOT`.
+"""Uses a server as a user of `anthropic` does.
 
-Whatever the server sends is held against the package's own types, strictly and without further fields.
+Usage: `python anthropic_client.py ROOT`.
+
+Each answer is checked strictly against the package's own types, which allow no further fields.
 """
 
 import json
@@ -44,7 +46,7 @@ client = anthropic.Anthropic(base_url=ROOT, api_key="none", max_retries=0)
 
 
 def strictly(kind: Any, text: str | bytes) -> Any:
-    """Reads one of the package's types, and finds nothing in it that the type does not have."""
+    """Parses JSON as one of the package's types, and asserts that it has no further fields."""
     value = TypeAdapter(kind).validate_json(text, strict=True)
     further = list(further_fields(value))
     assert not further, f"{further} in {text!r}"
@@ -70,7 +72,7 @@ def ask(**fields: Any) -> Message:
 
 
 def events(**fields: Any) -> list[Any]:
-    """Those of a stream as they come, with the pings left out."""
+    """Returns the events of a stream in their order, without the pings."""
     headers = {"x-api-key": "none", "anthropic-version": "2023-06-01"}
     answer = httpx.post(
         f"{ROOT}/v1/messages",

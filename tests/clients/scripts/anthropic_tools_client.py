@@ -1,6 +1,8 @@
-"""The tools of Anthropic's own types in `anthropic`: `python anthropic_tools_client.py ROOT`.
+"""Uses the tools of Anthropic's own types in `anthropic`.
 
-Every call is forced: the demo model has learnt none of these tools.
+Usage: `python anthropic_tools_client.py ROOT`.
+
+Every call is forced, because the demo model was not trained on these tools.
 """
 
 import sys
@@ -44,7 +46,7 @@ def tools_of_anthropics_types_are_called() -> None:
 
 
 def the_memory_tool_runs_in_a_runner() -> None:
-    """The demo model has nothing to remember, but its calls are of the tool's form."""
+    """The demo model stores nothing useful, but its calls have the tool's form."""
     with tempfile.TemporaryDirectory() as directory:
         memory = BetaLocalFilesystemMemoryTool(directory)
         choice: Any = {"type": "tool", "name": "memory"}

@@ -1,4 +1,7 @@
-"""lm-eval scores a task of its user's through the server, tokenizer included: `python lm_eval_client.py ROOT`."""
+"""Scores a user's own task with lm-eval, which uses the server's model and tokenizer.
+
+Usage: `python lm_eval_client.py ROOT`.
+"""
 
 import json
 import sys

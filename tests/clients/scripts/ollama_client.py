@@ -1,4 +1,7 @@
-"""What a user of `ollama` does with a server: `python ollama_client.py ROOT`."""
+"""Uses a server as a user of `ollama` does.
+
+Usage: `python ollama_client.py ROOT`.
+"""
 
 import json
 import sys
@@ -79,7 +82,7 @@ def gets_an_object() -> None:
     )
     assert set(json.loads(said.message.content or "")) == {"name", "age"}
     begun = client.generate("ouzel", "Hello!", format="json", options=GREEDY).response
-    assert begun.lstrip().startswith("{"), begun  # this model may not come to its end
+    assert begun.lstrip().startswith("{"), begun  # the demo model may not finish its answer
 
 
 def thinks() -> None:

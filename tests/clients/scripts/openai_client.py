@@ -1,6 +1,8 @@
-"""What users of `openai` read, whether it has a value or not: `python openai_client.py ROOT`.
+"""Reads the fields that users of `openai` read, with or without a value.
 
-The package's objects raise AttributeError for a field that the server has left out.
+Usage: `python openai_client.py ROOT`.
+
+The package's objects raise AttributeError for a field that the server leaves out.
 """
 
 import sys

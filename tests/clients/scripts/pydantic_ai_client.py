@@ -1,4 +1,7 @@
-"""What a user of pydantic-ai does with a server, over responses and over chats: `python pydantic_ai_client.py ROOT`."""
+"""Uses a server as a user of pydantic-ai does, over responses and over chats.
+
+Usage: `python pydantic_ai_client.py ROOT`.
+"""
 
 import sys
 

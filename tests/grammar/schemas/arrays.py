@@ -1,4 +1,4 @@
-"""Cases for items, prefixItems, minItems, maxItems, additionalItems and the old form of tuples."""
+"""Lists cases for items, prefixItems, minItems, maxItems, additionalItems and old tuples."""
 
 from tests.grammar.schemas.cases import DIGIT, DRAFT_7, NULL, SHORT, Case, array, closed
 

@@ -1,4 +1,4 @@
-"""Cases for anyOf and allOf, alone and beside other keywords."""
+"""Lists cases for anyOf and allOf, alone and beside other keywords."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

@@ -1,4 +1,4 @@
-"""Cases with schemas from client libraries and from the documentation of APIs."""
+"""Lists cases with schemas from client libraries and from the documentation of APIs."""
 
 from tests.grammar.schemas.cases import (
     DRAFT_7,

@@ -1,4 +1,4 @@
-"""Cases for minimum, maximum, their exclusive forms, multipleOf and formats of integers."""
+"""Lists cases for minimum, maximum, their exclusive forms, multipleOf and formats of integers."""
 
 from tests.grammar.schemas.cases import Case
 

@@ -1,4 +1,4 @@
-"""Cases for properties, required and additionalProperties, with names of all kinds."""
+"""Lists cases for properties, required and additionalProperties, with names of all kinds."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

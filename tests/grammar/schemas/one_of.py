@@ -1,4 +1,4 @@
-"""Cases for oneOf, alone and beside other keywords."""
+"""Lists cases for oneOf, alone and beside other keywords."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

@@ -1,4 +1,4 @@
-"""Cases for patternProperties, minProperties, maxProperties, and rules that constrain nothing."""
+"""Lists cases for patternProperties, minProperties, maxProperties, and rules without effect."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

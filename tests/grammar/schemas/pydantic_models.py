@@ -1,4 +1,4 @@
-"""Cases with schemas that Pydantic generates."""
+"""Lists cases with schemas that Pydantic generates."""
 
 from tests.grammar.schemas.cases import (
     NULL,

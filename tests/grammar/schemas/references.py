@@ -1,4 +1,4 @@
-"""Cases for $ref, $defs, definitions, $id, $anchor and recursion."""
+"""Lists cases for $ref, $defs, definitions, $id, $anchor and recursion."""
 
 from tests.grammar.schemas.cases import (
     DIGIT,

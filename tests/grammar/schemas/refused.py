@@ -1,4 +1,4 @@
-"""Cases that are refused for a keyword, a format, a pattern or a reference, with the message."""
+"""Lists schemas that are refused for a keyword, format, pattern or reference, with messages."""
 
 from tests.grammar.schemas.cases import NULL, STRICT, Refused, array, closed, closed_object
 

@@ -1,4 +1,4 @@
-"""Cases for minLength, maxLength, pattern and format."""
+"""Lists cases for minLength, maxLength, pattern and format."""
 
 from tests.grammar.schemas.cases import Case, text
 

@@ -1,4 +1,4 @@
-"""Cases for type, enum, const, and boolean schemas."""
+"""Lists cases for type, enum, const, and boolean schemas."""
 
 from tests.grammar.schemas.cases import NULL, PLAIN, SHORT, Case, closed, closed_object
 

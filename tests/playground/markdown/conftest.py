@@ -1,4 +1,4 @@
-"""An empty page on which Markdown is drawn."""
+"""Fixtures: they open an empty page in the browser, and make a `Drawing` on it."""
 
 from collections.abc import Iterator
 
@@ -18,7 +18,7 @@ def pages() -> Iterator[Pages]:
 
 @pytest.fixture(scope="module")
 def page_of_all(browser: Browser) -> Iterator[tuple[Page, Troubles]]:
-    """A browser context for each of hundreds of texts would take most of their time."""
+    """One page for all tests of a module, because hundreds of browser contexts would be slow."""
     context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(0)
@@ -28,14 +28,16 @@ def page_of_all(browser: Browser) -> Iterator[tuple[Page, Troubles]]:
 
 @pytest.fixture
 def page(page_of_all: tuple[Page, Troubles], pages: Pages) -> Iterator[Page]:
-    """Is empty. The page is loaded for the first test of a module, and where a test has left the page."""
+    """Empties the page, or loads it again if a test has navigated away.
+    """
     page, troubles = page_of_all
     if page.url == pages.url:
         page.evaluate("document.querySelector('main').replaceChildren()")
     else:
         page.goto(pages.url)
     yield page
-    page.evaluate("new Promise(done => setTimeout(done, 0))")  # what a text had put off until now
+    # the work that the page deferred for a text
+    page.evaluate("new Promise(done => setTimeout(done, 0))")
     found, troubles.found = troubles.found, []
     assert found == []
 

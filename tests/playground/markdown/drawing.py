@@ -1,4 +1,4 @@
-"""Markdown drawn in a browser, as the modules of the playground draw it."""
+"""Draws Markdown in a browser with the modules of the playground."""
 
 from collections.abc import Sequence
 from typing import Any  # JSON
@@ -26,7 +26,8 @@ _STREAM = """async pieces => {
     }
     return shown;
 }"""
-# For each text the ways it is cut that end in other elements than the whole text, or in more text nodes.
+# Returns each text and its cuts for which the drawn elements or the number of text nodes differ
+# between the cut text and the whole text.
 _DIFFERENCES = """async cases => {
     const { MarkdownView, renderMarkdown } = await import("/playground/modules/markdown/view.js");
     const numNodes = root => {
@@ -49,7 +50,8 @@ _DIFFERENCES = """async cases => {
                 start = end;
             }
             view.finish();
-            const isSame = box.innerHTML === whole.innerHTML && numNodes(box) === numNodes(whole) && view.text === text;
+            const isSame = box.innerHTML === whole.innerHTML
+                && numNodes(box) === numNodes(whole) && view.text === text;
             if (!isSame) differing.push([text, places, whole.innerHTML, box.innerHTML]);
         }
     }
@@ -58,23 +60,26 @@ _DIFFERENCES = """async cases => {
 
 
 class Drawing:
-    """Draws on an empty page that is open."""
+    """Draws Markdown on an open, empty page."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
 
-    def of(self, text: str) -> str:
-        """Returns a text's elements, without what all links and items have."""
+    def draw(self, text: str) -> str:
+        """Returns the HTML of a text, without the parts that all links and items share."""
         return self._without_repetition(self.page.evaluate(_RENDER, text))
 
     def stages(self, pieces: Sequence[str]) -> list[str]:
-        """Returns the elements that are seen after each piece of a text that goes on."""
+        """Returns the HTML after each piece of a text that is streamed."""
         return [
             self._without_repetition(shown) for shown in self.page.evaluate(_STREAM, list(pieces))
         ]
 
     def differences(self, cases: Sequence[tuple[str, Sequence[Sequence[int]]]]) -> list[Any]:
-        """Takes texts, and for each the ways to cut it: rows of places, in UTF-16 units."""
+        """Returns the cases in which a text that is drawn in pieces differs from the whole text.
+
+        `cases` holds texts, each with the ways to cut it: lists of offsets in UTF-16 units.
+        """
         found: list[Any] = self.page.evaluate(
             _DIFFERENCES, [[text, list(ways)] for text, ways in cases]
         )

@@ -1,11 +1,11 @@
-"""Whatever a model writes, no script runs, nothing is asked for, and links lead to pages or mail only."""
+"""A hostile Markdown text runs no script, sends no request, and links to pages or mail only."""
 
 import pytest
 from playwright.sync_api import Page
 
 from tests.playground.markdown.drawing import Drawing
 
-# Each would set `window.attacked`, or ask another host for something, where it got through.
+# Each attack would set `window.attacked` or send a request to another host if it worked.
 SCRIPT = "window.attacked=1"
 ATTACKS = [
     f"<script>{SCRIPT}</script>",
@@ -123,9 +123,9 @@ ATTRIBUTES = {
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_nothing_gets_through(drawing: Drawing, page: Page, text: str) -> None:
-    """That the page asked nobody for anything is what the fixture of pages looks at in the end."""
-    drawing.of(text)
+def test_an_attack_has_no_effect(drawing: Drawing, page: Page, text: str) -> None:
+    """Draws an attack; after the test, the fixture `page` checks that the page sent no request."""
+    drawing.draw(text)
     assert (
         set(page.evaluate("[...document.querySelectorAll('main *')].map(node => node.localName)"))
         <= TAGS
@@ -139,5 +139,5 @@ def test_nothing_gets_through(drawing: Drawing, page: Page, text: str) -> None:
     assert page.evaluate("window.attacked") is None
 
 
-def test_there_are_enough_of_them() -> None:
+def test_the_attacks_are_at_least_fifty() -> None:
     assert len(set(ATTACKS)) >= 50

@@ -1,4 +1,4 @@
-"""Which elements the blocks of Markdown become."""
+"""Blocks of Markdown become the right HTML elements."""
 
 import pytest
 
@@ -33,12 +33,14 @@ CASES = {
     "a year at the start of a line": ("It was in\n1984. So.", "<p>It was in\n1984. So.</p>"),
     "a nested list": (
         "1. one\n   - two\n     - three\n2. four",
-        "<ol><li><p>one</p><ul><li><p>two</p><ul><li><p>three</p></li></ul></li></ul></li><li><p>four</p></li></ol>",
+        "<ol><li><p>one</p><ul><li><p>two</p><ul><li><p>three</p></li></ul></li></ul></li>"
+        "<li><p>four</p></li></ol>",
     ),
     "tasks": (
         "- [ ] one\n- [x] two\n- [y] three",
         '<ul><li class="task"><input type="checkbox" disabled="" aria-label="To do"><p>one</p></li>'
-        '<li class="task"><input type="checkbox" disabled="" checked="" aria-label="Done"><p>two</p></li>'
+        '<li class="task"><input type="checkbox" disabled="" checked="" '
+        'aria-label="Done"><p>two</p></li>'
         "<li><p>[y] three</p></li></ul>",
     ),
     "two paragraphs in an item": (
@@ -69,15 +71,15 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "html"), CASES.values(), ids=CASES.keys())
 def test_blocks(drawing: Drawing, text: str, html: str) -> None:
-    assert drawing.of(text) == html
+    assert drawing.draw(text) == html
 
 
-def test_lines_may_end_as_in_windows(drawing: Drawing) -> None:
-    assert drawing.of("# a\r\n\r\n- b\r\n- c") == drawing.of("# a\n\n- b\n- c")
+def test_lines_may_end_with_carriage_returns(drawing: Drawing) -> None:
+    assert drawing.draw("# a\r\n\r\n- b\r\n- c") == drawing.draw("# a\n\n- b\n- c")
 
 
 def test_a_table_is_aligned_and_has_as_many_cells_as_its_head(drawing: Drawing) -> None:
-    drawing.of(
+    drawing.draw(
         "Before:\n| a | b | c |\n|:--|:-:|--:|\n| 1 | `x \\| y` |\n| 1 | 2 | 3 | 4 |\n\nbehind"
     )
     page = drawing.page
@@ -93,7 +95,7 @@ def test_a_table_is_aligned_and_has_as_many_cells_as_its_head(drawing: Drawing) 
 
 def test_a_wide_table_scrolls_in_its_own_box(drawing: Drawing) -> None:
     columns = 40
-    drawing.of(
+    drawing.draw(
         "| wide |" + " columnnumber |" * columns + "\n|" + "---|" * (columns + 1) + "\n| a |"
     )
     assert drawing.page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -103,6 +105,6 @@ def test_a_wide_table_scrolls_in_its_own_box(drawing: Drawing) -> None:
 
 
 def test_depth_has_a_limit_and_the_rest_is_text(drawing: Drawing) -> None:
-    drawing.of("> " * 5000 + "deep")
+    drawing.draw("> " * 5000 + "deep")
     assert 20 < drawing.page.locator("blockquote").count() < 60
     assert drawing.page.locator("main p").inner_text().endswith("> > deep")

@@ -39,7 +39,7 @@ COLOURS = {
 @pytest.mark.parametrize("language", COLOURS)
 def test_tokens_are_coloured(drawing: Drawing, language: str) -> None:
     text, tokens = COLOURS[language]
-    drawing.of(f"```{language}\n{text}\n```")
+    drawing.draw(f"```{language}\n{text}\n```")
     code = drawing.page.locator("main code")
     assert code.locator("[class^=token]").all_inner_texts() == tokens
     assert code.text_content() == f"{text}\n"
@@ -52,7 +52,7 @@ def test_a_comment_goes_on_over_lines_as_they_come(drawing: Drawing) -> None:
 
 
 def test_no_language_has_no_colours(drawing: Drawing) -> None:
-    drawing.of("```\nif x\n```\n```klingon\nif x\n```\n\n    if x")
+    drawing.draw("```\nif x\n```\n```klingon\nif x\n```\n\n    if x")
     assert drawing.page.locator("[class^=token]").count() == 0
     assert drawing.page.locator(".code-language").all_inner_texts() == ["Code", "klingon", "Code"]
 
@@ -60,7 +60,7 @@ def test_no_language_has_no_colours(drawing: Drawing) -> None:
 def test_code_is_copied_as_it_was_written(drawing: Drawing) -> None:
     page = drawing.page
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])
-    drawing.of("1. a\n   ```make\n   all:\n   \techo 'x'\n\n   end\n   ```")
+    drawing.draw("1. a\n   ```make\n   all:\n   \techo 'x'\n\n   end\n   ```")
     page.get_by_role("button", name="Copy").click()
     page.get_by_role("button", name="Copied").wait_for()
     assert page.evaluate("navigator.clipboard.readText()") == "all:\n\techo 'x'\n\nend"
@@ -68,7 +68,7 @@ def test_code_is_copied_as_it_was_written(drawing: Drawing) -> None:
 
 def test_long_lines_wrap_where_they_are_told_to(drawing: Drawing) -> None:
     page = drawing.page
-    drawing.of("```\n" + "word " * 500 + "\n```")
+    drawing.draw("```\n" + "word " * 500 + "\n```")
     is_wide = "(box => box.scrollWidth > box.clientWidth)(document.querySelector('main pre'))"
     assert page.evaluate(is_wide)
     page.get_by_role("button", name="Wrap").click()

@@ -1,4 +1,4 @@
-"""However a text is cut into pieces, and drawn between them, the same elements come of it."""
+"""A text that is drawn piece by piece becomes the same elements as the whole text."""
 
 import random
 from collections.abc import Iterator
@@ -131,7 +131,7 @@ NUM_TEXTS = 60
 
 
 def ways_to_cut(text: str, choose: random.Random) -> Iterator[list[int]]:
-    """Everywhere, and at a few places of chance."""
+    """Yields ways to cut a text: between all UTF-16 units, and at a few random offsets."""
     length = len(text.encode("utf-16-le")) // 2
     yield list(range(1, length))
     for num_places in (1, 2, 5, 10):
@@ -150,7 +150,7 @@ def test_a_page_is_the_same(drawing: Drawing) -> None:
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_any_text_is_the_same(drawing: Drawing, seed: int) -> None:
+def test_a_random_text_is_the_same(drawing: Drawing, seed: int) -> None:
     choose = random.Random(seed)
     assert (
         drawing.differences([(text, list(ways_to_cut(text, choose))) for text in texts(choose)])
@@ -160,6 +160,6 @@ def test_any_text_is_the_same(drawing: Drawing, seed: int) -> None:
 
 @pytest.mark.parametrize("mark", ["*", "`", "[", "$", "**", "_", "\\(", "![", "<", "~~", "]("])
 def test_marks_that_are_far_apart_are_the_same(drawing: Drawing, mark: str) -> None:
-    """What nothing closes for a long time is settled as text, and is text in the end."""
+    """A mark that stays open for a long time is settled as text, and is text in the end."""
     text = f"{mark}begin " + "word " * 500 + f"end{mark} " + "more " * 20
     assert drawing.differences([(text, [list(range(7, len(text), 7))])]) == []

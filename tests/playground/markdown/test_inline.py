@@ -1,4 +1,4 @@
-"""Which elements stand in a paragraph's text."""
+"""Inline Markdown (links, code, emphasis) becomes the right HTML elements."""
 
 import pytest
 
@@ -94,17 +94,17 @@ CASES = {
 
 @pytest.mark.parametrize(("text", "html"), CASES.values(), ids=CASES.keys())
 def test_text(drawing: Drawing, text: str, html: str) -> None:
-    assert drawing.of(text) == f"<p>{html}</p>"
+    assert drawing.draw(text) == f"<p>{html}</p>"
 
 
-def test_links_open_elsewhere_and_tell_nobody_where_from(drawing: Drawing) -> None:
-    drawing.of("[a](https://a.b/c) https://d.e/ <https://f.g/>")
+def test_links_open_in_a_new_tab_without_a_referrer(drawing: Drawing) -> None:
+    drawing.draw("[a](https://a.b/c) https://d.e/ <https://f.g/>")
     for node in drawing.page.locator("main a").all():
         assert node.get_attribute("rel") == "noopener noreferrer nofollow"
         assert node.get_attribute("target") == "_blank"
 
 
-def test_what_is_begun_looks_as_if_it_were_closed(drawing: Drawing) -> None:
+def test_an_open_mark_is_drawn_as_if_it_were_closed(drawing: Drawing) -> None:
     pieces = ["It is **bol", "d", "** and `co", "de", "` and [a li", "nk](https://a.b", "/c) so"]
     assert drawing.stages(pieces) == [
         "<p>It is <strong>bol</strong></p>",
@@ -112,12 +112,18 @@ def test_what_is_begun_looks_as_if_it_were_closed(drawing: Drawing) -> None:
         "<p>It is <strong>bold</strong> and <code>co</code></p>",
         "<p>It is <strong>bold</strong> and <code>code</code></p>",
         "<p>It is <strong>bold</strong> and <code>code</code> and [a li</p>",
-        '<p>It is <strong>bold</strong> and <code>code</code> and <span class="unfinished-link">a link</span></p>',
-        f"<p>It is <strong>bold</strong> and <code>code</code> and {link('https://a.b/c', 'a link')} so</p>",
+        (
+            "<p>It is <strong>bold</strong> and <code>code</code> and <span "
+            'class="unfinished-link">a link</span></p>'
+        ),
+        (
+            "<p>It is <strong>bold</strong> and <code>code</code> "
+            f"and {link('https://a.b/c', 'a link')} so</p>"
+        ),
     ]
 
 
-def test_marks_at_the_start_of_a_line_are_held_back_until_it_is_known_what_they_are(
+def test_ambiguous_marks_at_the_start_of_a_line_are_held_back(
     drawing: Drawing,
 ) -> None:
     shown = drawing.stages(["a\n", "-", "-", "-\n", "1", ".", " ", "b", "\n#", "#", " c"])

@@ -1,4 +1,7 @@
-"""What a user of AutoGen does with a server: `python autogen_client.py ROOT`."""
+"""Uses a server as a user of AutoGen does.
+
+Usage: `python autogen_client.py ROOT`.
+"""
 
 import asyncio
 import sys

@@ -1,4 +1,7 @@
-"""What a user of Semantic Kernel does with a server: `python semantic_kernel_client.py ROOT`."""
+"""Uses a server as a user of Semantic Kernel does.
+
+Usage: `python semantic_kernel_client.py ROOT`.
+"""
 
 import asyncio
 import sys

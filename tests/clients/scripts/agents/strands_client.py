@@ -1,4 +1,7 @@
-"""What a user of Strands does with a server, over chats and over responses: `python strands_client.py ROOT`."""
+"""Uses a server as a user of Strands does, over chats and over responses.
+
+Usage: `python strands_client.py ROOT`.
+"""
 
 import sys
 

@@ -1,6 +1,8 @@
-"""browser-use's chat model, whole and with a structured answer: `python browser_use_client.py ROOT`.
+"""Uses browser-use's chat model, whole and with a structured answer.
 
-No browser is driven: the demo model cannot plan on a page.
+Usage: `python browser_use_client.py ROOT`.
+
+No browser is driven, because the demo model cannot plan actions on a page.
 """
 
 import asyncio

@@ -1,4 +1,7 @@
-"""chromadb stores documents and finds them by the server's vectors: `python chromadb_embeddings.py ROOT`."""
+"""Stores documents in chromadb and finds them by the server's vectors.
+
+Usage: `python chromadb_embeddings.py ROOT`.
+"""
 
 import sys
 from typing import Any  # chromadb's embedding functions have types of their own

@@ -1,4 +1,7 @@
-"""A crew of CrewAI with one agent, whose tool the model calls: `python crewai_client.py ROOT`."""
+"""Runs a crew of CrewAI with one agent, whose tool the model calls.
+
+Usage: `python crewai_client.py ROOT`.
+"""
 
 import sys
 

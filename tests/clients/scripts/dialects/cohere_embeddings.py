@@ -1,4 +1,7 @@
-"""Cohere's clients, of both versions of its API, embed texts and rank documents: `python cohere_embeddings.py ROOT`."""
+"""Embeds texts and ranks documents with Cohere's clients of both API versions.
+
+Usage: `python cohere_embeddings.py ROOT`.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""huggingface_hub's client speaks to text-embeddings-inference: `python hugging_face_embeddings.py ROOT`."""
+"""Calls the text-embeddings-inference API with huggingface_hub's client.
+
+Usage: `python hugging_face_embeddings.py ROOT`.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""infinity's client embeds texts and ranks documents: `python infinity_embeddings.py ROOT`."""
+"""Embeds texts and ranks documents with infinity's client.
+
+Usage: `python infinity_embeddings.py ROOT`.
+"""
 
 import sys
 

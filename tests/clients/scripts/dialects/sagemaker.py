@@ -1,4 +1,4 @@
-"""boto3's sagemaker-runtime invokes an endpoint, whole and streamed, and raises on errors."""
+"""Invokes an endpoint with boto3's sagemaker-runtime, whole and streamed; it raises on errors."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""boto3's sagemaker-runtime gets vectors of texts: of one text, of a list, and of the rows of a CSV body."""
+"""Embeds a text, a list of texts and the rows of a CSV body with boto3's sagemaker-runtime."""
 
 import json
 import sys

@@ -1,4 +1,7 @@
-"""What a user of DSPy does with a server, over chats and over responses: `python dspy_client.py ROOT`."""
+"""Uses a server as a user of DSPy does, over chats and over responses.
+
+Usage: `python dspy_client.py ROOT`.
+"""
 
 import json
 import sys

@@ -1,4 +1,7 @@
-"""What a user of Haystack does with a server, over chats and over responses: `python haystack_client.py ROOT`."""
+"""Uses a server as a user of Haystack does, over chats and over responses.
+
+Usage: `python haystack_client.py ROOT`.
+"""
 
 import sys
 

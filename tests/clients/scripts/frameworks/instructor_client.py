@@ -1,4 +1,7 @@
-"""What a user of instructor does, in each mode that asks differently: `python instructor_client.py ROOT`."""
+"""Uses instructor in each of the modes that send different requests.
+
+Usage: `python instructor_client.py ROOT`.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""What a user of LangChain does, over each API that it speaks here: `python langchain_client.py ROOT`."""
+"""Uses LangChain over each API that LangChain and the server share.
+
+Usage: `python langchain_client.py ROOT`.
+"""
 
 import sys
 

@@ -1,4 +1,7 @@
-"""What a user of LlamaIndex does with a server: `python llama_index_client.py ROOT`."""
+"""Uses a server as a user of LlamaIndex does.
+
+Usage: `python llama_index_client.py ROOT`.
+"""
 
 import asyncio
 import sys

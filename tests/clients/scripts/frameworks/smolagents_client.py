@@ -1,4 +1,7 @@
-"""What a user of smolagents does with a server: `python smolagents_client.py ROOT`."""
+"""Uses a server as a user of smolagents does.
+
+Usage: `python smolagents_client.py ROOT`.
+"""
 
 import json
 import sys

@@ -1,4 +1,7 @@
-"""An agent of Google's ADK, which asks by LiteLLM, whole and streamed: `python google_adk_client.py ROOT`."""
+"""Runs an agent of Google's ADK through LiteLLM, whole and streamed.
+
+Usage: `python google_adk_client.py ROOT`.
+"""
 
 import asyncio
 import sys

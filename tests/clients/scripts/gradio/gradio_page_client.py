@@ -1,4 +1,7 @@
-"""A chat page of gradio, asked as its own client asks it: `python gradio_page_client.py ROOT`."""
+"""Sends a message to a chat page of gradio with gradio's own client.
+
+Usage: `python gradio_page_client.py ROOT`.
+"""
 
 import sys
 

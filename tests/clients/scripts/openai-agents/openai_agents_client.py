@@ -1,4 +1,7 @@
-"""An agent of OpenAI's SDK, whole and streamed, over responses and chats: `python openai_agents_client.py ROOT`."""
+"""Runs an agent of OpenAI's SDK, whole and streamed, over responses and chats.
+
+Usage: `python openai_agents_client.py ROOT`.
+"""
 
 import asyncio
 import sys
