@@ -63,26 +63,6 @@ def pytest_configure(config: pytest.Config) -> None:
         config.pluginmanager.register(WorkerDeaths())
 
 
-def _trust_one_authority() -> Callable[[], None]:
-    """Makes HTTP clients read one certificate instead of 140; returns the undo function.
-
-    Each client of httpx or openai reads all authorities of certifi, which takes 30 ms of CPU. The
-    tests make thousands of clients, and none of them connects to the internet.
-    """
-    end = "-----END CERTIFICATE-----\n"
-    first = Path(certifi.where()).read_text().partition(end)[0] + end
-    with tempfile.NamedTemporaryFile("w", suffix=".pem", delete=False) as file:
-        file.write(first)
-    before = certifi.where
-    certifi.where = lambda: file.name
-
-    def undo() -> None:
-        certifi.where = before
-        Path(file.name).unlink()
-
-    return undo
-
-
 @pytest.fixture(autouse=True)
 def logging_as_before() -> Iterator[None]:
     """Restores the loggers after tests that run a command, which configures logging."""

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ouzel.demo import MODEL_DIRECTORY
 from tests.backends.test_openvino_ir_encoders import ir_directory
 from tests.backends.test_openvino_sentences import read_golden
-from tests.options.ovms_graphs import graph_of, vectors_graph_of
+from tests.options.ovms_graphs import write_graph, write_vectors_graph
 from tests.serve.running import serving
 
 EMBEDDER, RERANKER = read_golden("minilm"), read_golden("cross-bert")
@@ -25,12 +25,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("models")
     ir_directory(directory / "embedder", "minilm", "modules.json", "1_Pooling", weights="int8")
     ir_directory(directory / "reranker", "cross-bert")
-    write_graph(
-        directory, "chat", graph_of(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20')
+    add_model(
+        directory, "chat", write_graph(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20')
     )
-    write_graph(directory, "embedder", embeddings_graph("MEAN"))
+    add_model(directory, "embedder", embeddings_graph("MEAN"))
     reranker = 'models_path: "./", max_allowed_chunks: 7, target_device: "CPU"'
-    write_graph(directory, "reranker", vectors_graph_of("Rerank", reranker))
+    add_model(directory, "reranker", write_vectors_graph("Rerank", reranker))
     entries = [
         {"config": {"name": name, "base_path": name}} for name in ("chat", "embedder", "reranker")
     ]
@@ -57,13 +57,13 @@ def http(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[htt
         yield client
 
 
-def write_graph(models: Path, name: str, graph: str) -> None:
+def add_model(models: Path, name: str, graph: str) -> None:
     (models / name).mkdir(exist_ok=True)
     (models / name / "graph.pbtxt").write_text(graph)
 
 
 def embeddings_graph(pooling: str) -> str:
-    return vectors_graph_of(
+    return write_vectors_graph(
         "Embeddings", f'models_path: "./", truncate: true, pooling: {pooling}, target_device: "CPU"'
     )
 
@@ -140,10 +140,10 @@ def test_a_changed_pooling_loads_its_model_again_and_no_other(
 ) -> None:
     before = vectors(http, "snow and rain")
     created = {name: model_state(http, name) for name in ("chat", "reranker")}
-    write_graph(models, "embedder", embeddings_graph("LAST"))
+    add_model(models, "embedder", embeddings_graph("LAST"))
     state = http.post("/v1/config/reload")
     after = vectors(http, "snow and rain")
-    write_graph(models, "embedder", embeddings_graph("MAX"))
+    add_model(models, "embedder", embeddings_graph("MAX"))
     refused = http.post("/v1/config/reload")
 
     assert (state.status_code, refused.status_code) == (200, 200)
