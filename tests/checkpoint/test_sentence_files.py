@@ -1,4 +1,4 @@
-"""What sentence-transformers files say, and which of it is refused by name."""
+"""Sentence-transformers' files are read; unsupported settings are refused by name."""
 
 import json
 from pathlib import Path

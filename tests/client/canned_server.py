@@ -14,7 +14,7 @@ Answers = bytes | Callable[[str, bytes], bytes]  # the same for all, or by path 
 class CannedServer:
     answer: Answers
     url: str = ""
-    heads: list[str] = field(default_factory=list)  # of the requests that came
+    heads: list[str] = field(default_factory=list)  # heads of the received requests
     bodies: list[bytes] = field(default_factory=list)
 
     async def reply(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

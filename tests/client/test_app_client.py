@@ -1,4 +1,4 @@
-"""The app of a server, with an engine that says what the user said, is asked within this process."""
+"""An app is asked within this process; its engine repeats the user's text."""
 
 import asyncio
 import re

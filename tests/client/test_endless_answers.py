@@ -1,4 +1,4 @@
-"""A server that sends without an end is left, whatever it sends."""
+"""The client leaves a server that sends without an end."""
 
 import asyncio
 from collections.abc import Iterator

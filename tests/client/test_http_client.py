@@ -1,4 +1,4 @@
-"""`HttpClient` against servers: where it finds them, what it sends, what it says of answers that fail."""
+"""`HttpClient` finds servers, sends requests, and explains answers that fail."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ PATH = "/v1/chat/completions"
 
 
 @asynccontextmanager
-async def client_of(
+async def open_client(
     url: str, *, api_key: str = "", tls: ssl.SSLContext | None = None
 ) -> AsyncGenerator[HttpClient, None]:
     client = HttpClient(url, api_key=api_key, tls=tls)
@@ -30,7 +30,7 @@ async def client_of(
         await client.close()
 
 
-async def events_of(client: HttpClient) -> list[bytes]:
+async def read_events(client: HttpClient) -> list[bytes]:
     async with client.events(PATH, CHAT) as events:
         return [event async for event in events]
 
@@ -88,9 +88,9 @@ def test_this_machine_is_known(host: str) -> None:
 
 async def test_whole_answers_and_events_come_from_a_server() -> None:
     with running_server() as server:
-        async with client_of(server.url) as client:
+        async with open_client(server.url) as client:
             models = await client.ask("GET", "/v1/models")
-            chunks = [json.loads(event) for event in await events_of(client)]
+            chunks = [json.loads(event) for event in await read_events(client)]
     assert (models.status, json.loads(models.body)["object"]) == (200, "list")
     assert "".join(chunk["choices"][0]["delta"].get("content") or "" for chunk in chunks) == "abc"
 
@@ -99,7 +99,7 @@ async def test_leaving_ends_the_request() -> None:
     forever = b'{"prompt": "abc", "max_tokens": 19000, "stream": true}'
     with running_server() as server:
         async with (
-            client_of(server.url) as client,
+            open_client(server.url) as client,
             client.events("/v1/completions", forever) as events,
         ):
             await anext(events)
@@ -109,7 +109,7 @@ async def test_leaving_ends_the_request() -> None:
 
 async def test_a_refusal_is_said_in_the_servers_words() -> None:
     with running_server() as server:
-        async with client_of(server.url) as client:
+        async with open_client(server.url) as client:
             with pytest.raises(ApiFailure, match="400: max_tokens") as failure:
                 async with client.events(
                     PATH, b'{"messages": [], "stream": true, "max_tokens": -7}'
@@ -149,7 +149,7 @@ async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept(
     server = await asyncio.start_server(reply, "127.0.0.1", 0)
     async with (
         server,
-        client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client,
+        open_client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client,
     ):
         await asyncio.gather(client.ask("GET", "/together"), client.ask("GET", "/together"))
         for _ in range(3):
@@ -162,7 +162,7 @@ async def test_requests_that_go_on_have_connections_of_their_own_which_are_kept(
 
 
 async def test_a_server_that_is_not_there_is_named() -> None:
-    async with client_of("http://127.0.0.1:1") as client:
+    async with open_client("http://127.0.0.1:1") as client:
         with pytest.raises(ApiFailure, match=r"http://127.0.0.1:1: the server cannot be reached"):
             await client.ask("GET", "/v1/models")
 
@@ -170,10 +170,10 @@ async def test_a_server_that_is_not_there_is_named() -> None:
 async def test_an_answer_that_breaks_off_is_a_failure() -> None:
     async with (
         canned_server(event_stream("one", "two")[:-5]) as server,
-        client_of(server.url) as client,
+        open_client(server.url) as client,
     ):
         with pytest.raises(ApiFailure, match="broke off"):
-            await events_of(client)
+            await read_events(client)
 
 
 async def test_a_stream_whose_end_does_not_follow_its_last_event_is_over_all_the_same() -> None:
@@ -190,9 +190,9 @@ async def test_a_stream_whose_end_does_not_follow_its_last_event_is_over_all_the
     server = await asyncio.start_server(reply, "127.0.0.1", 0)
     async with (
         server,
-        client_of(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client,
+        open_client(f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}") as client,
     ):
-        assert await events_of(client) == [b"one"]
+        assert await read_events(client) == [b"one"]
         await is_left.wait()
 
 
@@ -203,19 +203,19 @@ async def test_a_stream_whose_end_does_not_follow_its_last_event_is_over_all_the
 async def test_one_json_object_is_no_stream(body: str, said: str) -> None:
     async with (
         canned_server(json_answer("200 OK", body)) as server,
-        client_of(server.url) as client,
+        open_client(server.url) as client,
     ):
         with pytest.raises(ApiFailure, match=said):
-            await events_of(client)
+            await read_events(client)
 
 
 async def test_the_key_is_sent_and_proxies_are_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:1")
     async with (
         canned_server(event_stream("one")) as server,
-        client_of(server.url, api_key="sesame") as client,
+        open_client(server.url, api_key="sesame") as client,
     ):
-        assert await events_of(client) == [b"one"]
+        assert await read_events(client) == [b"one"]
     assert "authorization: bearer sesame" in server.heads[0]
     assert server.bodies == [CHAT]
 
@@ -230,13 +230,13 @@ async def test_a_redirection_is_not_followed_but_told() -> None:
     answer = (
         b"HTTP/1.1 301 Moved\r\nlocation: https://models.example/v1\r\ncontent-length: 0\r\n\r\n"
     )
-    async with canned_server(answer) as server, client_of(server.url) as client:
+    async with canned_server(answer) as server, open_client(server.url) as client:
         with pytest.raises(
             ApiFailure, match=r"301: the server redirects to https://models\.example/v1"
         ):
             await client.ask("GET", "/v1/models")
         with pytest.raises(ApiFailure, match="301"):
-            await events_of(client)
+            await read_events(client)
 
 
 def test_a_key_that_no_header_can_hold_is_refused() -> None:
@@ -248,9 +248,9 @@ async def test_a_unix_socket_leads_to_a_server(tmp_path: Path) -> None:
     answer = event_stream("one", "[DONE]")
     async with (
         canned_server(answer, unix_socket=tmp_path / "socket") as server,
-        client_of(server.url) as client,
+        open_client(server.url) as client,
     ):
-        assert await events_of(client) == [b"one"]
+        assert await read_events(client) == [b"one"]
 
 
 async def test_the_authorities_of_a_file_are_trusted_and_no_others(tmp_path: Path) -> None:
@@ -260,11 +260,11 @@ async def test_the_authorities_of_a_file_are_trusted_and_no_others(tmp_path: Pat
     authority.issue_cert("127.0.0.1").configure_cert(context)
     async with canned_server(event_stream("one"), tls=context) as server:
         for tls in (tls_context(ca_file=str(tmp_path / "ca.pem")), tls_context(verifies=False)):
-            async with client_of(server.url, tls=tls) as client:
-                assert await events_of(client) == [b"one"]
-        async with client_of(server.url) as client:
+            async with open_client(server.url, tls=tls) as client:
+                assert await read_events(client) == [b"one"]
+        async with open_client(server.url) as client:
             with pytest.raises(ApiFailure, match="certificate"):
-                await events_of(client)
+                await read_events(client)
 
 
 def test_a_file_without_certificates_is_named(tmp_path: Path) -> None:

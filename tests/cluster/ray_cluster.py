@@ -26,7 +26,7 @@ DIRECTORY_VARIABLE = "OUZEL_TESTS_RAY_DIR"
 OPTIONS = {"kv_cache_gib": 0.05, "log_level": "warning", "num_cpus": 0.5, "drain_timeout_s": 200}
 ENVIRONMENT = {
     "RAY_USAGE_STATS_ENABLED": "0",
-    # Below `uv run pytest` Ray would start its workers with `uv run` too, in the environment of the tests.
+    # Below `uv run pytest`, Ray would start its workers with `uv run` in the tests' environment.
     "RAY_ENABLE_UV_RUN_RUNTIME_ENV": "0",
     "RAY_raylet_start_wait_time_s": "180",  # a busy machine
     "RAY_SERVE_PROXY_READY_CHECK_TIMEOUT_S": "90",

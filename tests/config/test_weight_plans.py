@@ -1,4 +1,4 @@
-"""`--weights`: a width for the model, and others for its parts."""
+"""`--weights` sets a width for the model, and other widths for its parts."""
 
 import pytest
 

@@ -42,7 +42,7 @@ async def background(client: httpx.AsyncClient) -> str:
     return str((await client.post("/v1/responses", json=body)).json()["id"])
 
 
-async def end_of(client: httpx.AsyncClient, response_id: str) -> str:
+async def wait_for_end(client: httpx.AsyncClient, response_id: str) -> str:
     while True:
         status = str((await client.get(f"/v1/responses/{response_id}")).json()["status"])
         if status not in ("queued", "in_progress"):
@@ -61,7 +61,10 @@ async def short_requests(client: httpx.AsyncClient, ended: asyncio.Event) -> Cou
 async def under_load(
     client: httpx.AsyncClient, act: Callable[[], object]
 ) -> tuple[Counter[str], Counter[str]]:
-    """Acts when all streams and background responses have begun; returns how many of each ended in which way."""
+    """Calls `act` when all streams and background responses have begun.
+
+    Returns the numbers of the streams and of the responses, by the way in which they ended.
+    """
     begun = asyncio.Semaphore(0)
     streams = [asyncio.create_task(stream(client, begun)) for _ in range(NUM_STREAMS)]
     responses = [await background(client) for _ in range(NUM_BACKGROUND)]
@@ -70,5 +73,7 @@ async def under_load(
     act()
     return (
         Counter(await asyncio.gather(*streams)),
-        Counter(await asyncio.gather(*(end_of(client, response_id) for response_id in responses))),
+        Counter(
+            await asyncio.gather(*(wait_for_end(client, response_id) for response_id in responses))
+        ),
     )

@@ -1,4 +1,7 @@
-"""The chart agrees with itself and with the server; `python -m tools.deploy.check` asks helm and Kubernetes."""
+"""The chart agrees with itself and with the server.
+
+`python -m tools.deploy.check` checks the chart with helm and Kubernetes' schemas.
+"""
 
 import json
 import re
@@ -26,7 +29,7 @@ OPTIONS = {option.name: option for record in RECORDS for option in list_options(
 
 
 def paths(values: dict[str, Any], before: str = "") -> Iterator[str]:
-    """Of each value its name as in `--set`; what users fill in, as labels, is one value."""
+    """Yields the name of each value as in `--set`; a map that users fill in is one value."""
     for name, value in values.items():
         if isinstance(value, dict) and value and "properties" in _schema(before + name):
             yield from paths(value, f"{before}{name}.")

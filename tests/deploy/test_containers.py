@@ -1,4 +1,7 @@
-"""Containerfile and compose file agree with the server; `python -m tools.deploy.image` builds and starts the image."""
+"""Containerfile and compose file agree with the server.
+
+`python -m tools.deploy.image` builds and starts the image.
+"""
 
 import re
 

@@ -34,7 +34,7 @@ pytestmark = [
 
 @contextmanager
 def proxied(servers: list[RunningServer], directory: Path) -> Iterator[str]:
-    """The proxy with the file of the compose file, in which only addresses are others."""
+    """Starts the proxy with the compose file's configuration, in which only addresses differ."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port = listener.getsockname()[1]

@@ -1,4 +1,4 @@
-"""Which program listens at an address; only the name of an Ouzel is told."""
+"""`ouzel doctor` finds the program that listens at an address, and names it if it is an Ouzel."""
 
 import json
 import threading

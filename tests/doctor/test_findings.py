@@ -1,4 +1,4 @@
-"""What costs speed is found, with what to do about it; what does not is not mentioned."""
+"""Causes of a lower speed are found, each with a remedy; nothing else is mentioned."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A machine is read from the files in which Linux tells what it is."""
+"""Linux's files describe the machine."""
 
 from collections.abc import Mapping
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""A function whose jobs are names of what it shall do."""
+"""Makes functions whose jobs are commands: greet, spin, grow, abort."""
 
 import ctypes
 import os
@@ -7,7 +7,10 @@ from collections.abc import Callable
 
 
 def create(greeting: str) -> Callable[[bytes], bytes]:
-    """Its result counts the jobs of a process, which is made from this one."""
+    """Returns a function that runs commands and counts the jobs of its process.
+
+    The process must be a fork of the process that calls `create`.
+    """
     parent = os.getpid()
     num_jobs = 0
 
@@ -21,9 +24,8 @@ def create(greeting: str) -> Callable[[bytes], bytes]:
             case (b"repeat", _, number):
                 return b"x" * int(number)
             case (b"spin", _, _):
-                ctypes.pythonapi.PyRun_SimpleString(
-                    b"while True: pass"
-                )  # native code that does not come back
+                # Native code that does not come back.
+                ctypes.pythonapi.PyRun_SimpleString(b"while True: pass")
             case (b"sleep", _, _):
                 signal.pause()
             case (b"grow", _, _):
@@ -47,7 +49,11 @@ def create(greeting: str) -> Callable[[bytes], bytes]:
 
 
 def create_hostile() -> Callable[[bytes], bytes]:
-    """Its first job pretends to be the process with the number; the next one casts off its limit of time and hangs."""
+    """Returns a function that escapes its limits.
+
+    A job that is a number makes `os.getpid` return it; any other job removes the limit of time and
+    hangs.
+    """
 
     def run(job: bytes) -> bytes:
         if job.isdigit():

@@ -30,9 +30,8 @@ from tests.tries import holds_in_a_try
 
 FACTORY = "tests.limited_process.jobs:create"
 LIMITS = Limits(wall_s=600, cpu_s=600, memory_bytes=64 * 2**20)
-BRIEF = replace(
-    LIMITS, cpu_s=0.3
-)  # of jobs that end no other way: on a busy machine, others need more than this
+# Limits for jobs that end in no other way. On a busy machine, other jobs need more time.
+BRIEF = replace(LIMITS, cpu_s=0.3)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -157,10 +156,11 @@ def test_a_process_that_is_killed_before_it_begins_loses_its_job_alone() -> None
 
 
 def a_killed_process_loses_its_job() -> bool:
-    """Kills a process that has a job and has not begun it; tells whether the job was lost, and with it nothing else.
+    """Kills a process that has not begun its job; tells whether only this job was lost.
 
-    The template holds a file for each job. It may still hold the file of the first job when the files are counted, on a
-    busy machine; then the second job is not seen to arrive, and nothing is killed in time.
+    The template holds a file for each job. On a busy machine it may still hold the file of the
+    first job when this function counts the files. Then the function does not notice the second job,
+    and kills nothing in time.
     """
     before = set(psutil.Process().children())
     process = LimitedProcess(FACTORY, {"greeting": "Hello"}, LIMITS)
@@ -204,7 +204,7 @@ def test_a_factory_that_fails_fails_its_jobs() -> None:
 
 
 def test_closing_ends_what_runs() -> None:
-    process = LimitedProcess(FACTORY, {"greeting": "Hello"}, Limits(wall_s=600, memory_bytes=2**26))
+    process = LimitedProcess(FACTORY, {"greeting": "Hello"}, LIMITS)
     process.run(b"greet you")
     with ThreadPoolExecutor(1) as threads:
         sleeping = threads.submit(process.run, b"sleep")
@@ -222,7 +222,8 @@ import sys
 from ouzel.limited_process import LimitedProcess, Limits
 from ouzel.observability import configure_logging
 configure_logging(sys.argv[1], "json")
-process = LimitedProcess({FACTORY!r}, {{"greeting": "Hello"}}, Limits(wall_s=600, memory_bytes=2**26))
+limits = Limits(wall_s=600, memory_bytes=2**26)
+process = LimitedProcess({FACTORY!r}, {{"greeting": "Hello"}}, limits)
 process.run(b"write memory allocation failed")
 process.close()
 """
@@ -243,7 +244,8 @@ def test_nothing_outlives_a_parent_that_is_killed() -> None:
     script = f"""
 import threading
 from ouzel.limited_process import LimitedProcess, Limits
-process = LimitedProcess({FACTORY!r}, {{"greeting": "Hello"}}, Limits(wall_s=600, memory_bytes=2**26))
+limits = Limits(wall_s=600, memory_bytes=2**26)
+process = LimitedProcess({FACTORY!r}, {{"greeting": "Hello"}}, limits)
 process.run(b"greet you")
 threading.Thread(target=process.run, args=(b"sleep",)).start()
 print("begun", flush=True)

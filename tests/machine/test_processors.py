@@ -1,4 +1,4 @@
-"""Processors are shared out by what Linux says of them."""
+"""Processors are shared out by cores and memory nodes, as Linux's files name them."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from ouzel.machine.processors import divide_cores, divide_processors, divide_quo
 
 
 def written_system(directory: Path, *, nodes: dict[int, str], cores: dict[int, int]) -> Path:
-    """`cores` has the core of each processor, `nodes` the list of processors of each memory node."""
+    """Writes Linux's files: the core of each processor, the processors of each memory node."""
     for processor, core in cores.items():
         topology = directory / f"cpu/cpu{processor}/topology"
         topology.mkdir(parents=True)

@@ -1,4 +1,4 @@
-"""A stand-in for the Hugging Face hub, which speaks what a download of a snapshot asks of it."""
+"""Stands in for the Hugging Face hub: answers the requests of a snapshot's download."""
 
 import hashlib
 import json
@@ -16,18 +16,21 @@ TOKEN = "hf_right"
 
 @dataclass
 class Hub:
-    """It has one repository, owner/model, with the files of a directory; and owner/gated, for who has the token."""
+    """A hub with the repository owner/model, which has the files of a directory.
+
+    The repository owner/gated has the same files and requires the token.
+    """
 
     directory: Path
     url: str = ""
     cut_after_bytes: int = 0  # a transfer ends there once, without a word; 0: none does
     num_cuts: int = 0  # how many transfers are cut yet
-    holds_back: threading.Event | None = None  # what is cut off comes no further until this is set
+    holds_back: threading.Event | None = None  # a cut transfer stays open until this is set
     gives_ranges: bool = True
-    is_hidden: bool = False  # behind the page of a network that wants a log-in
-    etag: str = ""  # of all files, instead of their checksums
+    is_hidden: bool = False  # a network's log-in page answers all requests
+    etag: str = ""  # replaces the checksum of each file
     revision: str = REVISION
-    more_names: tuple[str, ...] = ()  # beside those of the directory's files
+    more_names: tuple[str, ...] = ()  # further names in the list of files
     is_endless: bool = False  # a file has no end
     endless: str = ""  # answers to paths with this in them have no end
     instead: bytes | None = None  # answers about the repository

@@ -1,4 +1,4 @@
-"""What MODEL may be where it is GGUF: a file, a directory, a repository of the hub with a quantisation's name."""
+"""A GGUF MODEL may be a file, a directory, or a repository with the name of a quantisation."""
 
 import json
 import os
@@ -24,7 +24,7 @@ SHA = "0123456789abcdef0123456789abcdef01234567"
 
 
 def small_model(tokens: list[str]) -> bytes:
-    """Has all that the small files are made of."""
+    """Returns a complete GGUF file: the small files of a model are made from its metadata."""
     sizes = {
         "block_count": 1,
         "embedding_length": 4,
@@ -180,7 +180,8 @@ from ouzel.errors import ModelLoadError
 for model in sys.argv[2:]:
     try:
         found = locate_model(model, sys.argv[1])
-        print(found.name, *sorted(path.resolve().stat().st_size for path in found.directory.glob("*.gguf")))
+        files = found.directory.glob("*.gguf")
+        print(found.name, *sorted(path.resolve().stat().st_size for path in files))
     except ModelLoadError as error:
         print(error)
 """

@@ -1,9 +1,10 @@
-"""What an endpoint picker of the Gateway API (llm-d's router) reads off /metrics, by the rules of its code.
+"""Reads /metrics by the rules of an endpoint picker of the Gateway API (llm-d's router).
 
-It scrapes twenty times a second, keeps the families it knows (`_wanted_lines`: filter.go), and reads these with the
-text parser of Prometheus' Go library, which takes nothing or all of them. Of each it takes one series (spec.go): the
-first, as none of ours has a timestamp. Of the adapters it is that with the greatest value, the first of equals
-(loraspec.go). Labels are not looked at to choose one: of several engines it would see the first.
+The picker scrapes twenty times a second, keeps the families that it knows (`_wanted_lines`:
+filter.go), and reads them with the text parser of Prometheus' Go library, which takes all of them
+or nothing. It takes one series of each family (spec.go): the first, because Ouzel's series have no
+timestamps. For adapters it takes the series with the greatest value, the first of equals
+(loraspec.go). It ignores labels when it chooses, so with several engines it sees the first.
 """
 
 import re
@@ -36,7 +37,7 @@ class Family:
 
 @dataclass(frozen=True)
 class EndpointReading:
-    """Its record of a server; scorers look at nothing else."""
+    """The picker's record of a server; its scorers use nothing else."""
 
     num_waiting: int
     num_running: int
@@ -49,7 +50,10 @@ class EndpointReading:
 
 
 def read_endpoint(exposition: str) -> EndpointReading:
-    """Fails where the picker would write an error to its log and go on with what it knew before."""
+    """Reads the text of /metrics.
+
+    Fails where the picker would log an error and go on with its last record.
+    """
     families = read_families("".join(_wanted_lines(exposition)))
     shape = _first(families[CACHE_SHAPE]).labels
     adapters = max(families[ADAPTERS].series, key=lambda series: series.value).labels
@@ -75,7 +79,11 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _wanted_lines(exposition: str) -> Iterator[str]:
-    """A sample is wanted with the header before it, if it is of that family, else by its own name."""
+    """Yields the lines that the picker keeps.
+
+    The name of a sample's family decides if the header before it names this family, else the name
+    of the sample.
+    """
     family = ""
     for line in exposition.splitlines(keepends=True):
         if line.startswith("# "):

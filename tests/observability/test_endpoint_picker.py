@@ -1,4 +1,4 @@
-"""Endpoint pickers of the Gateway API find on /metrics what they look for, and one series of each."""
+"""Endpoint pickers of the Gateway API find their metrics on /metrics, one series of each."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""Logs as JSON: whatever is said, and by whom, each line is an object."""
+"""With JSON logs, each line is an object, whichever library or thread logs it."""
 
 import json
 import subprocess
@@ -10,7 +10,8 @@ import logging, threading, warnings
 from ouzel.observability import configure_logging, facts, request_id_in_scope
 
 configure_logging("info", "json")
-logging.getLogger("ouzel.part").info("%d lines\\nor \\udce9 more", 2, extra=facts(status=200, model="m", ttft_s=None))
+figures = facts(status=200, model="m", ttft_s=None)
+logging.getLogger("ouzel.part").info("%d lines\\nor \\udce9 more", 2, extra=figures)
 logging.getLogger("ouzel.part").debug("not this")
 request_id_in_scope.set("abc")
 logging.getLogger("uvicorn.error").info("nor this")

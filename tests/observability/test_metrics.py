@@ -1,4 +1,4 @@
-"""What /metrics says can be read by Prometheus, by dashboards made for vLLM, and by routers."""
+"""Prometheus, dashboards made for vLLM, and routers can read /metrics."""
 
 from dataclasses import replace
 
@@ -85,7 +85,7 @@ def test_every_series_names_model_and_engine() -> None:
     name = 'a "model" of 100%s \\ and\na line'
 
     for family in families(Metrics(name)).values():
-        if family.name == "ouzel_requests_refused":  # by no engine
+        if family.name == "ouzel_requests_refused":  # the HTTP process counts these
             continue
         assert {
             (sample.labels["model_name"], sample.labels["engine"]) for sample in family.samples

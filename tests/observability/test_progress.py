@@ -1,4 +1,4 @@
-"""What takes long shows how far it is: at a terminal in one line, below the lines of the log."""
+"""Long work shows its progress: at a terminal in one line, below the lines of the log."""
 
 import signal
 import sys

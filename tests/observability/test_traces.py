@@ -1,4 +1,4 @@
-"""What a client or a collector may do to the traces of a server."""
+"""Traces work with any header of a client and without a collector."""
 
 import logging
 import socket
@@ -15,9 +15,9 @@ SAMPLED = b"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
 
 @pytest.fixture
 def traces(monkeypatch: pytest.MonkeyPatch) -> Iterator[Traces]:
-    """Their collector is not there."""
+    """Yields traces whose collector does not exist."""
     monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "10")  # milliseconds
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")  # seconds, with all that is tried again
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_TIMEOUT", "0.1")  # seconds, with all tries
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         traces = Traces(f"http://127.0.0.1:{nobody.getsockname()[1]}/v1/traces", "1")

@@ -1,4 +1,4 @@
-"""Checks that error messages of the command line tell how to correct the mistake."""
+"""Error messages of the command line tell how to correct the mistake."""
 
 from pathlib import Path
 
