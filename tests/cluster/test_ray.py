@@ -20,7 +20,7 @@ from tests.deploy.load import (
     NUM_BACKGROUND,
     NUM_STREAMS,
     background,
-    end_of,
+    wait_for_end,
     short_requests,
     under_load,
 )
@@ -107,7 +107,7 @@ async def test_waiting_requests_bring_a_replica(
     await asyncio.to_thread(cluster.wait_for, 2)
 
     for response_id in responses:
-        assert await end_of(client, response_id) == "incomplete"
+        assert await wait_for_end(client, response_id) == "incomplete"
 
 
 async def act_under_load(
