@@ -13,11 +13,11 @@ from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason
 from tests.engine.requests import Result, make_request, run_alone
-from tests.grammar.runs import end_id, text_of
+from tests.grammar.runs import end_id, compile_text
 from tests.grammar.schemas import CASES
 from tests.grammar.schemas.cases import Case
 from tests.grammar.tokenizers import grammar_tokenizer, trained_tokenizer
-from tests.grammar.validity import exactly, validator_of
+from tests.grammar.validity import exactly, make_validator
 
 VOCAB_SIZE = 512
 SAMPLE = CASES[3::6]
@@ -35,7 +35,7 @@ def make_schema_request(case: Case, *, num_logprobs: int | None) -> EngineReques
     ends = [*trained_tokenizer().encode('"]}').ids, end_id()]
     return make_request(
         trained_tokenizer().encode("The weather is").ids,
-        grammar=text_of({"type": "json_schema", "json_schema": case.schema}),
+        grammar=compile_text({"type": "json_schema", "json_schema": case.schema}),
         eos_token_ids=(end_id(),),
         max_tokens=400,
         temperature=1.0,
@@ -60,6 +60,6 @@ def test_the_output_is_valid_and_forcing_tokens_changes_nothing(
     assert forced.token_ids == stepwise.token_ids
     assert forced.finish_reason is FinishReason.STOP
     written = [token_id for token_id in forced.token_ids if token_id != end_id()]
-    validator_of(case.schema).validate(
+    make_validator(case.schema).validate(
         exactly(trained_tokenizer().decode(written, skip_special_tokens=False))
     )

@@ -6,7 +6,7 @@ from typing import Any  # JSON of any shape
 import pytest
 
 from ouzel.parsers.argument_check import ArgumentCheck
-from tests.grammar.validity import validator_of
+from tests.grammar.validity import make_validator
 
 Json = dict[str, object]
 
@@ -76,7 +76,7 @@ VALUES: list[Any] = [
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
 def test_a_check_that_says_all_says_what_is_valid(schema: Json) -> None:
-    validator = validator_of(schema)
+    validator = make_validator(schema)
     for value in VALUES:
         check = ArgumentCheck(schema)
         assert check.obeys(value) is validator.is_valid(value), value

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from ouzel.demo import MODEL_DIRECTORY
-from tests.options.ovms_graphs import graph_of
+from tests.options.ovms_graphs import write_graph
 from tests.serve.running import serving
 
 RELOAD = "/v1/config/reload"
@@ -42,7 +42,7 @@ def test_models_of_a_config_come_and_go_by_the_file_by_request_and_by_signal(
     ):
         (models / name).mkdir(parents=True)
         (models / name / "graph.pbtxt").write_text(
-            graph_of(f'models_path: "{MODEL_DIRECTORY}" {options}')
+            write_graph(f'models_path: "{MODEL_DIRECTORY}" {options}')
         )
     (models / "resnet" / "1").mkdir(parents=True)
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ouzel.demo import MODEL_DIRECTORY
 from tests.backends.test_openvino_ir_encoders import ir_directory
 from tests.backends.test_openvino_sentences import read_golden
-from tests.options.ovms_graphs import graph_of, vectors_graph_of
+from tests.options.ovms_graphs import write_graph, write_vectors_graph
 from tests.serve.running import serving
 
 EMBEDDER, RERANKER = read_golden("minilm"), read_golden("cross-bert")
@@ -26,11 +26,11 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ir_directory(directory / "embedder", "minilm", "modules.json", "1_Pooling", weights="int8")
     ir_directory(directory / "reranker", "cross-bert")
     write_graph(
-        directory, "chat", graph_of(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20')
+        directory, "chat", write_graph(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20')
     )
     write_graph(directory, "embedder", embeddings_graph("MEAN"))
     reranker = 'models_path: "./", max_allowed_chunks: 7, target_device: "CPU"'
-    write_graph(directory, "reranker", vectors_graph_of("Rerank", reranker))
+    write_graph(directory, "reranker", write_vectors_graph("Rerank", reranker))
     entries = [
         {"config": {"name": name, "base_path": name}} for name in ("chat", "embedder", "reranker")
     ]
@@ -63,7 +63,7 @@ def write_graph(models: Path, name: str, graph: str) -> None:
 
 
 def embeddings_graph(pooling: str) -> str:
-    return vectors_graph_of(
+    return write_vectors_graph(
         "Embeddings", f'models_path: "./", truncate: true, pooling: {pooling}, target_device: "CPU"'
     )
 

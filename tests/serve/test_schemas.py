@@ -8,7 +8,7 @@ import pytest
 
 from tests.grammar.schemas import CASES, REFUSED
 from tests.grammar.schemas.cases import Case, Refused
-from tests.grammar.validity import exactly, validator_of
+from tests.grammar.validity import exactly, make_validator
 from tests.serve.answers import Answered, Json, ask_all
 from tests.serve.running import RunningServer, serving
 
@@ -53,7 +53,7 @@ def test_answers_are_valid(server: RunningServer, stream: bool, before_release: 
 def check(answer: Answered) -> None:
     case = SAMPLE[answer.body["metadata"]["case"]]
     content = answer.whole["choices"][0]["message"]["content"]
-    validator_of(case.schema).validate(exactly(content))
+    make_validator(case.schema).validate(exactly(content))
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])

@@ -9,7 +9,7 @@ from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.profiles.ovms_directives import read_directive
 from ouzel.options.profiles.ovms_flags import split_ovms_flags
 from ouzel.options.profiles.ovms_graph import read_graph
-from tests.options.ovms_graphs import graph_of
+from tests.options.ovms_graphs import write_graph
 
 _GRAPH_INTRODUCTION = """
 ## Graphs and flags of OVMS
@@ -152,7 +152,7 @@ class Outcome:
 def read_graph_field(setting: Setting, directory: Path) -> str:
     def read(text: str) -> Outcome:
         path = directory / "graph.pbtxt"
-        path.write_text(graph_of(text))
+        path.write_text(write_graph(text))
         settings = read_graph(path)
         return Outcome(dict(settings.values), settings.without_meaning, settings.warnings)
 
