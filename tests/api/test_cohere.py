@@ -146,7 +146,7 @@ def test_the_older_api_answers_with_plain_lists(http: httpx.Client) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name_in_coheres_form(
+def test_invalid_fields_are_refused_by_name_in_coheres_form(
     http: httpx.Client, body: dict[str, object], message: str
 ) -> None:
     for path in ("/v2/embed", "/v1/embed"):

@@ -106,7 +106,7 @@ def test_a_disconnect_aborts_every_prompt() -> None:
         wait_until(lambda: num_running(server) == 0 and server.engine.num_unfinished == 0)
 
 
-def test_one_prompt_that_fails_fails_the_request(http: httpx.Client) -> None:
+def test_a_failing_prompt_fails_the_request(http: httpx.Client) -> None:
     response = http.post(
         "/v1/completions", json={"model": "parrot", "prompt": ["ab", "a<|fail|>"], "max_tokens": 90}
     )

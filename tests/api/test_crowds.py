@@ -219,7 +219,9 @@ class Guest:
         self.end_wait()
 
 
-def test_who_has_waited_longest_for_its_state_makes_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connection_that_has_waited_longest_is_closed_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def leavers() -> list[str]:
         times_s = iter([0.0, 4.0, 4.7, 4.8])
         loop = asyncio.get_running_loop()

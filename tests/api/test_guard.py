@@ -147,7 +147,7 @@ def test_the_openai_client_tells_a_wrong_key_from_a_right_one(guarded: RunningSe
     assert answer.choices[0].message.content == "Hi"
 
 
-async def test_what_lies_behind_knows_the_key_by_an_opaque_name() -> None:
+async def test_the_app_knows_the_key_by_an_opaque_name() -> None:
     async def tell_key_id(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(get_exchange(scope).key_id)(scope, receive, send)
 

@@ -65,7 +65,7 @@ def test_a_model_is_loaded_asked_and_unloaded(http: httpx.Client) -> None:
     assert "new" not in [model["id"] for model in http.get("/v1/models").json()["data"]]
 
 
-def test_unloading_lets_what_runs_end(http: httpx.Client) -> None:
+def test_unloading_waits_for_running_requests(http: httpx.Client) -> None:
     load(http, "busy")
     with http.stream(
         "POST", "/v1/chat/completions", json=build_request("busy", stream=True, max_tokens=100)

@@ -66,7 +66,7 @@ def test_the_models_name_is_one_of_those_served(http: httpx.Client) -> None:
         ("/v1/tokenize", {"prompt": "a", "text": "a"}, False),
     ],
 )
-def test_the_document_takes_what_the_server_takes(
+def test_the_document_accepts_the_same_bodies_as_the_server(
     http: httpx.Client, path: str, body: dict[str, object], is_taken: bool
 ) -> None:
     document = http.get("/openapi.json").json()

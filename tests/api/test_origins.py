@@ -183,7 +183,7 @@ def test_all_pass_where_all_origins_are_allowed() -> None:
         assert said(post(http, {"origin": EVIL, "sec-fetch-site": "cross-site"})) == "Hi"
 
 
-def test_a_key_is_what_no_strange_page_has(guarded: httpx.Client) -> None:
+def test_a_request_with_a_key_may_come_from_any_page(guarded: httpx.Client) -> None:
     assert said(post(guarded, {"origin": EVIL, **KEY})) == "Hi"
     assert said(post(guarded, {"origin": EVIL, "x-api-key": "sk-right"})) == "Hi"
     assert post(guarded, {"origin": EVIL}).status_code == 401

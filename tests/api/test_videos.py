@@ -219,7 +219,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: str) -> None:
+def test_an_unusable_video_is_refused_by_its_path(http: httpx.Client, fault: str) -> None:
     part, path, complaint = REFUSED[fault]
 
     response = http.post(CHATS, json=body(said("Look"), part))

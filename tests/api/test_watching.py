@@ -69,7 +69,7 @@ async def test_the_app_for_those_that_watch_has_nothing_else(
     assert read_error(response)["code"] == "unknown_url"
 
 
-def test_a_server_that_leaves_says_so_and_takes_what_comes() -> None:
+def test_a_server_that_stops_reports_it_and_takes_late_requests() -> None:
     with running_server() as server, server.client() as http:
         server.engine.leave()
         server.engine.leave()

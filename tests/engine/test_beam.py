@@ -83,7 +83,7 @@ def test_narrow_searches_and_groups_find_the_references_outputs(
         assert_same(collect_outputs(results), reference_search(request, 12)[:width])
 
 
-def test_one_beam_is_greedy() -> None:
+def test_a_search_with_one_beam_is_greedy() -> None:
     engine = EngineCore(FakeRunner())
     greedy = run_alone(engine, make_request(PROMPT))[0].token_ids
 

@@ -69,9 +69,7 @@ async def test_a_slow_reader_of_several_prompts_gets_few_large_outputs(
     assert len(events) < 40
 
 
-async def test_one_prompt_that_fails_ends_all(
-    run_several: RunSeveral, engine: EngineClient
-) -> None:
+async def test_a_failing_prompt_ends_all(run_several: RunSeveral, engine: EngineClient) -> None:
     failing = run_several(make_request("abc", max_tokens=4000), make_request("ab<|fail|>"))
     with pytest.raises(EngineFailed, match="scripted failure"):
         await collect(failing, engine)

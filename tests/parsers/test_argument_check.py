@@ -75,7 +75,7 @@ VALUES: list[Any] = [
 
 
 @pytest.mark.parametrize("schema", SCHEMAS.values(), ids=SCHEMAS)
-def test_a_check_that_says_all_says_what_is_valid(schema: Json) -> None:
+def test_a_complete_check_agrees_with_the_validator(schema: Json) -> None:
     validator = make_validator(schema)
     for value in VALUES:
         check = ArgumentCheck(schema)

@@ -23,7 +23,7 @@ async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> N
     assert (await run.answer()).status == "completed"
 
 
-async def test_who_has_seen_an_event_finds_the_response(maker: Maker) -> None:
+async def test_a_client_that_has_seen_an_event_finds_the_response(maker: Maker) -> None:
     with maker.pause_engine():
         run = await maker.begin(LONG, stream=True)
         await anext(run.follow())

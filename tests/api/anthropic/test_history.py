@@ -64,7 +64,7 @@ def test_a_turn_with_tools_goes_on_where_it_was(http: httpx.Client) -> None:
     assert "blue sky" in after and "rested" in after
 
 
-def test_results_of_tools_come_before_what_the_user_says_beside_them(http: httpx.Client) -> None:
+def test_results_of_tools_come_before_the_users_text_beside_them(http: httpx.Client) -> None:
     call = {"type": "tool_use", "id": "toolu_01A", "name": "look", "input": {}}
     post_message(
         http,

@@ -141,7 +141,7 @@ def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
     ]
 
 
-def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
+def test_events_are_sent_to_clients_that_accept_them(lmi: httpx.Client) -> None:
     body = build_chat("Hi", stream=True)
     events = read_events(
         lmi.post("/v1/chat/completions", json=body, headers={"accept": "text/event-stream"})

@@ -83,7 +83,7 @@ def test_the_older_form_gives_the_vector_as_the_model_makes_it(ollama: httpx.Cli
         ({"input": 3}, 400),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_invalid_requests_are_refused(
     ollama: httpx.Client, body: dict[str, object], status: int
 ) -> None:
     response = ollama.post("/api/embed", json=body)

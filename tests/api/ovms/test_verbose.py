@@ -36,7 +36,7 @@ def test_a_completion_does_too(verbose: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"stream_options": {"include_usage": True}}])
-def test_one_chunk_of_a_stream_has_it_the_one_that_ends_the_choice(
+def test_only_the_last_chunk_of_a_choice_has_the_verbose_part(
     verbose: httpx.Client, more: dict[str, Any]
 ) -> None:
     events = read_events(verbose.post(CHAT, json=chat("Hello", stream=True, **more)))

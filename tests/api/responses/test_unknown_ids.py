@@ -76,7 +76,7 @@ def test_an_id_of_nothing(ours: httpx.Client, given_id: str) -> None:
 
 
 @pytest.mark.parametrize("is_background", [False, True])
-def test_what_belongs_to_another_key(
+def test_objects_of_another_key_are_not_found(
     ours: httpx.Client, theirs: httpx.Client, is_background: bool
 ) -> None:
     body = {

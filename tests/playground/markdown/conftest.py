@@ -28,8 +28,7 @@ def page_of_all(browser: Browser) -> Iterator[tuple[Page, Troubles]]:
 
 @pytest.fixture
 def page(page_of_all: tuple[Page, Troubles], pages: Pages) -> Iterator[Page]:
-    """Empties the page, or loads it again if a test has navigated away.
-    """
+    """Empties the page, or loads it again if a test has navigated away."""
     page, troubles = page_of_all
     if page.url == pages.url:
         page.evaluate("document.querySelector('main').replaceChildren()")
