@@ -257,7 +257,7 @@ def test_many_that_are_late_at_once_are_closed_by_turns() -> None:
     assert num_left == 1000 and most <= 250
 
 
-def test_a_full_server_rests_between_those_that_others_make_way_for(
+def test_a_full_server_rests_between_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(acceptor, "_PAUSE_WHILE_FULL_S", 1000.0)

@@ -96,7 +96,7 @@ def test_any_of_the_keys_opens(http: httpx.Client, headers: dict[str, str]) -> N
 @pytest.mark.parametrize(
     "headers", [{"authorization": FIRST}, {"authorization": f"Basic {FIRST}"}, {"cookie": FIRST}]
 )
-def test_a_key_elsewhere_is_none(http: httpx.Client, headers: dict[str, str]) -> None:
+def test_a_key_in_another_place_does_not_count(http: httpx.Client, headers: dict[str, str]) -> None:
     assert http.get("/v1/models", headers=headers).status_code == 401
 
 

@@ -112,7 +112,7 @@ def test_lists_have_all_models(http: httpx.Client, path: str) -> None:
     assert all(name in text for name in (MODEL, OTHER, PLAIN))
 
 
-def test_tokens_are_those_of_the_model(http: httpx.Client) -> None:
+def test_each_model_uses_its_own_tokenizer(http: httpx.Client) -> None:
     response = http.post("/tokenize", json={"model": OTHER, "prompt": "Polly"})
 
     assert response.json()["max_model_len"] == 200

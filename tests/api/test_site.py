@@ -99,7 +99,7 @@ def test_a_strange_host_is_shown_as_text() -> None:
 
 
 @pytest.mark.parametrize("path", ["/version", "/v1/version", "/version/"])
-def test_the_version_is_told(http: httpx.Client, path: str) -> None:
+def test_the_version_is_shown(http: httpx.Client, path: str) -> None:
     assert http.get(path).json() == {"version": __version__}
 
 

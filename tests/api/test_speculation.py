@@ -43,7 +43,7 @@ def text(answer: Any) -> str:
     return content
 
 
-def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(
+def test_usage_counts_accepted_and_rejected_tokens_of_a_prediction(
     guessing: httpx.Client,
 ) -> None:
     before = guessing.get("/metrics").text

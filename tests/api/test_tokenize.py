@@ -272,7 +272,7 @@ def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("path", "body"), [("/tokenize", {"text": "a"}), ("/detokenize", {"tokens": [1]})]
 )
-def test_the_door_is_that_of_the_other_endpoints(http: httpx.Client, path: str, body: Json) -> None:
+def test_the_checks_of_other_endpoints_apply(http: httpx.Client, path: str, body: Json) -> None:
     unknown = http.post(path, json={**body, "model": "gpt-9"})
     assert (unknown.status_code, read_error(unknown)["code"]) == (404, "model_not_found")
     assert http.post(path, content=b"{").status_code == 400

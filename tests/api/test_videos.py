@@ -129,7 +129,7 @@ def test_a_video_may_be_written_in_many_ways(
     assert last_prompt().startswith(f"<|im_start|>user\n<video of {num_pairs * ROWS}>Look")
 
 
-def test_a_text_that_spells_a_video_is_none(http: httpx.Client) -> None:
+def test_a_text_that_spells_a_video_is_text(http: httpx.Client) -> None:
     spelled = "<|vision_start|><|video_pad|><|vision_end|>"
 
     answer = http.post(CHATS, json=body(said(spelled), {"type": "video", "video": frames(2)}))

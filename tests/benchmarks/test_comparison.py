@@ -51,7 +51,7 @@ def test_each_product_is_compared_with_its_own_rival() -> None:
     assert ratios == pytest.approx({"ours, small": 1 / 3, "theirs": 1.0, "theirs, small": 3.0})
 
 
-def test_tokens_a_step_are_those_of_one_sequence() -> None:
+def test_tokens_per_step_count_one_sequence() -> None:
     assert cells({"ours": [turn(1, num_steps=20)]}, RIVALS, batch=2)["ours"].tokens_per_step == 2.5
 
 

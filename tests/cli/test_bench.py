@@ -101,7 +101,7 @@ def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path
 
 
 @pytest.mark.release("benchmarks of a command: sweeps, seeds, passwords")
-def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
+def test_the_same_seed_sends_the_same_requests(server: RunningServer, tmp_path: Path) -> None:
     first, again, other = (
         run_bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2")
     )

@@ -246,7 +246,7 @@ def test_a_search_for_no_tokens_ends_with_the_prompt() -> None:
     assert results[0].num_timings == 1
 
 
-def test_more_choices_than_outputs_is_an_error_of_those_beyond() -> None:
+def test_choices_beyond_the_outputs_are_errors() -> None:
     request = make_request([1, 2], n=4, max_tokens=1, beam_search=BeamSearchParams(width=4))
 
     results = run_alone(EngineCore(tiny_runner(3)), request)

@@ -13,7 +13,7 @@ from ouzel.engine.grammars.compiler import GrammarCompiler
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason
 from tests.engine.requests import Result, make_request, run_alone
-from tests.grammar.runs import end_id, compile_text
+from tests.grammar.runs import compile_text, end_id
 from tests.grammar.schemas import CASES
 from tests.grammar.schemas.cases import Case
 from tests.grammar.tokenizers import grammar_tokenizer, trained_tokenizer

@@ -96,7 +96,7 @@ REFUSED: list[tuple[Format, str]] = [
 
 
 @pytest.mark.parametrize(("format", "message"), REFUSED, ids=[message for _, message in REFUSED])
-def test_what_cannot_be_honoured_is_refused_by_name(format: Format, message: str) -> None:
+def test_unsupported_formats_are_refused_by_name(format: Format, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         compile_text(format)
 

@@ -108,7 +108,7 @@ def test_approximations_of_a_graph_are_warnings_of_its_model(tmp_path: Path) -> 
     assert [warning.partition(": ")[0] for warning in alone.warnings] == ["graph.pbtxt"]
 
 
-def test_what_is_no_language_model_is_left_out_and_named(tmp_path: Path) -> None:
+def test_a_model_of_another_kind_is_left_out_and_named(tmp_path: Path) -> None:
     write_model_directory(tmp_path / "x")
     (tmp_path / "resnet" / "1").mkdir(parents=True)
     (tmp_path / "resnet" / "1" / "model.xml").touch()

@@ -226,7 +226,7 @@ def test_a_wrong_edit_leaves_the_file_as_it_is(
         ),
     ],
 )
-def test_what_is_missing_is_named(command: str, message: str, capsys: Output) -> None:
+def test_a_wrong_change_of_the_file_is_refused(command: str, message: str, capsys: Output) -> None:
     status, _, errors = run_ovms(f"ovms {command}", capsys)
     assert status == 2
     assert message in errors

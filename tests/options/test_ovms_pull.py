@@ -164,7 +164,7 @@ def test_a_draft_model_is_pulled_beside_its_model(env: Mapping[str, str], tmp_pa
     )
 
 
-def test_one_gguf_file_of_a_repository_is_pulled(tmp_path: Path) -> None:
+def test_a_single_gguf_file_of_a_repository_is_pulled(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
     for name in ("x-Q4_K_M-00001-of-00002.gguf", "x-Q4_K_M-00002-of-00002.gguf", "x-Q8_0.gguf"):

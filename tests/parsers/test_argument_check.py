@@ -89,7 +89,7 @@ def test_integers_may_be_written_as_fractions() -> None:
     assert not ArgumentCheck({"type": "integer"}).obeys(float("inf"))
 
 
-def test_keywords_that_are_not_checked_are_told() -> None:
+def test_unchecked_keywords_are_reported() -> None:
     check = ArgumentCheck({"properties": {"a": {"type": "string", "pattern": "^x"}}})
 
     assert check.obeys({})

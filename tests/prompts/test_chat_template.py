@@ -352,7 +352,7 @@ def test_a_developer_is_known_where_the_template_tells_it_from_just_any_role() -
         ("{% set a = a | default('x') %}{% generation %}{{ c }}{% endgeneration %}", {"a", "c"}),
     ],
 )
-def test_the_variables_are_those_that_come_from_outside(text: str, variables: set[str]) -> None:
+def test_the_variables_of_a_template_come_from_outside(text: str, variables: set[str]) -> None:
     named = ChatTemplate({"default": text, "tool_use": "{{ z }}"}, {})
     assert named.variables_read() == variables
     assert named.variables_read(tools=TOOLS) == {"z"}

@@ -119,7 +119,7 @@ def test_claude_codes_billing_header_is_no_instruction(http: httpx.Client) -> No
     assert last_prompt().startswith("<|im_start|>system\nBe kind.<|im_end|>")
 
 
-def test_a_system_message_stands_where_it_was_said(http: httpx.Client) -> None:
+def test_a_system_message_stays_in_its_place(http: httpx.Client) -> None:
     post_message(http, user("Hi"), {"role": "system", "content": "Be kind."})
     assert "<|im_start|>user\nHi<|im_end|>\n<|im_start|>system\nBe kind.<|im_end|>" in last_prompt()
 

@@ -173,7 +173,7 @@ def test_other_custom_attributes_are_ignored_in_one_line(
     assert lines == ["ignored fields: 'custom attribute accept_eula', 'custom attribute b'"]
 
 
-def test_the_request_id_may_be_that_of_sagemaker(http: httpx.Client) -> None:
+def test_the_request_id_may_come_from_sagemaker(http: httpx.Client) -> None:
     headers = {"X-Amzn-SageMaker-Inference-Id": "inference-7"}
     assert (
         http.post("/invocations", json=BODY, headers=headers).headers["x-request-id"]

@@ -90,7 +90,7 @@ def test_invalid_requests_are_refused(
     assert response.status_code == status and response.json()["error"]
 
 
-def test_all_of_ollamas_endpoints_find_a_model_by_its_tagged_name() -> None:
+def test_every_endpoint_of_ollama_finds_a_model_by_its_tagged_name() -> None:
     named = [each for each in OPERATIONS if each.words == "ollama" and each.endpoint is not None]
     assert {each.path for each in named} >= {"/api/embed", "/api/embeddings", "/api/chat"}
     assert [each.path for each in named if each.choice is not choose_by_tagged_name] == []

@@ -81,7 +81,7 @@ def test_the_users_messages_stay_and_the_rest_is_summarised(thinker_http: httpx.
     assert "hm" not in summary
 
 
-def test_the_usage_is_that_of_the_summary(thinker_http: httpx.Client) -> None:
+def test_the_usage_counts_the_summary(thinker_http: httpx.Client) -> None:
     usage = post_compaction(thinker_http, input="Hello")["usage"]
     assert isinstance(usage, dict)
     assert usage["input_tokens"] > count_tokens(thinker_http, input="Hello")

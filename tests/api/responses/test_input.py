@@ -268,7 +268,7 @@ def test_call_ids_that_are_left_out_are_kept_complete(thinker_http: httpx.Client
     assert [item.call_id for item in calls] == ["a", "a"]  # type: ignore[union-attr]
 
 
-def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None:
+def test_the_prompt_equals_the_prompt_of_the_same_chat(thinker_http: httpx.Client) -> None:
     tools = [{"type": "function", "function": {"name": "look", "parameters": LOOK["parameters"]}}]
     items = [
         USER,

@@ -55,7 +55,7 @@ def read_used_tokens(http: httpx.Client, **body: object) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_count_is_that_of_the_response(thinker_http: httpx.Client, shape: str) -> None:
+def test_the_count_equals_the_responses_usage(thinker_http: httpx.Client, shape: str) -> None:
     assert count_tokens(thinker_http, **SHAPES[shape]) == read_used_tokens(
         thinker_http, **SHAPES[shape]
     )

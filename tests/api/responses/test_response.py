@@ -196,7 +196,7 @@ def test_the_limit_of_tokens_makes_it_incomplete(
     assert (last["type"], last["status"]) == (kept, "incomplete")
 
 
-def test_logprobs_are_those_of_the_text_only(thinker_http: httpx.Client) -> None:
+def test_logprobs_cover_the_text_only(thinker_http: httpx.Client) -> None:
     body = build_request(
         SAYINGS["reasoning"], include=["message.output_text.logprobs"], top_logprobs=2
     )

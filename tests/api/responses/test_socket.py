@@ -83,7 +83,7 @@ async def test_the_asynchronous_client_converses(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-def test_events_are_those_of_a_stream(
+def test_events_equal_the_events_of_a_stream(
     thinker_http: httpx.Client, thinker_socket: Socket, saying: str
 ) -> None:
     body = build_request(SAYINGS[saying], stream_options={"include_obfuscation": True}, store=False)
@@ -153,7 +153,7 @@ def test_a_kept_response_is_there_for_everyone(
         assert other.response("Bye", previous_response_id=first.id).previous_response_id == first.id
 
 
-def test_a_kept_response_has_the_whole_history_of_those_that_are_not(
+def test_a_stored_response_has_the_history_of_earlier_responses_without_store(
     thinker_socket: Socket, thinker_client: openai.OpenAI
 ) -> None:
     first = thinker_socket.response("Hello", store=False)

@@ -108,7 +108,7 @@ def test_objects_of_another_key_are_not_found(
         ("/v1/conversations/conv_1", "DELETE, GET, HEAD, OPTIONS, POST"),
     ],
 )
-def test_a_method_that_a_path_has_not_is_told_those_it_has(
+def test_a_wrong_method_is_told_the_methods_of_the_path(
     ours: httpx.Client, path: str, allowed: str
 ) -> None:
     answer = ours.put(path)

@@ -301,7 +301,7 @@ def contexts(authority: trustme.CA, name: str) -> tuple[ssl.SSLContext, ssl.SSLC
     return of_server, of_clients
 
 
-async def test_the_certificate_is_that_of_the_name(authority: trustme.CA) -> None:
+async def test_the_certificate_must_have_the_name_of_the_url(authority: trustme.CA) -> None:
     of_server, of_clients = contexts(authority, "pictures.example.org")
     async with serving(http(PICTURE), of_server) as server:
         entries = tuple(

@@ -92,7 +92,7 @@ async def test_too_many_pictures_are_refused() -> None:
         ),
     ],
 )
-async def test_the_limits_are_those_of_the_options(options: dict[str, int], message: str) -> None:
+async def test_the_limits_come_from_the_options(options: dict[str, int], message: str) -> None:
     media = loader(None, None, **options)
 
     with pytest.raises(InvalidRequest, match=message):

@@ -130,7 +130,7 @@ def test_anything_but_a_regular_file_is_refused(directory: Path, name: str) -> N
     assert len(message) < 300
 
 
-def test_files_of_the_system_are_none(directory: Path) -> None:
+def test_files_of_the_system_are_refused(directory: Path) -> None:
     (directory / "links").mkdir()
     for number, file_path in enumerate(
         ("/dev/zero", "/proc/self/mem", "/proc/self/environ", "/proc/self/fd/0")

@@ -62,7 +62,7 @@ def test_a_language_model_taken_out_of_a_vision_model_has_none(tmp_path: Path) -
     assert load_image_processor(tmp_path) is None
 
 
-def test_without_settings_there_is_none(tmp_path: Path) -> None:
+def test_without_settings_there_is_no_processor(tmp_path: Path) -> None:
     write_files(tmp_path, {"config.json": golden("gemma3")["files"]["config.json"]})
     assert load_image_processor(tmp_path) is None
 

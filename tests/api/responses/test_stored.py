@@ -43,7 +43,7 @@ def test_a_stream_is_replayed_as_it_was(thinker_http: httpx.Client, after: int) 
     assert named_events(replayed) == events[after + 1 :]
 
 
-def test_a_background_response_is_queued_first_and_made_when_nobody_waits(
+def test_a_background_response_is_queued_first_and_made_without_a_waiting_client(
     thinker_client: openai.OpenAI,
 ) -> None:
     response = thinker_client.responses.create(model="parrot", input="Hello", background=True)
