@@ -102,7 +102,7 @@ def llama_server(
     program = None if binaries is None else binaries / "llama-server"
     if program is None or not program.exists():
         raise NotAvailable(
-            "llama-server: not available (--llama-cpp-bin names the directory of llama.cpp's programs)"
+            "llama-server: not available (--llama-cpp-bin names llama.cpp's directory)"
         )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
