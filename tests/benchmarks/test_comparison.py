@@ -89,7 +89,8 @@ def test_a_product_that_does_not_load_is_noted_once(tmp_path: Path) -> None:
     assert found.columns() == []
     [note] = found.notes
     assert re.search(
-        r"^llama.cpp: not available \((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)",
+        r"^llama.cpp: not available "
+        r"\((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)",
         note,
     )
 

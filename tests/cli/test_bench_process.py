@@ -1,4 +1,4 @@
-"""`ouzel bench` in a process of its own: a local model, closed output, Ctrl-C."""
+"""Runs `ouzel bench` in a process of its own: a local model, closed output, Ctrl-C."""
 
 import json
 import signal
