@@ -31,8 +31,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any  # JSON
 
-from benchmarks.comparison.preparation import Prepared, Wanted, prepared
-from benchmarks.comparison.product import Contender, NotHad
+from benchmarks.comparison.preparation import ComparisonOptions, Prepared, prepare_files
+from benchmarks.comparison.product import Contender, NotAvailable
 from benchmarks.comparison.report import Table, section_marks, with_section
 from benchmarks.comparison.rounds import Measured, Run, Workers, compare, measure
 from benchmarks.comparison.servers import ask, http_rows, llama_server, ouzel_server
@@ -48,8 +48,10 @@ def run_bits(
     arguments: argparse.Namespace, scratch: Path, bits: Any
 ) -> list[tuple[Table, Measured]]:
     """Compares all products with weights of `bits` bits, and over HTTP as well for 8 bits."""
-    wanted = Wanted(scratch, arguments.shape, bits, arguments.threads, arguments.draft)
-    files = prepared(wanted)
+    comparison = ComparisonOptions(
+        scratch, arguments.shape, bits, arguments.threads, arguments.draft
+    )
+    files = prepare_files(comparison)
     machine = Machine(str(scratch), arguments.threads, arguments.kv_cache_gib)
     rows = [
         row
@@ -68,7 +70,7 @@ def run_bits(
     table = Table(title, found.columns(), found.rows, found.notes)
     tables = [(table, found)]
     if bits == 8 and arguments.http:
-        served = over_http(files, machine, arguments)
+        served = compare_over_http(files, machine, arguments)
         tables.append(
             (Table(f"{title}, through HTTP", served.columns(), served.rows, served.notes), served)
         )
@@ -79,7 +81,7 @@ def _is_wanted(name: str, only: list[str]) -> bool:
     return not only or any(part in name for part in only)
 
 
-def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) -> Measured:
+def compare_over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) -> Measured:
     """Compares Ouzel's server with llama-server, and with Ouzel's engine without HTTP."""
     by_product: dict[str, Contender] = {}
     for contender in files.contenders:
@@ -95,11 +97,11 @@ def over_http(files: Prepared, machine: Machine, arguments: argparse.Namespace) 
         runs: dict[str, Run] = {OUR_SERVER: partial(ask, url)}
         try:
             if theirs is None:
-                raise NotHad("llama-server: not had (there is no file for it)")
+                raise NotAvailable("llama-server: not available (there is no file for it)")
             max_len = max(row.prompt_len + row.output_len for row in rows.values()) + 64
             server = llama_server(arguments.llama_cpp_bin, theirs.model, max_len, machine)
             runs[THEIR_SERVER] = partial(ask, stack.enter_context(server))
-        except NotHad as error:
+        except NotAvailable as error:
             found.notes.append(str(error))
         runs[BARE_LOOP] = workers.load_run(ours)
         stack.callback(workers.close)
@@ -162,7 +164,7 @@ def read_arguments() -> argparse.Namespace:
         "--kv-cache-gib",
         type=float,
         default=2.0,
-        help="of Ouzel and GenAI; llama.cpp takes what it needs",
+        help="size of the KV cache of Ouzel and GenAI; llama.cpp chooses its own",
     )
     parser.add_argument(
         "--no-http", dest="http", action="store_false", help="leave the servers out"

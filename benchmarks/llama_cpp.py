@@ -87,7 +87,7 @@ def measure(
     )
 
 
-def chosen(key: str, num_tokens: int | None) -> Workload:
+def choose_workload(key: str, num_tokens: int | None) -> Workload:
     workload = WORKLOADS[key]
     return (
         workload
@@ -100,7 +100,7 @@ def started(directory: Path, scratch: Path, arguments: argparse.Namespace) -> di
     workers = {name: Worker(name, directory, scratch, weights=arguments.weights) for name in OURS}
     for seed, key in enumerate(WARM_UP):
         for worker in workers.values():
-            worker.run(chosen(key, arguments.answers), seed=100 + seed)
+            worker.run(choose_workload(key, arguments.answers), seed=100 + seed)
     return workers
 
 
@@ -123,7 +123,7 @@ def main() -> None:
         workers = started(directory, Path(scratch), arguments)
         figures = {}
         for key in arguments.only:
-            figures[key] = measure(workers, arguments, chosen(key, arguments.answers))
+            figures[key] = measure(workers, arguments, choose_workload(key, arguments.answers))
             print(
                 f"{key:14}", figures[key].rates, "tokens/s, ratios", figures[key].ratios, flush=True
             )

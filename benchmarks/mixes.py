@@ -211,7 +211,7 @@ def make_request(number: int, prompt: list[int], length: int) -> EngineRequest:
     )
 
 
-def measured(cases: list[Case], answers: Answers, peer: Worker | None, rounds: int) -> Row:
+def measure_mix(cases: list[Case], answers: Answers, peer: Worker | None, rounds: int) -> Row:
     """Measures the cases of one mix."""
     turns: list[tuple[float, float, float, float | None]] = []
     lengths = []
@@ -264,7 +264,7 @@ def main() -> None:
     print("|---|" + "---:|" * 8)
     rows = []
     for mix in MIXES:
-        row = measured(list(mix()), answers, peer, options.rounds)
+        row = measure_mix(list(mix()), answers, peer, options.rounds)
         rows.append(row)
         against = (
             " | |"

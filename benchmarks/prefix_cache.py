@@ -28,7 +28,7 @@ def make_sequence(token_ids: list[int]) -> Sequence:
     return Sequence(request([*token_ids, 1]), 0, 0)
 
 
-def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, list[list[int]]]:
+def fill_with_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, list[list[int]]]:
     """Returns a manager whose blocks are all cached, and the cached prompts."""
     blocks = BlockManager(num_blocks=num_blocks, block_size=BLOCK_SIZE, prefix_caching=True)
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
@@ -44,7 +44,7 @@ def full_of_prompts(num_blocks: int, prompts: Prompts) -> tuple[BlockManager, li
 def costs(num_blocks: int) -> dict[str, float]:
     """Returns microseconds per block, by kind of work."""
     prompts = Prompts(seed=num_blocks)
-    blocks, cached = full_of_prompts(num_blocks, prompts)
+    blocks, cached = fill_with_prompts(num_blocks, prompts)
     num_tokens = NUM_PROMPT_BLOCKS * BLOCK_SIZE
     found: dict[str, list[float]] = {}
 

@@ -31,7 +31,7 @@ NUM_STREAM_TOKENS = 48
 
 
 @contextmanager
-def engine_over(directory: str, model: Path) -> Iterator[Engine]:
+def start_engine(directory: str, model: Path) -> Iterator[Engine]:
     """Makes an engine over the directory that has computed one prompt already."""
     options = {
         "kv_cache_gib": 1.5,
@@ -47,13 +47,13 @@ def engine_over(directory: str, model: Path) -> Iterator[Engine]:
     gc.collect()
 
 
-def records_in(directory: str) -> list[Path]:
+def list_records(directory: str) -> list[Path]:
     return list(Path(directory).glob("*/*.*"))
 
 
 def forget_pages(directory: str) -> None:
     """Removes the records from the page cache."""
-    for path in records_in(directory):
+    for path in list_records(directory):
         file = os.open(path, os.O_RDONLY)
         os.fsync(file)
         os.posix_fadvise(file, 0, 0, os.POSIX_FADV_DONTNEED)
@@ -65,18 +65,18 @@ def measure_restarts(model: Path, prompt_len: int, num_rounds: int) -> None:
     for number in range(num_rounds):
         token_ids = Prompts(seed=number + 1).random(prompt_len)
         with tempfile.TemporaryDirectory() as directory:
-            with engine_over(directory, model) as engine:
+            with start_engine(directory, model) as engine:
                 cold = seconds_to_first_token(engine, token_ids)
                 hit = seconds_to_first_token(engine, [*token_ids[:-8], *range(300, 308)])
-                while len(records_in(directory)) < prompt_len // engine.info.block_size:
+                while len(list_records(directory)) < prompt_len // engine.info.block_size:
                     time.sleep(0.1)
             forget_pages(directory)
-            with engine_over(directory, model) as engine:
+            with start_engine(directory, model) as engine:
                 from_disk = seconds_to_first_token(engine, token_ids)
-            with engine_over(directory, model) as engine:
+            with start_engine(directory, model) as engine:
                 warm = seconds_to_first_token(engine, token_ids)
                 num_bytes = engine.stats().num_store_bytes
-            with engine_over(directory, model) as engine:
+            with start_engine(directory, model) as engine:
                 print(loading_beside(engine, token_ids))
         rows.append((cold, hit, warm, from_disk, num_bytes / 2**20))
         print(
@@ -134,8 +134,8 @@ def measure_stream(model: Path, num_rounds: int) -> None:
     columns: tuple[list[float], ...] = ([], [], [], [])
     with (
         tempfile.TemporaryDirectory() as directory,
-        engine_over(directory, model) as writing,
-        engine_over("", model) as plain,
+        start_engine(directory, model) as writing,
+        start_engine("", model) as plain,
     ):
         for _ in range(num_rounds):
             token_ids = prompts.random(NUM_BESIDE_TOKENS)
@@ -145,7 +145,7 @@ def measure_stream(model: Path, num_rounds: int) -> None:
                 for milliseconds, is_beside in zip(row, beside, strict=True):
                     columns[offset if is_beside else offset + 1].append(milliseconds)
             print(
-                f"round: {sum(beside)} of {len(beside)} steps, medians " + texts(columns),
+                f"round: {sum(beside)} of {len(beside)} steps, medians " + format_columns(columns),
                 flush=True,
             )
         mib = writing.stats().num_store_bytes / 2**20
@@ -167,7 +167,7 @@ def writer_cpu_s() -> float:
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
-def texts(columns: tuple[list[float], ...]) -> str:
+def format_columns(columns: tuple[list[float], ...]) -> str:
     names = ("beside writing", "after it", "the same steps without a directory", "and")
     return ", ".join(
         f"{name} {median(column):.1f} ms"

@@ -76,7 +76,7 @@ def response_body(*, store: bool, is_stream: bool) -> bytes:
     ).encode()
 
 
-async def kept_ids(connection: Connection) -> list[str]:
+async def store_responses(connection: Connection) -> list[str]:
     body = response_body(store=True, is_stream=False)
     return [
         json.loads(await connection.send("POST /v1/responses", body))["id"] for _ in range(NUM_KEPT)
@@ -123,7 +123,7 @@ async def seconds_of_posts(
 
 def measure_gets(store_url: str, num_gets: int) -> dict[str, Figures]:
     async def measure(port: int) -> dict[str, Figures]:
-        ids = await kept_ids((await connect(port, 1))[0])
+        ids = await store_responses((await connect(port, 1))[0])
         await seconds_of_gets(port, ids, NUM_WARM_UP, 1)
         return {
             f"get_at_{concurrency}": percentiles(

@@ -145,7 +145,7 @@ def make_requests(batch: int, predicted: list[int], seed: int) -> list[EngineReq
     ]
 
 
-def measured(
+def measure_answers(
     name: str, batch: int, engines: tuple[EngineCore, EngineCore], predicted: list[int], rounds: int
 ) -> Row:
     """Measures engines with and without proposals."""
@@ -248,14 +248,14 @@ def main() -> None:
     random = Random(1)
     for batch in () if options.only_draft else options.batches:
         show(
-            measured(
+            measure_answers(
                 "nothing", batch, (make_engine(runner, Speculation()), plain), [], options.rounds
             )
         )
         for share in SHARES:
             predicted = [each if random.random() < share else each + 1 for each in text]
             engines = make_engine(runner, Speculation()), plain
-            show(measured(f"copying {share}", batch, engines, predicted, options.rounds))
+            show(measure_answers(f"copying {share}", batch, engines, predicted, options.rounds))
     draft = runner.prediction
     if options.draft is not None:
         config_of_draft = ModelConfig(model=str(options.draft), weights=options.weights)
@@ -269,7 +269,7 @@ def main() -> None:
                 own = None if draft is runner.prediction else draft
                 speculation = Speculation(prompt_lookup=False, draft=own, predicts=own is None)
                 engines = make_engine(runner, speculation), plain
-                row = measured(f"draft {draft.share}", batch, engines, [], options.rounds)
+                row = measure_answers(f"draft {draft.share}", batch, engines, [], options.rounds)
                 show(replace(row, curve=curve(draft.share, batch, *costs)))
     print(json.dumps({"rows": [asdict(row) for row in rows]}))
 

@@ -70,25 +70,26 @@ class StatefulGraph(PagedGraph):
         layer = self._num_attentions
         self._num_attentions += 1
         value = ops.transpose(self.heads(value, num_kv_heads), integers(0, 2, 1, 3))
-        key = self._cached(key, f"past_key_values.{layer}.keypresent.{layer}.key", num_kv_heads)
-        value = self._cached(
+        key = self._add_cache(key, f"past_key_values.{layer}.keypresent.{layer}.key", num_kv_heads)
+        value = self._add_cache(
             value, f"past_key_values.{layer}.valuepresent.{layer}.value", num_kv_heads
         )
         num_heads = query.output(0).get_partial_shape()[1].get_length()
         key, value = (
-            self._repeated(each, num_kv_heads, num_heads // num_kv_heads) for each in (key, value)
+            self._repeat_heads(each, num_kv_heads, num_heads // num_kv_heads)
+            for each in (key, value)
         )
         hidden = ops.convert(ops.subtract(ops.constant(np.int64(1)), self._mask), "f32")
         mask = ops.unsqueeze(
             ops.multiply(hidden, real(float(np.finfo(np.float32).min))), integers(1, 2)
         )
-        attended = ops.scaled_dot_product_attention(
+        attend = ops.scaled_dot_product_attention(
             query, key, value, mask, real(self._head_dim**-0.5), False
         )
-        rows = ops.transpose(attended, integers(0, 2, 1, 3))
+        rows = ops.transpose(attend, integers(0, 2, 1, 3))
         return ops.reshape(rows, integers(0, 0, num_heads * self._head_dim), True)
 
-    def _cached(self, new: Node, name: str, num_kv_heads: int) -> Node:
+    def _add_cache(self, new: Node, name: str, num_kv_heads: int) -> Node:
         info = op.util.VariableInfo()
         info.data_shape = ov.PartialShape([-1, num_kv_heads, -1, self._head_dim])
         info.data_type = ov.Type.f32
@@ -104,7 +105,7 @@ class StatefulGraph(PagedGraph):
         self._assigns.append(ops.assign(whole, variable))
         return whole
 
-    def _repeated(self, heads: Node, num_kv_heads: int, repeats: int) -> Node:
+    def _repeat_heads(self, heads: Node, num_kv_heads: int, repeats: int) -> Node:
         """Repeats each KV head `repeats` times, for grouped queries."""
         if repeats == 1:
             return heads
@@ -149,7 +150,7 @@ def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> Non
         rows = b.norm(x, prefix + "input_layernorm", hidden_size, shape.norm)
         x = ops.add(
             x,
-            attended(b, rows, prefix + "self_attn.", shape, has_norms=config.model_type == "qwen3"),
+            attend(b, rows, prefix + "self_attn.", shape, has_norms=config.model_type == "qwen3"),
         )
         rows = b.norm(x, prefix + "post_attention_layernorm", hidden_size, shape.norm)
         x = ops.add(x, gated_mlp(b, rows, prefix + "mlp.", mlp))
@@ -160,7 +161,7 @@ def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> Non
     ov.save_model(model, out / "openvino_model.xml", compress_to_fp16=False)
 
 
-def attended(
+def attend(
     b: StatefulBuilder, rows: Node, prefix: str, shape: DecoderShape, *, has_norms: bool
 ) -> Node:
     attention = shape.attention

@@ -124,7 +124,7 @@ def write_files(out: Path, *, is_tiny: bool) -> None:
         (out / f"{name}.json").write_text(json.dumps(content, indent=2) + "\n")
 
 
-def as_published(name: str) -> str:
+def rename_as_published(name: str) -> str:
     """Returns the tensor's name in checkpoints of LLaVA 1.5."""
     if name.startswith("vision_tower."):
         return name.replace("vision_tower.", "vision_tower.vision_model.", 1)
@@ -164,7 +164,9 @@ def main() -> None:
     checkpoint, ir = arguments.out / "checkpoint", arguments.out / "ir"
     with tempfile.TemporaryDirectory() as files:
         write_files(Path(files), is_tiny=arguments.tiny)
-        count = write_checkpoint(Path(files) / "config.json", checkpoint, 2**30, {}, as_published)
+        count = write_checkpoint(
+            Path(files) / "config.json", checkpoint, 2**30, {}, rename_as_published
+        )
     print(f"{checkpoint}: {count / 1e9:.2f} billion parameters", flush=True)
     export(arguments.exporter, checkpoint, ir)
 

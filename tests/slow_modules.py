@@ -47,6 +47,7 @@ SLOW_MODULES = frozenset(
         "tests/api/test_openapi.py",
         "tests/api/test_ranking.py",
         "tests/api/test_reasoning_budget.py",
+        "tests/api/test_loading_models.py",
         "tests/api/test_several_models.py",
         "tests/api/test_slow_connections.py",
         "tests/api/test_streams.py",

@@ -11,9 +11,9 @@ from tools.house.layout import (
     copies,
     files_by_folder,
     files_that_check_models,
+    find_modules_in_cycles,
     importers_of_cli,
     is_near,
-    modules_in_cycles,
     readers_of_config,
 )
 
@@ -28,7 +28,7 @@ def trees(**texts: str) -> dict[Path, ast.Module]:
 
 def test_only_modules_that_reach_themselves_are_in_cycles() -> None:
     graph = {"a": {"b"}, "b": {"c"}, "c": {"b", "d"}, "d": set[str](), "e": {"e"}}
-    assert modules_in_cycles(graph) == ["b", "c"]
+    assert find_modules_in_cycles(graph) == ["b", "c"]
 
 
 def test_imports_in_functions_and_for_types_are_imports() -> None:

@@ -52,7 +52,7 @@ def store_int8(source: Path, target: Path) -> None:
     checkpoint = Checkpoint(source)
     tensors: dict[str, StoredTensor] = {}
     for name in checkpoint.names():
-        tensors |= stored(checkpoint, name)
+        tensors |= convert_tensor(checkpoint, name)
     config = json.loads((source / CONFIG_FILE).read_text(encoding="utf-8"))
     quantization = quantization_config(tensors)
     if config.setdefault("quantization_config", quantization) != quantization:
@@ -70,7 +70,7 @@ def store_int8(source: Path, target: Path) -> None:
     )
 
 
-def stored(checkpoint: Checkpoint, name: str) -> dict[str, StoredTensor]:
+def convert_tensor(checkpoint: Checkpoint, name: str) -> dict[str, StoredTensor]:
     """Returns the tensors to store for one tensor: in 8 bits with scales, or unchanged."""
     location = checkpoint.find(name)
     assert location is not None

@@ -32,15 +32,15 @@ class Cell:
     tokens_per_step: float | None = None
 
     def json(self) -> dict[str, object]:
-        found: dict[str, object] = {"rate": _rounded(self.rate, 2)}
+        found: dict[str, object] = {"rate": _round_spread(self.rate, 2)}
         if self.ratio is not None:
-            found["ratio"] = _rounded(self.ratio, 3)
+            found["ratio"] = _round_spread(self.ratio, 3)
         if self.tokens_per_step is not None:
             found["tokens_per_step"] = round(self.tokens_per_step, 2)
         return found
 
 
-def _rounded(spread: Spread, digits: int) -> list[float]:
+def _round_spread(spread: Spread, digits: int) -> list[float]:
     return [round(each, digits) for each in (spread.median, spread.low, spread.high)]
 
 

@@ -10,7 +10,7 @@ import openvino_genai as genai
 from openvino_tokenizers import convert_tokenizer
 from transformers import PreTrainedTokenizerFast
 
-from benchmarks.comparison.product import Contender, NotHad, Turn
+from benchmarks.comparison.product import Contender, NotAvailable, Turn
 from benchmarks.comparison.schema import SCHEMA
 from benchmarks.comparison.workloads import (
     TEMPERATURE,
@@ -92,7 +92,7 @@ class GenAI:
 
     def _decode(self, workload: Decode, seed: int) -> Turn:
         if self._looks_up and workload.chooser != "greedy":
-            raise NotHad("prompt lookup is measured with greedy answers")
+            raise NotAvailable("prompt lookup is measured with greedy answers")
         most = workload.max_context_len - workload.context_len
         rows = prompts(workload, seed)
         handles = [

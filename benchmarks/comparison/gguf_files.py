@@ -88,18 +88,18 @@ def bf16_tensors(path: Path) -> dict[str, Tensor]:
         if facts["dtype"] != "BF16":
             raise ValueError(f"{name} must be BF16, given {facts['dtype']}")
         begin, end = facts["data_offsets"]
-        found[name] = _as_stored(data[begin:end], facts["shape"])
+        found[name] = _store_as_gguf(data[begin:end], facts["shape"])
     return found
 
 
-def _as_stored(content: NDArray[np.uint8], shape: list[int]) -> Tensor:
+def _store_as_gguf(content: NDArray[np.uint8], shape: list[int]) -> Tensor:
     if len(shape) > 1:
         return content.reshape(*shape[:-1], 2 * shape[-1]), gguf.GGMLQuantizationType.BF16
     widened = content.view(np.uint16).astype(np.uint32) << np.uint32(16)
     return widened.view(np.uint8), gguf.GGMLQuantizationType.F32
 
 
-def quantised(
+def quantise(
     source: Path, path: Path, kind: str, *, head: str | None = None, num_threads: int = 1
 ) -> Path:
     """Quantises the file, unless it is done; returns its path.

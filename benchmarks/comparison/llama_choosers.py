@@ -63,16 +63,18 @@ class BySchema:
         self._grammars = [first, *others]
         self._chains = [_chain(seed + i, None) for i in range(num_sequences)]
         self._all = np.zeros(model.vocab_size, CANDIDATE)
-        self._one = np.zeros(1, CANDIDATE)
+        self._read_stream = np.zeros(1, CANDIDATE)
 
     def choose(self, context: Context, logits: Logits) -> list[int]:
         return [self._choose(row, logits[row]) for row in range(len(logits))]
 
     def _choose(self, row: int, logits: Logits) -> int:
         token_id = self._drawn(row, logits, is_constrained=False)
-        self._one[0] = (token_id, 1.0, 0.0)
-        llama_cpp.llama_sampler_apply(self._grammars[row], ctypes.byref(_candidates(self._one)))
-        if self._one["logit"][0] == -np.inf:
+        self._read_stream[0] = (token_id, 1.0, 0.0)
+        llama_cpp.llama_sampler_apply(
+            self._grammars[row], ctypes.byref(_candidates(self._read_stream))
+        )
+        if self._read_stream["logit"][0] == -np.inf:
             token_id = self._drawn(row, logits, is_constrained=True)
         llama_cpp.llama_sampler_accept(self._grammars[row], token_id)
         return token_id

@@ -40,12 +40,17 @@ class Rows:
     token_ids: Tokens
     positions: Tokens
     sequences: Tokens
-    wanted: NDArray[np.bool_]  # rows whose logits are returned
+    has_logits: NDArray[np.bool_]  # rows whose logits are returned
 
     def part(self, start: int) -> "Rows":
         """Returns the tokens of one call."""
         cut = slice(start, start + BATCH_TOKENS)
-        return Rows(self.token_ids[cut], self.positions[cut], self.sequences[cut], self.wanted[cut])
+        return Rows(
+            self.token_ids[cut],
+            self.positions[cut],
+            self.sequences[cut],
+            self.has_logits[cut],
+        )
 
 
 class Model:
@@ -112,7 +117,7 @@ class Context:
         }
 
     def decode(self, rows: Rows) -> NDArray[np.float32]:
-        """Returns the logits [wanted rows, vocabulary].
+        """Returns the logits [rows of `has_logits`, vocabulary].
 
         They may be a view that is valid until the next call. Rows beyond `BATCH_TOKENS` go into a
         further call. Raises RuntimeError if llama.cpp refuses.
@@ -124,20 +129,20 @@ class Context:
         return np.concatenate([self._decode(part).copy() for part in parts])
 
     def _decode(self, rows: Rows) -> NDArray[np.float32]:
-        count, num_wanted = len(rows.token_ids), int(rows.wanted.sum())
+        count, num_rows = len(rows.token_ids), int(rows.has_logits.sum())
         self._batch.n_tokens = count
         self._arrays["token"][:count] = rows.token_ids
         self._arrays["pos"][:count] = rows.positions
-        self._arrays["logits"][:count] = rows.wanted
+        self._arrays["logits"][:count] = rows.has_logits
         for index, sequence in enumerate(rows.sequences.tolist()):
             self._batch.seq_id[index][0] = sequence
         if status := llama_cpp.llama_decode(self.pointer, self._batch):
             raise RuntimeError(f"llama_decode of {count} rows gave {status}")
-        if not num_wanted:
+        if not num_rows:
             return np.empty((0, self._model.vocab_size), np.float32)
         pointer = llama_cpp.llama_get_logits(self.pointer)  # waits until they are there
         logits: NDArray[np.float32] = np.ctypeslib.as_array(
-            pointer, (num_wanted, self._model.vocab_size)
+            pointer, (num_rows, self._model.vocab_size)
         )
         return logits
 
@@ -146,12 +151,12 @@ class Context:
     ) -> NDArray[np.float32]:
         """Computes a sequence's prompt, or more of it, and returns the last token's logits."""
         count = len(token_ids)
-        wanted = np.zeros(count, np.bool_)
-        wanted[-1] = True
+        has_logits = np.zeros(count, np.bool_)
+        has_logits[-1] = True
         positions = np.arange(first_position, first_position + count, dtype=np.int32)
         sequences = np.full(count, sequence, np.int32)
         logits: NDArray[np.float32] = self.decode(
-            Rows(np.array(token_ids, np.int32), positions, sequences, wanted)
+            Rows(np.array(token_ids, np.int32), positions, sequences, has_logits)
         )[-1]
         return logits
 

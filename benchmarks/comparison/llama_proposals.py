@@ -79,7 +79,7 @@ def speculative_step(
         token_ids=np.concatenate([np.array(each, np.int32) for each in tokens]),
         positions=np.concatenate(positions).astype(np.int32),
         sequences=np.repeat(np.arange(len(histories), dtype=np.int32), counts),
-        wanted=np.ones(total, np.bool_),
+        has_logits=np.ones(total, np.bool_),
     )
     best = context.decode(rows).argmax(axis=1).tolist()
     num_new = first = 0

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.comparison.llama_choosers import chooser
 from benchmarks.comparison.llama_library import Context, Model, Rows, Setting
 from benchmarks.comparison.llama_proposals import Draft, PromptLookup, Proposer, speculative_step
-from benchmarks.comparison.product import Contender, NotHad, Turn
+from benchmarks.comparison.product import Contender, NotAvailable, Turn
 from benchmarks.comparison.workloads import Decode, Prefill, Requests, Workload, prompts
 
 SETTINGS = (Setting(False, False), Setting(True, False), Setting(True, True))
@@ -42,7 +42,7 @@ class LlamaCpp:
         draft = contender.options.get("draft_model")
         self._draft = None if draft is None else Model(Path(draft), num_threads)
         self._num_proposed: dict[tuple[Decode, Proposals], int] = {}
-        self._best = self._tried()
+        self._best = self._try_settings()
         self.settings = {"decode": str(self._best.decode), "prefill": str(self._best.prefill)}
 
     def run(self, workload: Workload, seed: int, options: dict[str, Any]) -> Turn:
@@ -60,13 +60,13 @@ class LlamaCpp:
     def close(self) -> None:
         self._model.close()
 
-    def _tried(self) -> Best:
+    def _try_settings(self) -> Best:
         """Returns the fastest setting for each kind of work; a failing one counts as slow."""
-        decode = _fastest(SETTINGS, lambda setting: self._decode(TRIAL_DECODE, 0, setting))
-        prefill = _fastest(SETTINGS, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
+        decode = _find_fastest(SETTINGS, lambda setting: self._decode(TRIAL_DECODE, 0, setting))
+        prefill = _find_fastest(SETTINGS, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
         sizes = [replace(prefill, num_ubatch=size) for size in NUM_UBATCHES]
         return Best(
-            decode, _fastest(sizes, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
+            decode, _find_fastest(sizes, lambda setting: self._prefill(TRIAL_PREFILL, 0, setting))
         )
 
     def _prefill(self, workload: Prefill, seed: int, setting: Setting) -> Turn:
@@ -80,17 +80,17 @@ class LlamaCpp:
 
     def _decode(self, workload: Decode, seed: int, setting: Setting) -> Turn:
         batch, first = workload.batch, workload.context_len
-        context = self._prefilled(workload, seed, setting)
+        context = self._prefill_context(workload, seed, setting)
         choose = chooser(workload.chooser, self._model, batch, seed)
         token_ids = [1 + prompts(workload, seed)[0][-1]] * batch
-        everyone, wanted = np.arange(batch, dtype=np.int32), np.ones(batch, np.bool_)
+        everyone, has_logits = np.arange(batch, dtype=np.int32), np.ones(batch, np.bool_)
         before = 0.0
         for step in range(workload.output_len + 1):
             if step == 1:  # the first one copies the prompt's memory, too
                 before = time.perf_counter()
             positions = np.full(batch, first + step, np.int32)
             logits = context.decode(
-                Rows(np.array(token_ids, np.int32), positions, everyone, wanted)
+                Rows(np.array(token_ids, np.int32), positions, everyone, has_logits)
             )
             token_ids = choose.choose(context, logits)
         seconds = time.perf_counter() - before
@@ -98,7 +98,7 @@ class LlamaCpp:
         context.close()
         return Turn(seconds, batch * workload.output_len, workload.output_len)
 
-    def _prefilled(self, workload: Decode, seed: int, setting: Setting) -> Context:
+    def _prefill_context(self, workload: Decode, seed: int, setting: Setting) -> Context:
         num_tokens = workload.context_len + workload.output_len + MARGIN
         context = Context(self._model, setting, workload.batch, num_tokens)
         context.prefill(prompts(workload, seed)[0])
@@ -110,18 +110,18 @@ class LlamaCpp:
         """Runs with proposals; the first run of a workload tries numbers of proposals."""
         if (best := self._num_proposed.get((workload, proposals))) is None:
             trial = replace(workload, output_len=workload.output_len // 2)
-            best = _fastest(
-                NUM_PROPOSED, lambda count: self._proposed(trial, seed, proposals, count)
+            best = _find_fastest(
+                NUM_PROPOSED, lambda count: self._run_proposals(trial, seed, proposals, count)
             )
             self._num_proposed[workload, proposals] = best
             what = f"{proposals} at batch {workload.batch}, {workload.text}"
             self.settings[what] = f"{best} tokens proposed"
-        return self._proposed(workload, seed, proposals, best)
+        return self._run_proposals(workload, seed, proposals, best)
 
-    def _proposed(
+    def _run_proposals(
         self, workload: Decode, seed: int, proposals: Proposals, num_proposed: int
     ) -> Turn:
-        context = self._prefilled(workload, seed, self._best.decode)
+        context = self._prefill_context(workload, seed, self._best.decode)
         prompt = prompts(workload, seed)[0]
         histories = [[*prompt, prompt[-1] + 1] for _ in range(workload.batch)]
         proposer = self._proposer(workload, proposals, num_proposed)
@@ -142,7 +142,7 @@ class LlamaCpp:
         if proposals == "lookup":
             return PromptLookup(num_proposed)
         if self._draft is None or workload.batch > 1:
-            raise NotHad("the draft model proposes for one sequence")
+            raise NotAvailable("the draft model proposes for one sequence")
         num_tokens = workload.context_len + workload.output_len + MARGIN
         context = Context(self._draft, self._best.decode, 1, num_tokens)
         return Draft(context, num_proposed)
@@ -164,11 +164,14 @@ class LlamaCpp:
             for sequence in range(1, len(rows)):
                 context.copy(0, sequence)
         token_ids = context.decode(_own_parts(rows, shared_len)).argmax(axis=1)
-        everyone, wanted = np.arange(len(rows), dtype=np.int32), np.ones(len(rows), np.bool_)
+        everyone, has_logits = (
+            np.arange(len(rows), dtype=np.int32),
+            np.ones(len(rows), np.bool_),
+        )
         for step in range(workload.output_len - 1):
             positions = np.full(len(rows), workload.prompt_len + step, np.int32)
             token_ids = context.decode(
-                Rows(token_ids.astype(np.int32), positions, everyone, wanted)
+                Rows(token_ids.astype(np.int32), positions, everyone, has_logits)
             ).argmax(axis=1)
         seconds = time.perf_counter() - before
         context.close()
@@ -179,17 +182,17 @@ def _own_parts(rows: list[list[int]], shared_len: int) -> Rows:
     """Returns the prompts behind their common part, one after the other."""
     own = np.array([row[shared_len:] for row in rows], np.int32)
     num_rows, length = own.shape
-    wanted = np.zeros_like(own, np.bool_)
-    wanted[:, -1] = True
+    has_logits = np.zeros_like(own, np.bool_)
+    has_logits[:, -1] = True
     return Rows(
         token_ids=own.ravel(),
         positions=np.tile(np.arange(shared_len, shared_len + length, dtype=np.int32), num_rows),
         sequences=np.repeat(np.arange(num_rows, dtype=np.int32), length),
-        wanted=wanted.ravel(),
+        has_logits=has_logits.ravel(),
     )
 
 
-def _fastest(ways: Sequence[Way], run: Callable[[Way], Turn]) -> Way:
+def _find_fastest(ways: Sequence[Way], run: Callable[[Way], Turn]) -> Way:
     """Returns the fastest way. Raises NotHad if none runs."""
     seconds: dict[Way, float] = {}
     faults = []
@@ -201,5 +204,5 @@ def _fastest(ways: Sequence[Way], run: Callable[[Way], Turn]) -> Way:
         else:
             seconds[way] = turn.seconds / turn.num_tokens
     if not seconds:
-        raise NotHad("; ".join(faults))
+        raise NotAvailable("; ".join(faults))
     return min(seconds, key=lambda way: seconds[way])

@@ -18,7 +18,7 @@ DRAFT_WRONG_SHARE = 0.2
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ComparisonOptions:
     """The shape, the bits and the options of a comparison."""
 
     scratch: Path
@@ -34,37 +34,42 @@ class Prepared:
     notes: list[str]  # missing contenders, each with the reason
 
 
-def prepared(wanted: Wanted) -> Prepared:
+def prepare_files(comparison: ComparisonOptions) -> Prepared:
     """Writes the missing files. The others are compared with the first contender."""
-    directory = wanted.scratch / wanted.shape
-    checkpoint = in_a_process(make_checkpoint, directory / "checkpoint", SHAPES[wanted.shape], 0.0)
+    directory = comparison.scratch / comparison.shape
+    checkpoint = run_in_process(
+        make_checkpoint, directory / "checkpoint", SHAPES[comparison.shape], 0.0
+    )
     draft = None
-    if wanted.with_draft:
-        draft = in_a_process(
-            make_checkpoint, directory / "draft", draft_shape(wanted.shape), DRAFT_WRONG_SHARE
+    if comparison.with_draft:
+        draft = run_in_process(
+            make_checkpoint,
+            directory / "draft",
+            draft_shape(comparison.shape),
+            DRAFT_WRONG_SHARE,
         )
     contenders, notes = (
-        ours(checkpoint, wanted, draft),
-        ["vLLM: not had (it is not among the bench group's packages)"],
+        ours(checkpoint, comparison, draft),
+        ["vLLM: not available (it is not among the bench group's packages)"],
     )
     for name, prepare in (("OpenVINO GenAI", genais), ("llama.cpp", llama_cpps)):
         try:
             contenders += [
-                against(each, contenders)
-                for each in in_a_process(prepare, checkpoint, wanted, draft)
+                set_rival(each, contenders)
+                for each in run_in_process(prepare, checkpoint, comparison, draft)
             ]
         except (ImportError, OSError, RuntimeError, ValueError) as error:
-            notes.append(f"{name}: not had ({type(error).__name__}: {error})")
+            notes.append(f"{name}: not available ({type(error).__name__}: {error})")
     return Prepared(contenders, notes)
 
 
-def against(peer: Contender, ours: list[Contender]) -> Contender:
+def set_rival(peer: Contender, ours: list[Contender]) -> Contender:
     """Sets the contender of ours that also proposes tokens as the rival, if there is one."""
     proposing = [each.name for each in ours if each.product == "ouzel" and each.only_copies]
     return replace(peer, rival=proposing[0]) if peer.only_copies and proposing else peer
 
 
-def in_a_process(function: Callable[..., Any], *arguments: object) -> Any:
+def run_in_process(function: Callable[..., Any], *arguments: object) -> Any:
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
         return process.submit(function, *arguments).result()
 
@@ -83,7 +88,7 @@ def make_checkpoint(directory: Path, shape: ModelShape, wrong_share: float) -> P
     return make(directory, shape, wrong_share=wrong_share)
 
 
-def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
+def ours(checkpoint: Path, comparison: ComparisonOptions, draft: Path | None) -> list[Contender]:
     """Returns our contenders: all without proposals, and the first also with proposals.
 
     It proposes by prompt lookup, and in a further contender by a draft model.
@@ -95,7 +100,7 @@ def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender
     without = {"engine.prompt_lookup": False}
     found = [
         Contender(f"Ouzel {name}", "ouzel", str(checkpoint), weights, options=without)
-        for name, weights in kinds[wanted.bits].items()
+        for name, weights in kinds[comparison.bits].items()
     ]
     first = found[0]
     found.append(replace(first, name=f"{first.name}, prompt lookup", options={}, only_copies=True))
@@ -107,12 +112,12 @@ def ours(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender
     return found
 
 
-def genais(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
+def genais(checkpoint: Path, comparison: ComparisonOptions, draft: Path | None) -> list[Contender]:
     from benchmarks.comparison.genai import write_ir
 
-    weights = f"int{wanted.bits}"
+    weights = f"int{comparison.bits}"
     directory = write_ir(checkpoint, checkpoint.parent / f"ir-{weights}", weights)
-    name = f"GenAI {weights}" if wanted.bits == 8 else "GenAI int4, head int8"
+    name = f"GenAI {weights}" if comparison.bits == 8 else "GenAI int4, head int8"
     plain = Contender(name, "genai", str(directory), weights)
     return [
         plain,
@@ -122,18 +127,20 @@ def genais(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contend
     ]
 
 
-def llama_cpps(checkpoint: Path, wanted: Wanted, draft: Path | None) -> list[Contender]:
-    from benchmarks.comparison.gguf_files import quantised, write_bf16
+def llama_cpps(
+    checkpoint: Path, comparison: ComparisonOptions, draft: Path | None
+) -> list[Contender]:
+    from benchmarks.comparison.gguf_files import quantise, write_bf16
 
     def file(source: Path, kind: str, head: str | None = None) -> str:
         path = source.parent / f"{source.name}-{kind}{'' if head is None else f'-head-{head}'}.gguf"
         if path.exists():
             return str(path)
         whole = write_bf16(source, source.parent / f"{source.name}-bf16.gguf")
-        return str(quantised(whole, path, kind, head=head, num_threads=wanted.num_threads))
+        return str(quantise(whole, path, kind, head=head, num_threads=comparison.num_threads))
 
     options = {} if draft is None else {"draft_model": file(draft, "Q8_0")}
-    if wanted.bits == 8:
+    if comparison.bits == 8:
         found = [
             Contender("llama.cpp Q8_0", "llama.cpp", file(checkpoint, "Q8_0"), "Q8_0", options)
         ]

@@ -6,7 +6,7 @@ from typing import Any, Protocol  # JSON: options of a product are its own
 from benchmarks.comparison.workloads import Workload
 
 
-class NotHad(Exception):
+class NotAvailable(Exception):
     """The product, or one workload of it, cannot run; the message says why, and the report shows
     it.
     """

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.comparison.figures import Cell, cells, turn_order
-from benchmarks.comparison.product import Contender, NotHad, Turn
+from benchmarks.comparison.product import Contender, NotAvailable, Turn
 from benchmarks.comparison.workers import Machine, Worker
 from benchmarks.comparison.workloads import CopiedText, Decode, Row, Workload
 
@@ -38,7 +38,7 @@ class Workers:
     def __init__(self, machine: Machine) -> None:
         self._machine = machine
         self._workers: dict[str, Worker] = {}
-        self._faults: dict[str, NotHad] = {}
+        self._faults: dict[str, NotAvailable] = {}
         self._names: dict[str, dict[str, None]] = {}  # worker -> its contenders in their order
 
     def load_run(self, contender: Contender) -> Run:
@@ -50,7 +50,7 @@ class Workers:
         if key not in self._workers:
             try:
                 self._workers[key] = Worker(contender, self._machine)
-            except NotHad as error:
+            except NotAvailable as error:
                 self._faults[key] = error
                 raise
         self._names.setdefault(key, {})[contender.name] = None
@@ -87,8 +87,8 @@ def measure(
         for name in turn_order(list(turns), round_number):
             try:
                 turn = runs[name](workload, round_number)
-            except NotHad as error:
-                found.notes.append(f"{name}, {row}: not had ({error})")
+            except NotAvailable as error:
+                found.notes.append(f"{name}, {row}: not available ({error})")
                 del turns[name]
             else:
                 if round_number:
@@ -119,8 +119,8 @@ def compare(
                 continue
             try:
                 runs[contender.name] = workers.load_run(contender)
-            except NotHad as error:
-                if (note := f"{contender.name}: not had ({error})") not in found.notes:
+            except NotAvailable as error:
+                if (note := f"{contender.name}: not available ({error})") not in found.notes:
                     found.notes.append(note)
         measure(runs, row.workload, num_rounds, found, row.name)
     found.notes += workers.notes()

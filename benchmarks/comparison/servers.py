@@ -14,7 +14,7 @@ from urllib.error import URLError
 
 import httpx
 
-from benchmarks.comparison.product import NotHad, Turn
+from benchmarks.comparison.product import NotAvailable, Turn
 from benchmarks.comparison.workers import Machine
 from benchmarks.comparison.workloads import Requests, prompts
 from benchmarks.server import running_server
@@ -42,12 +42,12 @@ async def _ask(url: str, workload: Requests, seed: int) -> Turn:
     async with httpx.AsyncClient(base_url=url, timeout=None, limits=limits) as client:
         before = time.perf_counter()
         counts = await asyncio.gather(
-            *(_one(client, row, workload) for row in prompts(workload, seed))
+            *(_read_stream(client, row, workload) for row in prompts(workload, seed))
         )
         return Turn(time.perf_counter() - before, sum(counts), workload.output_len)
 
 
-async def _one(client: httpx.AsyncClient, token_ids: list[int], workload: Requests) -> int:
+async def _read_stream(client: httpx.AsyncClient, token_ids: list[int], workload: Requests) -> int:
     """Returns the number of tokens, as the server counts them."""
     body = {
         "model": "model",
@@ -101,8 +101,8 @@ def llama_server(
     """Runs llama-server. Raises NotHad if the program is missing or does not start."""
     program = None if binaries is None else binaries / "llama-server"
     if program is None or not program.exists():
-        raise NotHad(
-            "llama-server: not had (--llama-cpp-bin names the directory of llama.cpp's programs)"
+        raise NotAvailable(
+            "llama-server: not available (--llama-cpp-bin names llama.cpp's directory)"
         )
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -138,7 +138,7 @@ def _await_health(url: str, process: subprocess.Popen[bytes]) -> None:
     deadline_s = time.monotonic() + START_S
     while time.monotonic() < deadline_s:
         if (status := process.poll()) is not None:
-            raise NotHad(f"llama-server ended with {status}")
+            raise NotAvailable(f"llama-server ended with {status}")
         try:
             with urllib.request.urlopen(f"{url}/health") as answer:
                 if answer.status == 200:
@@ -146,4 +146,4 @@ def _await_health(url: str, process: subprocess.Popen[bytes]) -> None:
         except URLError:
             pass
         time.sleep(0.2)
-    raise NotHad(f"llama-server was not ready after {START_S:.0f} s")
+    raise NotAvailable(f"llama-server was not ready after {START_S:.0f} s")

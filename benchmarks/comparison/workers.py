@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any  # JSON between the processes
 
-from benchmarks.comparison.product import Contender, NotHad, Product, Turn
+from benchmarks.comparison.product import Contender, NotAvailable, Product, Turn
 from benchmarks.comparison.workloads import (
     CopiedText,
     Decode,
@@ -90,7 +90,7 @@ def work(order: dict[str, Any]) -> None:
         product = LOADERS[order["contender"]["product"]](
             Contender(**order["contender"]), Machine(**order["machine"])
         )
-    except (ImportError, NotHad, OSError, RuntimeError) as error:
+    except (ImportError, NotAvailable, OSError, RuntimeError) as error:
         _reply({"not_had": f"{type(error).__name__}: {error}"})
         return
     _reply(
@@ -104,7 +104,7 @@ def work(order: dict[str, Any]) -> None:
         task = json.loads(line)
         try:
             turn = product.run(read_workload(task["workload"]), task["seed"], task["options"])
-        except (NotHad, RuntimeError) as error:
+        except (NotAvailable, RuntimeError) as error:
             _reply({"not_had": str(error)})
         else:
             _reply({"turn": asdict(turn), "settings": product.settings, "peak_mib": _peak_mib()})
@@ -134,7 +134,7 @@ class Worker:
         self.peak_mib = 0.0
         try:
             self.load_s = float(self._answer()["load_s"])
-        except NotHad:
+        except NotAvailable:
             self.close()
             raise
 
@@ -155,10 +155,10 @@ class Worker:
             if line.startswith("answer "):
                 answer: dict[str, Any] = json.loads(line.removeprefix("answer "))
                 if "not_had" in answer:
-                    raise NotHad(answer["not_had"])
+                    raise NotAvailable(answer["not_had"])
                 self.settings, self.peak_mib = answer["settings"], float(answer["peak_mib"])
                 return answer
-        raise NotHad(f"its process ended with {self._process.wait()}")
+        raise NotAvailable(f"its process ended with {self._process.wait()}")
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def prompts(workload: Workload, seed: int) -> list[list[int]]:
     rng = np.random.default_rng([seed, zlib.crc32(repr(workload).encode())])
     match workload:
         case Decode(batch=batch, context_len=length, text=CopiedText(edit_every=edit_every)):
-            return [_copied(length, edit_every, rng) for _ in range(batch)]
+            return [_copy_with_edits(length, edit_every, rng) for _ in range(batch)]
         case Decode(batch=batch, context_len=length):
             return _random(batch, length, rng)
         case Prefill(num_tokens=length):
@@ -102,7 +102,7 @@ def _random(batch: int, length: int, rng: np.random.Generator) -> list[list[int]
     return found
 
 
-def _copied(length: int, edit_every: int, rng: np.random.Generator) -> list[int]:
+def _copy_with_edits(length: int, edit_every: int, rng: np.random.Generator) -> list[int]:
     """Returns a run of numbers with others strewn in, then the run's first number.
 
     The model then repeats the run.

@@ -45,7 +45,7 @@ class Bench:
         directory = locate_model(str(path), str(self.cache_dir)).directory
         truth = truth or self._own_truth(directory)
         for configuration, options in ours.CONFIGURATIONS.items():
-            if self._leaves_out(name, configuration):
+            if self._is_left_out(name, configuration):
                 continue
             try:
                 loaded = ours.load(directory, options, self.cache_dir, truth.windows.shape[1])
@@ -61,7 +61,7 @@ class Bench:
 
     def measure_embedder(self, name: str, directory: Path) -> None:
         for configuration, options in sentences.CONFIGURATIONS.items():
-            if not self._leaves_out(name, configuration):
+            if not self._is_left_out(name, configuration):
                 each = sentences.cosines(directory, load_stored_vectors(), options, self.cache_dir)
                 row = VectorRow(name, configuration, float(each.min()), float(each.mean()))
                 self.rows.add(row)
@@ -77,11 +77,11 @@ class Bench:
         from benchmarks.quality import llama_cpp  # noqa: PLC0415  only where the package is
 
         for configuration, setting in llama_cpp.SETTINGS.items():
-            if not self._leaves_out(name, configuration):
+            if not self._is_left_out(name, configuration):
                 answers = llama_cpp.answer(path, truth.windows, setting)
                 self._add(name, configuration, str(setting), truth, answers)
 
-    def _leaves_out(self, name: str, configuration: str) -> bool:
+    def _is_left_out(self, name: str, configuration: str) -> bool:
         is_chosen = self.configurations is None or configuration in self.configurations
         return not is_chosen or self.rows.has(name, configuration)
 

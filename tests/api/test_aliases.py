@@ -109,7 +109,7 @@ def test_an_alias_is_no_unknown_field(http: httpx.Client, caplog: pytest.LogCapt
     assert "ignored fields: 'colour'" in caplog.text
 
 
-def test_what_only_the_prompt_can_say_names_it_too(http: httpx.Client) -> None:
+def test_an_error_that_depends_on_the_prompt_names_the_alias_too(http: httpx.Client) -> None:
     bodies: dict[str, Json] = {"chat/completions": chat("Hi"), "responses": {"input": "Hi"}}
     for path, body in bodies.items():
         error = read_error(http.post(f"/v1/{path}", json={**body, "min_new_tokens": 5000}))

@@ -104,7 +104,7 @@ def test_a_completion_shows_them_by_text(limited: httpx.Client) -> None:
         ("completions", completion(prompt_logprobs=-2), "prompt_logprobs", ">= -1"),
     ],
 )
-def test_what_cannot_be_shown_is_refused(
+def test_unavailable_alternatives_are_refused(
     limited: httpx.Client, path: str, body: dict[str, object], field: str, message: str
 ) -> None:
     response = limited.post(f"/v1/{path}", json=body)

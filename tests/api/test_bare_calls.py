@@ -149,7 +149,7 @@ def test_a_response_has_the_call_as_an_item(http: httpx.Client) -> None:
     ]
 
 
-def test_a_responses_text_keeps_the_logprobs_of_what_was_held_back(http: httpx.Client) -> None:
+def test_the_text_of_a_response_has_the_logprobs_of_held_back_tokens(http: httpx.Client) -> None:
     said = '{"name": "Ann"}'
     fields = {"include": ["message.output_text.logprobs"], "tools": [FLAT_TOOL]}
     answer = http.post("/v1/responses", json={"model": "parrot", "input": said, **fields}).json()

@@ -110,7 +110,7 @@ def test_half_a_character_at_the_limit_is_shown_as_such(client: openai.OpenAI) -
     assert answer.choices[0].message.content == "Hello, w\ufffd"
 
 
-def test_a_stop_string_is_hidden_and_what_follows_is_not_counted(http: httpx.Client) -> None:
+def test_a_stop_string_is_hidden_and_later_tokens_are_not_counted(http: httpx.Client) -> None:
     answer = http.post(
         "/v1/chat/completions", json=chat("one two three", stop=["zzz", "two"])
     ).json()
@@ -295,7 +295,7 @@ def test_an_empty_answer_still_introduces_itself(http: httpx.Client) -> None:
         },
     ],
 )
-def test_what_asks_for_nothing_special_is_accepted(
+def test_fields_with_default_values_are_accepted(
     http: httpx.Client, fields: dict[str, object]
 ) -> None:
     response = http.post("/v1/chat/completions", json=chat("Hello", **fields))

@@ -81,7 +81,7 @@ def test_the_names_of_vllm_and_transformers_are_the_same_search(random_http: htt
     assert len(set(answers[0])) == 3
 
 
-def test_beams_find_what_is_likelier_than_greedy(random_http: httpx.Client) -> None:
+def test_beams_find_a_likelier_text_than_greedy_search(random_http: httpx.Client) -> None:
     fields = {"prompt": "ouzel", "logprobs": 0, "ignore_eos": True, "max_tokens": 6}
     greedy = complete(random_http, temperature=0, **fields)["choices"][0]
     beams = complete(random_http, num_beams=8, n=8, **fields)["choices"]
@@ -94,7 +94,7 @@ def test_beams_find_what_is_likelier_than_greedy(random_http: httpx.Client) -> N
 @pytest.mark.parametrize(
     "field", [{"length_penalty": -3.0}, {"early_stopping": True}, {"early_stopping": "never"}]
 )
-def test_what_ends_the_search_and_what_wins_can_be_chosen(
+def test_the_end_of_a_beam_search_and_its_ranking_are_options(
     random_http: httpx.Client, field: Json
 ) -> None:
     fields = {"num_beams": 4, "n": 4, "max_tokens": 30, "stop_token_ids": [*range(120)]}

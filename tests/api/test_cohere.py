@@ -146,7 +146,7 @@ def test_the_older_api_answers_with_plain_lists(http: httpx.Client) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name_in_coheres_form(
+def test_invalid_fields_are_refused_by_name_in_coheres_form(
     http: httpx.Client, body: dict[str, object], message: str
 ) -> None:
     for path in ("/v2/embed", "/v1/embed"):
@@ -210,7 +210,7 @@ def test_a_prompt_of_the_types_own_name_counts_first() -> None:
         }
 
 
-def test_the_vectors_are_those_of_the_embeddings_endpoint(http: httpx.Client) -> None:
+def test_the_vectors_equal_the_embeddings_endpoints(http: httpx.Client) -> None:
     body = {"input": "ab", "prompt_name": "query", "dimensions": 3}
     [entry] = http.post("/v1/embeddings", json=body).json()["data"]
     [vector] = embeddings(http, texts=["ab"], input_type="search_query", output_dimension=3)[

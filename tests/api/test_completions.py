@@ -106,7 +106,7 @@ def test_a_disconnect_aborts_every_prompt() -> None:
         wait_until(lambda: num_running(server) == 0 and server.engine.num_unfinished == 0)
 
 
-def test_one_prompt_that_fails_fails_the_request(http: httpx.Client) -> None:
+def test_a_failing_prompt_fails_the_request(http: httpx.Client) -> None:
     response = http.post(
         "/v1/completions", json={"model": "parrot", "prompt": ["ab", "a<|fail|>"], "max_tokens": 90}
     )
@@ -135,7 +135,7 @@ def test_offsets_count_the_characters_that_the_text_shows(
     assert offsets("a<|im_end|>b", 3) == [0, 1, last_offset]
 
 
-def test_without_a_limit_it_is_that_of_openai(http: httpx.Client) -> None:
+def test_without_a_limit_openais_limit_applies(http: httpx.Client) -> None:
     answer = http.post("/v1/completions", json={"model": "parrot", "prompt": "abc"}).json()
     assert answer["usage"]["completion_tokens"] == 16
 
@@ -253,7 +253,7 @@ def test_a_middle_ends_where_the_model_begins_something_else(coder: httpx.Client
     assert (choice["text"], choice["finish_reason"], choice["stop_reason"]) == ("", "stop", None)
 
 
-def test_an_empty_suffix_is_none(coder: httpx.Client) -> None:
+def test_an_empty_suffix_is_no_suffix(coder: httpx.Client) -> None:
     (choice,) = coder.post(
         "/v1/completions", json={"model": "parrot", "prompt": "ab", "suffix": "", "max_tokens": 4}
     ).json()["choices"]

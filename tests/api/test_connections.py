@@ -128,7 +128,7 @@ def test_a_head_as_large_as_may_be_is_read(guarded: RunningServer) -> None:
         b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999999999999999\r\n\r\n",
     ],
 )
-def test_what_is_no_http_is_a_400_and_one_line_in_the_log(
+def test_malformed_http_is_a_400_and_one_line_in_the_log(
     guarded: RunningServer, nonsense: bytes, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
@@ -161,7 +161,7 @@ CHUNKED_BODY = b"%x\r\n%b\r\n0\r\n" % (len(BODY), BODY)
     ],
     ids=["trailers", "a long trailer", "a long extension"],
 )
-def test_what_a_body_has_besides_its_content_is_bounded(server: RunningServer, rest: bytes) -> None:
+def test_the_framing_of_a_body_is_bounded(server: RunningServer, rest: bytes) -> None:
     error = read_refusal(send_and_receive(server, CHUNKED + b"\r\n", rest), 431)
     assert "trailers" in error["message"] and "<= 65536 bytes" in error["message"]
 

@@ -219,7 +219,9 @@ class Guest:
         self.end_wait()
 
 
-def test_who_has_waited_longest_for_its_state_makes_way(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_connection_that_has_waited_longest_is_closed_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     async def leavers() -> list[str]:
         times_s = iter([0.0, 4.0, 4.7, 4.8])
         loop = asyncio.get_running_loop()
@@ -255,7 +257,7 @@ def test_many_that_are_late_at_once_are_closed_by_turns() -> None:
     assert num_left == 1000 and most <= 250
 
 
-def test_a_full_server_rests_between_those_that_others_make_way_for(
+def test_a_full_server_rests_between_closed_connections(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(acceptor, "_PAUSE_WHILE_FULL_S", 1000.0)

@@ -109,7 +109,7 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(http: httpx.
         ),
     ],
 )
-def test_what_cannot_be_read_is_named(
+def test_a_malformed_custom_tool_is_named(
     http: httpx.Client, fields: Json, param: str, complaint: str
 ) -> None:
     answer = http.post("/v1/chat/completions", json=build_request() | fields)

@@ -273,7 +273,7 @@ REFUSED: dict[str, tuple[str, Json, str, str]] = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_read_is_refused_by_its_place(http: httpx.Client, fault: str) -> None:
+def test_an_unreadable_file_is_refused_by_its_path(http: httpx.Client, fault: str) -> None:
     path, body, param, complaint = REFUSED[fault]
 
     for stream in (False, True):
@@ -301,7 +301,7 @@ def test_without_the_extra_files_are_refused(
     )
 
 
-def test_a_summary_tells_of_files_and_what_is_kept_has_them(http: httpx.Client) -> None:
+def test_a_summary_mentions_files_and_the_stored_items_have_them(http: httpx.Client) -> None:
     part = input_file(file_data=URL)
     said = [
         message("user", [{"type": "input_text", "text": "Look"}, part]),

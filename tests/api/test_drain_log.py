@@ -70,7 +70,7 @@ def read_lines(caplog: pytest.LogCaptureFixture) -> list[str]:
     ]
 
 
-async def test_what_is_aborted_is_named_with_its_age_and_its_tokens(
+async def test_an_aborted_request_is_named_with_its_age_and_tokens(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -87,7 +87,7 @@ async def test_what_is_aborted_is_named_with_its_age_and_its_tokens(
     assert re.match(pattern, line), line
 
 
-async def test_what_is_waited_for_is_named_the_oldest_first(
+async def test_the_awaited_requests_are_named_the_oldest_first(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO)
@@ -133,7 +133,7 @@ def waiting_until(condition: Callable[[], bool]) -> Callable[[float], "asyncio.F
     return lambda timeout_s: asyncio.ensure_future(drain(timeout_s))
 
 
-async def test_the_log_repeats_for_what_the_server_waits(caplog: pytest.LogCaptureFixture) -> None:
+async def test_the_log_repeats_the_awaited_requests(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO)
     requests = [request(number) for number in range(13)]
     drain = waiting_until(lambda: len(read_lines(caplog)) > 3)
@@ -151,7 +151,7 @@ async def test_the_log_repeats_for_what_the_server_waits(caplog: pytest.LogCaptu
     )
 
 
-async def test_what_is_open_after_the_timeout_is_named_once(
+async def test_requests_open_after_the_timeout_are_named_once(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO)

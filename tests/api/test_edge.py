@@ -44,7 +44,7 @@ def test_the_prefixes_are_one_api(http: httpx.Client, prefix: str) -> None:
     assert http.get(f"{prefix}/models/{MODEL}").json()["id"] == MODEL
 
 
-def test_models_say_what_they_can(http: httpx.Client) -> None:
+def test_models_list_their_capabilities(http: httpx.Client) -> None:
     listing = http.get("/v1/models").json()
     assert listing["object"] == "list"
     assert [model["id"] for model in listing["data"]] == [MODEL, "parrot"]
@@ -117,7 +117,7 @@ def test_every_answer_has_the_request_id_once(
     assert response.headers.get_list("x-request-id") == ["mine"]
 
 
-def test_one_line_per_request_without_its_text(
+def test_a_request_is_logged_in_one_line_without_its_text(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")

@@ -102,7 +102,7 @@ def test_an_input_is_a_text_or_tokens_or_several(
 
 
 @pytest.mark.parametrize("path", ["/v3/embeddings", "/v3/v1/embeddings"])
-def test_it_is_below_the_other_prefixes(http: httpx.Client, path: str) -> None:
+def test_embeddings_are_served_below_the_other_prefixes(http: httpx.Client, path: str) -> None:
     assert http.post(path, json={"input": "ab", "model": ALIAS, "user": "me"}).status_code == 200
 
 
@@ -217,7 +217,7 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(
+def test_invalid_fields_are_refused_by_name(
     http: httpx.Client, body: dict[str, object], message: str
 ) -> None:
     assert http.post("/v1/embeddings", json=body).json()["error"]["message"] == message
@@ -260,7 +260,7 @@ def test_a_text_that_is_too_long_is_refused_as_clients_know_it(
         ),
     ],
 )
-def test_what_would_generate_names_the_endpoint_to_use(
+def test_a_generating_request_is_told_the_endpoint_to_use(
     http: httpx.Client, path: str, body: dict[str, object]
 ) -> None:
     response = http.post(path, json=body)
@@ -284,7 +284,7 @@ def test_another_model_is_not_found(http: httpx.Client) -> None:
     assert read_error(http, input="a", model="other")[0] == 404
 
 
-def test_the_list_of_models_says_what_it_is_for(http: httpx.Client) -> None:
+def test_the_list_of_models_names_the_task(http: httpx.Client) -> None:
     model = http.get("/v1/models").json()["data"][0]
     assert model["capabilities"] == ["embedding", "rerank"]
     assert model["architecture"]["output_modalities"] == ["embeddings"]
@@ -307,7 +307,7 @@ def test_metrics_count_texts_as_prompts(http: httpx.Client) -> None:
     assert num_tokens() - before == 5
 
 
-def test_who_leaves_takes_no_place(server: RunningServer, http: httpx.Client) -> None:
+def test_a_client_that_leaves_frees_its_place(server: RunningServer, http: httpx.Client) -> None:
     body = b'{"input": [' + b",".join([b'"abcdefgh"'] * 2048) + b"]}"
     head = (
         f"POST /v1/embeddings HTTP/1.1\r\nHost: localhost\r\nContent-Length: {len(body)}\r\n\r\n"

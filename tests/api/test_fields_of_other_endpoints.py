@@ -42,7 +42,7 @@ def test_a_field_of_another_endpoint_is_honoured_or_refused(
     assert set(other.__struct_encode_fields__) <= known
 
 
-def test_a_field_of_another_endpoint_is_answered_with_what_to_use_here(http: httpx.Client) -> None:
+def test_a_field_of_another_endpoint_is_told_the_field_to_use(http: httpx.Client) -> None:
     response = http.post(
         "/v1/completions", json={"model": "parrot", "prompt": "Hi", "messages": [MESSAGE]}
     )

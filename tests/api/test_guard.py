@@ -96,7 +96,7 @@ def test_any_of_the_keys_opens(http: httpx.Client, headers: dict[str, str]) -> N
 @pytest.mark.parametrize(
     "headers", [{"authorization": FIRST}, {"authorization": f"Basic {FIRST}"}, {"cookie": FIRST}]
 )
-def test_a_key_elsewhere_is_none(http: httpx.Client, headers: dict[str, str]) -> None:
+def test_a_key_in_another_place_does_not_count(http: httpx.Client, headers: dict[str, str]) -> None:
     assert http.get("/v1/models", headers=headers).status_code == 401
 
 
@@ -147,7 +147,7 @@ def test_the_openai_client_tells_a_wrong_key_from_a_right_one(guarded: RunningSe
     assert answer.choices[0].message.content == "Hi"
 
 
-async def test_what_lies_behind_knows_the_key_by_an_opaque_name() -> None:
+async def test_the_app_knows_the_key_by_an_opaque_name() -> None:
     async def tell_key_id(scope: Scope, receive: Receive, send: Send) -> None:
         await PlainTextResponse(get_exchange(scope).key_id)(scope, receive, send)
 

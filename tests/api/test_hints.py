@@ -46,7 +46,7 @@ def test_a_prediction_that_is_not_used_is_a_hint(
     assert line.startswith("taken as hints: prediction (")
 
 
-def test_what_asks_for_nothing_is_no_hint(
+def test_a_field_without_effect_is_no_hint(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="ouzel"):
@@ -111,7 +111,7 @@ def test_a_page_that_sends_every_parameter_gets_its_answer(http: httpx.Client) -
         ({"web_search_options": {}}, "web_search_options"),
     ],
 )
-def test_what_would_change_the_answer_is_refused(
+def test_a_field_that_would_change_the_answer_is_refused(
     http: httpx.Client, fields: dict[str, object], param: str
 ) -> None:
     answer = http.post("/v1/chat/completions", json=chat("Hi", **fields))

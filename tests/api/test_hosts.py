@@ -110,7 +110,7 @@ def test_hosts_that_have_passed_allow_no_others(http: httpx.Client) -> None:
     ],
     ids=str,
 )
-def test_what_is_checked_depends_on_what_else_protects(
+def test_the_check_of_hosts_depends_on_other_protection(
     config: ServerConfig, is_allowed: bool
 ) -> None:
     with running_server(config=config) as server, server.client() as http:

@@ -153,7 +153,7 @@ def test_a_line_names_the_client_and_a_fingerprint_of_the_key(
     assert KEYS[0] not in first
 
 
-def test_a_proxy_on_this_machine_says_who_its_client_is(
+def test_a_proxy_on_this_machine_names_its_client(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel.api.http.request_log")

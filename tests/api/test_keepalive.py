@@ -36,7 +36,7 @@ def read_lines(server: RunningServer, path: str, body: dict[str, object]) -> lis
         ("/v1/responses", {"model": "parrot", "input": "ab", "stream": True}),
     ],
 )
-def test_comments_come_before_and_between_what_is_said(
+def test_comments_come_before_and_between_the_events(
     slow: RunningServer, path: str, body: dict[str, object]
 ) -> None:
     lines = read_lines(slow, path, body)
@@ -100,7 +100,7 @@ def test_an_error_after_a_comment_is_a_frame_of_the_stream(slow: RunningServer) 
     wait_until(lambda: httpx.get(f"{slow.url}/health").status_code == 200)
 
 
-def test_who_leaves_while_nothing_is_said_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_client_that_leaves_during_a_silence_is_noticed(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
     with running_server({"step_s": 1.0}, LIMITS) as server:
         with httpx.stream(

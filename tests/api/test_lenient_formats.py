@@ -264,7 +264,7 @@ def test_the_option_is_on_in_ovms_profile_only() -> None:
     assert read_options({"lenient_formats": True}, {}).model.lenient_formats
 
 
-def test_what_fails_after_the_first_comment_of_a_stream_stays_an_error() -> None:
+def test_a_failure_after_the_first_comment_of_a_stream_is_an_error() -> None:
     setup = running_server(
         limits=LimitsConfig(stream_keepalive_s=0.001),
         engine_factory="create_grammar_parrot",

@@ -47,7 +47,7 @@ def strict() -> Iterator[httpx.Client]:
         ({"truncate_prompt_tokens": 4, "prompt": "x" * 100, "max_tokens": 8000}, LEFT),
     ],
 )
-def test_a_completion_gets_what_its_prompt_leaves(
+def test_a_completion_gets_the_tokens_that_its_prompt_leaves(
     small: httpx.Client, fields: dict[str, object], num_tokens: int
 ) -> None:
     answer = small.post(
@@ -57,7 +57,7 @@ def test_a_completion_gets_what_its_prompt_leaves(
     assert answer["choices"][0]["finish_reason"] == "length"
 
 
-def test_a_beam_search_gets_what_is_left_of_the_cache() -> None:
+def test_a_beam_search_gets_the_rest_of_the_cache() -> None:
     body = {
         "model": "parrot",
         "prompt": PROMPT,
@@ -136,14 +136,14 @@ def test_a_strict_server_refuses_more(
 
 
 @pytest.mark.parametrize("wanted", [-1, None, LEFT])
-def test_a_strict_server_gives_what_is_left_to_who_asks_for_it(
+def test_a_strict_server_gives_the_rest_on_request(
     strict: httpx.Client, wanted: int | None
 ) -> None:
     body = {"model": "parrot", "prompt": PROMPT, "max_tokens": wanted}
     assert strict.post("/v1/completions", json=body).json()["usage"]["completion_tokens"] == LEFT
 
 
-def test_what_is_left_is_within_the_servers_own_limit() -> None:
+def test_the_rest_is_within_the_servers_own_limit() -> None:
     with running_server(max_tokens_limit=4) as server, server.client() as http:
         body = {"model": "parrot", "prompt": PROMPT}
         for wanted in (-1, None):

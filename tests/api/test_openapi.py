@@ -41,7 +41,7 @@ def test_the_document_is_valid() -> None:
     ).validate()
 
 
-def test_the_models_name_is_one_of_those_served(http: httpx.Client) -> None:
+def test_the_models_name_is_a_served_name(http: httpx.Client) -> None:
     schemas = http.get("/openapi.json").json()["components"]["schemas"]
     fields = [schema["properties"]["model"] for schema in schemas.values() if is_body(schema)]
     assert fields
@@ -66,7 +66,7 @@ def test_the_models_name_is_one_of_those_served(http: httpx.Client) -> None:
         ("/v1/tokenize", {"prompt": "a", "text": "a"}, False),
     ],
 )
-def test_the_document_takes_what_the_server_takes(
+def test_the_document_accepts_the_same_bodies_as_the_server(
     http: httpx.Client, path: str, body: dict[str, object], is_taken: bool
 ) -> None:
     document = http.get("/openapi.json").json()
@@ -107,7 +107,7 @@ def lists_in(schema: Any, path: str) -> Iterator[tuple[str, dict[str, Any]]]:
         yield from lists_in(each, f"{path}/{name}")
 
 
-def test_the_roles_are_those_that_are_read() -> None:
+def test_the_documented_roles_are_the_accepted_ones() -> None:
     assert sorted(ROLES) == sorted(COMMON_ROLES)
 
 
@@ -136,7 +136,7 @@ def test_every_field_has_a_description_and_every_optional_one_a_default() -> Non
             ), name
 
 
-def test_defaults_in_words_are_those_of_the_code() -> None:
+def test_defaults_in_descriptions_equal_the_codes_defaults() -> None:
     assert describe_default("top_p", is_boolean=False) == "1.0"
     assert describe_default("ignore_eos", is_boolean=True) == "false"
     assert describe_default("skip_special_tokens", is_boolean=True) == "true; false in /detokenize"

@@ -177,19 +177,19 @@ def test_allowed_origins_pass_and_others_do_not(allowing: httpx.Client) -> None:
     assert post(allowing, {"origin": EVIL}).status_code == 403
 
 
-def test_all_pass_where_all_origins_are_allowed() -> None:
+def test_every_request_passes_if_all_origins_are_allowed() -> None:
     config = ServerConfig(allowed_origins=("*",))
     with running_server(config=config) as server, server.client() as http:
         assert said(post(http, {"origin": EVIL, "sec-fetch-site": "cross-site"})) == "Hi"
 
 
-def test_a_key_is_what_no_strange_page_has(guarded: httpx.Client) -> None:
+def test_a_request_with_a_key_may_come_from_any_page(guarded: httpx.Client) -> None:
     assert said(post(guarded, {"origin": EVIL, **KEY})) == "Hi"
     assert said(post(guarded, {"origin": EVIL, "x-api-key": "sk-right"})) == "Hi"
     assert post(guarded, {"origin": EVIL}).status_code == 401
     assert post(guarded, {"origin": EVIL, "authorization": "Bearer sk-wrong"}).status_code == 401
 
 
-def test_other_authorization_than_a_key_is_none(http: httpx.Client) -> None:
+def test_authorization_without_a_key_does_not_count(http: httpx.Client) -> None:
     """A browser sends a password by itself after a person has entered it once."""
     assert post(http, {"origin": EVIL, "authorization": "Basic eDp5"}).status_code == 403

@@ -80,7 +80,7 @@ def test_each_profile_says_so_in_its_words(
             assert response.json() == answer
 
 
-def test_it_is_counted_and_others_are_served_meanwhile(overloaded_http: httpx.Client) -> None:
+def test_a_refusal_is_counted_and_other_requests_are_served(overloaded_http: httpx.Client) -> None:
     before = num_overloaded(overloaded_http)
     assert (
         overloaded_http.post("/v1/chat/completions", json=chat("Hi", n=3, **FORM)).status_code

@@ -61,7 +61,7 @@ def test_ids_may_have_slashes_anywhere(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     "path", ["/v1/health", "/health/", "/v1/metrics", "/v3/health", "/v1/ping"]
 )
-def test_what_stands_at_the_root_is_there_below_v1_too(http: httpx.Client, path: str) -> None:
+def test_paths_at_the_root_also_exist_below_v1(http: httpx.Client, path: str) -> None:
     assert http.get(path).status_code == 200
 
 
@@ -78,7 +78,9 @@ def test_what_stands_at_the_root_is_there_below_v1_too(http: httpx.Client, path:
         ("/v1/response", "/v1/responses"),
     ],
 )
-def test_a_near_miss_is_told_what_it_missed(http: httpx.Client, path: str, meant: str) -> None:
+def test_an_almost_right_path_is_told_the_right_one(
+    http: httpx.Client, path: str, meant: str
+) -> None:
     response = http.post(path, json=chat("Hi"))
     assert response.status_code == 404
     error = read_error(response)
@@ -119,7 +121,7 @@ def test_a_hint_with_an_id_is_for_the_method_of_the_request(http: httpx.Client) 
         "/nope/" + "x" * 5000,
     ],
 )
-def test_what_is_not_there_is_told_what_is(http: httpx.Client, path: str) -> None:
+def test_an_unknown_path_is_told_the_known_ones(http: httpx.Client, path: str) -> None:
     response = http.post(path, json={"input": "a", "model": ALIAS})
     assert response.status_code == 404
     message = read_error(response)["message"]

@@ -113,7 +113,7 @@ def test_pairs_have_scores(
         ),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(
+def test_invalid_fields_are_refused_by_name(
     http: httpx.Client, path: str, body: object, message: str
 ) -> None:
     response = http.post(path, json=body)

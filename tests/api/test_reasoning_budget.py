@@ -186,7 +186,7 @@ def test_a_model_that_does_not_reason_keeps_to_any_budget() -> None:
         assert answer(http, "Yes", "", thinking_token_budget=0) == ("", "Yes", 0)
 
 
-def test_what_cannot_be_kept_is_refused(granite: httpx.Client) -> None:
+def test_a_budget_that_cannot_be_enforced_is_refused(granite: httpx.Client) -> None:
     body = chat("Yes", use_beam_search=True, best_of=2, thinking_token_budget=5)
     error = granite.post("/v1/chat/completions", json=body).json()["error"]
     assert error["param"] == "thinking_token_budget"

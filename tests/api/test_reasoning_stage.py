@@ -120,7 +120,7 @@ def test_an_answer_goes_on_inside_its_reasoning(
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("start", [THOUGHT, OTHER_THOUGHT])
-def test_a_user_who_writes_a_mark_begins_no_reasoning(
+def test_a_mark_in_a_users_text_begins_no_reasoning(
     granite: httpx.Client, start: str, stream: bool
 ) -> None:
     messages = [

@@ -133,7 +133,7 @@ def read_facts(log: pytest.LogCaptureFixture, count: int = 1) -> list[dict[str, 
         ),
     ],
 )
-def test_reason_and_field_are_told(
+def test_reason_and_field_are_logged(
     http: httpx.Client,
     log: pytest.LogCaptureFixture,
     path: str,
@@ -150,7 +150,7 @@ def test_reason_and_field_are_told(
 
 
 @pytest.mark.parametrize("path", GOOD)
-def test_nothing_of_the_clients_is_told(
+def test_no_text_of_the_client_is_logged(
     http: httpx.Client, log: pytest.LogCaptureFixture, path: str
 ) -> None:
     bodies = list(bodies_with_a_secret(path))

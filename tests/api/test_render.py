@@ -69,7 +69,7 @@ def test_nothing_is_generated(http: httpx.Client) -> None:
         (chat("Hi", model="owl"), "model"),
     ],
 )
-def test_what_could_not_be_answered_is_refused_in_the_same_words(
+def test_rendering_refuses_with_the_same_errors_as_a_chat(
     http: httpx.Client, body: dict[str, object], param: str
 ) -> None:
     refusal = http.post("/v1/chat/completions/render", json=body)

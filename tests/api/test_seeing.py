@@ -48,7 +48,7 @@ def test_pictures_stand_where_the_chat_has_them(http: httpx.Client) -> None:
     assert sizes_seen() == [(56, 84), (28, 56)]
 
 
-def test_what_is_no_picture_is_refused_by_its_place(http: httpx.Client) -> None:
+def test_a_file_that_is_no_picture_is_refused_by_its_path(http: httpx.Client) -> None:
     broken = {"type": "image_url", "image_url": {"url": "data:;base64,aGk="}}
 
     response = http.post("/v1/chat/completions", json=body(said("Look"), broken))

@@ -111,7 +111,7 @@ def test_chunks_of_a_completion_have_the_clients_shape(http: httpx.Client, field
         assert unknown_keys(Completion.model_validate(chunk, strict=True)) <= OF_OTHER_SERVERS
 
 
-def test_what_the_clients_types_do_not_know_is_null_rather_than_absent(
+def test_fields_unknown_to_the_clients_types_are_null_rather_than_absent(
     client: openai.OpenAI,
 ) -> None:
     """The client raises AttributeError when a key outside its types is absent."""

@@ -78,7 +78,7 @@ def test_others_get_json_and_head_nothing(http: httpx.Client, server: RunningSer
     assert http.get(index["openapi"]).json()["openapi"] == "3.1.0"
 
 
-def test_it_needs_no_key_and_escapes_what_it_shows(guarded: httpx.Client) -> None:
+def test_the_page_needs_no_key_and_escapes_its_texts(guarded: httpx.Client) -> None:
     assert guarded.get("/llm/", headers=BROWSER).status_code == 200
     response = guarded.get("/llm/about", headers=BROWSER)
     page = Page(response.text)
@@ -99,11 +99,11 @@ def test_a_strange_host_is_shown_as_text() -> None:
 
 
 @pytest.mark.parametrize("path", ["/version", "/v1/version", "/version/"])
-def test_the_version_is_told(http: httpx.Client, path: str) -> None:
+def test_the_version_is_shown(http: httpx.Client, path: str) -> None:
     assert http.get(path).json() == {"version": __version__}
 
 
-def test_the_load_counts_what_runs(server: RunningServer) -> None:
+def test_the_load_counts_running_requests(server: RunningServer) -> None:
     def load(http: httpx.Client) -> int:
         num: int = http.get("/load").json()["server_load"]
         return num
@@ -135,7 +135,7 @@ def test_the_tokenizer_is_described_as_its_configuration_does(http: httpx.Client
     }
 
 
-def test_a_remote_tokenizer_finds_what_it_asks_for(http: httpx.Client) -> None:
+def test_a_remote_tokenizer_gets_its_files(http: httpx.Client) -> None:
     """Evaluation harnesses remove `/v1/...` from their base URL to find the tokenizer."""
     eos = http.get("/tokenizer_info").json()["eos_token"]
     tokenized = http.post(

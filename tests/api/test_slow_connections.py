@@ -82,7 +82,7 @@ def streaming(server: RunningServer) -> Iterator[Iterator[bytes]]:
         yield pieces
 
 
-def test_who_waits_makes_way_for_new_connections_and_streams_never_do() -> None:
+def test_waiting_connections_are_closed_for_new_ones_and_streams_never() -> None:
     with (
         running_server(SLOW, LimitsConfig(max_connections=8)) as server,
         streaming(server) as pieces,

@@ -43,7 +43,7 @@ def text(answer: Any) -> str:
     return content
 
 
-def test_usage_counts_guessed_tokens_that_came_and_those_that_did_not(
+def test_usage_counts_accepted_and_rejected_tokens_of_a_prediction(
     guessing: httpx.Client,
 ) -> None:
     before = guessing.get("/metrics").text
@@ -78,7 +78,7 @@ def test_choices_and_prompts_are_summed(guessing: httpx.Client) -> None:
     assert count_proposals(prompts)[0] > len(SAID)
 
 
-def test_of_what_a_stop_string_cuts_off_nothing_is_accepted(guessing: httpx.Client) -> None:
+def test_proposals_behind_a_stop_string_are_not_counted_as_accepted(guessing: httpx.Client) -> None:
     """Proposals go beyond the stop string, because their source does not know it."""
     answer = post(guessing, chat(SAID, stop=["at,"]))
 
@@ -244,7 +244,7 @@ def test_a_wrong_value_is_refused(
         ),
     ],
 )
-def test_a_server_that_does_not_guess_so_says_what_it_lacks(
+def test_a_server_without_a_source_of_proposals_names_it(
     http: httpx.Client, fields: Json, message: str
 ) -> None:
     [name] = fields
@@ -321,7 +321,7 @@ def test_the_request_counts_before_the_models_makers() -> None:
         assert surer == SpeculationParams(confidence_threshold=0.9)
 
 
-def test_the_makers_wish_for_what_is_not_there_refuses_nothing() -> None:
+def test_the_makers_defaults_for_a_missing_draft_model_refuse_nothing() -> None:
     makers = SamplingDefaults(num_assistant_tokens=100, assistant_confidence_threshold=0.3)
     with running_server(sampling_defaults=makers) as server, server.client() as http:
         assert text(post(http, chat("Hi"))) == "Hi"

@@ -146,7 +146,7 @@ def test_an_error_comes_after_its_tokens_however_late_they_are_read(http: httpx.
     } == {("a", True)}
 
 
-def test_one_choice_that_fails_ends_the_stream(http: httpx.Client) -> None:
+def test_a_failing_choice_ends_the_stream(http: httpx.Client) -> None:
     events = read_events(
         http.post("/v1/chat/completions", json=chat("ab<|fail|>", stream=True, n=3))
     )

@@ -205,7 +205,7 @@ def test_a_model_that_ranks_makes_no_vectors(ranker: httpx.Client) -> None:
         assert "scores pairs of texts and makes no embeddings" in response.json()["error"]
 
 
-def test_the_info_says_what_the_model_is_for(http: httpx.Client, ranker: httpx.Client) -> None:
+def test_the_info_names_the_models_task(http: httpx.Client, ranker: httpx.Client) -> None:
     info = http.get("/info").json()
     assert (info["model_id"], info["model_type"]) == (MODEL, {"embedding": {"pooling": "mean"}})
     assert (info["max_input_length"], info["max_client_batch_size"], info["model_dtype"]) == (

@@ -127,7 +127,7 @@ def test_a_prompt_is_cut(
 
 
 @pytest.mark.parametrize(("max_tokens", "num_kept"), [(100, 3996), (16, 4096 - 16), (None, 4095)])
-def test_minus_one_keeps_what_fits_beside_the_completion(
+def test_minus_one_keeps_the_tokens_that_fit_beside_the_completion(
     http: httpx.Client, max_tokens: int | None, num_kept: int
 ) -> None:
     body = body_for(

@@ -204,7 +204,7 @@ def test_a_trusted_template_of_the_requests_own_is_rendered() -> None:
         ),
     ],
 )
-def test_what_cannot_be_tokenized_is_named(
+def test_a_body_that_cannot_be_tokenized_is_named(
     http: httpx.Client, body: Json, param: str, message: str
 ) -> None:
     response = http.post("/v1/tokenize", json=body)
@@ -229,7 +229,7 @@ def test_what_cannot_be_tokenized_is_named(
         ),
     ],
 )
-def test_what_cannot_be_text_is_named(
+def test_token_ids_without_text_are_named(
     http: httpx.Client, body: Json, param: str, message: str
 ) -> None:
     response = http.post("/v1/detokenize", json=body)
@@ -272,7 +272,7 @@ def test_token_ids_may_be_written_as_other_numbers(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("path", "body"), [("/tokenize", {"text": "a"}), ("/detokenize", {"tokens": [1]})]
 )
-def test_the_door_is_that_of_the_other_endpoints(http: httpx.Client, path: str, body: Json) -> None:
+def test_the_checks_of_other_endpoints_apply(http: httpx.Client, path: str, body: Json) -> None:
     unknown = http.post(path, json={**body, "model": "gpt-9"})
     assert (unknown.status_code, read_error(unknown)["code"]) == (404, "model_not_found")
     assert http.post(path, content=b"{").status_code == 400
@@ -334,7 +334,7 @@ def framing_http() -> Iterator[httpx.Client]:
         ({"text": "a", "max_length": 5, "pad_to_max_length": False}, [START, 97, END]),
     ],
 )
-def test_special_tokens_stay_around_what_is_cut_and_within_what_is_padded(
+def test_special_tokens_stay_around_cut_texts_and_inside_the_padding(
     framing_http: httpx.Client, fields: dict[str, object], tokens: list[int]
 ) -> None:
     assert tokenize(framing_http, **fields)["tokens"] == tokens

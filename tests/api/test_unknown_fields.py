@@ -135,7 +135,7 @@ def test_unknown_fields_are_named_in_one_line(
         {"stream": True, "stream_options": {"include_usage": True}},
     ],
 )
-def test_what_is_free_by_its_type_has_no_unknown_fields(
+def test_objects_with_free_keys_have_no_unknown_fields(
     http: httpx.Client, caplog: pytest.LogCaptureFixture, fields: Json
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
@@ -163,7 +163,7 @@ def test_what_is_free_by_its_type_has_no_unknown_fields(
         ({"structured_outputs": {"regexp": "a"}}, "structured_outputs.regexp"),
     ],
 )
-def test_where_an_unknown_field_would_change_what_is_asked_it_is_refused(
+def test_an_unknown_field_that_would_change_the_request_is_refused(
     http: httpx.Client, fields: Json, param: str
 ) -> None:
     response = http.post("/v1/chat/completions", json=chat("Hi", **fields))

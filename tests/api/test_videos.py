@@ -129,7 +129,7 @@ def test_a_video_may_be_written_in_many_ways(
     assert last_prompt().startswith(f"<|im_start|>user\n<video of {num_pairs * ROWS}>Look")
 
 
-def test_a_text_that_spells_a_video_is_none(http: httpx.Client) -> None:
+def test_a_text_that_spells_a_video_is_text(http: httpx.Client) -> None:
     spelled = "<|vision_start|><|video_pad|><|vision_end|>"
 
     answer = http.post(CHATS, json=body(said(spelled), {"type": "video", "video": frames(2)}))
@@ -219,7 +219,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("fault", REFUSED)
-def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: str) -> None:
+def test_an_unusable_video_is_refused_by_its_path(http: httpx.Client, fault: str) -> None:
     part, path, complaint = REFUSED[fault]
 
     response = http.post(CHATS, json=body(said("Look"), part))

@@ -42,9 +42,7 @@ def test_open_metrics_need_no_key_and_all_else_does(guarded: RunningServer) -> N
 
 
 @pytest.mark.parametrize("path", [*PROBES, "/metrics"])
-async def test_the_app_for_those_that_watch_asks_for_no_key(
-    watching: httpx.AsyncClient, path: str
-) -> None:
+async def test_the_monitoring_app_needs_no_key(watching: httpx.AsyncClient, path: str) -> None:
     response = await watching.get(path, headers={"x-request-id": "mine"})
 
     assert response.status_code == 200
@@ -60,7 +58,7 @@ async def test_the_app_for_those_that_watch_asks_for_no_key(
         ("GET", "/"),
     ],
 )
-async def test_the_app_for_those_that_watch_has_nothing_else(
+async def test_the_monitoring_app_has_no_other_paths(
     watching: httpx.AsyncClient, method: str, path: str
 ) -> None:
     response = await watching.request(method, path)
@@ -69,7 +67,7 @@ async def test_the_app_for_those_that_watch_has_nothing_else(
     assert read_error(response)["code"] == "unknown_url"
 
 
-def test_a_server_that_leaves_says_so_and_takes_what_comes() -> None:
+def test_a_server_that_stops_reports_it_and_takes_late_requests() -> None:
     with running_server() as server, server.client() as http:
         server.engine.leave()
         server.engine.leave()

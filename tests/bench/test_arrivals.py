@@ -29,7 +29,7 @@ def test_the_rate_of_every_run_is_the_one_that_was_asked_for(burstiness: float) 
 
 
 @pytest.mark.parametrize("burstiness", [0.25, 1.0, 16.0])
-def test_intervals_vary_as_those_of_a_gamma_distribution(burstiness: float) -> None:
+def test_intervals_vary_as_in_a_gamma_distribution(burstiness: float) -> None:
     """The coefficient of variation of a gamma distribution is 1 / sqrt(shape)."""
     values = intervals(burstiness)
     assert statistics.stdev(values) / statistics.mean(values) == pytest.approx(
@@ -48,7 +48,7 @@ def test_without_a_rate_all_are_due_at_once() -> None:
     assert times(1.0, count=3, request_rate=float("inf")) == [0.0, 0.0, 0.0]
 
 
-def test_one_seed_gives_one_order_of_events() -> None:
+def test_the_same_seed_gives_the_same_order_of_events() -> None:
     assert times(1.0, seed=5) == times(1.0, seed=5) != times(1.0, seed=6)
 
 

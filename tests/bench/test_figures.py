@@ -13,7 +13,7 @@ FAILED = measurement(101.0, (0.1,), output_len=9, input_len=99, error="500: no")
 FIGURES = compute_figures([FIRST, SECOND, FAILED], duration_s=4.0)
 
 
-def test_totals_count_what_was_completed() -> None:
+def test_totals_count_completed_requests() -> None:
     assert (FIGURES.num_completed, FIGURES.num_failed) == (2, 1)
     assert (FIGURES.total_input, FIGURES.total_output) == (40, 8)
 
@@ -56,7 +56,7 @@ def test_an_answer_of_one_token_has_no_time_per_output_token() -> None:
     )
 
 
-def test_goodput_counts_what_keeps_all_limits() -> None:
+def test_goodput_counts_requests_within_all_limits() -> None:
     def goodput(**limits: float) -> float | None:
         return compute_figures([FIRST, SECOND, FAILED], 4.0, Limits(**limits)).request_goodput
 

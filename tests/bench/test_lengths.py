@@ -33,7 +33,7 @@ def test_every_form_is_read(text: str, lengths: Lengths) -> None:
 @pytest.mark.parametrize(
     "text", ["", "0", "-1", "1.5", "256:64", "0:5", "normal(0,1)", "gamma(1,2)", "9999999", "1:2:3"]
 )
-def test_what_is_no_length_is_refused(text: str) -> None:
+def test_a_malformed_length_is_refused(text: str) -> None:
     with pytest.raises(ValueError, match="must be") as refusal:
         read_lengths(text)
     assert repr(text) in str(refusal.value)
@@ -57,7 +57,7 @@ def test_uniform_lengths_take_both_bounds_and_all_between_as_often() -> None:
 
 
 @pytest.mark.parametrize("kind", [Normal, LogNormal])
-def test_mean_and_deviation_are_those_of_the_lengths(kind: type[Normal] | type[LogNormal]) -> None:
+def test_mean_and_deviation_match_the_lengths(kind: type[Normal] | type[LogNormal]) -> None:
     lengths = drawn(kind(200, 50))
     assert statistics.mean(lengths) == pytest.approx(200, rel=0.01)
     assert statistics.stdev(lengths) == pytest.approx(50, rel=0.03)

@@ -119,14 +119,14 @@ async def test_a_turn_that_fails_has_no_successor() -> None:
     assert run.num_prompts == 3
 
 
-async def test_a_stopped_run_has_what_was_answered() -> None:
+async def test_a_stopped_run_has_the_answers_so_far() -> None:
     long = conversation("x" * 2000, max_tokens=2000)
     run = await run_conversations(conversation("ab"), long, stops_at_the_first=True, step_s=0.005)
     assert [each.answer for each in run.measurements] == ["ab"]
     assert run.is_stopped
 
 
-def test_progress_tells_what_runs_and_what_failed() -> None:
+def test_progress_shows_running_and_failed_requests() -> None:
     progress = Progress(4)
     for _ in range(3):
         progress.begin()

@@ -59,7 +59,7 @@ async def test_chunks_are_counted_where_the_server_counts_nothing() -> None:
     assert (found.input_len, found.output_len, found.is_counted) == (5, 2, False)
 
 
-async def test_chunks_are_counted_where_the_server_says_that_there_are_none() -> None:
+async def test_chunks_are_counted_if_the_server_reports_no_tokens() -> None:
     usage = '{"choices": [], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}'
     found = await measure_answer(
         event_stream(delta(content='"a"'), delta(content='"b"'), END, usage)
@@ -146,7 +146,7 @@ async def test_responses_have_their_own_events() -> None:
         (event_stream('{"type": "error", "message": "lost"}'), RESPONSES, "lost"),
     ],
 )
-async def test_what_fails_is_a_measurement_with_an_error(
+async def test_a_failure_is_a_measurement_with_an_error(
     answer: bytes, endpoint: Endpoint, error: str
 ) -> None:
     found = await measure_answer(answer, endpoint)

@@ -49,12 +49,12 @@ async def test_fields_that_are_refused_are_left_out(refused: tuple[str, ...], fo
     assert (await accepted(*refused))[0] == form
 
 
-async def test_what_no_form_mends_is_said_once() -> None:
+async def test_a_refusal_that_no_form_avoids_is_reported_once() -> None:
     with pytest.raises(ApiFailure, match=r"^400: no model$"):
         await accepted("model", "ignore_eos")
 
 
-async def test_what_is_refused_in_the_end_is_said_too() -> None:
+async def test_a_final_refusal_is_reported_too() -> None:
     with pytest.raises(ApiFailure, match=r"^400: no ignore_eos; then 400: no temperature$"):
         await accepted("ignore_eos", "temperature")
 
@@ -118,7 +118,7 @@ async def test_a_tool_call_is_demanded_and_may_end(endpoint: Endpoint) -> None:
     assert '"name": "f"' in json.dumps(body["tools"])
 
 
-async def test_what_a_server_tells_of_itself_may_be_no_utf_8() -> None:
+async def test_a_servers_own_description_may_be_malformed_utf_8() -> None:
     async with canned_server(
         json_answer("200 OK", '{"version": "~"}').replace(b"~", b"\xe9")
     ) as server:

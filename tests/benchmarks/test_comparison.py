@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.comparison.figures import Spread, cells, turn_order
-from benchmarks.comparison.preparation import against
-from benchmarks.comparison.product import Contender, NotHad, Turn
+from benchmarks.comparison.preparation import set_rival
+from benchmarks.comparison.product import Contender, NotAvailable, Turn
 from benchmarks.comparison.report import Table, section_marks, with_section
 from benchmarks.comparison.rounds import Measured, Run, compare, measure
 from benchmarks.comparison.workers import Machine
@@ -51,7 +51,7 @@ def test_each_product_is_compared_with_its_own_rival() -> None:
     assert ratios == pytest.approx({"ours, small": 1 / 3, "theirs": 1.0, "theirs, small": 3.0})
 
 
-def test_tokens_a_step_are_those_of_one_sequence() -> None:
+def test_tokens_per_step_count_one_sequence() -> None:
     assert cells({"ours": [turn(1, num_steps=20)]}, RIVALS, batch=2)["ours"].tokens_per_step == 2.5
 
 
@@ -71,7 +71,7 @@ def test_a_row_counts_the_rounds_after_the_first_and_notes_failures() -> None:
         return run
 
     def refuse(workload: Workload, seed: int) -> Turn:
-        raise NotHad("it has no such thing")
+        raise NotAvailable("it has no such thing")
 
     found = Measured(RIVALS)
     runs = {"ours": make_run("ours", 4), "broken": refuse, "theirs": make_run("theirs", 2)}
@@ -79,7 +79,7 @@ def test_a_row_counts_the_rounds_after_the_first_and_notes_failures() -> None:
     assert seeds == {"ours": [0, 1, 2, 3], "theirs": [0, 1, 2, 3]}
     assert found.rows["prefill"]["ours"].rate == Spread(8.0, 4.0, 12.0)
     assert found.columns() == ["ours", "theirs"]
-    assert found.notes == ["broken, prefill: not had (it has no such thing)"]
+    assert found.notes == ["broken, prefill: not available (it has no such thing)"]
 
 
 def test_a_product_that_does_not_load_is_noted_once(tmp_path: Path) -> None:
@@ -89,7 +89,8 @@ def test_a_product_that_does_not_load_is_noted_once(tmp_path: Path) -> None:
     assert found.columns() == []
     [note] = found.notes
     assert re.search(
-        r"^llama.cpp: not had \((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)",
+        r"^llama.cpp: not available "
+        r"\((ModuleNotFoundError|RuntimeError): .*(llama_cpp|missing.gguf)",
         note,
     )
 
@@ -103,7 +104,7 @@ def test_a_table_shows_rates_ratios_and_gaps() -> None:
         "Random, 8 bits",
         ["ours", "theirs"],
         rows,
-        ["theirs, copy: not had"],
+        ["theirs, copy: not available"],
     )
     assert table.markdown().splitlines() == [
         "### Random, 8 bits",
@@ -113,7 +114,7 @@ def test_a_table_shows_rates_ratios_and_gaps() -> None:
         "| batch 1 | 15.0 | 5.0 (**3.00**, 2.00 to 4.00) |",
         "| copy | 8.0, 4.0 a step | – |",
         "",
-        "- theirs, copy: not had",
+        "- theirs, copy: not available",
     ]
 
 
@@ -139,5 +140,5 @@ def test_peers_with_proposals_are_compared_with_ours_with_proposals() -> None:
         Contender("theirs", "genai", ""),
         Contender("theirs, lookup", "genai", "", only_copies=True),
     )
-    assert [against(each, ours).rival for each in (plain, lookup)] == ["", "ours, proposing"]
-    assert against(lookup, ours[:1]).rival == ""
+    assert [set_rival(each, ours).rival for each in (plain, lookup)] == ["", "ours, proposing"]
+    assert set_rival(lookup, ours[:1]).rival == ""

@@ -77,7 +77,7 @@ def test_our_policy_hits_more_than_random_choice() -> None:
     assert ours.first_token_p99_s < 0.5 * chance.first_token_p99_s
 
 
-def test_a_replica_computes_what_it_has_not_cached() -> None:
+def test_a_replica_computes_uncached_tokens() -> None:
     ((_, session),) = growing_sessions(1, 1)
     replica, turn = Replica(), session.next_turn()
 

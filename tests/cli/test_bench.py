@@ -1,14 +1,10 @@
-"""Runs `ouzel bench` as a user does: workloads, endpoints, files, refusals, Ctrl-C."""
+"""Runs `ouzel bench` as a user does: workloads, endpoints, files and refusals."""
 
 import asyncio
 import json
 import resource
-import signal
 import socket
-import subprocess
-import sys
-import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any  # JSON
 
@@ -16,10 +12,9 @@ import pytest
 
 from ouzel.cli.app import main
 from ouzel.config import ServerConfig
-from tests.api.engines import received_prompts
 from tests.api.serving import RunningServer, running_server
+from tests.cli.bench_processes import start_bench
 from tests.client.canned_server import canned_server
-from tests.release_only import release_only
 
 pytestmark = pytest.mark.serves
 
@@ -106,7 +101,7 @@ def test_the_result_has_the_fields_of_vllm(server: RunningServer, tmp_path: Path
 
 
 @pytest.mark.release("benchmarks of a command: sweeps, seeds, passwords")
-def test_one_seed_asks_the_same(server: RunningServer, tmp_path: Path) -> None:
+def test_the_same_seed_sends_the_same_requests(server: RunningServer, tmp_path: Path) -> None:
     first, again, other = (
         run_bench(server, tmp_path, "--seed", seed)["generated_texts"] for seed in ("1", "1", "2")
     )
@@ -206,7 +201,7 @@ def test_more_connections_than_a_shell_allows_by_itself(
 def test_more_requests_at_once_than_descriptors_are_refused(tmp_path: Path) -> None:
     with_few_files = ("sh", "-c", 'ulimit -n 64 && exec "$@"', "sh")
     arguments = ("--url", "x", "--num-prompts", "99", "--sweep", "concurrency:1,99")
-    _, errors = _start(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
+    _, errors = start_bench(*arguments, directory=tmp_path, wrapper=with_few_files).communicate()
     assert errors.startswith(
         "ouzel: requests at once must be <= 32 because of the limit of 64 open files"
     )
@@ -226,7 +221,7 @@ async def test_a_servers_reason_of_a_refusal_is_one_line_without_controls(tmp_pa
         b"HTTP/1.1 502 No\r\ncontent-length: %d\r\n\r\n%s" % (len(page), page)
     ) as server:
         run = await asyncio.to_thread(
-            _start, "--url", server.url, "--model", "m", directory=tmp_path
+            start_bench, "--url", server.url, "--model", "m", directory=tmp_path
         )
         _, errors = await asyncio.to_thread(run.communicate)
     assert errors == "ouzel: 502: <html>␊<title>␛[31mBad gateway</title>␊</html>\n"
@@ -318,95 +313,3 @@ def test_help_names_every_group(capsys: pytest.CaptureFixture[str]) -> None:
     assert end.value.code == 0
     said = capsys.readouterr().out
     assert all(flag in said for flag in ("--url", "--workload", "--sweep", "--compare"))
-
-
-def _start(
-    *arguments: str, directory: Path, wrapper: tuple[str, ...] = ()
-) -> subprocess.Popen[str]:
-    """Starts the command in its own process; it saves its result in the directory."""
-    command = [
-        *wrapper,
-        sys.executable,
-        "-m",
-        "ouzel",
-        "bench",
-        "--save",
-        str(directory / "result.json"),
-        *arguments,
-    ]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-
-@pytest.mark.parametrize(
-    "workload",
-    ["tools", *release_only("plain prompts beside tools", "random")],
-)
-def test_a_model_in_this_process(tmp_path: Path, workload: str) -> None:
-    arguments = (
-        "--workload",
-        workload,
-        "--num-prompts",
-        "3",
-        "--output-len",
-        "4",
-        "--kv-cache-gib",
-        "0.05",
-    )
-    run = _start(*arguments, "--cache-dir", str(tmp_path / "cache"), directory=tmp_path)
-    said, errors = run.communicate()
-    # lines of the progress do not count
-    assert (run.returncode, errors.count("\n")) == (
-        0,
-        errors.count(" tokens/s, "),
-    )
-    assert "3/3, 0 running" in errors
-    assert "ouzel-demo in this process: 3 requests" in said
-    result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
-    assert (result["completed"], result["total_output_tokens"]) == (3, 12)
-
-
-def test_files_are_written_though_nobody_reads_the_figures(
-    server: RunningServer, tmp_path: Path
-) -> None:
-    directory = tmp_path / "no UTF-8: \udcff"
-    directory.mkdir()
-    with _start("--url", server.url, *SMALL, directory=directory) as run:
-        assert run.stdout is not None
-        run.stdout.readline()
-        run.stdout.close()
-    assert json.loads((directory / "result.json").read_bytes())["completed"] == 4
-
-
-def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
-    prompts = tmp_path / "prompts.jsonl"
-    short, long = (
-        {"prompt": "ab", "output_tokens": 2},
-        {"prompt": "x" * 3000, "output_tokens": 3000},
-    )
-    prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
-    arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
-    received_prompts.clear()  # prompts of other tests in this process
-    with running_server({"step_s": 0.01}, engine_factory="create_recording_parrot") as server:
-        run = _start("--url", server.url, *arguments, directory=tmp_path)
-        while not any(len(prompt) > 3000 for prompt in received_prompts):
-            time.sleep(0.01)
-        run.send_signal(signal.SIGINT)
-        said, errors = run.communicate()
-    assert (run.returncode, errors.count("\n")) == (130, errors.count(" tokens/s, "))
-    assert "stopped before the end" in said
-    result: Mapping[str, Any] = json.loads((tmp_path / "result.json").read_bytes())
-    assert (result["completed"], result["failed"], result["generated_texts"]) == (1, 0, ["ab"])
-    assert result["ouzel"]["is_stopped"] is True
-
-
-def test_ctrl_c_ends_though_the_server_never_answers(tmp_path: Path) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as silent:
-        run = _start(
-            "--url", f"127.0.0.1:{silent.getsockname()[1]}", "--model", "m", directory=tmp_path
-        )
-        connection, _ = silent.accept()
-        with connection:
-            connection.recv(1)
-            run.send_signal(signal.SIGINT)
-            _, errors = run.communicate()
-    assert (run.returncode, errors) == (130, "")

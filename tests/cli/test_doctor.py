@@ -15,7 +15,7 @@ from ouzel.doctor.speed import measure_speeds
 from tests.api.serving import running_server
 
 
-def test_it_prints_its_measurements_as_json(
+def test_the_measurements_are_printed_as_json(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     status = main(["doctor", "--json", "--cache-dir", str(tmp_path)])
@@ -28,7 +28,7 @@ def test_it_prints_its_measurements_as_json(
     assert {each["fit"] for each in report["estimates"]} <= {"fits", "if memory is freed", "no"}
 
 
-def test_it_tells_people_which_sizes_fit_without_measuring(
+def test_the_fitting_sizes_are_printed_without_measuring(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     main(["doctor", "--no-measuring"])

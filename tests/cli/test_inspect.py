@@ -97,7 +97,7 @@ def test_an_encoder_is_told_without_a_cache_and_a_chat(capsys: pytest.CaptureFix
     assert "KV cache" not in said and "chat" not in said
 
 
-def test_one_answer_is_told_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_deterministic_model_is_named_or_refused(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["inspect", "--deterministic"]) == 0
     assert "answers     the same for a greedy or seeded request" in capsys.readouterr().out
     for name, reason in (
@@ -197,7 +197,7 @@ def test_recompress_needs_an_integer_width(
         ),
     ],
 )
-def test_the_context_of_longrope_is_told(
+def test_the_context_of_longrope_is_printed(
     options: list[str], context: str, factors: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["inspect", str(GOLDEN / "phi3"), "--kv-cache-gib", "0.01", *options]) == 0

@@ -238,7 +238,7 @@ def test_the_weights_alone_are_removed(caches: Caches, served: Path) -> None:
     assert list(caches.own.iterdir()) == []
 
 
-def test_one_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
+def test_an_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
     other = caches.prepare(served, "int8")
     [one] = [kept["id"] for kept in caches.read_list()["kept"] if kept["width"] == "int4"]
     assert caches.run("rm", one, "--yes")[0] == 0
@@ -246,7 +246,7 @@ def test_one_entry_is_removed_by_its_id(caches: Caches, served: Path) -> None:
 
 
 @pytest.mark.parametrize(("answer", "is_removed"), [("y\n", True), ("\n", False), ("no\n", False)])
-def test_somebody_at_a_terminal_is_asked(
+def test_a_user_at_a_terminal_is_asked(
     answer: str, is_removed: bool, caches: Caches, served: Path
 ) -> None:
     status, output = caches.run_at_terminal("rm", "owner/model", answer=answer)

@@ -76,7 +76,7 @@ def read_original(hub: Hub) -> bytes:
     return (hub.directory / "model.safetensors").read_bytes()
 
 
-def test_a_model_is_fetched_and_the_command_that_serves_it_is_told(
+def test_a_model_is_fetched_and_the_command_that_serves_it_is_printed(
     hub: Hub, tmp_path: Path
 ) -> None:
     status, output, _ = pull("owner/model", env=environment(tmp_path, hub.url))
@@ -163,7 +163,7 @@ def test_without_network_the_cache_is_enough(
 
 
 @pytest.mark.release("hubs that answer nonsense")
-def test_a_network_that_wants_a_log_in_is_none(hub: Hub, tmp_path: Path) -> None:
+def test_a_network_that_requires_a_log_in_is_no_connection(hub: Hub, tmp_path: Path) -> None:
     env = environment(tmp_path, hub.url)
     assert pull("owner/model", env=env)[0] == 0
     hub.is_hidden = True
@@ -174,7 +174,7 @@ def test_a_network_that_wants_a_log_in_is_none(hub: Hub, tmp_path: Path) -> None
     )
 
 
-def test_a_proxy_that_cannot_be_used_is_told(tmp_path: Path) -> None:
+def test_an_unusable_proxy_is_reported(tmp_path: Path) -> None:
     status, _, errors = pull(
         "owner/model", env=environment(tmp_path, find_unused_address(), ALL_PROXY="nothing://x")
     )

@@ -36,7 +36,7 @@ def test_a_stream_that_is_closed_is_an_empty_one(line: str, status: int, complai
     assert "Traceback" not in errors
 
 
-def test_a_full_disk_is_told() -> None:
+def test_a_full_disk_is_reported() -> None:
     assert run_in_shell(f"{OUZEL} completion bash > /dev/full") == (
         1,
         "ouzel: the output cannot be written: No space left on device\n",

@@ -2,7 +2,7 @@
 
 from ouzel.cluster.replica_load import ReplicaLoad, report_load
 from ouzel.engine_client import EngineClient, EngineSpec
-from tests.generation.test_generation import make_model
+from tests.generation.generations import make_model
 
 
 async def test_an_adapter_adds_nothing_to_the_load_of_its_model() -> None:

@@ -83,7 +83,7 @@ def test_narrow_searches_and_groups_find_the_references_outputs(
         assert_same(collect_outputs(results), reference_search(request, 12)[:width])
 
 
-def test_one_beam_is_greedy() -> None:
+def test_a_search_with_one_beam_is_greedy() -> None:
     engine = EngineCore(FakeRunner())
     greedy = run_alone(engine, make_request(PROMPT))[0].token_ids
 
@@ -246,7 +246,7 @@ def test_a_search_for_no_tokens_ends_with_the_prompt() -> None:
     assert results[0].num_timings == 1
 
 
-def test_more_choices_than_outputs_is_an_error_of_those_beyond() -> None:
+def test_choices_beyond_the_outputs_are_errors() -> None:
     request = make_request([1, 2], n=4, max_tokens=1, beam_search=BeamSearchParams(width=4))
 
     results = run_alone(EngineCore(tiny_runner(3)), request)

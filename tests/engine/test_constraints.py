@@ -149,7 +149,7 @@ def test_neighbours_do_not_notice(compiler: GrammarCompiler) -> None:
     assert [results[request.request_id, 0].token_ids for request in plain] == alone
 
 
-def test_a_batch_gives_what_each_gets_alone(compiler: GrammarCompiler) -> None:
+def test_a_batch_gives_the_same_tokens_as_each_request_alone(compiler: GrammarCompiler) -> None:
     requests = [
         make_constrained(g, temperature=1.0, seed=s)
         for s, g in enumerate((OBJECT, ANSWER, LETTERS, OBJECT))

@@ -86,7 +86,7 @@ def test_an_endless_flow_of_short_prompts_leaves_a_long_one_its_quarter() -> Non
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_nobody_waits_for_more_than_four_times_the_earlier_tokens(seed: int) -> None:
+def test_no_request_waits_for_more_than_four_times_the_earlier_tokens(seed: int) -> None:
     random = Random(seed)
     requests = [prompt(random.choice([1, 3, 16, 50, 300]), seed=i) for i in range(25)]
 

@@ -35,7 +35,7 @@ def test_philox_known_answers() -> None:
 
 
 @pytest.mark.parametrize("seed", [0, 1, -1, 2**63 - 1, -(2**63), 0x123456789ABCDEF])
-def test_one_uniform_equals_a_batchs(seed: int) -> None:
+def test_a_single_uniform_equals_the_batchs_uniform(seed: int) -> None:
     rows = [
         (index, position, draw)
         for index in (0, 3)

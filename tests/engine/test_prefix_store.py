@@ -171,7 +171,7 @@ def num_cached_after_restart(directory: Path, request: EngineRequest, **options:
         return run_alone(engine, request)[0].final.num_cached_tokens
 
 
-def test_where_prompts_part_is_learned_over_restarts(tmp_path: Path) -> None:
+def test_the_third_branch_of_a_prompt_is_cached_over_restarts(tmp_path: Path) -> None:
     branches = [
         make_request([*PROMPT[:17], number, *range(4)], max_tokens=1) for number in (80, 81, 82)
     ]

@@ -39,7 +39,7 @@ def test_a_conversation_goes_on_from_the_last_full_block_of_the_answer() -> None
     assert num_cached(engine, make_request([*PROMPT[:10], *answer, 5, 6])) == 20
 
 
-def test_where_prompts_part_is_learned_from_the_second() -> None:
+def test_the_third_branch_of_a_prompt_is_cached() -> None:
     engine = engine_with()
     branches = [
         make_request([*PROMPT[:17], number, number, number, number, number])

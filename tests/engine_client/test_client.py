@@ -147,7 +147,7 @@ async def test_cancelling_the_reader_aborts_the_request(client: EngineClient) ->
     await wait_until_idle(client)
 
 
-async def test_one_choice_can_be_aborted(client: EngineClient) -> None:
+async def test_a_single_choice_can_be_aborted(client: EngineClient) -> None:
     request = make_request([1], n=2, max_tokens=30)
     reasons = {}
     async for outputs in client.submit(request):

@@ -155,7 +155,7 @@ def test_a_text_of_any_length_can_end(style: str) -> None:
         ),
     ],
 )
-def test_what_a_grammar_cannot_say_is_named(definition: str, message: str) -> None:
+def test_rules_that_a_grammar_cannot_express_are_named(definition: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         compile_text(free_text("lark", definition))
 

@@ -176,7 +176,9 @@ def test_other_marks(style: str, good: str, bad: str) -> None:
         ),
     ],
 )
-def test_what_parameters_cannot_be_held_to_is_refused(schema: object, message: str) -> None:
+def test_rules_that_cannot_be_enforced_on_parameters_are_refused(
+    schema: object, message: str
+) -> None:
     with pytest.raises(GrammarError, match=message):
         compile_text(of(schema))
 

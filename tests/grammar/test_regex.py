@@ -56,6 +56,6 @@ def test_a_pattern_matches_the_whole_text(pattern: str, good: list[str], bad: li
         ("a" * 10_241, "<= 10240, given 10241"),
     ],
 )
-def test_what_a_pattern_may_not_have_is_refused_by_name(pattern: str, message: str) -> None:
+def test_unsupported_parts_of_a_pattern_are_refused_by_name(pattern: str, message: str) -> None:
     with pytest.raises(GrammarError, match=message):
         read_pattern(pattern, "pattern")

@@ -109,7 +109,7 @@ def test_a_schema_that_cannot_be_honoured_is_refused_by_keyword_and_place(
         normalise([schema], is_strict=False)
 
 
-def test_multiples_of_what_has_few_digits_are_honoured_however_often() -> None:
+def test_multiples_of_numbers_with_few_digits_are_supported_in_any_number() -> None:
     each = [{"multipleOf": value} for value in (0.01, 1000, 5000, 9973, 9.973, 0.5)]
     normalise([{"items": {"anyOf": each}, "const": {"multipleOf": 99400891}}], is_strict=False)
 
@@ -137,7 +137,7 @@ FIELDS: dict[str, object] = {
     ],
     ids=["alone in allOf", "beside its type", "with others", "beside properties", "in an array"],
 )
-def test_what_is_demanded_of_different_values_does_not_add_up(schema: dict[str, object]) -> None:
+def test_the_costs_of_different_values_do_not_add_up(schema: dict[str, object]) -> None:
     normalise(
         [schema | {"$defs": {"item": {"type": "object", "properties": FIELDS}}}], is_strict=False
     )
@@ -181,7 +181,7 @@ def test_a_constant_is_no_schema_that_can_be_referred_to() -> None:
         (True, {}),
     ],
 )
-def test_what_says_nothing_is_left_out(schema: object, result: object) -> None:
+def test_keywords_without_effect_are_left_out(schema: object, result: object) -> None:
     assert normalise([schema], is_strict=False) == result
 
 

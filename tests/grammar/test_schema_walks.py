@@ -80,7 +80,7 @@ def test_a_schema_gives_valid_instances_and_accepts_its_own(
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=[case.name for case in REFUSED])
-def test_what_cannot_be_honoured_is_refused_by_name(case: Refused) -> None:
+def test_unsupported_schemas_are_refused_by_name(case: Refused) -> None:
     for strict in case.modes:
         with pytest.raises((GrammarError, GrammarRefused), match=case.message):
             start_session(case.schema, strict=strict)

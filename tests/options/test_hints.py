@@ -1,4 +1,4 @@
-"""Error messages of the command line tell how to correct the mistake."""
+"""Reads the errors of wrong command lines, which must contain the correction."""
 
 from pathlib import Path
 

@@ -189,7 +189,7 @@ def test_adapters_may_come_later() -> None:
 
 
 @pytest.mark.parametrize("how", ["flag", "environment", "file", "properties"])
-def test_one_option_opens_the_urls_of_pictures(tmp_path: Path, how: str) -> None:
+def test_an_option_allows_urls_of_pictures(tmp_path: Path, how: str) -> None:
     (tmp_path / "ouzel.yaml").write_text("allowed_media_domains: [all]\n")
     arguments = {
         "flag": ("--allowed-media-domains", "all"),
@@ -208,7 +208,7 @@ def test_one_option_opens_the_urls_of_pictures(tmp_path: Path, how: str) -> None
     assert lmi().media.allowed_media_domains == ()
 
 
-def test_what_has_no_meaning_is_named_without_its_value() -> None:
+def test_a_setting_without_meaning_is_named_without_its_value() -> None:
     options = lmi(
         OPTION_TENSOR_PARALLEL_DEGREE="2", SERVING_KEYSTORE_PASS="secret", SM_NUM_GPUS="4"
     )
@@ -270,7 +270,7 @@ def test_what_has_no_meaning_is_named_without_its_value() -> None:
         ({"OPTION_MAX_ROLLING_BATCH_SIZE": "many"}, r"--max-num-seqs: .*given 'many'"),
     ],
 )
-def test_what_cannot_be_is_refused(environment: dict[str, str], message: str) -> None:
+def test_impossible_settings_are_refused(environment: dict[str, str], message: str) -> None:
     with pytest.raises(InvalidOption, match=message):
         lmi(**environment)
 

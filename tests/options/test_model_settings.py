@@ -57,7 +57,7 @@ def test_in_the_file_a_model_has_options_of_its_own(tmp_path: Path) -> None:
     assert (a.engine.max_num_seqs, b.engine.max_num_seqs) == (9, 9)
 
 
-def test_models_of_the_file_that_do_not_count_are_told(tmp_path: Path) -> None:
+def test_ignored_models_of_the_file_are_reported(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     file.write_text("models:\n- b=/y\n")
 
@@ -108,7 +108,7 @@ def test_the_environment_names_models_too() -> None:
         ),
     ],
 )
-def test_what_is_wrong_is_said_with_its_place(models: list[object], message: str) -> None:
+def test_an_error_is_reported_with_its_place(models: list[object], message: str) -> None:
     with pytest.raises(InvalidOption) as refusal:
         read(models=models)
 

@@ -11,8 +11,8 @@ import pytest
 
 from ouzel.options.profiles.ovms_config_edit import ConfigEntry, add_to_config
 from tests.options.ovms_command import run_ovms
+from tests.options.ovms_configs import write_model_directory
 from tests.options.test_options import parse
-from tests.options.test_ovms_config import model_in
 
 Output = pytest.CaptureFixture[str]
 
@@ -22,7 +22,7 @@ def read_json(path: Path) -> Any:
 
 
 def test_a_file_is_made_and_served_and_emptied_again(tmp_path: Path, capsys: Output) -> None:
-    model_in(tmp_path / "OpenVINO" / "Qwen3")
+    write_model_directory(tmp_path / "OpenVINO" / "Qwen3")
     config = tmp_path / "config.json"
     add = (
         f"ovms --add_to_config --config_path {config} --model_name OpenVINO/Qwen3 "
@@ -226,7 +226,7 @@ def test_a_wrong_edit_leaves_the_file_as_it_is(
         ),
     ],
 )
-def test_what_is_missing_is_named(command: str, message: str, capsys: Output) -> None:
+def test_a_wrong_change_of_the_file_is_refused(command: str, message: str, capsys: Output) -> None:
     status, _, errors = run_ovms(f"ovms {command}", capsys)
     assert status == 2
     assert message in errors

@@ -200,7 +200,7 @@ def test_a_cache_of_four_bits_becomes_one_of_eight() -> None:
     )
 
 
-def test_what_has_no_meaning_is_named() -> None:
+def test_a_flag_without_meaning_is_named() -> None:
     assert ovms(
         "--rest_workers", "8", "--rest_port", "1", "--port", "2", "--metrics_enable"
     ).remarks == (
@@ -248,7 +248,9 @@ def test_what_has_no_meaning_is_named() -> None:
         (("--weight-format", "nf4"), "--weights: .*given 'nf4'"),
     ],
 )
-def test_what_would_change_the_answers_is_refused(arguments: tuple[str, ...], message: str) -> None:
+def test_a_flag_that_would_change_the_answers_is_refused(
+    arguments: tuple[str, ...], message: str
+) -> None:
     with pytest.raises(InvalidOption, match=message):
         ovms(*arguments)
 

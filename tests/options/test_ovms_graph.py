@@ -54,7 +54,7 @@ def read_options(directory: Path, options: str) -> Settings:
     return read(directory, write_graph(options))
 
 
-def test_what_the_command_line_of_ovms_writes(tmp_path: Path) -> None:
+def test_a_graph_of_the_command_line_of_ovms_is_read(tmp_path: Path) -> None:
     settings = read_options(
         tmp_path,
         """max_num_seqs:256,
@@ -192,7 +192,7 @@ def test_an_approximation_is_left_out_with_a_warning(
         """plugin_config: '{"NPUW_DEVICES": "NPU"}'""",
     ],
 )
-def test_what_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
+def test_a_field_that_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
     settings = read_options(tmp_path, f'models_path: "./" {options}')
 
     assert len(settings.without_meaning) == 1
@@ -235,7 +235,7 @@ def test_what_changes_no_answer_is_named(tmp_path: Path, options: str) -> None:
         ("max_num_seqs: @", "line .*'@.* cannot be read"),
     ],
 )
-def test_what_would_change_answers_or_is_wrong_is_refused_by_name(
+def test_a_field_that_would_change_answers_or_is_wrong_is_refused_by_name(
     tmp_path: Path, options: str, message: str
 ) -> None:
     with pytest.raises(InvalidOption, match=message):
@@ -354,7 +354,7 @@ def test_a_wrong_graph_of_vectors_is_refused(tmp_path: Path, graph: str, message
         read(tmp_path, graph)
 
 
-def test_a_graph_of_something_else_says_what_it_is(tmp_path: Path) -> None:
+def test_a_graph_of_another_task_is_refused_by_its_calculator(tmp_path: Path) -> None:
     with pytest.raises(NotALanguageModel, match=r"its graph has ImageGenCalculator$"):
         read(tmp_path, IMAGES)
     with pytest.raises(

@@ -9,13 +9,11 @@ import pytest
 
 from ouzel.cli.app import main
 from ouzel.demo import MODEL_DIRECTORY
-from ouzel.options.profiles.ovms_graph import read_graph
-from ouzel.options.profiles.text_proto import Message, read_text_proto
 from tests.cli.test_pull import environment
 from tests.model_store.hub import Hub, serving_hub
 from tests.options.ovms_command import run_ovms, run_ovms_alone
+from tests.options.read_graphs import read_graph_fields, read_graph_options
 from tests.options.test_options import parse
-from tests.options.test_ovms_config import model_in
 from tests.serve.running import serving
 from tests.serve.test_adapters import demo_adapter
 
@@ -33,20 +31,6 @@ def hub() -> Iterator[Hub]:
 @pytest.fixture
 def env(hub: Hub, tmp_path: Path) -> dict[str, str]:
     return environment(tmp_path, hub.url)
-
-
-def read_graph_options(directory: Path) -> dict[str, object]:
-    """Returns the options that a server would read from the directory's graph."""
-    return read_graph(directory / "graph.pbtxt").values
-
-
-def read_graph_fields(directory: Path) -> tuple[str, dict[str, str]]:
-    """Returns the calculator of the directory's graph and the graph's options, as text."""
-    [node] = read_text_proto((directory / "graph.pbtxt").read_text()).messages("node")
-    [options] = node.messages("node_options")
-    [(_, fields)] = options.fields
-    assert isinstance(fields, Message)
-    return node.texts("calculator")[0], {name: fields.texts(name)[0] for name, _ in fields.fields}
 
 
 def test_a_model_is_pulled_into_the_repository_with_a_graph_of_the_given_options(
@@ -180,7 +164,7 @@ def test_a_draft_model_is_pulled_beside_its_model(env: Mapping[str, str], tmp_pa
     )
 
 
-def test_one_gguf_file_of_a_repository_is_pulled(tmp_path: Path) -> None:
+def test_a_single_gguf_file_of_a_repository_is_pulled(tmp_path: Path) -> None:
     repository = tmp_path / "repository"
     repository.mkdir()
     for name in ("x-Q4_K_M-00001-of-00002.gguf", "x-Q4_K_M-00002-of-00002.gguf", "x-Q8_0.gguf"):
@@ -286,72 +270,6 @@ def test_a_model_of_vectors_is_pulled_with_a_graph_of_its_own(
     read = read_graph_options(directory)
     assert {name: read[name] for name in expected} == expected
     assert parse("--profile", "ovms", "--model_path", str(directory)).model.model == str(directory)
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (
-            "--max_num_seqs 9 --max_num_batched_tokens 64",
-            {"max_num_seqs": "9", "max_num_batched_tokens": "64"},
-        ),
-        (
-            "--reasoning_parser qwen3 --enable_tool_guided_generation true",
-            {"reasoning_parser": "qwen3"},
-        ),
-        ("--cache_dir /c'a\\c", {"cache_dir": "/c'a\\c"}),
-        ('--plugin_config {"INFERENCE_NUM_THREADS":2}', {"num_threads": "2"}),
-        ("--target_device GPU", {"device": "GPU"}),
-        ("--kv_cache_precision f16 --num_streams 2", {"kv_cache_dtype": "f16"}),
-    ],
-)
-def test_a_graph_is_configured_and_read_again(
-    options: str, expected: dict[str, object], tmp_path: Path, capsys: Output
-) -> None:
-    directory = model_in(tmp_path / "x", "what was there before")
-    configure = f"ovms --configure --model_path {directory} --task text_generation"
-    assert run_ovms(f"{configure} {options}", capsys) == (
-        0,
-        [f"Graph: graph.pbtxt created in: {directory}"],
-        "",
-    )
-    read = read_graph_options(directory)
-    assert {name: read[name] for name in expected} == expected
-    assert (read["model"], read["prefix_caching"]) == (str(directory), "true")
-
-
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        (
-            "--task rerank --max_length 9 --max_allowed_chunks 5",
-            {"max_model_len": "9", "max_document_chunks": "5"},
-        ),
-        (
-            "--task embeddings --pooling LAST --max_length 9",
-            {"pooling": "lasttoken", "max_model_len": "9"},
-        ),
-        (
-            "--task embed --pooling cls --normalize FALSE",
-            {"task": "embed", "pooling": "cls", "normalize": "false"},
-        ),
-        ("--task=embed --pooling auto --truncate", {"task": "embed", "truncate": "true"}),
-        ("--task score", {"task": "score"}),
-    ],
-)
-def test_a_graph_of_vectors_is_configured_and_read_again(
-    options: str, expected: dict[str, object], tmp_path: Path, capsys: Output
-) -> None:
-    assert run_ovms(f"ovms --configure --model_path {tmp_path} {options}", capsys)[0] == 0
-    read = read_graph_options(tmp_path)
-    assert {name: read[name] for name in expected} == expected
-
-
-def test_a_graph_that_could_not_be_read_is_not_written(tmp_path: Path, capsys: Output) -> None:
-    configure = f"ovms --configure --model_path {tmp_path} --task text_generation --cache_size 1.5"
-    status, output, errors = run_ovms(configure, capsys)
-    assert (status, output, list(tmp_path.iterdir())) == (2, [], [])
-    assert f"{tmp_path}/graph.pbtxt: cache_size: must be a whole number, given '1.5'" in errors
 
 
 @pytest.mark.parametrize(

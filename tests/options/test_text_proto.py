@@ -38,7 +38,7 @@ def test_a_scalar(written: str, text: str) -> None:
     assert value.text == text
 
 
-def test_what_is_in_quotation_marks_is_told_from_words() -> None:
+def test_quoted_texts_are_distinguished_from_words() -> None:
     assert [only("a: '1'"), only("a: 1")] == [Scalar("1", True, 1), Scalar("1", False, 1)]
 
 
@@ -96,6 +96,6 @@ def test_repeated_words_and_messages() -> None:
         ("a {" * 100, "line 1: messages are nested more than 64 deep"),
     ],
 )
-def test_what_cannot_be_read_is_named_with_its_line(written: str, message: str) -> None:
+def test_a_syntax_error_is_named_with_its_line(written: str, message: str) -> None:
     with pytest.raises(TextProtoError, match=message):
         read_text_proto(written)

@@ -104,7 +104,7 @@ def test_options_that_are_refused(arguments: tuple[str, ...], message: str) -> N
         parse(*arguments)
 
 
-def test_what_nobody_wrote_is_left_to_vllm() -> None:
+def test_options_that_are_not_set_are_left_to_vllm() -> None:
     assert engine_arguments(parse(*PYTHON), M) == {
         "model": "m",
         "tensor_parallel_size": 1,

@@ -77,7 +77,7 @@ def test_the_text_of_a_custom_tool_is_of_its_grammar_and_read(name: str) -> None
 
 
 @pytest.mark.parametrize("name", WITH_CALLS)
-def test_the_trigger_begins_what_is_forced(name: str) -> None:
+def test_the_trigger_begins_the_forced_text(name: str) -> None:
     calls = WITH_CALLS[name].calls
     assert calls is not None
     begin = calls.before or calls.call_format(TOOLS[0])["begin"]

@@ -45,7 +45,9 @@ def call(arguments: str, name: str = "run") -> str:
         ('{"input": "a\\u12"}', "a\\u12"),
     ],
 )
-def test_a_text_is_decoded_and_what_is_none_is_shown_as_written(arguments: str, text: str) -> None:
+def test_a_text_is_decoded_and_malformed_text_is_shown_as_written(
+    arguments: str, text: str
+) -> None:
     check_parser(make_parser, call(arguments), Folded(calls=[("run", text)]))
 
 
@@ -88,6 +90,6 @@ def test_every_piece_tells_that_the_call_is_a_custom_tools() -> None:
         ('{"input": 1', '{"input": 1'),
     ],
 )
-def test_a_call_that_is_cut_off_shows_what_there_is(arguments: str, text: str) -> None:
+def test_a_truncated_call_shows_its_beginning(arguments: str, text: str) -> None:
     written = call(arguments).partition(arguments)[0] + arguments
     assert parse(make_parser, [written], FinishReason.LENGTH) == Folded(calls=[("run", text)])

@@ -145,9 +145,7 @@ CUT_CASES = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CUT_CASES.values(), ids=CUT_CASES)
-def test_what_is_cut_off_keeps_what_there_is_and_shows_no_marks(
-    text: str, expected: Folded
-) -> None:
+def test_a_truncated_text_is_kept_without_marks(text: str, expected: Folded) -> None:
     check_parser(harmony, text, expected, FinishReason.LENGTH)
 
 

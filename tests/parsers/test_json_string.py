@@ -36,7 +36,7 @@ def test_a_whole_string(text: str, expected: str) -> None:
 
 
 @pytest.mark.parametrize("text", [*BROKEN, '"open', "1", ""])
-def test_what_stands_for_no_text(text: str) -> None:
+def test_malformed_strings_have_no_text(text: str) -> None:
     assert decoded_string(text) is None
 
 

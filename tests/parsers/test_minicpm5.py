@@ -142,7 +142,7 @@ CUT_CASES = {
 
 
 @pytest.mark.parametrize(("text", "arguments"), CUT_CASES.values(), ids=CUT_CASES)
-def test_what_is_cut_off_keeps_what_there_is_and_shows_no_marks(text: str, arguments: str) -> None:
+def test_a_truncated_text_is_kept_without_marks(text: str, arguments: str) -> None:
     check_parser(lambda: MiniCpm5Parser(TOOLS), text, given(arguments), FinishReason.LENGTH)
 
 

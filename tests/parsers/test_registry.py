@@ -324,7 +324,7 @@ def test_a_description_that_cannot_be_streamed_is_logged_and_not_used(
         ),
     ],
 )
-def test_what_is_asked_of_a_description_by_name_must_be_there(
+def test_a_description_must_have_the_parts_chosen_by_name(
     options: dict[str, str], response_template: object, message: str
 ) -> None:
     with pytest.raises(ModelLoadError, match=message):

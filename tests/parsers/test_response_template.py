@@ -84,7 +84,9 @@ def test_reasoning_has_three_names(name: str) -> None:
         ),
     ],
 )
-def test_where_a_call_has_its_name(changes: Json, keys: tuple[str, str], is_list: bool) -> None:
+def test_a_calls_name_is_found_in_each_place(
+    changes: Json, keys: tuple[str, str], is_list: bool
+) -> None:
     field = read_response_template(calls(**changes)).calls
     assert field is not None
     assert ((field.name_key, field.arguments_key), field.is_list) == (keys, is_list)
@@ -257,6 +259,6 @@ REFUSED: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize(("value", "message"), REFUSED.values(), ids=REFUSED)
-def test_what_cannot_be_read_is_told(value: object, message: str) -> None:
+def test_an_unreadable_template_is_reported(value: object, message: str) -> None:
     with pytest.raises(UnreadableTemplate, match=re.escape(message)):
         read_response_template(value)

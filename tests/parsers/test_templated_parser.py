@@ -320,7 +320,7 @@ def test_any_text(kind: str, before_release: bool) -> None:
         (LIST, "[BOT][THINK]x[/THINK][RESULT]1[/RESULT][SAY]", "Hello.[/SAY]", Folded("Hello.")),
     ],
 )
-def test_what_the_prompt_has_begun_goes_on(
+def test_a_part_begun_by_the_prompt_continues(
     template: object, prompt_text: str, text: str, expected: Folded
 ) -> None:
     check_parser(lambda: parser(template, prompt_text), text, expected)

@@ -43,7 +43,7 @@ def test_the_request_gets_an_answer_with_every_key_of_the_example(peer: Peer, pa
 
 @LMI
 @pytest.mark.parametrize("path", ["/v1/chat/completions", "/invocations"])
-def test_the_lines_of_a_stream_are_those_of_the_example(peer: Peer, path: str) -> None:
+def test_the_lines_of_a_stream_equal_the_example(peer: Peer, path: str) -> None:
     streamed = send(peer, ASK, path, stream=True, max_tokens=8, temperature=0.0)
     *others, last = read_json_lines(streamed)  # a busy server may join all tokens in one line
 

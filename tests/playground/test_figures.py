@@ -201,7 +201,7 @@ def test_figures_that_a_proxy_hides_are_said_to_be_hidden(figures: Page) -> None
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_the_rules_of_accessibility_are_kept(
+def test_the_page_obeys_the_rules_of_accessibility(
     figures: Page, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     figures.set_viewport_size({"width": width, "height": 800})

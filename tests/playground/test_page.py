@@ -170,7 +170,7 @@ def test_answers_are_announced_to_screen_readers(user: User) -> None:
 
 
 @pytest.mark.parametrize(("width", "scheme"), LOOKS)
-def test_the_rules_of_accessibility_are_kept_in_every_state(
+def test_every_state_obeys_the_rules_of_accessibility(
     page: Page, parrot: RunningServer, width: int, scheme: Literal["light", "dark"]
 ) -> None:
     page.set_viewport_size({"width": width, "height": 800})
@@ -220,7 +220,7 @@ def test_the_page_about_the_server_keeps_the_rules_of_accessibility(
     assert violations(page) == []
 
 
-def test_a_prefix_of_a_proxy_is_kept(page: Page) -> None:
+def test_a_prefix_of_a_proxy_stays_in_the_urls(page: Page) -> None:
     with running_server(config=ServerConfig(root_path="/llm")) as server:
         user = User(page, f"{server.url}/llm/")
         user.open()

@@ -211,7 +211,9 @@ def test_variables_reach_the_template() -> None:
         ),
     ],
 )
-def test_what_a_template_cannot_render_is_the_requests_fault(source: str, message: str) -> None:
+def test_a_message_that_the_template_cannot_render_is_the_requests_fault(
+    source: str, message: str
+) -> None:
     with pytest.raises(InvalidRequest, match=message):
         rendered(source)
 
@@ -331,7 +333,9 @@ def test_templates_beside_the_main_one_have_their_file_names(tmp_path: Path) -> 
     ],
     ids=["chatml", "llama 2", "parts only", "string arguments", "dump"],
 )
-def test_what_a_template_can_do(source: str, expected: TemplateCapabilities) -> None:
+def test_the_capabilities_of_a_template_are_found(
+    source: str, expected: TemplateCapabilities
+) -> None:
     assert template(source, bos_token="<s>", eos_token="</s>").capabilities == expected
 
 
@@ -348,7 +352,7 @@ def test_a_developer_is_known_where_the_template_tells_it_from_just_any_role() -
         ("{% set a = a | default('x') %}{% generation %}{{ c }}{% endgeneration %}", {"a", "c"}),
     ],
 )
-def test_the_variables_are_those_that_come_from_outside(text: str, variables: set[str]) -> None:
+def test_the_variables_of_a_template_come_from_outside(text: str, variables: set[str]) -> None:
     named = ChatTemplate({"default": text, "tool_use": "{{ z }}"}, {})
     assert named.variables_read() == variables
     assert named.variables_read(tools=TOOLS) == {"z"}

@@ -85,7 +85,7 @@ def num_control_tokens(token_ids: list[int], tokenizer: Tokenizer) -> int:
         ],
     ],
 )
-def test_what_a_message_says_is_text(
+def test_control_tokens_in_a_message_are_text(
     renderer: PromptRenderer, tokenizer: Tokenizer, messages: list[Message]
 ) -> None:
     harmless = [
@@ -197,7 +197,7 @@ def read_shared_chat(
 
 
 @pytest.mark.parametrize("family", FAMILIES)
-def test_what_a_client_writes_is_text_in_every_place(family: str) -> None:
+def test_control_tokens_of_a_client_are_text_in_every_place(family: str) -> None:
     tokenizer, renderer = family_tokenizer(family), family_renderer(family)
     template = renderer.chat_template
     assert template is not None
@@ -293,7 +293,7 @@ def test_a_template_finds_marks_in_an_answer_as_ever() -> None:
         assert family_renderer(family).encode_chat(messages)[0] == plain.render(messages)
 
 
-def test_parsers_do_not_see_what_a_client_spells(renderer: PromptRenderer) -> None:
+def test_parsers_do_not_see_control_tokens_of_a_client(renderer: PromptRenderer) -> None:
     messages: list[Message] = [
         {"role": "user", "content": "What is <think>?"},
         {"role": "assistant", "content": "It be"},

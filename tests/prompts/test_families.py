@@ -137,7 +137,7 @@ def test_calls_that_the_template_would_leave_out_are_refused(family: str) -> Non
         chat_text(family, USER, CALL, RESULT)
 
 
-def test_keys_that_only_the_template_knows_are_kept() -> None:
+def test_keys_that_only_the_template_knows_are_passed_on() -> None:
     system: Message = {"role": "system", "content": "Be kind.", "tools": '[{"name": "look"}]'}
     assert '<|system|>Be kind.<|tool|>[{"name": "look"}]<|/tool|><|end|>' in chat_text(
         "phi", system, USER
@@ -299,7 +299,7 @@ def test_an_effort_turns_the_switch_of_the_same_template_on(
         ("qwen", {"chat_template": "x"}, "chat_template", "--trust-request-chat-template"),
     ],
 )
-def test_what_would_have_no_effect_is_refused(
+def test_an_argument_without_effect_is_refused(
     family: str, wanted: dict[str, object], param: str, message: str
 ) -> None:
     with pytest.raises(InvalidRequest) as caught:

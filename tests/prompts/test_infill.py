@@ -83,7 +83,7 @@ def test_a_gap_may_be_at_the_beginning() -> None:
     assert renderer.render_infill("", "Z").text == "<|fim_prefix|><|fim_suffix|>Z<|fim_middle|>"
 
 
-def test_what_cannot_be_filled_in_is_refused() -> None:
+def test_impossible_infills_are_refused() -> None:
     with pytest.raises(InvalidRequest, match="no tokens to fill in the middle with") as caught:
         PromptRenderer(byte_tokenizer(), None, max_model_len=64).render_infill("A", "Z")
     assert caught.value.param == "suffix"

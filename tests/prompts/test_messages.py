@@ -92,7 +92,7 @@ def test_the_clients_messages_are_not_changed() -> None:
         ),
     ],
 )
-def test_one_form(given: Message, expected: Message) -> None:
+def test_messages_are_normalised(given: Message, expected: Message) -> None:
     assert normalise_messages([given]) == [expected]
 
 

@@ -230,7 +230,7 @@ def test_many_threads_share_one_renderer(renderer: PromptRenderer) -> None:
         ),
     ],
 )
-def test_what_the_template_would_leave_out_is_refused(
+def test_content_that_the_template_would_drop_is_refused(
     tokenizer: Tokenizer, message: Message, param: str
 ) -> None:
     source = (

@@ -30,7 +30,7 @@ def templates() -> Iterator[RequestTemplates]:
     templates.close()
 
 
-def test_it_is_known_and_renders_as_in_this_process(templates: RequestTemplates) -> None:
+def test_a_template_of_a_request_renders_as_in_this_process(templates: RequestTemplates) -> None:
     stand_ins = StandIns(Spellings(MARKS)), StandIns(Spellings(["<think>"]))
     here = ChatTemplate({"default": QWEN}, {}).with_stand_ins(*stand_ins)
     there = templates.template(QWEN, frozenset({"poet"}))

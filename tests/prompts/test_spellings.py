@@ -23,7 +23,7 @@ def test_the_longest_is_found(texts: list[str], text: str, found: list[str]) -> 
     assert [text[slice(*span)] for span in Spellings(texts).spans(text)] == found
 
 
-def test_what_begins_or_ends_one_is_found_at_the_borders() -> None:
+def test_the_begin_or_end_of_a_spelling_is_found_at_the_borders() -> None:
     spellings = Spellings(["<|end|>", "<|user|>", "<|", "x" * 10**6 + ">"])
     assert spellings.len_of_begun("a<|us") == 4
     assert spellings.len_of_begun("<|end|>") == 0

@@ -167,7 +167,7 @@ def test_lists_that_are_long_and_flat_are_written_out() -> None:
     )
 
 
-def test_filters_and_methods_do_what_they_did() -> None:
+def test_filters_and_methods_work_as_in_jinja() -> None:
     source = (
         "{{ 'x'.center(5) }}|{{ ', '.join(['a', 'b'] | map('upper')) }}|"
         "{{ '{:>3} {}'.format('a', 10**6) }}|"

@@ -83,6 +83,6 @@ def test_a_text_far_beyond_the_context_is_cut_rather_than_refused(renderer: Prom
     )
 
 
-def test_what_is_cut_to_more_than_the_context_is_refused(renderer: PromptRenderer) -> None:
+def test_a_truncation_to_more_than_the_context_is_refused(renderer: PromptRenderer) -> None:
     with pytest.raises(ContextLengthExceeded, match="your prompt resulted in 16 tokens"):
         renderer.render_text("a" * 100, truncation=Truncation(16))

@@ -13,7 +13,7 @@ from tests.responses.conftest import Maker
 from tests.responses.test_ways_through import BEGINS, BEGUN, LONG, event_names
 
 
-async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> None:
+async def test_the_prompt_is_computed_during_the_first_write(maker: Maker) -> None:
     with maker.lock_store():
         run = await maker.begin("Hi", stream=True)
         while not maker.has_computed:
@@ -23,7 +23,7 @@ async def test_the_prompt_is_computed_while_the_store_is_told(maker: Maker) -> N
     assert (await run.answer()).status == "completed"
 
 
-async def test_who_has_seen_an_event_finds_the_response(maker: Maker) -> None:
+async def test_a_client_that_has_seen_an_event_finds_the_response(maker: Maker) -> None:
     with maker.pause_engine():
         run = await maker.begin(LONG, stream=True)
         await anext(run.follow())

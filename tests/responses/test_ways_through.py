@@ -311,7 +311,7 @@ async def test_a_way_through(maker: Maker, take: Way, stages: list[Stage]) -> No
     assert maker.stages() == stages
 
 
-async def test_what_is_left_in_the_queue_goes_through_it_again(maker: Maker) -> None:
+async def test_a_response_left_in_the_queue_is_queued_again(maker: Maker) -> None:
     with maker.pause_engine():
         run = await maker.begin("Hi", background=True)
         await run.answer()

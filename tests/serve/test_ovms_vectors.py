@@ -25,12 +25,12 @@ def models(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("models")
     ir_directory(directory / "embedder", "minilm", "modules.json", "1_Pooling", weights="int8")
     ir_directory(directory / "reranker", "cross-bert")
-    add_model(
+    write_graph_file(
         directory, "chat", write_graph(f'models_path: "{MODEL_DIRECTORY}" max_tokens_limit: 20')
     )
-    add_model(directory, "embedder", embeddings_graph("MEAN"))
+    write_graph_file(directory, "embedder", embeddings_graph("MEAN"))
     reranker = 'models_path: "./", max_allowed_chunks: 7, target_device: "CPU"'
-    add_model(directory, "reranker", write_vectors_graph("Rerank", reranker))
+    write_graph_file(directory, "reranker", write_vectors_graph("Rerank", reranker))
     entries = [
         {"config": {"name": name, "base_path": name}} for name in ("chat", "embedder", "reranker")
     ]
@@ -57,7 +57,7 @@ def http(models: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[htt
         yield client
 
 
-def add_model(models: Path, name: str, graph: str) -> None:
+def write_graph_file(models: Path, name: str, graph: str) -> None:
     (models / name).mkdir(exist_ok=True)
     (models / name / "graph.pbtxt").write_text(graph)
 
@@ -140,10 +140,10 @@ def test_a_changed_pooling_loads_its_model_again_and_no_other(
 ) -> None:
     before = vectors(http, "snow and rain")
     created = {name: model_state(http, name) for name in ("chat", "reranker")}
-    add_model(models, "embedder", embeddings_graph("LAST"))
+    write_graph_file(models, "embedder", embeddings_graph("LAST"))
     state = http.post("/v1/config/reload")
     after = vectors(http, "snow and rain")
-    add_model(models, "embedder", embeddings_graph("MAX"))
+    write_graph_file(models, "embedder", embeddings_graph("MAX"))
     refused = http.post("/v1/config/reload")
 
     assert (state.status_code, refused.status_code) == (200, 200)

@@ -26,7 +26,7 @@ async def test_a_response_comes_out_as_it_went_in(store: Store) -> None:
     ]
 
 
-async def test_events_are_numbered_on_from_what_was_recorded(store: Store) -> None:
+async def test_events_continue_the_recorded_numbers(store: Store) -> None:
     await store.add_response(new_response("resp_1", events=[b"e0"]))
     assert await store.record(
         "resp_1", progress(Status.IN_PROGRESS, events=[b"e1", b"e2"]), first_event=1
@@ -82,7 +82,7 @@ async def test_a_deleted_response_is_gone_even_while_it_goes_on(store: Store) ->
     assert await store.events("resp_1", "key", after=-1) == ()
 
 
-async def test_ids_that_no_database_holds_are_unknown_ones(store: Store) -> None:
+async def test_ids_that_no_database_holds_are_unknown(store: Store) -> None:
     for unknown in ("", "\0", "resp_\0", "\ud800", "💥", "x" * 100_000):
         assert await store.response(unknown, "key") is None
         assert await store.item(unknown, "key") is None

@@ -80,6 +80,6 @@ def test_counts_of_another_kind_are_kept_as_they_are() -> None:
         (b"<html>", "unreadable chunk"),
     ],
 )
-def test_errors_and_what_is_no_chunk_are_failures(event: bytes, complaint: str) -> None:
+def test_errors_and_malformed_chunks_are_failures(event: bytes, complaint: str) -> None:
     with pytest.raises(ApiFailure, match=complaint):
         Answer().feed(event)

@@ -63,7 +63,7 @@ def shown(text: str, length: int, columns: int = 20) -> str:
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_what_is_shown_does_not_depend_on_how_the_text_comes(name: str) -> None:
+def test_the_screen_does_not_depend_on_the_pieces_of_the_text(name: str) -> None:
     text, expected = CASES[name]
 
     whole = shown(text, len(text))

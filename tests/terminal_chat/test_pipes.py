@@ -192,7 +192,7 @@ def test_the_key_comes_from_the_flag_or_the_environment() -> None:
         (["-p", "x\udcff"], 2, "the arguments must be UTF-8"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_done_is_said_in_one_line(
+def test_an_error_is_reported_in_one_line(
     parrot: RunningServer, run_here: RunHere, arguments: list[str], status: int, complaint: str
 ) -> None:
     ended = run_here("--url", parrot.url, *arguments)

@@ -30,7 +30,7 @@ def read(directory: Path, content: bytes) -> SavedChat:
         b'{"messages": [], "settings": {"model": "another"}}',
     ],
 )
-def test_what_no_chat_wrote_is_refused(content: bytes, tmp_path: Path) -> None:
+def test_a_file_that_is_no_saved_chat_is_refused(content: bytes, tmp_path: Path) -> None:
     with pytest.raises(ChatError, match="must be a file of /save"):
         read(tmp_path, content)
 

@@ -23,6 +23,6 @@ def test_a_value_is_as_it_was_written(text: str, setting: tuple[str, object]) ->
 
 
 @pytest.mark.parametrize("text", ["temperature", "temperature=", "= 1", "stop " + 5000 * "["])
-def test_what_no_request_could_hold_is_refused(text: str) -> None:
+def test_settings_that_no_request_could_hold_are_refused(text: str) -> None:
     with pytest.raises(ChatError):
         read_setting(text)

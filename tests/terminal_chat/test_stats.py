@@ -18,7 +18,7 @@ def test_tokens_that_came_all_at_once_have_the_rate_of_the_whole_answer(
     )
 
 
-def test_several_answers_are_added_up_and_those_without_a_count_have_none() -> None:
+def test_several_answers_are_added_up_except_answers_without_a_count() -> None:
     answers = [Answer(usage=Usage(5, 7)), Answer(usage=Usage(10, 3)), Answer()]
     assert format_stats([]) == "there is no answer yet"
     assert format_stats(answers).splitlines() == [

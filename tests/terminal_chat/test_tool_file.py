@@ -199,7 +199,7 @@ def test_a_bad_file_is_refused_in_one_line(source: str, complaint: str, tmp_path
         ("x.txt", "must be a Python file"),
     ],
 )
-def test_what_is_no_python_file_is_refused(name: str, complaint: str, tmp_path: Path) -> None:
+def test_a_file_that_is_not_python_is_refused(name: str, complaint: str, tmp_path: Path) -> None:
     (tmp_path / "x.txt").write_text("def f(): pass")
 
     with pytest.raises(ChatError, match=complaint):

@@ -235,7 +235,7 @@ def test_only_word_pieces_have_spaces_between_special_tokens(kind: str, tmp_path
     assert tokenizer.spaces_special_tokens == (kind == "word piece")
 
 
-def test_one_token(tmp_path: Path) -> None:
+def test_a_single_token_is_decoded(tmp_path: Path) -> None:
     tokenizer = save_and_load(byte_level(), tmp_path)
     token_ids = tokenizer.encode("x🦉<|end|>", add_special_tokens=False)
     assert (

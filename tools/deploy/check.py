@@ -83,7 +83,7 @@ def _chart() -> Iterator[str]:
         yield from _complaints(installing.helm(), "lint", "--strict", "--quiet", CHART, *values)
 
 
-def _refused() -> Iterator[str]:
+def _check_refusals() -> Iterator[str]:
     for values in REFUSED:
         settings = [part for name, value in values.items() for part in ("--set", f"{name}={value}")]
         if not list(_complaints(installing.helm(), "template", "ouzel", CHART, *settings)):
@@ -94,7 +94,7 @@ def _kubernetes_objects() -> Iterator[str]:
     """Checks the chart's objects by Kubernetes' own schemas, which allow no unknown field."""
     program = [sys.executable, "-m", "kubernetes_validate", "--strict", "--quiet", "--no-warn"]
     environment = {"PYTHONPATH": str(installing.kubernetes_validate())}
-    for case, objects in _rendered():
+    for case, objects in _render_charts():
         built_in = [each for each in objects if each["apiVersion"].startswith(_BUILT_IN)]
         with tempfile.NamedTemporaryFile("w", suffix=".yaml") as file:
             yaml.safe_dump_all(built_in, file)
@@ -107,7 +107,7 @@ def _kubernetes_objects() -> Iterator[str]:
 
 def _custom_resources() -> Iterator[str]:
     directory = installing.schemas()
-    for case, objects in _rendered():
+    for case, objects in _render_charts():
         custom = [each for each in objects if not each["apiVersion"].startswith(_BUILT_IN)]
         pools = [each for each in custom if each["kind"] == "InferencePool"]
         others = [each for each in custom if each["kind"] != "InferencePool"]
@@ -125,7 +125,7 @@ def _custom_resources() -> Iterator[str]:
 
 def _options() -> Iterator[str]:
     """Checks that the server reads the ConfigMap's file, and that a pod has the time to drain."""
-    for case, objects in _rendered():
+    for case, objects in _render_charts():
         [pod] = [
             each["spec"]["template"]["spec"] for each in objects if each["kind"] == "Deployment"
         ]
@@ -174,7 +174,7 @@ CHECKS: Mapping[str, Callable[[], Iterator[str]]] = {
     "compose.yaml (docker-compose config)": _compose,
     "haproxy.cfg (haproxy -c)": _proxy,
     "the chart (helm lint)": _chart,
-    "what excludes each other is refused (helm template)": _refused,
+    "what excludes each other is refused (helm template)": _check_refusals,
     "its objects (helm template; schemas of Kubernetes)": _kubernetes_objects,
     "its custom resources (schemas of their makers)": _custom_resources,
     "its options (as the server reads them)": _options,
@@ -183,7 +183,7 @@ CHECKS: Mapping[str, Callable[[], Iterator[str]]] = {
 }
 
 
-def _rendered() -> Iterator[tuple[str, list[dict[str, Any]]]]:
+def _render_charts() -> Iterator[tuple[str, list[dict[str, Any]]]]:
     for case in CASES:
         values = () if case is None else ("--values", case)
         command = [installing.helm(), "template", "release", CHART, "--namespace", "llm", *values]

@@ -277,7 +277,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
         {
             "refId": chr(ord("A") + number),
             "datasource": SOURCE,
-            "expr": _selected(query),
+            "expr": _add_selector(query),
             "legendFormat": legend,
         }
         for number, (query, legend) in enumerate(panel.queries)
@@ -292,7 +292,7 @@ def _panel(panel: Panel) -> dict[str, Any]:
     }
 
 
-def _selected(query: str) -> str:
+def _add_selector(query: str) -> str:
     """Selects by namespace, model and engine, unless the query has labels of its own."""
     return re.sub(r"ouzel_\w+\b(?!{)", lambda name: name[0] + SELECTOR, query)
 

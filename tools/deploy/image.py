@@ -41,7 +41,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--extras", default="postgres otel", help="what EXTRAS is in a build")
+    parser.add_argument("--extras", default="postgres otel", help="the value of EXTRAS in a build")
     parser.add_argument("--keep", metavar="DIRECTORY", help="install there, and leave it")
     options = parser.parse_args(arguments)
     with tempfile.TemporaryDirectory(

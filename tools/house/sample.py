@@ -30,10 +30,10 @@ class Described(NamedTuple):
 def read_described(paths: Iterable[Path], root: Path = REPOSITORY) -> Iterator[Described]:
     for path in paths:
         tree = ast.parse((root / path).read_text())
-        yield from _described(tree, path, outer="")
+        yield from _find_docstrings(tree, path, outer="")
 
 
-def _described(node: ast.AST, path: Path, outer: str) -> Iterator[Described]:
+def _find_docstrings(node: ast.AST, path: Path, outer: str) -> Iterator[Described]:
     """Yields the node, if it has a docstring, and the classes and functions inside it."""
     is_documentable = isinstance(node, ast.Module | ast.ClassDef | FunctionNode)
     if is_documentable and (docstring := ast.get_docstring(node)):
@@ -42,7 +42,7 @@ def _described(node: ast.AST, path: Path, outer: str) -> Iterator[Described]:
     if isinstance(node, ast.ClassDef):
         outer = f"{outer}{node.name}."
     for child in ast.iter_child_nodes(node):
-        yield from _described(child, path, outer)
+        yield from _find_docstrings(child, path, outer)
 
 
 def _signature(node: ast.AST, path: Path) -> str:

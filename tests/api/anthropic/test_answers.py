@@ -79,7 +79,7 @@ def test_a_stream_adds_up_to_the_whole_message(
     assert remove_ids(fold_events(events)) == remove_ids(whole)
 
 
-def test_a_message_has_what_anthropics_has(http: httpx.Client) -> None:
+def test_a_message_has_the_fields_of_anthropics_messages(http: httpx.Client) -> None:
     response = http.post(PATH, json=build_request("Hi"), params={"beta": "true", "other": "1"})
     message = response.json()
     assert message.pop("id").startswith("msg_")
@@ -189,7 +189,7 @@ def test_a_prompt_may_be_computed_for_the_cache_alone(http: httpx.Client) -> Non
     )
 
 
-def test_what_is_in_the_cache_is_counted_apart() -> None:
+def test_cached_tokens_are_counted_apart() -> None:
     with running_server(engine_factory="create_grammar_parrot") as server, server.client() as http:
         first, second = (post_message(http, "a" * 100, max_tokens=1)["usage"] for _ in range(2))
     assert first["cache_read_input_tokens"] == 0 < second["cache_read_input_tokens"]

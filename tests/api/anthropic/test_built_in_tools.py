@@ -83,7 +83,7 @@ def test_a_call_comes_back_with_the_name_and_the_input_that_clients_take(
 
 
 @pytest.mark.parametrize("kind", TOOLS)
-def test_the_model_is_told_what_each_command_needs(http: httpx.Client, kind: str) -> None:
+def test_the_model_is_told_the_arguments_of_each_command(http: httpx.Client, kind: str) -> None:
     name, input = TOOLS[kind]
     post_tools(http, "Hi", tool(kind))
     shown = read_shown_tools()[name]

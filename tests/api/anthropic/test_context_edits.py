@@ -124,7 +124,7 @@ def test_results_of_old_calls_are_left_out_by_the_edits_rules(
     )
 
 
-def test_what_was_cleared_is_counted_in_tokens(http: httpx.Client) -> None:
+def test_cleared_content_is_counted_in_tokens(http: httpx.Client) -> None:
     messages = chat("look", "look")
     messages[2]["content"][0]["content"] = "x" * 1000
     edit = {"type": TOOLS, "trigger": tokens(1000), "keep": uses(1), "clear_at_least": tokens(500)}

@@ -129,7 +129,7 @@ def build_message(role: str, *blocks: object) -> Json:
         ({"reasoning_effort": "low"}, "reasoning_effort is not supported"),
     ],
 )
-def test_what_is_wrong_is_named(http: httpx.Client, fields: Json, message: str) -> None:
+def test_wrong_fields_are_named(http: httpx.Client, fields: Json, message: str) -> None:
     status, kind, text = read_error(http.post(PATH, json={**build_request("Hi"), **fields}))
     assert (status, kind) == (400, "invalid_request_error")
     assert text.startswith(message)
@@ -169,7 +169,7 @@ def test_no_malformed_request_is_more_than_refused(http: httpx.Client, path: str
 @pytest.mark.parametrize(
     "body", ["", "{", "[]", '{"a":' * 100_000, '{"a": "\xff"}'.encode("latin-1")]
 )
-def test_what_is_no_json_object_is_refused(http: httpx.Client, body: str | bytes) -> None:
+def test_a_body_that_is_no_json_object_is_refused(http: httpx.Client, body: str | bytes) -> None:
     assert read_error(http.post(PATH, content=body))[:2] == (400, "invalid_request_error")
 
 

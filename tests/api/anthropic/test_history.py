@@ -64,7 +64,7 @@ def test_a_turn_with_tools_goes_on_where_it_was(http: httpx.Client) -> None:
     assert "blue sky" in after and "rested" in after
 
 
-def test_results_of_tools_come_before_what_the_user_says_beside_them(http: httpx.Client) -> None:
+def test_results_of_tools_come_before_the_users_text_beside_them(http: httpx.Client) -> None:
     call = {"type": "tool_use", "id": "toolu_01A", "name": "look", "input": {}}
     post_message(
         http,
@@ -119,7 +119,7 @@ def test_claude_codes_billing_header_is_no_instruction(http: httpx.Client) -> No
     assert last_prompt().startswith("<|im_start|>system\nBe kind.<|im_end|>")
 
 
-def test_a_system_message_stands_where_it_was_said(http: httpx.Client) -> None:
+def test_a_system_message_stays_in_its_place(http: httpx.Client) -> None:
     post_message(http, user("Hi"), {"role": "system", "content": "Be kind."})
     assert "<|im_start|>user\nHi<|im_end|>\n<|im_start|>system\nBe kind.<|im_end|>" in last_prompt()
 

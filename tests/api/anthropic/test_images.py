@@ -154,7 +154,7 @@ FAULTS: dict[str, tuple[Json, str]] = {
 
 @pytest.mark.parametrize("path", [PATH, f"{PATH}/count_tokens"])
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_seen_is_refused_by_its_place(
+def test_an_unusable_image_is_refused_by_its_path(
     seeing: httpx.Client, fault: str, path: str
 ) -> None:
     block, complaint = FAULTS[fault]

@@ -11,7 +11,7 @@ from tests.api.serving import running_server
 VERSION = {"anthropic-version": "2023-06-01"}
 
 
-def test_the_header_says_in_which_form_models_are_told(http: httpx.Client) -> None:
+def test_the_header_chooses_the_form_of_the_list_of_models(http: httpx.Client) -> None:
     assert http.get("/v1/models").json()["object"] == "list"
     page = http.get("/v1/models", headers=VERSION, params={"beta": "true"}).json()
     infos = page.pop("data")
@@ -48,7 +48,7 @@ def test_models_come_page_by_page(
 @pytest.mark.parametrize(
     "params", [{"limit": 0}, {"limit": 1001}, {"limit": "x"}, {"after_id": "nobody"}]
 )
-def test_pages_that_are_none_are_refused(http: httpx.Client, params: Json) -> None:
+def test_impossible_pages_are_refused(http: httpx.Client, params: Json) -> None:
     status, kind, message = read_error(http.get("/v1/models", headers=VERSION, params=params))
     assert (status, kind) == (400, "invalid_request_error") and message.startswith(
         next(iter(params))

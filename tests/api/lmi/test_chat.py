@@ -141,7 +141,7 @@ def test_the_last_text_has_the_finish_reason(lmi: httpx.Client) -> None:
     ]
 
 
-def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
+def test_events_are_sent_to_clients_that_accept_them(lmi: httpx.Client) -> None:
     body = build_chat("Hi", stream=True)
     events = read_events(
         lmi.post("/v1/chat/completions", json=body, headers={"accept": "text/event-stream"})
@@ -150,7 +150,7 @@ def test_events_are_sent_to_those_who_accept_them(lmi: httpx.Client) -> None:
     assert "".join(json.loads(event)["choices"][0]["delta"]["content"] for event in events) == "Hi"
 
 
-def test_without_a_limit_it_is_that_of_lmi(lmi: httpx.Client) -> None:
+def test_without_a_limit_lmis_limit_applies(lmi: httpx.Client) -> None:
     answer = lmi.post("/invocations", json=build_chat("a" * 50)).json()
     assert answer["usage"]["completion_tokens"] == 30
     assert answer["choices"][0]["finish_reason"] == "length"
@@ -183,7 +183,7 @@ def test_every_alternative_is_shown_and_the_sampled_token_among_them(lmi: httpx.
     assert top() == top(top_logprobs=0) == ["H"]
 
 
-def test_bytes_are_those_of_utf_8(lmi: httpx.Client) -> None:
+def test_bytes_are_utf_8(lmi: httpx.Client) -> None:
     answer = lmi.post("/invocations", json=build_chat("é", logprobs=True, top_logprobs=1)).json()
     shown = answer["choices"][0]["logprobs"]["content"]
     assert [byte for entry in shown for byte in entry["bytes"]] == list("é".encode())

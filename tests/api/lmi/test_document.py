@@ -9,7 +9,7 @@ from ouzel.wire.fields import CompletionFields
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "reference" / "lmi.md").read_text()
 
 
-def test_it_names_every_field_of_the_standard_schema() -> None:
+def test_the_document_names_every_field_of_the_standard_schema() -> None:
     section = DOCUMENT.split("## Standard schema")[1].split("\n## ")[0]
     named = set(re.findall(r"`(\w+)`", section))
     own = set(Parameters.__struct_fields__) - set(CompletionFields.__struct_fields__)

@@ -202,7 +202,7 @@ def test_a_model_of_embeddings_scores_pairs_by_the_cosine(http: httpx.Client) ->
         (5, "the body must be a JSON object or a list, given 5"),
     ],
 )
-def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, message: str) -> None:
+def test_invalid_texts_are_named(http: httpx.Client, body: object, message: str) -> None:
     refused = read_refusal(http.post("/invocations", json=body))
     assert refused.startswith(PREFIX) and message in refused
 
@@ -232,9 +232,7 @@ def test_what_is_wrong_with_texts_is_named(http: httpx.Client, body: object, mes
         ({"inputs": {"text": "a", "text_pair": TOO_LONG}}, "your inputs.text_pair resulted in"),
     ],
 )
-def test_what_is_wrong_with_pairs_is_named(
-    ranker: httpx.Client, body: object, message: str
-) -> None:
+def test_invalid_pairs_are_named(ranker: httpx.Client, body: object, message: str) -> None:
     refused = read_refusal(ranker.post("/invocations", json=body))
     assert refused.startswith(PREFIX) and message in refused
 

@@ -59,7 +59,7 @@ def test_pictures_stand_where_the_chat_has_them(seeing: httpx.Client, path: str)
 
 
 @pytest.mark.parametrize("path", PATHS)
-def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, path: str) -> None:
+def test_an_unusable_image_is_refused_by_its_path(seeing: httpx.Client, path: str) -> None:
     refused = {
         url: read_refusal(seeing.post(path, json=build_chat(LOOK, image_part(url))))
         for url in ("data:,hi", "data:", "")

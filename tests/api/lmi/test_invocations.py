@@ -155,7 +155,7 @@ def test_an_adapter_that_is_not_there_is_named(http: httpx.Client, headers: dict
         {"X-Amzn-SageMaker-Custom-Attributes": "a=b;handler=other"},
     ],
 )
-def test_headers_that_ask_for_what_is_not_here_are_refused(
+def test_headers_for_unsupported_features_are_refused(
     http: httpx.Client, headers: dict[str, str]
 ) -> None:
     assert "is not supported by this server" in read_refusal(
@@ -173,7 +173,7 @@ def test_other_custom_attributes_are_ignored_in_one_line(
     assert lines == ["ignored fields: 'custom attribute accept_eula', 'custom attribute b'"]
 
 
-def test_the_request_id_may_be_that_of_sagemaker(http: httpx.Client) -> None:
+def test_the_request_id_may_come_from_sagemaker(http: httpx.Client) -> None:
     headers = {"X-Amzn-SageMaker-Inference-Id": "inference-7"}
     assert (
         http.post("/invocations", json=BODY, headers=headers).headers["x-request-id"]
@@ -325,7 +325,7 @@ def test_a_cell_may_be_longer_than_the_library_allows_by_default(http: httpx.Cli
         ("text,text_pair\na,b", 'inputs[0] must be a string, given {"text":"a","text_pair":"b"}'),
     ],
 )
-def test_what_is_wrong_with_a_csv_body_is_named(
+def test_faults_of_a_csv_body_are_named(
     http: httpx.Client, text: str | bytes, message: str
 ) -> None:
     assert read_refusal(post_csv(http, text)).startswith(PREFIX + message)

@@ -255,7 +255,7 @@ def test_there_may_be_as_many_tools_as_in_the_other_apis() -> None:
     assert len(msgspec.convert(body, OllamaChatRequest).tools or []) == MAX_TOOLS
 
 
-def test_what_is_said_of_the_machine_is_a_hint(
+def test_options_about_the_machine_are_hints(
     ollama: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     hints = {

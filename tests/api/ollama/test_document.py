@@ -13,13 +13,13 @@ from ouzel.sampling import SamplingFields
 DOCUMENT = (Path(__file__).parents[3] / "docs" / "reference" / "ollama.md").read_text()
 
 
-def test_it_names_every_path() -> None:
+def test_the_document_names_every_path() -> None:
     paths = {operation.path for operation in DOCUMENTED if operation.words == "ollama"}
     assert len(paths) > 10
     assert paths <= set(re.findall(r"/api/[\w/{}]+", DOCUMENT))
 
 
-def test_it_names_every_field_and_option() -> None:
+def test_the_document_names_every_field_and_option() -> None:
     fields = DOCUMENT.split("## Fields of chats and prompts")[1].split("\n## ")[0]
     own_options = set(ModelOptions.__struct_fields__) - set(SamplingFields.__struct_fields__)
     structs = {

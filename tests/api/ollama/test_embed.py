@@ -83,14 +83,14 @@ def test_the_older_form_gives_the_vector_as_the_model_makes_it(ollama: httpx.Cli
         ({"input": 3}, 400),
     ],
 )
-def test_what_cannot_be_is_refused(
+def test_invalid_requests_are_refused(
     ollama: httpx.Client, body: dict[str, object], status: int
 ) -> None:
     response = ollama.post("/api/embed", json=body)
     assert response.status_code == status and response.json()["error"]
 
 
-def test_all_of_ollamas_endpoints_find_a_model_by_its_tagged_name() -> None:
+def test_every_endpoint_of_ollama_finds_a_model_by_its_tagged_name() -> None:
     named = [each for each in OPERATIONS if each.words == "ollama" and each.endpoint is not None]
     assert {each.path for each in named} >= {"/api/embed", "/api/embeddings", "/api/chat"}
     assert [each.path for each in named if each.choice is not choose_by_tagged_name] == []

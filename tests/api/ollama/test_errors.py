@@ -111,7 +111,7 @@ def test_a_model_that_cannot_think_says_so() -> None:
     ],
 )
 @pytest.mark.parametrize("path", GOOD)
-def test_what_is_no_object_is_refused(
+def test_a_body_that_is_no_object_is_refused(
     ollama: httpx.Client, path: str, body: bytes, reason: str
 ) -> None:
     assert read_error(ollama.post(path, content=body), 400).startswith(reason)

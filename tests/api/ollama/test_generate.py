@@ -132,7 +132,7 @@ def test_nothing_to_answer_loads_or_unloads_the_model(
         ),
     ],
 )
-def test_what_cannot_be_honoured_is_refused_by_name(
+def test_unsupported_fields_are_refused_by_name(
     ollama: httpx.Client, fields: Json, message: str
 ) -> None:
     assert read_error(ollama.post("/api/generate", json=prompt("Hi", **fields)), 400).startswith(

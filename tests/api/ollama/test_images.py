@@ -37,7 +37,7 @@ def prompt(text: str, *images: str, **fields: object) -> Json:
     return {"model": "parrot", "prompt": text, "images": [*images], **fields}
 
 
-def test_images_stand_before_what_is_said(seeing: httpx.Client) -> None:
+def test_images_stand_before_the_text(seeing: httpx.Client) -> None:
     body = talk(message("Look", encode_base64(56, 84), data_url(28, 56)))
 
     answer = read_answer(seeing.post("/api/chat", json={**body, "stream": False}))
@@ -136,7 +136,7 @@ FAULTS: dict[str, tuple[object, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_seen_is_refused_by_its_place(seeing: httpx.Client, fault: str) -> None:
+def test_an_unusable_image_is_refused_by_its_path(seeing: httpx.Client, fault: str) -> None:
     images, complaint = FAULTS[fault]
 
     of_chat = read_error(

@@ -32,7 +32,7 @@ def test_every_name_is_listed_with_a_tag(ollama: httpx.Client) -> None:
     assert ollama.head("/api/tags").status_code == 200
 
 
-def test_a_model_says_what_it_is_and_can() -> None:
+def test_a_model_lists_its_details_and_capabilities() -> None:
     defaults = SamplingDefaults(
         temperature=0.7, top_k=20, repetition_penalty=1.05, stop_strings=["a\nb"]
     )

@@ -13,7 +13,7 @@ def read_parameters() -> set[str]:
     return {name for name, pages in rows if set(pages) & set("ABC")}
 
 
-def test_it_names_every_parameter() -> None:
+def test_the_document_names_every_parameter() -> None:
     fields = (
         (DOCUMENTS / "reference" / "ovms.md")
         .read_text()

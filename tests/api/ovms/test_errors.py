@@ -32,7 +32,7 @@ NOT_JSON = "The file is not valid json - "
         ('{"model": "nobody", "stream": 1}', "stream field is not a boolean"),
     ],
 )
-def test_what_is_no_request_is_a_412(
+def test_a_malformed_request_is_a_412(
     ovms: httpx.Client, path: str, body: str | bytes, reason: str
 ) -> None:
     response = ovms.post(path, content=body)

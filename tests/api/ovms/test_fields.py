@@ -192,7 +192,7 @@ def test_a_message_may_have_no_content(
     assert ours.status_code == (200 if role == "assistant" and fields != {"content": []} else 400)
 
 
-def test_what_the_template_is_told_by_name_counts_before_an_effort(
+def test_template_arguments_take_precedence_over_an_effort(
     http: httpx.Client, ovms: httpx.Client
 ) -> None:
     body = chat("Hi", reasoning_effort="high", chat_template_kwargs={"enable_thinking": False})

@@ -96,7 +96,7 @@ def test_responses_take_both_forms_of_a_picture(seeing: httpx.Client, image_url:
         ("/etc/hostname", "allowed_local_media_path"),
     ],
 )
-def test_what_cannot_be_seen_is_refused_by_its_place(
+def test_an_unusable_image_is_refused_by_its_path(
     seeing: httpx.Client, url: str, complaint: str
 ) -> None:
     response = seeing.post(PATH, json=body(text_part("Look"), image_part(url)))

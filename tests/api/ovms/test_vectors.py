@@ -56,7 +56,9 @@ def http() -> Iterator[httpx.Client]:
         ('{"model": "embedder", "stream": 1}', "stream field is not a boolean"),
     ],
 )
-def test_what_is_no_request_is_a_412(http: httpx.Client, path: str, body: str, reason: str) -> None:
+def test_a_malformed_request_is_a_412(
+    http: httpx.Client, path: str, body: str, reason: str
+) -> None:
     response = http.post(path, content=body)
     assert (response.status_code, response.json()) == (
         412,

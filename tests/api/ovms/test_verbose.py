@@ -36,7 +36,7 @@ def test_a_completion_does_too(verbose: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("more", [{}, {"stream_options": {"include_usage": True}}])
-def test_one_chunk_of_a_stream_has_it_the_one_that_ends_the_choice(
+def test_only_the_last_chunk_of_a_choice_has_the_verbose_part(
     verbose: httpx.Client, more: dict[str, Any]
 ) -> None:
     events = read_events(verbose.post(CHAT, json=chat("Hello", stream=True, **more)))
@@ -45,11 +45,11 @@ def test_one_chunk_of_a_stream_has_it_the_one_that_ends_the_choice(
     assert told["choices"][0]["finish_reason"] == "stop"
 
 
-def test_of_several_choices_the_first_is_told(verbose: httpx.Client) -> None:
+def test_of_several_choices_the_first_is_reported(verbose: httpx.Client) -> None:
     answer = verbose.post(CHAT, json=chat("Hello", n=2, best_of=2, temperature=1)).json()
     assert len(answer["choices"]) == 2
     assert answer["__verbose"]["content"] == "Hello<|im_end|>"
 
 
-def test_without_the_option_nothing_is_told(ovms: httpx.Client) -> None:
+def test_without_the_option_nothing_is_reported(ovms: httpx.Client) -> None:
     assert "__verbose" not in ovms.post(CHAT, json=chat("Hello")).json()

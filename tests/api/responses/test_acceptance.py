@@ -204,7 +204,7 @@ def test_a_response_goes_on_from_its_beginning_to_its_end(
     assert [event["sequence_number"] for event in events] == list(range(len(events)))
 
 
-def test_a_failure_after_the_beginning_is_an_event_and_is_kept(server: RunningServer) -> None:
+def test_a_failure_after_the_beginning_is_an_event_and_is_stored(server: RunningServer) -> None:
     with server.client() as http, open_stream(http, build_body("Fail!")) as stream:
         events = stream.until("response.failed")
         assert "[DONE]" in stream.rest()
@@ -219,7 +219,7 @@ def test_a_failure_after_the_beginning_is_an_event_and_is_kept(server: RunningSe
     wait_until_free(server)
 
 
-def test_a_failure_of_an_answer_that_is_whole_is_a_status_and_not_kept(
+def test_a_failure_of_an_answer_without_stream_is_a_status_and_not_stored(
     server: RunningServer,
 ) -> None:
     with server.client() as http:

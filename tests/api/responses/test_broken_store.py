@@ -61,7 +61,7 @@ def is_idle(server: RunningServer) -> bool:
 @pytest.mark.parametrize(
     "fields", [{}, {"stream": True}, {"background": True}, {"background": True, "stream": True}]
 )
-def test_what_cannot_be_kept_from_the_beginning_is_refused(
+def test_a_response_that_cannot_be_stored_from_the_beginning_is_refused(
     server: RunningServer, http: httpx.Client, file: Path, fields: dict[str, object]
 ) -> None:
     with break_store(file, BEGINS):

@@ -106,7 +106,7 @@ async def test_created_is_retrieved(client: Any, saying: str) -> None:
 @pytest.mark.parametrize(
     "fields", [{}, {"max_output_tokens": 40, "reasoning": {"summary": "auto"}}]
 )
-async def test_a_stream_folded_by_the_client_is_what_is_retrieved(
+async def test_a_stream_folded_by_the_client_equals_the_retrieved_response(
     client: Any, saying: str, fields: Json
 ) -> None:
     stream = await resolve(
@@ -146,7 +146,7 @@ def fold_with_client(events: list[Any]) -> Response:
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-async def test_the_final_response_of_a_stream_is_what_is_retrieved(
+async def test_the_final_response_of_a_stream_equals_the_retrieved_response(
     client: Any, saying: str
 ) -> None:
     async with open_stream(client.responses.stream(**build_body(SAYINGS[saying]))) as stream:
@@ -161,7 +161,7 @@ class Owl(pydantic.BaseModel):
     eats: list[str]
 
 
-async def test_what_is_made_to_a_form_is_parsed(client: Any) -> None:
+async def test_structured_output_is_parsed(client: Any) -> None:
     owl = Owl(name="Strix", eats=["mice"])
     said = {"model": "parrot", "input": owl.model_dump_json(), "text_format": Owl}
     parsed = await resolve(client.responses.parse(**said))

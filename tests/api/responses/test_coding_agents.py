@@ -128,7 +128,7 @@ REFUSED: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_done_is_refused_before_the_stream(
+def test_unsupported_requests_are_refused_before_the_stream(
     thinker_http: httpx.Client, case: str
 ) -> None:
     body, param, told = REFUSED[case]

@@ -59,7 +59,7 @@ def item(summary: str) -> Message:
     return {"type": "compaction", "encrypted_content": SUMMARY.pack(summary)}
 
 
-def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx.Client) -> None:
+def test_the_users_messages_stay_and_the_rest_is_summarised(thinker_http: httpx.Client) -> None:
     shown = post_compaction(
         thinker_http, input=[*TALK, message("user", "And?")], instructions="Be kind."
     )
@@ -81,7 +81,7 @@ def test_what_the_user_said_stays_and_the_rest_is_summarised(thinker_http: httpx
     assert "hm" not in summary
 
 
-def test_the_usage_is_that_of_the_summary(thinker_http: httpx.Client) -> None:
+def test_the_usage_counts_the_summary(thinker_http: httpx.Client) -> None:
     usage = post_compaction(thinker_http, input="Hello")["usage"]
     assert isinstance(usage, dict)
     assert usage["input_tokens"] > count_tokens(thinker_http, input="Hello")
@@ -89,7 +89,7 @@ def test_the_usage_is_that_of_the_summary(thinker_http: httpx.Client) -> None:
     assert usage["total_tokens"] == usage["input_tokens"] + usage["output_tokens"]
 
 
-def test_a_kept_response_is_compacted_with_what_led_to_it(thinker_http: httpx.Client) -> None:
+def test_a_stored_response_is_compacted_with_its_history(thinker_http: httpx.Client) -> None:
     first = strict_response(
         thinker_http.post("/v1/responses", json={"model": "parrot", "input": "Hello"}).text
     )
@@ -100,7 +100,7 @@ def test_a_kept_response_is_compacted_with_what_led_to_it(thinker_http: httpx.Cl
     assert roles == ["user", "user", None]
 
 
-def test_the_conversation_goes_on_from_what_is_left(thinker_http: httpx.Client) -> None:
+def test_the_conversation_continues_from_the_compacted_items(thinker_http: httpx.Client) -> None:
     output = post_compaction(
         thinker_http, input=[message("user", "Hello"), message("assistant", "Hi")]
     )["output"]
@@ -184,7 +184,7 @@ def test_an_altered_or_foreign_summary_is_refused(
         )
 
 
-def test_what_is_too_long_for_one_summary_is_summarised_in_parts(
+def test_a_history_too_long_for_one_summary_is_summarised_in_parts(
     thinker_http: httpx.Client,
 ) -> None:
     talk = [
@@ -203,7 +203,7 @@ def test_what_is_too_long_for_one_summary_is_summarised_in_parts(
     assert len(shown["output"]) == 61  # type: ignore[arg-type]  # a list
 
 
-def test_what_needs_too_many_summaries_is_refused_before_the_first() -> None:
+def test_a_history_that_needs_too_many_summaries_is_refused_at_once() -> None:
     talk = [
         message(role, f"{number} {'word ' * 20}")
         for number in range(60)
@@ -264,7 +264,7 @@ def test_a_message_too_long_for_any_summary_is_refused(thinker_http: httpx.Clien
         ({"previous_response_id": "resp_9"}, "previous_response_id"),
     ],
 )
-def test_what_is_not_honoured_is_refused(
+def test_unsupported_fields_are_refused(
     thinker_http: httpx.Client, fields: Json, param: str
 ) -> None:
     answer = thinker_http.post(
@@ -284,7 +284,7 @@ def test_a_model_that_writes_nothing_is_a_fault(tmp_path: Path) -> None:
     assert "no summary" in read_error(answer)["message"]
 
 
-def test_who_leaves_ends_the_summary() -> None:
+def test_a_client_that_leaves_ends_the_summary() -> None:
     """The client leaves while the model is writing a long summary."""
     with running_server({"step_s": 0.02, "max_model_len": 2**16}) as server:
         address, body = ("127.0.0.1", server.port), json.dumps({"input": "word " * 2000}).encode()

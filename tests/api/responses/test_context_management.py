@@ -100,7 +100,7 @@ def test_a_stream_has_it_first(thinker_http: httpx.Client) -> None:
     assert named_events(replayed) == named_events(answer)
 
 
-def test_without_a_threshold_it_is_what_leaves_no_room(
+def test_without_a_threshold_a_prompt_without_room_is_compacted(
     thinker_http: httpx.Client, made: Made
 ) -> None:
     too_long = [*TALK * 4, LAST]
@@ -109,7 +109,7 @@ def test_without_a_threshold_it_is_what_leaves_no_room(
     assert made(body(*too_long, **manage_context(None))).output_text.endswith("And now?")
 
 
-def test_what_a_user_said_before_the_calls_stays(made: Made) -> None:
+def test_the_users_message_before_the_calls_stays(made: Made) -> None:
     response = made(body(*TALK, LAST, call("a"), output("a", "an owl"), **manage_context(500)))
     text = read_context(response)
     assert text.endswith("[End of the summary]\n\nAnd now?")
@@ -134,7 +134,7 @@ def test_the_next_turn_goes_on_from_it(thinker_http: httpx.Client, way: Way) -> 
     assert second["usage"]["input_tokens"] == counted["input_tokens"]
 
 
-def test_it_is_summarised_again_with_the_users_last_words(made: Made) -> None:
+def test_a_summary_is_summarised_again_with_the_users_last_message(made: Made) -> None:
     earlier = compaction(text_for_model("A summary.", "First?"))
     response = made(body(earlier, call("a"), output("a", "an owl " * 50), **manage_context(300)))
     text = read_context(response)

@@ -112,7 +112,7 @@ def test_an_item_may_stand_for_a_kept_one(thinker_http: httpx.Client) -> None:
     assert copy["content"] == kept["content"] and copy["id"] != kept["id"]
 
 
-def test_what_a_client_sends_beyond_an_item_is_not_kept(thinker_http: httpx.Client) -> None:
+def test_unknown_fields_of_an_item_are_not_stored(thinker_http: httpx.Client) -> None:
     part = {"type": "output_text", "text": "Hi", "annotations": [{"type": "x"}], "more": 1}
     conversation_id = create_conversation(
         thinker_http, items=[message("assistant", [part], id="msg_mine", more=1)]
@@ -200,7 +200,7 @@ def test_an_unknown_conversation_is_not_found(
         assert "'conv_9' not found" in read_error(answer)["message"]
 
 
-def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
+def test_a_key_does_not_find_conversations_of_another(tmp_path: Path) -> None:
     keys = ("sk-one", "sk-two")
     with running_server(
         config=ServerConfig(api_key=keys), store_url=f"sqlite:///{tmp_path}/store.sqlite3"
@@ -231,7 +231,7 @@ def test_one_key_does_not_find_what_belongs_to_another(tmp_path: Path) -> None:
             assert list(one.conversations.items.list(conversation_id)) == [item]
 
 
-def test_where_nothing_is_kept_no_conversation_begins(http: httpx.Client) -> None:
+def test_without_a_store_no_conversation_begins(http: httpx.Client) -> None:
     answer = http.post("/v1/conversations", json={})
     assert answer.status_code == 400
     assert "stores nothing" in read_error(answer)["message"]

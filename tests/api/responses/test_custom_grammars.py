@@ -72,7 +72,7 @@ def test_a_model_that_writes_bare_text_is_held_to_no_recursion() -> None:
     )
 
 
-def test_a_grammar_in_the_form_of_a_chat_is_shown_in_that_of_responses(
+def test_a_grammar_in_the_form_of_a_chat_is_shown_in_the_form_of_responses(
     thinker_http: httpx.Client,
 ) -> None:
     nested = {"type": "grammar", "grammar": {"syntax": "regex", "definition": "a+"}}

@@ -72,7 +72,7 @@ def build_client(app: ASGIApp) -> httpx.AsyncClient:
     )
 
 
-async def test_a_lifespan_ends_when_what_runs_in_the_background_has_ended(tmp_path: Path) -> None:
+async def test_a_lifespan_waits_for_responses_in_the_background(tmp_path: Path) -> None:
     async with host_app(tmp_path) as host, build_client(host.app) as http:
         lifetime = Lifetime(host.app)
         await lifetime.tell("startup")
@@ -99,7 +99,7 @@ async def test_a_lifespan_waits_no_longer_than_it_may(tmp_path: Path) -> None:
         assert (await host.stored(response_id)).status is Status.FAILED
 
 
-async def test_a_plain_uvicorn_that_stops_finishes_what_runs_in_the_background(
+async def test_a_plain_uvicorn_that_stops_finishes_responses_in_the_background(
     tmp_path: Path,
 ) -> None:
     async with host_app(tmp_path) as host:

@@ -80,7 +80,9 @@ def test_without_it_items_have_no_such_key(thinker_http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("is_made_with_it", [False, True])
-def test_what_is_kept_is_read_with_it(thinker_http: httpx.Client, is_made_with_it: bool) -> None:
+def test_a_stored_response_is_read_with_encrypted_reasoning(
+    thinker_http: httpx.Client, is_made_with_it: bool
+) -> None:
     body = build_request(SAYINGS["reasoning"], include=[INCLUDE] if is_made_with_it else [])
     path = f"/v1/responses/{thinker_http.post('/v1/responses', json=body).json()['id']}"
     query = {"include[]": INCLUDE}
@@ -95,7 +97,7 @@ def test_what_is_kept_is_read_with_it(thinker_http: httpx.Client, is_made_with_i
     assert find_encrypted(without) == [PACKED if is_made_with_it else None]
 
 
-def test_it_is_read_back(caplog: pytest.LogCaptureFixture) -> None:
+def test_encrypted_reasoning_is_read_back(caplog: pytest.LogCaptureFixture) -> None:
     given = [item(PACKED, id="rs_of_another", status=None), message("assistant", "An owl.")]
     [shown] = read_messages(read_input(given), None)
     assert shown.fields == message("assistant", "An owl.", reasoning_content="let me see")
@@ -119,7 +121,7 @@ def test_the_best_form_of_it_counts(case: str) -> None:
 
 
 @pytest.mark.parametrize("content", [FOREIGN, PACKED[:-4], SUMMARY.pack("let me see"), "ä"])
-def test_what_nobody_here_can_read_is_left_out(
+def test_reasoning_encrypted_elsewhere_is_left_out(
     content: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     given = [message("user", "Hi"), item(content), call("a"), output("a")]
@@ -130,7 +132,7 @@ def test_what_nobody_here_can_read_is_left_out(
     assert "left out" in caplog.text and "input[1]" in caplog.text
 
 
-def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None:
+def test_the_model_reads_reasoning_that_an_agent_stores(thinker_http: httpx.Client) -> None:
     """The template shows the reasoning of a turn that goes on after a call."""
 
     def num_tokens(*thoughts: Message) -> int:
@@ -145,7 +147,7 @@ def test_the_model_reads_what_an_agent_holds(thinker_http: httpx.Client) -> None
     assert num_tokens() == num_tokens(item(FOREIGN)) < held == shown
 
 
-def test_what_is_left_out_is_left_out_too_when_it_is_continued(thinker_http: httpx.Client) -> None:
+def test_reasoning_that_is_left_out_stays_out_of_a_continuation(thinker_http: httpx.Client) -> None:
     given = [message("user", "Hi"), item(FOREIGN), message("user", "you")]
     first = thinker_http.post("/v1/responses", json=build_request("", input=given)).json()
     more = message("user", "go on")
@@ -177,7 +179,7 @@ def test_a_conversation_keeps_its_text(thinker_http: httpx.Client) -> None:
     assert find_encrypted([packed.to_dict(), single.to_dict()]) == [PACKED, PACKED]
 
 
-def test_it_must_be_a_string(http: httpx.Client) -> None:
+def test_encrypted_content_must_be_a_string(http: httpx.Client) -> None:
     error = read_error(http.post("/v1/responses", json={"model": "parrot", "input": [item(7)]}))
     assert error["message"] == "input[0].encrypted_content must be a string, given 7"
 
@@ -191,7 +193,7 @@ NEVER_THERE = [
 ]
 
 
-def test_what_no_item_has_is_taken_as_a_hint(thinker_http: httpx.Client) -> None:
+def test_an_include_without_such_items_is_a_hint(thinker_http: httpx.Client) -> None:
     response = strict_response(
         thinker_http.post("/v1/responses", json=build_request("Hi", include=NEVER_THERE)).text
     )
@@ -202,7 +204,7 @@ def test_what_no_item_has_is_taken_as_a_hint(thinker_http: httpx.Client) -> None
     assert strict_items(listed.text).data
 
 
-def test_what_nobody_knows_is_a_400(http: httpx.Client) -> None:
+def test_an_unknown_include_is_a_400(http: httpx.Client) -> None:
     error = read_error(
         http.post(
             "/v1/responses", json={"model": "parrot", "input": "Hi", "include": ["reasoning"]}

@@ -77,7 +77,7 @@ REFUSED: list[tuple[Json, str, str]] = [
 
 @pytest.mark.parametrize("fields", REFUSED, ids=lambda case: str(case[0]))
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_what_is_not_honoured_is_a_400_that_names_it(
+def test_an_unsupported_field_is_a_400_that_names_it(
     http: httpx.Client, fields: tuple[Json, str, str], is_stream: bool
 ) -> None:
     given, param, told = fields
@@ -124,7 +124,7 @@ NEUTRAL: list[Json] = [
 
 
 @pytest.mark.parametrize("fields", NEUTRAL)
-def test_what_asks_for_nothing_is_taken(http: httpx.Client, fields: Json) -> None:
+def test_a_field_without_effect_is_accepted(http: httpx.Client, fields: Json) -> None:
     answer = http.post("/v1/responses", json={"model": "parrot", "input": "Hi", **fields})
     assert strict_response(answer.text).output_text == "Hi"
 

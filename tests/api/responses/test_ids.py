@@ -30,7 +30,7 @@ def digits(chained_id: str) -> str:
     return match[1]
 
 
-def test_what_continues_a_response_has_its_digits(thinker_http: httpx.Client) -> None:
+def test_a_continuation_has_the_digits_of_its_response(thinker_http: httpx.Client) -> None:
     first = create(thinker_http)
     second = create(thinker_http, previous_response_id=first)
     branch = create(thinker_http, previous_response_id=first, background=True)
@@ -63,7 +63,9 @@ def test_a_response_in_a_conversation_has_its_digits(
     assert digits(conversation_id) == digits(in_it) == digits(after_it)
 
 
-def test_a_web_socket_goes_on_with_the_digits_of_what_nobody_keeps(thinker: RunningServer) -> None:
+def test_a_web_socket_continues_the_digits_of_a_response_without_store(
+    thinker: RunningServer,
+) -> None:
     with connect_socket(thinker.url) as socket:
         first = socket.response("Hello", store=False)
         second = socket.response("And?", store=False, previous_response_id=first.id)

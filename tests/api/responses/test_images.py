@@ -122,7 +122,7 @@ def test_a_websocket_sees_them_too(server: RunningServer) -> None:
         socket.response([], generate=False, previous_response_id=second.id, store=False)
 
 
-def test_one_in_the_background_sees_them(http: httpx.Client) -> None:
+def test_a_response_in_the_background_sees_images(http: httpx.Client) -> None:
     asked = body(message("user", [LOOK, image_part(56, 28)]), background=True)
     path = f"/v1/responses/{http.post('/v1/responses', json=asked).json()['id']}"
 
@@ -131,7 +131,7 @@ def test_one_in_the_background_sees_them(http: httpx.Client) -> None:
     assert sizes_seen() == [(56, 28)]
 
 
-def test_they_are_kept_as_they_were_sent(http: httpx.Client) -> None:
+def test_images_are_stored_as_they_were_sent(http: httpx.Client) -> None:
     with_detail, without = image_part(28, 28, detail="original"), image_part(28, 56)
     as_an_object = {
         "type": "input_image",
@@ -220,7 +220,7 @@ def test_a_summary_tells_of_pictures(http: httpx.Client) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_the_user_showed_last_outlives_a_compaction(http: httpx.Client, way: Way) -> None:
+def test_the_users_last_image_outlives_a_compaction(http: httpx.Client, way: Way) -> None:
     rules = [{"type": "compaction", "compact_threshold": 300}]
     talk = [message("user", [image_part(560, 560), LOOK]), message("assistant", "I see.")]
     with httpx.Client(base_url=f"{http.base_url}/v1/", timeout=None) as client:
@@ -269,7 +269,7 @@ FAULTS: dict[str, tuple[Json, str, str]] = {
 
 
 @pytest.mark.parametrize("fault", FAULTS)
-def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: str) -> None:
+def test_an_unusable_image_is_refused_by_its_path(http: httpx.Client, fault: str) -> None:
     part, path, complaint = FAULTS[fault]
 
     for stream in (False, True):
@@ -283,7 +283,7 @@ def test_what_cannot_be_seen_is_refused_by_its_place(http: httpx.Client, fault: 
         assert complaint in error["message"]
 
 
-def test_what_a_tool_shows_is_refused_by_its_place(http: httpx.Client) -> None:
+def test_an_unusable_image_of_a_tool_is_refused_by_its_path(http: httpx.Client) -> None:
     items = [call("a"), output("a", [LOOK, {"type": "input_image", "image_url": BROKEN}])]
 
     error = read_error(http.post("/v1/responses", json=body(*items)))
@@ -291,7 +291,7 @@ def test_what_a_tool_shows_is_refused_by_its_place(http: httpx.Client) -> None:
     assert error["param"] == "input[1].output[1].image_url"
 
 
-def test_a_picture_that_was_kept_and_is_none_is_refused_by_what_leads_to_it(
+def test_an_unusable_stored_image_is_refused_by_the_field_that_leads_to_it(
     http: httpx.Client,
 ) -> None:
     broken = message("user", [{"type": "input_image", "image_url": BROKEN}])

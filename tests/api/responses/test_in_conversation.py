@@ -100,7 +100,7 @@ def test_a_refused_response_leaves_a_conversation_as_it_was(thinker_http: httpx.
         ({"input": [call("call_1"), call("call_1")]}, "input[1].call_id"),
     ],
 )
-def test_what_does_not_go_with_a_conversation_is_refused(
+def test_fields_that_exclude_a_conversation_are_refused(
     thinker_http: httpx.Client, fields: Json, param: str
 ) -> None:
     body = build_request("Hi", conversation=create_conversation(thinker_http), **fields)
@@ -121,7 +121,7 @@ def slow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
         yield server
 
 
-def test_one_response_at_a_time_is_made_in_a_conversation(slow: RunningServer) -> None:
+def test_a_conversation_makes_one_response_at_a_time(slow: RunningServer) -> None:
     with openai.OpenAI(base_url=f"{slow.url}/v1", api_key="none", max_retries=0) as client:
         conversation_id = client.conversations.create().id
         running = client.responses.create(

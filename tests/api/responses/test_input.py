@@ -250,7 +250,7 @@ REFUSED: dict[str, tuple[object, str, str]] = {
 
 
 @pytest.mark.parametrize("case", REFUSED)
-def test_what_cannot_be_shown_to_the_model_is_refused(http: httpx.Client, case: str) -> None:
+def test_items_that_the_model_cannot_read_are_refused(http: httpx.Client, case: str) -> None:
     given, param, told = REFUSED[case]
     answer = http.post("/v1/responses", json={"model": "parrot", "input": given})
     error = read_error(answer)
@@ -268,7 +268,7 @@ def test_call_ids_that_are_left_out_are_kept_complete(thinker_http: httpx.Client
     assert [item.call_id for item in calls] == ["a", "a"]  # type: ignore[union-attr]
 
 
-def test_the_prompt_is_that_of_the_same_chat(thinker_http: httpx.Client) -> None:
+def test_the_prompt_equals_the_prompt_of_the_same_chat(thinker_http: httpx.Client) -> None:
     tools = [{"type": "function", "function": {"name": "look", "parameters": LOOK["parameters"]}}]
     items = [
         USER,
@@ -347,7 +347,7 @@ def test_truncation_leaves_out_the_oldest_turns(http: httpx.Client, limit: int |
     assert response.usage.input_tokens > 10 * short.usage.input_tokens
 
 
-def test_truncation_leaves_alone_what_fits(http: httpx.Client) -> None:
+def test_truncation_does_not_change_a_fitting_input(http: httpx.Client) -> None:
     usages = [
         strict_response(http.post("/v1/responses", json=turns(2, truncation=how)).text).usage
         for how in ("auto", "disabled")

@@ -55,7 +55,7 @@ def read_used_tokens(http: httpx.Client, **body: object) -> int:
 
 
 @pytest.mark.parametrize("shape", SHAPES)
-def test_the_count_is_that_of_the_response(thinker_http: httpx.Client, shape: str) -> None:
+def test_the_count_equals_the_responses_usage(thinker_http: httpx.Client, shape: str) -> None:
     assert count_tokens(thinker_http, **SHAPES[shape]) == read_used_tokens(
         thinker_http, **SHAPES[shape]
     )
@@ -65,7 +65,7 @@ def test_the_count_is_that_of_the_response(thinker_http: httpx.Client, shape: st
 @pytest.mark.parametrize(
     "given", [{"input": "And?"}, {"input": []}, {}], ids=["with input", "none", "without"]
 )
-def test_what_the_input_continues_is_counted_too(
+def test_the_continued_response_is_counted_too(
     thinker_http: httpx.Client, field: str, given: Json
 ) -> None:
     first = strict_response(
@@ -102,7 +102,7 @@ def test_nothing_is_generated(thinker_http: httpx.Client) -> None:
         ({"previous_response_id": "resp_9"}, "previous_response_id"),
     ],
 )
-def test_what_no_response_would_be_made_of_is_not_counted(
+def test_an_input_that_a_response_would_refuse_is_not_counted(
     thinker_http: httpx.Client, body: Json, param: str
 ) -> None:
     answer = thinker_http.post("/v1/responses/input_tokens", json=body)

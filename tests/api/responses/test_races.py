@@ -165,7 +165,7 @@ def test_a_foreground_response_is_cancelled_by_its_id(http: httpx.Client) -> Non
 
 
 @pytest.mark.parametrize("ending", ["cancel", "delete"])
-def test_who_follows_hears_of_an_end_through_another_server(
+def test_a_follower_learns_of_an_end_on_another_server(
     http: httpx.Client, other: RunningServer, ending: str
 ) -> None:
     response_id = begin_response(http)
@@ -185,7 +185,7 @@ def test_who_follows_hears_of_an_end_through_another_server(
         assert http.get(f"/v1/responses/{response_id}").status_code == 404
 
 
-def test_nobody_sees_an_end_before_it_is_kept(http: httpx.Client, file: Path) -> None:
+def test_no_client_sees_an_end_before_it_is_stored(http: httpx.Client, file: Path) -> None:
     response_id = http.post("/v1/responses", json=build_body("Hi", background=True)).json()["id"]
     with closing(sqlite3.connect(file, isolation_level=None)) as connection:
         connection.execute("BEGIN IMMEDIATE")  # makes all writers wait

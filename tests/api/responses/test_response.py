@@ -82,7 +82,7 @@ def test_a_stream_ends_with_the_whole_response(
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-def test_deltas_add_up_to_what_is_done(thinker_http: httpx.Client, saying: str) -> None:
+def test_deltas_add_up_to_the_done_events(thinker_http: httpx.Client, saying: str) -> None:
     body = build_request(SAYINGS[saying], stream=True, reasoning={"summary": "detailed"})
     sums: dict[tuple[str, str], str] = {}
     for name, data in named_events(thinker_http.post("/v1/responses", json=body)):
@@ -116,7 +116,7 @@ def test_several_choices_come_one_after_the_other(thinker_http: httpx.Client) ->
     assert [item.type for item in response.output] == ["reasoning", "message"] * 3
 
 
-def test_a_response_has_what_clients_read(client: openai.OpenAI) -> None:
+def test_a_response_has_the_fields_that_clients_read(client: openai.OpenAI) -> None:
     response = client.responses.create(model="parrot", input="Hello")
     assert re.fullmatch(r"resp_[0-9a-f]{48}", response.id)
     assert (response.object, response.status, response.model) == ("response", "completed", MODEL)
@@ -196,7 +196,7 @@ def test_the_limit_of_tokens_makes_it_incomplete(
     assert (last["type"], last["status"]) == (kept, "incomplete")
 
 
-def test_logprobs_are_those_of_the_text_only(thinker_http: httpx.Client) -> None:
+def test_logprobs_cover_the_text_only(thinker_http: httpx.Client) -> None:
     body = build_request(
         SAYINGS["reasoning"], include=["message.output_text.logprobs"], top_logprobs=2
     )
@@ -218,7 +218,7 @@ def test_without_being_asked_for_there_are_no_logprobs(http: httpx.Client) -> No
     assert message.content[0].logprobs == []
 
 
-def test_what_was_asked_is_repeated(thinker_http: httpx.Client) -> None:
+def test_the_fields_of_the_request_are_repeated(thinker_http: httpx.Client) -> None:
     schema = {
         "type": "object",
         "properties": {"a": {"type": "integer"}},
@@ -278,7 +278,7 @@ def test_token_ids_are_shown_when_asked_for(thinker_http: httpx.Client, store: b
     assert response["token_ids"] == end["token_ids"] == [*b"ab", END]
 
 
-def test_token_ids_of_what_fails_are_those_that_were_made(thinker_http: httpx.Client) -> None:
+def test_a_failed_response_has_the_token_ids_made_before(thinker_http: httpx.Client) -> None:
     body = build_request("ab|fail|", return_token_ids=True, stream=True, tools=[])
     failed = strict_end(thinker_http.post("/v1/responses", json=body)).to_dict()
     assert (

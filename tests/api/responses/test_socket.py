@@ -83,7 +83,7 @@ async def test_the_asynchronous_client_converses(server: RunningServer) -> None:
 
 
 @pytest.mark.parametrize("saying", SAYINGS)
-def test_events_are_those_of_a_stream(
+def test_events_equal_the_events_of_a_stream(
     thinker_http: httpx.Client, thinker_socket: Socket, saying: str
 ) -> None:
     body = build_request(SAYINGS[saying], stream_options={"include_obfuscation": True}, store=False)
@@ -103,7 +103,7 @@ def test_events_are_those_of_a_stream(
     assert remove_ids(end) == remove_ids(whole)
 
 
-def test_what_is_not_kept_is_continued_on_its_connection_only(
+def test_a_response_without_store_is_continued_on_its_connection_only(
     thinker: RunningServer, thinker_socket: Socket
 ) -> None:
     first = thinker_socket.response("Hello", store=False)
@@ -125,7 +125,7 @@ def test_what_is_not_kept_is_continued_on_its_connection_only(
     assert refusal["param"] == "previous_response_id"
 
 
-def test_what_all_connections_remember_is_bounded_and_the_oldest_goes_first() -> None:
+def test_the_memory_of_all_connections_is_bounded_and_the_oldest_response_goes_first() -> None:
     # all connections together remember four times `max_body_bytes_total`
     limits = LimitsConfig(max_body_bytes=2**14, max_body_bytes_total=2**14)
     with running_server({"max_model_len": 2**16}, limits) as server, ExitStack() as stack:
@@ -153,7 +153,7 @@ def test_a_kept_response_is_there_for_everyone(
         assert other.response("Bye", previous_response_id=first.id).previous_response_id == first.id
 
 
-def test_a_kept_response_has_the_whole_history_of_those_that_are_not(
+def test_a_stored_response_has_the_history_of_earlier_responses_without_store(
     thinker_socket: Socket, thinker_client: openai.OpenAI
 ) -> None:
     first = thinker_socket.response("Hello", store=False)
@@ -275,7 +275,7 @@ def test_a_response_is_cancelled(slow: RunningServer, slow_socket: Socket) -> No
 
 
 @pytest.mark.parametrize("is_rude", [False, True])
-def test_who_leaves_cancels_what_runs(slow: RunningServer, is_rude: bool) -> None:
+def test_a_client_that_leaves_cancels_its_responses(slow: RunningServer, is_rude: bool) -> None:
     with connect_socket(slow.url) as socket:
         for lane in ("a", "b"):
             socket.create("x" * 2000, stream_id=lane)

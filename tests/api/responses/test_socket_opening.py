@@ -144,7 +144,7 @@ def test_each_response_has_a_line_in_the_log(
     assert lines[1].startswith("response.create /v1/responses 400 duration_s=")
 
 
-def test_it_takes_requests_for_so_long_and_finishes_them() -> None:
+def test_a_socket_takes_requests_until_its_lifetime_ends_and_finishes_them() -> None:
     limits = LimitsConfig(websocket_lifetime_s=1.5)
     with running_server({"step_s": 0.01}, limits) as server, connect_socket(server.url) as socket:
         socket.create("x" * 200, stream_id="main")
@@ -157,7 +157,7 @@ def test_it_takes_requests_for_so_long_and_finishes_them() -> None:
         assert close_code(socket) == 1000
 
 
-def test_a_server_that_stops_finishes_what_runs_and_says_goodbye() -> None:
+def test_a_server_that_stops_finishes_running_responses_and_closes_the_socket() -> None:
     with (
         running_server({"step_s": 0.01}) as server,
         connect_socket(server.url) as idle,

@@ -94,7 +94,7 @@ def test_a_message_may_come_in_the_smallest_fragments(server: RunningServer) -> 
         assert event["response"]["output"][0]["content"][0]["text"] == "Grüße"
 
 
-def test_what_is_no_text_ends_the_connection_and_not_with_a_traceback(
+def test_a_binary_message_ends_the_connection_without_a_traceback(
     server: RunningServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     with open_connection(server) as connection, Frames(connection) as frames:
@@ -118,7 +118,7 @@ def test_pings_are_answered_as_far_as_the_client_reads() -> None:
             assert len(answered) < num // 2
 
 
-def test_who_reads_nothing_does_not_keep_a_connection_open(
+def test_a_client_that_reads_nothing_loses_its_connection(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     caplog.set_level(logging.INFO, logger="ouzel")
@@ -130,7 +130,7 @@ def test_who_reads_nothing_does_not_keep_a_connection_open(
             assert "response.create /v1/responses 200" in caplog.text
 
 
-def test_who_vanishes_takes_what_runs_with_it_and_not_with_a_warning(
+def test_a_client_that_vanishes_ends_its_responses_without_a_warning(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with running_server({"step_s": 0.002}) as server:

@@ -142,7 +142,7 @@ def test_input_waits_for_the_output_of_a_call(socket: Socket) -> None:
         ([{"role": "user", "content": "x", "id": "msg_1"}], 'given "id"'),
     ],
 )
-def test_what_cannot_be_input_is_given_back(socket: Socket, given: object, words: str) -> None:
+def test_unusable_input_is_given_back(socket: Socket, given: object, words: str) -> None:
     steer(socket, "resp_1", given)
     told = json.loads(socket.connection.recv())  # the client's type has no such inputs
     assert told["type"] == FAILED
@@ -151,7 +151,7 @@ def test_what_cannot_be_input_is_given_back(socket: Socket, given: object, words
     assert told["steer"] == {"previous_response_id": "resp_1", "input": given}
 
 
-def test_only_what_is_being_made_is_steered(socket: Socket) -> None:
+def test_only_a_running_response_is_steered(socket: Socket) -> None:
     steer(socket, "resp_1", "Look")
     assert read_refusal(socket.event()) == ("response_not_found", "Look")
     response = socket.response("Hello")

@@ -163,7 +163,7 @@ def test_the_second_prompt_goes_on_where_the_first_answer_has_ended(
     assert list(received_prompts[-1][: len(first)]) == first
 
 
-def test_what_is_kept_is_continued_under_the_same_names(thinker_http: httpx.Client) -> None:
+def test_a_stored_call_is_continued_under_the_same_names(thinker_http: httpx.Client) -> None:
     first = thinker_http.post(
         "/v1/responses", json=body(write_call("crew__spawn", {}), AGENTS, CREW)
     ).json()
@@ -210,7 +210,7 @@ def test_parts_of_an_output_are_read_and_calls_are_matched_by_their_kind(
     )
 
 
-def test_what_is_kept_of_a_call_is_whole(thinker_http: httpx.Client) -> None:
+def test_a_stored_call_is_complete(thinker_http: httpx.Client) -> None:
     called = {
         "type": "custom_tool_call",
         "call_id": "a",
@@ -306,7 +306,7 @@ def test_what_is_kept_of_a_call_is_whole(thinker_http: httpx.Client) -> None:
         ({"input": [{"type": "unheard_of"}]}, "input[0].type", '"unheard_of"'),
     ],
 )
-def test_what_cannot_be_honoured_is_named(
+def test_unsupported_tools_are_named(
     thinker_http: httpx.Client, fields: Json, param: str, complaint: str
 ) -> None:
     answer = thinker_http.post("/v1/responses", json=body("Hi", AGENTS, CREW, LOOK, PATCH) | fields)

@@ -87,7 +87,7 @@ def test_a_warning_is_ascii_and_bounded(thinker_http: httpx.Client, kind: str) -
     )
 
 
-def test_a_server_may_refuse_what_it_does_not_run() -> None:
+def test_a_server_may_refuse_tools_that_it_does_not_run() -> None:
     with serve_calling_model(refuses_unknown_tools=True) as server, server.client() as http:
         error = read_error(http.post("/v1/responses", json=body("Hi", LOOK, SEARCH)))
         assert error["param"] == "tools[1].type"

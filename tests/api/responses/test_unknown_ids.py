@@ -76,7 +76,7 @@ def test_an_id_of_nothing(ours: httpx.Client, given_id: str) -> None:
 
 
 @pytest.mark.parametrize("is_background", [False, True])
-def test_what_belongs_to_another_key(
+def test_objects_of_another_key_are_not_found(
     ours: httpx.Client, theirs: httpx.Client, is_background: bool
 ) -> None:
     body = {
@@ -108,7 +108,7 @@ def test_what_belongs_to_another_key(
         ("/v1/conversations/conv_1", "DELETE, GET, HEAD, OPTIONS, POST"),
     ],
 )
-def test_a_method_that_a_path_has_not_is_told_those_it_has(
+def test_a_wrong_method_is_told_the_methods_of_the_path(
     ours: httpx.Client, path: str, allowed: str
 ) -> None:
     answer = ours.put(path)

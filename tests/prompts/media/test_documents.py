@@ -237,7 +237,7 @@ DEEP: dict[str, bytes] = {
 
 
 @pytest.mark.parametrize("name", DEEP)
-async def test_what_is_too_deep_is_left_out(name: str, documents: DocumentLoader) -> None:
+async def test_too_deeply_nested_content_is_left_out(name: str, documents: DocumentLoader) -> None:
     _, [page] = await load_and_render(DEEP[name], documents)
 
     assert (page == 255).all()

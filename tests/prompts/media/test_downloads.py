@@ -163,7 +163,7 @@ LONG = r"must have <= 4096 bytes \(max_media_bytes\), given \d+"
         (dripping(b"HTTP/1.1 200 OK\r\nX-Slow: "), SLOW),
     ],
 )
-async def test_what_the_other_server_does_wrong_is_told_and_nothing_that_it_wrote(
+async def test_faults_of_the_other_server_are_reported_without_its_text(
     answer: bytes | Answer, message: str
 ) -> None:
     async with serving(answer) as server:
@@ -203,7 +203,7 @@ async def test_a_redirect_is_not_followed() -> None:
         (("all", "127.0.0.1:{port}"), ("127.0.0.1",)),
     ],
 )
-async def test_nobody_is_connected_to_but_who_is_named(
+async def test_only_named_hosts_are_connected_to(
     entries: tuple[str, ...], addresses: tuple[str, ...]
 ) -> None:
     async with serving(http(PICTURE)) as server:
@@ -301,7 +301,7 @@ def contexts(authority: trustme.CA, name: str) -> tuple[ssl.SSLContext, ssl.SSLC
     return of_server, of_clients
 
 
-async def test_the_certificate_is_that_of_the_name(authority: trustme.CA) -> None:
+async def test_the_certificate_must_have_the_name_of_the_url(authority: trustme.CA) -> None:
     of_server, of_clients = contexts(authority, "pictures.example.org")
     async with serving(http(PICTURE), of_server) as server:
         entries = tuple(
@@ -331,7 +331,7 @@ async def test_the_certificate_is_that_of_the_name(authority: trustme.CA) -> Non
     assert len(server.heads) == 1
 
 
-async def test_tls_with_who_does_not_speak_it(authority: trustme.CA) -> None:
+async def test_tls_to_a_server_without_tls_is_refused(authority: trustme.CA) -> None:
     _, of_clients = contexts(authority, "x")
     async with serving(http(PICTURE)) as server:
         media = loader(
@@ -373,7 +373,7 @@ async def test_a_request_that_is_left_leaves_no_connection() -> None:
         assert not [task for task in asyncio.all_tasks() if "MediaLoader" in repr(task)]
 
 
-async def test_one_failure_ends_the_downloads_of_its_request() -> None:
+async def test_a_failure_ends_all_downloads_of_its_request() -> None:
     async with serving(silent) as slow, serving(http(b"", "404 Not Found")) as wrong:
         media = loader(allowed_media_domains=(slow.address, wrong.address), media_timeout_s=86_400)
         with pytest.raises(InvalidRequest, match="status 404"):

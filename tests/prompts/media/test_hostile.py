@@ -43,7 +43,7 @@ def test_none_takes_much_memory_or_time(outcomes: list[Outcome]) -> None:
     assert [outcome for outcome in outcomes if outcome.processor_s > MAX_PROCESSOR_S] == []
 
 
-def test_what_says_that_it_is_too_large_is_refused_before_its_pixels(
+def test_a_picture_with_too_large_a_size_is_refused_before_its_pixels(
     outcomes: list[Outcome],
 ) -> None:
     enormous = of_group(outcomes, "enormous")
@@ -66,13 +66,13 @@ def test_what_says_that_it_is_too_large_is_refused_before_its_pixels(
         assert "must have <= 1000000 pixels (max_media_pixels), given " in outcome.message
 
 
-def test_what_is_no_picture_is_refused_by_its_header(outcomes: list[Outcome]) -> None:
+def test_a_file_that_is_no_picture_is_refused_by_its_header(outcomes: list[Outcome]) -> None:
     assert {outcome.result for outcome in of_group(outcomes, "no_pictures")} == {
         "refused by its header"
     }
 
 
-def test_what_is_cut_off_in_its_pixels_is_refused(outcomes: list[Outcome]) -> None:
+def test_a_picture_with_truncated_pixels_is_refused(outcomes: list[Outcome]) -> None:
     """Files with further frames, and files without their last 20 bytes, may have all pixels."""
     cut_off = of_group(outcomes, "cut_off")
     in_pixels = [
@@ -95,7 +95,7 @@ def test_what_is_cut_off_in_its_pixels_is_refused(outcomes: list[Outcome]) -> No
         ("GIF of comments", "must be a picture"),
     ],
 )
-def test_what_would_take_long_is_refused_by_its_header(
+def test_a_picture_that_would_take_long_is_refused_by_its_header(
     outcomes: list[Outcome], name: str, message: str
 ) -> None:
     [outcome] = [outcome for outcome in outcomes if outcome.name == name]

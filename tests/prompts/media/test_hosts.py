@@ -178,7 +178,7 @@ def test_a_host_has_one_spelling(text: str, normal: str) -> None:
         ),
     ],
 )
-def test_what_names_no_host(text: str) -> None:
+def test_urls_without_a_host_are_refused(text: str) -> None:
     with pytest.raises(InvalidHost):
         normal_host(text)
 
@@ -366,7 +366,7 @@ def test_a_url_that_names_no_host_is_refused(url: str, message: str) -> None:
         read_target(url, "field")
 
 
-def test_what_is_asked_for_is_what_the_url_says() -> None:
+def test_the_requested_path_is_the_path_of_the_url() -> None:
     target = read_target("http://A.org:8080/ü/%20?b=[c]&d='e'<>#fragment", "field")
 
     assert target.path == "/%C3%BC/%20?b=[c]&d='e'%3C%3E"

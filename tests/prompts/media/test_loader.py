@@ -92,7 +92,7 @@ async def test_too_many_pictures_are_refused() -> None:
         ),
     ],
 )
-async def test_the_limits_are_those_of_the_options(options: dict[str, int], message: str) -> None:
+async def test_the_limits_come_from_the_options(options: dict[str, int], message: str) -> None:
     media = loader(None, None, **options)
 
     with pytest.raises(InvalidRequest, match=message):
@@ -130,7 +130,7 @@ async def test_the_same_file_is_decoded_once() -> None:
     media.close()
 
 
-async def test_what_prepares_runs_beside_the_event_loop_and_may_refuse() -> None:
+async def test_decoding_runs_beside_the_event_loop_and_may_refuse() -> None:
     media = loader()
     pictures = await media.load(colours(RED))
 
@@ -223,7 +223,7 @@ async def test_a_large_picture_is_not_overtaken_for_ever() -> None:
     media.close()
 
 
-async def test_who_leaves_waits_for_no_memory_any_more() -> None:
+async def test_a_client_that_leaves_stops_waiting_for_memory() -> None:
     media = loader(max_media_memory_bytes=1024)
     [first, second] = await media.load(
         parts(data_url(plain(10, 10, RED)), data_url(plain(10, 10, GREEN)))
@@ -285,7 +285,7 @@ async def test_a_request_that_fails_holds_nothing() -> None:
 
 
 @pytest.mark.parametrize("module", ["PIL", "httpcore2", "idna"])
-def test_a_server_without_pictures_does_not_import_what_reads_them(module: str) -> None:
+def test_a_server_without_pictures_imports_no_picture_library(module: str) -> None:
     program = (
         "import sys, asyncio\n"
         "from ouzel.config import MediaConfig\n"

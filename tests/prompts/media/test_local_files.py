@@ -84,7 +84,7 @@ def test_two_dots_are_refused(directory: Path, name: str) -> None:
 OUTSIDE = "field must be the path of a file in the server's allowed_local_media_path"
 
 
-def test_nothing_tells_what_is_outside(directory: Path, tmp_path: Path) -> None:
+def test_no_error_reveals_files_outside_the_directory(directory: Path, tmp_path: Path) -> None:
     (directory / "to-secret").symlink_to("../secret")
     (directory / "to-nothing").symlink_to("../nothing")
     (directory / "up").symlink_to("..")
@@ -121,7 +121,7 @@ def test_nothing_tells_what_is_outside(directory: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["nothing", "inner", "", ".", "one/x", "x" * 300, "x/" * 3000, "one " * 2000, "pipe"]
 )
-def test_what_is_no_regular_file_is_refused(directory: Path, name: str) -> None:
+def test_anything_but_a_regular_file_is_refused(directory: Path, name: str) -> None:
     os.mkfifo(directory / "pipe")  # opening it would wait for a writer
 
     message = refusal(directory, name)
@@ -130,7 +130,7 @@ def test_what_is_no_regular_file_is_refused(directory: Path, name: str) -> None:
     assert len(message) < 300
 
 
-def test_files_of_the_system_are_none(directory: Path) -> None:
+def test_files_of_the_system_are_refused(directory: Path) -> None:
     (directory / "links").mkdir()
     for number, file_path in enumerate(
         ("/dev/zero", "/proc/self/mem", "/proc/self/environ", "/proc/self/fd/0")
@@ -153,7 +153,7 @@ def test_a_file_that_does_not_tell_its_length_is_read_up_to_the_limit() -> None:
         read("/proc/self", f"/proc/{os.getpid()}/status", PictureLimits(max_bytes=1, max_pixels=1))
 
 
-def test_what_is_exchanged_for_a_link_meanwhile_is_not_followed(
+def test_a_file_replaced_by_a_link_meanwhile_is_not_followed(
     directory: Path, tmp_path: Path
 ) -> None:
     """Another thread replaces a file, and a directory on the way to one, by links for a moment."""

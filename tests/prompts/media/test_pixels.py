@@ -69,7 +69,7 @@ def test_a_picture_is_turned_as_the_camera_was_held(orientation: int, file_forma
 
 
 @pytest.mark.parametrize("orientation", range(1, 9))
-def test_turning_is_what_pillow_makes_of_the_same_metadata(orientation: int) -> None:
+def test_a_rotation_equals_pillows_for_the_same_metadata(orientation: int) -> None:
     data = saved(quarters(), "PNG", exif=exif(orientation))
     with Image.open(BytesIO(data)) as image:
         expected = ImageOps.exif_transpose(image)
@@ -107,7 +107,7 @@ def test_metadata_may_be_little_endian() -> None:
     assert read(saved(quarters(), "JPEG", exif=metadata)).width == 32
 
 
-def test_what_is_transparent_is_on_white() -> None:
+def test_transparent_pixels_are_white() -> None:
     rows = b"\0" + bytes((100, 50, 0, 255)) + bytes((100, 50, 0, 0)) + bytes((100, 50, 0, 128))
 
     assert pixels(png(3, 1, rows, colour=6)) == [[(100, 50, 0), WHITE, (177, 152, 127)]]
@@ -250,7 +250,7 @@ def test_a_transparent_first_frame_is_on_white(file_format: str) -> None:
     assert pixels(data) == [[RED, WHITE]]
 
 
-def test_what_a_first_frame_leaves_out_is_white() -> None:
+def test_pixels_outside_a_first_frame_are_white() -> None:
     whole = saved(Image.new("P", (2, 1), 1), "GIF")
     image_at = whole.index(b",\0\0\0\0")  # its place and size follow
     canvas = struct.pack("<HH", 4, 2)
@@ -279,7 +279,7 @@ def test_texts_and_profiles_of_a_png_are_not_read() -> None:
     assert pixels(png(1, 1, b"\0\1\2\3", before_data=others)) == [[(1, 2, 3)]]
 
 
-def test_what_phones_write_is_its_first_jpeg() -> None:
+def test_a_phones_picture_is_read_as_its_first_jpeg() -> None:
     data = saved(
         quarters(), "MPO", save_all=True, append_images=[Image.new("RGB", (8, 8))], exif=exif(6)
     )

@@ -106,7 +106,7 @@ def test_bare_base64_that_breaks_off_its_alphabet_is_no_path() -> None:
         TEXT,
     ],
 )
-def test_what_begins_as_no_picture_is_a_path(text: str) -> None:
+def test_a_text_that_begins_unlike_a_picture_is_a_path(text: str) -> None:
     assert read_source(text, "field") == FileSource(text)
 
 
@@ -141,13 +141,13 @@ def test_percents_that_escape_nothing_stand_for_themselves(text: str, data: byte
         ("AAA\ud800", r"must be a data URL of ASCII characters, given '\\ud800' at 3 of its data"),
     ],
 )
-def test_what_is_no_base64_is_refused(text: str, message: str) -> None:
+def test_malformed_base64_is_refused(text: str, message: str) -> None:
     with pytest.raises(InvalidRequest, match=f"^field {message}"):
         inline(f"data:image/png;base64,{text}")
 
 
 @pytest.mark.parametrize("url", [f"data:;base64,{TEXT}", "data:," + percents(DATA)])
-def test_what_is_too_long_is_refused_before_it_is_made(url: str) -> None:
+def test_a_long_data_url_is_refused_before_decoding(url: str) -> None:
     assert inline(url, PictureLimits(max_bytes=256, max_pixels=1)) == DATA
     with pytest.raises(
         InvalidRequest, match=r"^field must have <= 255 bytes \(max_media_bytes\), given 256$"
@@ -194,6 +194,6 @@ def test_paths_of_files(url: str, file_path: str) -> None:
         ("file://..", "without a host"),
     ],
 )
-def test_what_is_nowhere_is_refused(url: str, message: str) -> None:
+def test_an_unknown_kind_of_url_is_refused(url: str, message: str) -> None:
     with pytest.raises(InvalidRequest, match=f"^field must be .*{message}"):
         read_source(url, "field")

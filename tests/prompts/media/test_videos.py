@@ -54,7 +54,7 @@ KINDS: dict[str, Callable[[], bytes]] = {
 
 
 @pytest.mark.parametrize("kind", KINDS)
-async def test_frames_are_those_that_are_asked_for(kind: str) -> None:
+async def test_the_requested_frames_are_taken(kind: str) -> None:
     numbers = [0, 1, 13, 38, 39]
 
     video, frames = await load_frames(KINDS[kind](), numbers)

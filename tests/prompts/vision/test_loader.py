@@ -62,12 +62,12 @@ def test_a_language_model_taken_out_of_a_vision_model_has_none(tmp_path: Path) -
     assert load_image_processor(tmp_path) is None
 
 
-def test_without_settings_there_is_none(tmp_path: Path) -> None:
+def test_without_settings_there_is_no_processor(tmp_path: Path) -> None:
     write_files(tmp_path, {"config.json": golden("gemma3")["files"]["config.json"]})
     assert load_image_processor(tmp_path) is None
 
 
-def test_what_is_null_or_left_out_is_as_in_the_reference(tmp_path: Path) -> None:
+def test_null_and_missing_settings_have_the_references_values(tmp_path: Path) -> None:
     """The reference's defaults for LLaVA are CLIP's normalisation and 224 pixels."""
     files = change_files(
         "llava", size=None, crop_size=None, image_mean=None, image_std=None, resample=None
@@ -95,7 +95,7 @@ def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
     )
 
 
-def test_the_first_tile_is_what_low_detail_shows_of_llava_next(tmp_path: Path) -> None:
+def test_low_detail_is_the_first_tile_of_llava_next(tmp_path: Path) -> None:
     processor = loaded(tmp_path, golden("llava_next")["files"])
     image = picture(500, 300)
     low = processor.tiles(image, "low")

@@ -20,7 +20,8 @@ _ouzel_paths() {{
 }}
 
 _ouzel_models() {{
-    local path hub="${{HF_HUB_CACHE:-${{HF_HOME:-${{XDG_CACHE_HOME:-$HOME/.cache}}/huggingface}}/hub}}"
+    local cache="${{HF_HOME:-${{XDG_CACHE_HOME:-$HOME/.cache}}/huggingface}}"
+    local path hub="${{HF_HUB_CACHE:-$cache/hub}}"
     for path in "$hub"/models--*; do
         [[ -d "$path" ]] && path="${{path##*/models--}}" && printf '%s\\n' "${{path//--//}}"
     done

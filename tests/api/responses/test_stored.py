@@ -17,7 +17,7 @@ from tests.api.serving import RunningServer, running_server
 
 @pytest.mark.parametrize("saying", SAYINGS)
 @pytest.mark.parametrize("is_stream", [False, True])
-def test_what_is_read_is_what_was_answered(
+def test_a_stored_response_equals_the_answer(
     thinker_http: httpx.Client, saying: str, is_stream: bool
 ) -> None:
     answer = thinker_http.post(
@@ -43,7 +43,7 @@ def test_a_stream_is_replayed_as_it_was(thinker_http: httpx.Client, after: int) 
     assert named_events(replayed) == events[after + 1 :]
 
 
-def test_a_background_response_is_queued_first_and_made_when_nobody_waits(
+def test_a_background_response_is_queued_first_and_made_without_a_waiting_client(
     thinker_client: openai.OpenAI,
 ) -> None:
     response = thinker_client.responses.create(model="parrot", input="Hello", background=True)
@@ -69,7 +69,7 @@ def test_the_next_turn_continues(thinker_client: openai.OpenAI) -> None:
     assert texts == ["Hello", "Hello", "And you?", "And you?", "Bye"]
 
 
-def test_what_is_not_to_be_kept_leaves_nothing(thinker_http: httpx.Client) -> None:
+def test_a_response_without_store_leaves_nothing(thinker_http: httpx.Client) -> None:
     response = strict_response(
         thinker_http.post("/v1/responses", json=build_request("Hello", store=False)).text
     )
@@ -78,7 +78,7 @@ def test_what_is_not_to_be_kept_leaves_nothing(thinker_http: httpx.Client) -> No
     assert response.id in read_error(answer)["message"]
 
 
-def test_deleted_is_gone(thinker_client: openai.OpenAI) -> None:
+def test_a_deleted_response_is_gone(thinker_client: openai.OpenAI) -> None:
     response = thinker_client.responses.create(model="parrot", input="Hello")
     thinker_client.responses.delete(response.id)
     with pytest.raises(openai.NotFoundError):
