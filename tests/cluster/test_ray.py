@@ -20,9 +20,9 @@ from tests.deploy.load import (
     NUM_BACKGROUND,
     NUM_STREAMS,
     background,
-    wait_for_end,
     short_requests,
     under_load,
+    wait_for_end,
 )
 from tests.serve.running import serving
 
