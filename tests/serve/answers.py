@@ -10,20 +10,19 @@ import httpx
 
 Json = dict[str, Any]
 
-_OF_GUESSES = (
-    "accepted_prediction_tokens",
-    "rejected_prediction_tokens",
-)  # how many pay is measured
+# The engine measures how many proposed tokens pay, so their numbers vary.
+_OF_GUESSES = ("accepted_prediction_tokens", "rejected_prediction_tokens")
+# Fields that differ between two answers, or that a stream has only in its first chunk.
 _UNLIKE = {
     "id",
     "created",
     "object",
     "model",
     "system_fingerprint",
-}  # of two answers, or not told twice
+}
 
 
-def chunks_of(response: httpx.Response) -> list[Json]:
+def read_chunks(response: httpx.Response) -> list[Json]:
     *frames, done, end = response.text.split("\n\n")
     assert (done, end) == ("data: [DONE]", "")
     return [json.loads(frame.removeprefix("data: ")) for frame in frames]
@@ -52,7 +51,7 @@ def ask_all(url: str, bodies: Sequence[Json], *, concurrency: int = 16) -> list[
         assert response.status_code == 200, (response.text, body)
         if not options:
             return Answered(body, response.json(), [])
-        return Answered(body, put_together(chunks_of(response)), chunks_of(response))
+        return Answered(body, put_together(read_chunks(response)), read_chunks(response))
 
     async def run() -> list[Answered]:
         turns = asyncio.Semaphore(concurrency)
@@ -63,7 +62,7 @@ def ask_all(url: str, bodies: Sequence[Json], *, concurrency: int = 16) -> list[
 
 
 def put_together(chunks: list[Json]) -> Json:
-    """What all chunks add up to: text and lists are joined, later values count."""
+    """Joins chunks to an answer: appends text and lists, and replaces other values."""
     answer: Json = {}
     choices: dict[int, Json] = {}
     for chunk in chunks:
@@ -100,14 +99,14 @@ def _join_calls(before: list[Json], pieces: list[Json]) -> list[Json]:
 
 
 def essence(answer: Json) -> Json:
-    """Without what differs by its nature, and without what is null or empty."""
+    """Returns the answer without its own ids and times, and without null and empty values."""
     answer = {name: value for name, value in answer.items() if name not in _UNLIKE}
     told: Json = json.loads(json.dumps(answer), object_hook=_without_nothings)
     return told
 
 
 def substance(answer: Answered) -> Json:
-    """Without what no two answers share."""
+    """Returns the parts of the answer that a second answer to the same request shares."""
     shared = essence(answer.whole)
     shared["usage"].pop("prompt_tokens_details", None)
     for call in shared["choices"][0]["message"].get("tool_calls", []):

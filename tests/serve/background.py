@@ -1,4 +1,4 @@
-"""Responses made in the background, and what became of them."""
+"""Makes responses in the background, waits for them, and checks their ends."""
 
 import time
 
@@ -18,7 +18,7 @@ SHORT: Json = {"input": "Hello!", "temperature": 0}
 
 
 def begin(http: httpx.Client, *bodies: Json) -> list[str]:
-    """Ids of them."""
+    """Creates a response in the background from each body; returns their ids."""
     answers = [
         http.post("responses", json=body | {"model": "ouzel-demo", "background": True})
         for body in bodies
@@ -31,7 +31,7 @@ def found(http: httpx.Client, response_id: str) -> Response:
 
 
 def with_text(http: httpx.Client, response_id: str) -> Response:
-    """Waits until some of it is there; asked of another server than the one that makes it: until some is kept."""
+    """Waits until the response has some text; another server than its own shows stored text."""
     while len((response := found(http, response_id)).output_text) < 20:
         assert response.status in ("queued", "in_progress")
         time.sleep(0.02)
@@ -39,14 +39,17 @@ def with_text(http: httpx.Client, response_id: str) -> Response:
 
 
 def ended(http: httpx.Client, response_id: str) -> Response:
-    """Waits for its end by following its events, which are told to the letter."""
+    """Waits for the end of the response by reading its events, whose types are checked."""
     response = strict_end(http.get(f"responses/{response_id}", params={"stream": True}))
     assert found(http, response_id) == response
     return response
 
 
 def check_failed(failed: Response, seen: Response) -> None:
-    """`seen`: somewhat before the server stopped. Of what it had made the beginning is kept, closed."""
+    """Checks a response whose server stopped: its stored beginning is there, and it has ended.
+
+    `seen` is the response shortly before the stop.
+    """
     assert (
         failed.status == "failed"
         and failed.error is not None

@@ -1,4 +1,4 @@
-"""A collector of traces: it takes what OTLP over HTTP sends, and answers 200."""
+"""Collects traces: takes spans by OTLP over HTTP, and answers 200."""
 
 import threading
 from collections.abc import Iterator
@@ -34,7 +34,7 @@ class Collector:
             def do_POST(self) -> None:
                 collector.paths.add(self.path)
                 body = self.rfile.read(int(self.headers["content-length"]))
-                collector.spans += _spans_of(ExportTraceServiceRequest.FromString(body))
+                collector.spans += _read_spans(ExportTraceServiceRequest.FromString(body))
                 self.send_response(200)
                 self.send_header("content-length", "0")
                 self.end_headers()
@@ -55,14 +55,14 @@ class Collector:
             self._server.server_close()
 
     def below(self, parent: ReceivedSpan) -> list[ReceivedSpan]:
-        """The spans directly below this one, by their beginning."""
+        """Returns the spans directly below this span, in the order of their beginnings."""
         return sorted(
             (span for span in self.spans if span.parent_id == parent.span_id),
             key=lambda span: span.start_ns,
         )
 
 
-def _spans_of(request: ExportTraceServiceRequest) -> list[ReceivedSpan]:
+def _read_spans(request: ExportTraceServiceRequest) -> list[ReceivedSpan]:
     return [
         _received(
             span, {pair.key: pair.value.string_value for pair in of_resource.resource.attributes}

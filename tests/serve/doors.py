@@ -1,4 +1,4 @@
-"""Every door by which a stream of text is asked for, and how its text comes."""
+"""Describes each endpoint that streams text: its request, and the text in its events."""
 
 import json
 from collections.abc import AsyncGenerator, Callable
@@ -12,9 +12,9 @@ from tests.serve.answers import Json
 @dataclass(frozen=True)
 class Door:
     path: str
-    body: Callable[[str, int], Json]  # of a question and a number of tokens
-    text: Callable[[Json], str | None]  # of an event
-    is_last: Callable[[Json], bool]  # that tells why the text has ended
+    body: Callable[[str, int], Json]  # arguments: a question, the number of tokens
+    text: Callable[[Json], str | None]  # argument: an event
+    is_last: Callable[[Json], bool]  # True: the event has the reason of the end
 
 
 def _messages(question: str, max_tokens: int, **fields: object) -> Json:
@@ -111,7 +111,7 @@ DOORS = (
 async def pieces(
     http: httpx.AsyncClient, door: Door, question: str, max_tokens: int
 ) -> AsyncGenerator[str, None]:
-    """Its text as it comes; a stream that does not tell why it has ended is none."""
+    """Yields the pieces of the text. Fails if no event has the reason of the end."""
     has_ended = False
     async with http.stream("POST", door.path, json=door.body(question, max_tokens)) as response:
         assert response.status_code == 200, (door.path, await response.aread())

@@ -1,4 +1,4 @@
-"""Pictures that the demo model that sees can answer about."""
+"""Draws pictures about which the demo model of pictures can answer."""
 
 import io
 from base64 import b64encode
@@ -7,7 +7,7 @@ from PIL import Image, ImageDraw
 
 
 def shape(name: str, color: str, size: tuple[int, int] = (160, 160)) -> Image.Image:
-    """A large circle or square in the middle of a white picture."""
+    """Draws a large circle or square in the middle of a white picture."""
     (width, height), reach = size, 0.3 * min(size)
     image = Image.new("RGB", size, "white")
     draw, box = (

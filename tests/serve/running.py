@@ -18,7 +18,7 @@ import psutil
 from tests.cores import share_of_cores
 from tests.serve.forks import ENGINE_NAME, start_command
 
-unmarked_test = ""  # what runs, if it is a test that has no marker for starting servers
+unmarked_test = ""  # name of the running test, if it lacks the marker of tests that start servers
 
 
 @dataclass
@@ -26,8 +26,8 @@ class RunningServer:
     process: subprocess.Popen[str]
     url: str  # ends with /v1
     curl: str  # the line it printed
-    metrics_root: str = ""  # of the port that metrics have to themselves
-    announcement: str = ""  # all that it printed up to the curl line
+    metrics_root: str = ""  # URL of the port for metrics alone
+    announcement: str = ""  # its output up to the curl line
 
     @property
     def root(self) -> str:
@@ -119,7 +119,10 @@ def serving(
     is_openvino: bool = True,
     is_executed: bool = False,
 ) -> Iterator[RunningServer]:
-    """Waits for the announcement; ends the server at the end. `is_openvino`: its own engine runs, a small one."""
+    """Waits for the announcement, and ends the server at the end.
+
+    With `is_openvino`, Ouzel's own engine runs, with little memory.
+    """
     size = ("--kv-cache-gib", "0.05", "--num-threads", str(share_of_cores())) if is_openvino else ()
     process = start(
         "--log-level",

@@ -1,4 +1,4 @@
-"""Adapters of a running server: listed, asked for, loaded, unloaded, and there again when the engine has died."""
+"""A running server lists, uses, loads and unloads adapters, and has them after its engine died."""
 
 import json
 import time
@@ -16,7 +16,7 @@ ADMIN = {"authorization": "Bearer sk-admin"}
 
 
 def demo_adapter(seed: int, rank: int = 4, factor: float = 0.5) -> RandomAdapter:
-    """Makes one of the demo model's feed-forward layers, strong enough to be seen in its answers."""
+    """Makes an adapter for the demo model's feed-forward layers that changes its answers."""
     config = json.loads((MODEL_DIRECTORY / "config.json").read_text())
     hidden, inner = config["hidden_size"], config["intermediate_size"]
     random = np.random.default_rng(seed)

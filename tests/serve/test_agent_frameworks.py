@@ -1,7 +1,8 @@
-"""The OpenAI Agents SDK and LangChain against the demo model, over chats and responses, streamed, at temperature 0.
+"""The OpenAI Agents SDK and LangChain work with the demo model, over chats and responses, streamed.
 
-In the conversations the model itself chooses the tools; its card says which requests it does well. Tools with the
-schemas that pydantic makes of nested and optional types are beyond it: there the first turn is told to call one.
+In the conversations the model itself chooses the tools; its card names the requests that it answers
+well. Tools with pydantic's schemas of nested and optional types are too hard for it: there the
+request of the first turn forces a call. The temperature is 0.
 """
 
 import functools
@@ -70,7 +71,7 @@ def add(a: int, b: int) -> str:
 
 
 def plan_party(party: Party, room: str | None = None) -> str:
-    """Plan a party"""
+    """Plans a party."""
     return json.dumps({"guests": len(party.guests), "host": party.host.name})
 
 
@@ -247,9 +248,8 @@ def test_langchain_can_give_tools_with_nested_and_optional_arguments(chat: ChatO
     assert json.loads(tool.invoke(call).content)["host"] == call["args"]["party"]["host"]["name"]
 
 
-@pytest.mark.filterwarnings(
-    "ignore:Pydantic serializer warnings:UserWarning"
-)  # of LangChain's own `parsed` field
+# The warnings are about LangChain's own `parsed` field.
+@pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 @pytest.mark.parametrize("method", ["json_schema", "function_calling"])
 def test_langchain_gets_outputs_of_a_type(chat: ChatOpenAI, method: Any) -> None:
     planner = chat.with_structured_output(Party, method=method)

@@ -1,4 +1,4 @@
-"""A server that listens says what it serves, where, and who may use it."""
+"""A server that listens prints its models, its addresses and the need of a key."""
 
 import re
 import socket

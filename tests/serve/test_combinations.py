@@ -1,5 +1,7 @@
-"""Random combinations of parameters at temperature 0: a whole answer is its stream put together, for raw HTTP and
-for the `openai` client. A combination that cannot be honoured is refused in the same words in both modes.
+"""Random combinations of parameters: a whole answer equals the joined chunks of its stream.
+
+This holds for raw HTTP and for the `openai` client, at temperature 0. Both modes use the same words
+to refuse a combination that cannot be honoured.
 """
 
 import json
@@ -14,7 +16,7 @@ import pytest
 
 from ouzel.api.openai.completions import CompletionRequest
 from ouzel.wire.chat_request import ChatCompletionRequest
-from tests.serve.answers import Json, chunks_of, essence, put_together
+from tests.serve.answers import Json, essence, put_together, read_chunks
 from tests.serve.running import RunningServer, serving
 
 QUESTIONS = (
@@ -122,7 +124,7 @@ CHAT: dict[str, tuple[object, ...]] = SHARED | {
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """In f32, without a prefix cache and guesses, so that a second answer is computed as the first."""
+    """Starts a server in f32, without prefix cache and speculation: answers are reproducible."""
     exact = (
         "--precision",
         "f32",
@@ -150,7 +152,7 @@ def test_every_field_takes_part(body_type: type[msgspec.Struct]) -> None:
 def combination(
     random: Random, samples: dict[str, tuple[object, ...]], known: Iterable[str]
 ) -> Json:
-    """Up to six of the fields that the endpoint has."""
+    """Draws up to six fields of the endpoint."""
     names = random.sample(sorted(samples.keys() & set(known)), random.randrange(7))
     chosen = {"max_tokens": 8, "temperature": 0} | {
         name: random.choice(samples[name]) for name in names
@@ -193,11 +195,11 @@ def test_a_whole_answer_is_its_stream_put_together(
             whole = http.post(path, json=body)
             streamed = http.post(path, json=streaming(body, random))
             if whole.status_code == 400:
-                assert refusal_of(streamed) == whole.json(), body
+                assert read_refusal(streamed) == whole.json(), body
                 continue
             num_answered += 1
             expected = essence(whole.json())
-            assert essence(put_together(chunks_of(streamed))) == expected, body
+            assert essence(put_together(read_chunks(streamed))) == expected, body
             assert essence(asked_by_the_client(client, path, body)) == expected, body
             pieces = asked_by_the_client(client, path, streaming(body, random))
             assert essence(put_together(pieces)) == expected, body
@@ -209,15 +211,21 @@ def streaming(body: Json, random: Random) -> Json:
     return body | {"stream": True, "stream_options": options}
 
 
-def refusal_of(response: httpx.Response) -> Json:
-    """Of a stream that had begun: its last event; fields that leave no token are known only then."""
+def read_refusal(response: httpx.Response) -> Json:
+    """Returns the body of the refusal; a stream that has begun has it in its last event.
+
+    The server notices only then that the fields leave no token.
+    """
     last = response.text.rstrip("\n").rpartition("\n\n")[2].removeprefix("data: ")
     refusal: Json = json.loads(last)
     return refusal
 
 
 def asked_by_the_client(client: openai.OpenAI, path: str, body: Json) -> Any:
-    """The answer, or the list of chunks. Fields that the client does not know go into its `extra_body`."""
+    """Returns the answer, or the list of chunks.
+
+    The client sends fields that it does not know as `extra_body`.
+    """
     own = {name: body[name] for name in ("model", "messages", "prompt", "stream") if name in body}
     extra = {name: value for name, value in body.items() if name not in own}
     create = (

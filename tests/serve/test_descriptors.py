@@ -1,4 +1,4 @@
-"""Clients that open all the connections they can leave the server the file descriptors that it needs."""
+"""The server keeps the file descriptors that it needs, however many connections clients open."""
 
 import re
 import resource

@@ -1,4 +1,4 @@
-"""Options that the model's small files forbid are refused before anything is loaded, in one line."""
+"""Options that contradict the model's small files are refused in one line, before the load."""
 
 import json
 import logging
@@ -23,12 +23,12 @@ Json = dict[str, object]
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """The demo model without its weights: what wants to read them fails otherwise than by the option."""
+    """Copies the demo model without its weights: reading them would fail with another error."""
     return copytree(MODEL_DIRECTORY, tmp_path / "model", ignore=ignore_patterns("*.safetensors"))
 
 
 def refusal(capsys: pytest.CaptureFixture[str], directory: Path, *arguments: str) -> str:
-    """The only line that is written; no log line tells of an engine."""
+    """Returns the only line of the output. Fails if a log line is about an engine."""
     status = main(
         [
             "serve",

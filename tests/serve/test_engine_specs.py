@@ -1,4 +1,4 @@
-"""An engine is described with its part of the memory, by which it chooses the type of its KV cache."""
+"""The description of an engine has its part of the memory, which decides the KV cache's type."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""The old `functions` and `function_call` with the `openai` client, against the demo model."""
+"""The old `functions` and `function_call` work with the `openai` client and the demo model."""
 
 import json
 from collections.abc import Iterator

@@ -1,4 +1,4 @@
-"""`--log-format json`: what both processes of a server say is one object a line."""
+"""With `--log-format json`, each line of both processes of a server is an object."""
 
 import json
 import socket
@@ -14,7 +14,7 @@ from tests.serve.running import failure, serving
 ASK = {"model": "ouzel-demo", "messages": [{"role": "user", "content": "Hello!"}], "max_tokens": 4}
 
 
-def lines_of(errors: str) -> list[dict[str, Any]]:
+def read_lines(errors: str) -> list[dict[str, Any]]:
     return [json.loads(line) for line in errors.splitlines()]
 
 
@@ -32,7 +32,7 @@ def test_both_processes_and_libraries_write_json(tmp_path: Path) -> None:
             connection.sendall(b"nonsense\r\n\r\n")
             connection.recv(1024)
         server.process.terminate()
-        lines = lines_of(server.process.communicate()[1])
+        lines = read_lines(server.process.communicate()[1])
 
     [asked] = [line for line in lines if line.get("request_id") == "mine"]
     assert asked["message"].startswith(
@@ -63,7 +63,7 @@ def test_a_start_that_fails_is_told_in_json(tmp_path: Path) -> None:
     weights = directory / "model.safetensors"
     weights.write_bytes(weights.read_bytes()[:100_000])
 
-    lines = lines_of(failure(str(directory), "--log-format", "json", cache_dir=tmp_path))
+    lines = read_lines(failure(str(directory), "--log-format", "json", cache_dir=tmp_path))
 
     assert (lines[-1]["level"], lines[-1]["logger"]) == ("CRITICAL", "ouzel.cli.app")
     assert "model.safetensors" in lines[-1]["message"]

@@ -1,4 +1,4 @@
-"""The listener as a user meets it: keys, TLS and unix sockets, on servers in processes of their own."""
+"""Servers in processes of their own listen with keys, with TLS and on unix sockets."""
 
 import json
 import socket
@@ -39,7 +39,7 @@ def authority() -> trustme.CA:
 
 @pytest.fixture(scope="module")
 def certificate(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """A file with both the certificate and its key."""
+    """Writes a file with the certificate and its key."""
     path = tmp_path_factory.mktemp("tls") / "server.pem"
     authority.issue_cert("localhost", "127.0.0.1").private_key_and_cert_chain_pem.write_to_path(
         path
@@ -49,7 +49,7 @@ def certificate(authority: trustme.CA, tmp_path_factory: pytest.TempPathFactory)
 
 @pytest.fixture(scope="module")
 def trusting(authority: trustme.CA) -> ssl.SSLContext:
-    """A client's context that knows the authority."""
+    """Returns a client's context that trusts the authority."""
     context = ssl.create_default_context()
     authority.configure_trust(context)
     return context
@@ -92,7 +92,8 @@ def test_the_openai_client_over_tls_with_a_wrong_key_and_a_right_one(
 
         right = openai.OpenAI(base_url=secured.url, api_key=KEY, http_client=transport)
         whole = right.chat.completions.create(**ASK)  # type: ignore[call-overload]
-        chunks = list(right.chat.completions.create(**ASK, stream=True))  # type: ignore[call-overload]
+        stream = right.chat.completions.create(**ASK, stream=True)  # type: ignore[call-overload]
+        chunks = list(stream)
     assert (
         "".join(chunk.choices[0].delta.content or "" for chunk in chunks)
         == whole.choices[0].message.content
@@ -102,8 +103,11 @@ def test_the_openai_client_over_tls_with_a_wrong_key_and_a_right_one(
 async def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
     secured: RunningServer, trusting: ssl.SSLContext
 ) -> None:
-    """With the asynchronous client: the other's two threads at one TLS socket now and then wait in vain."""
-    # Handed on to websockets, which takes it; the client has no type for it.
+    """Uses the asynchronous client.
+
+    The synchronous client has two threads at one TLS socket, which sometimes wait for ever.
+    """
+    # The client hands the option to websockets, and has no type for it.
     options: WebSocketConnectionOptions = {"ssl": trusting}  # type: ignore[typeddict-unknown-key]
     async with openai.AsyncOpenAI(base_url=secured.url, api_key="sk-wrong") as wrong:
         with pytest.raises(InvalidStatus) as refused:

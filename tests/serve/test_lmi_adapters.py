@@ -1,4 +1,4 @@
-"""Adapters in LMI's schemas, named in every place that LMI reads, by a server with two adapters of the demo model."""
+"""LMI's requests name an adapter in each place that LMI reads; the server has two adapters."""
 
 from collections.abc import Iterator
 from shutil import copytree
@@ -23,7 +23,7 @@ PROMPT: Json = {"prompt": TEXT, "temperature": 0, "max_tokens": 8}
 
 @pytest.fixture(scope="module")
 def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
-    """The model directory is laid out as LMI wants it: its adapters are directories in `adapters`."""
+    """Writes a model directory in LMI's layout: its adapters are directories in `adapters`."""
     directory = copytree(MODEL_DIRECTORY, tmp_path_factory.mktemp("adapters") / "model")
     for seed, name in enumerate(("one", "two"), 1):
         demo_adapter(seed).write(directory / "adapters" / name)
@@ -39,7 +39,7 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 def texts(response: httpx.Response) -> list[str]:
-    """Returns the text of each answer, whatever its schema."""
+    """Returns the text of an answer in any schema."""
     assert response.status_code == 200, response.text
     body = response.json()
     answers = body if isinstance(body, list) else [body]
@@ -53,7 +53,7 @@ def texts(response: httpx.Response) -> list[str]:
 
 @pytest.fixture(scope="module")
 def expected(http: httpx.Client) -> dict[str, dict[str, str]]:
-    """The text of every schema by the name of the model, asked for by the path alone."""
+    """Returns the text of each schema's answer for each name; the path names the model."""
     bodies = {"chat": CHAT, "standard": STANDARD, "prompt": PROMPT}
     found = {
         schema: {

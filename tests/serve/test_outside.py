@@ -1,7 +1,8 @@
-"""Nothing leaves the machine: a server with a model of its own directory speaks to nobody, and leaves no traces.
+"""Nothing leaves the machine: a server with a local model connects to nobody and leaves no files.
 
-One server is started and asked once: with an empty home directory, with all proxies leading to a socket of ours, and,
-where there is strace, with a record of every address that one of its processes wanted to reach.
+The test starts one server and asks it once. The home directory is empty, all proxies lead to a
+socket of the test, and strace, where it is installed, records each address that a process of the
+server wanted to reach.
 """
 
 import os
@@ -21,15 +22,15 @@ from tests.serve.running import send, serving
 
 # 1: where it is missing, a test fails that would else be skipped
 REQUIRED_VARIABLE = "OUZEL_TESTS_NEED_STRACE"
-CALLS = "connect,sendto,sendmsg,sendmmsg"  # what can reach another machine
-# Libraries that report what they do leave it out where they believe to run in a test.
+CALLS = "connect,sendto,sendmsg,sendmmsg"  # system calls that can reach another machine
+# With these variables libraries take the process for a test, and report no usage.
 CI_VARIABLES = {"CI", "TF_BUILD", "JENKINS_URL", "GITHUB_ACTIONS", "HF_HUB_OFFLINE", "DO_NOT_TRACK"}
 PROXIES = ("http_proxy", "https_proxy", "all_proxy", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY")
 
 
 @dataclass(frozen=True)
 class Traces:
-    """What a server left that has been started, asked and stopped."""
+    """Traces of a server that was started, asked and stopped."""
 
     answer: str
     home: Path
@@ -50,7 +51,7 @@ def strace() -> str | None:
 
 @contextmanager
 def proxy(callers: list[str]) -> Iterator[str]:
-    """Its URL; it hangs up on everybody."""
+    """Yields the URL of a proxy that closes each connection."""
 
     def hang_up() -> None:
         with suppress(OSError):  # the socket was shut down
@@ -73,7 +74,8 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Traces:
     home, record = directory / "home", directory / "calls"
     home.mkdir()
     tracer = strace()
-    # -D: the server remains our child, and strace is its; --seccomp-bpf: other calls are as fast as ever.
+    # -D: the server stays a child of the test, and strace becomes a child of the server;
+    # --seccomp-bpf: other system calls are not slowed down.
     options = ["-D", "-f", "-qq", "--seccomp-bpf", "-e", f"trace={CALLS}", "-o", str(record)]
     callers: list[str] = []
     with proxy(callers) as url:
@@ -106,5 +108,5 @@ def test_no_process_of_the_server_calls_an_address(traces: Traces) -> None:
             pytest.fail(missing)
         pytest.skip(missing)
 
-    assert "sendto(" in traces.calls  # asyncio wakes its loop so: what is done is recorded
+    assert "sendto(" in traces.calls  # asyncio wakes its loop so; strace has recorded the process
     assert re.findall(r".*sin6?_addr.*", traces.calls) == []

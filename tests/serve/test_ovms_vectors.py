@@ -1,4 +1,4 @@
-"""`ouzel serve` with a config.json of OpenVINO Model Server that has chat, embeddings and rerank models."""
+"""`ouzel serve` takes OVMS's config.json with chat, embeddings and rerank models."""
 
 import json
 from collections.abc import Iterator
@@ -90,7 +90,7 @@ def test_each_model_does_its_own_task(http: httpx.Client) -> None:
 
     assert chat["choices"][0]["message"]["content"]
     cosines = (vectors(http, *EMBEDDER.texts) * EMBEDDER.arrays["vectors"]).sum(axis=1)
-    assert cosines.min() > 0.99  # with int8 weights
+    assert cosines.min() > 0.99  # the weights are int8
     expected = RERANKER.arrays["scores"].reshape(-1)
     assert [scores[index] for index in range(len(expected))] == pytest.approx(
         expected.tolist(), abs=0.1

@@ -1,4 +1,4 @@
-"""Pictures through the front door of a real server, with the demo model that sees."""
+"""The demo model of pictures answers about pictures in requests to a real server."""
 
 import json
 import threading
@@ -111,7 +111,7 @@ def answer(server: RunningServer, asked: dict[str, object], prefix: str = "/v3")
     return whole
 
 
-def text_of(whole: dict[str, Any]) -> str:
+def get_text(whole: dict[str, Any]) -> str:
     return str(whole["choices"][0]["message"]["content"])
 
 
@@ -129,7 +129,7 @@ def streamed(server: RunningServer, asked: dict[str, object]) -> str:
     return "".join(pieces)
 
 
-def error_of(server: RunningServer, asked: dict[str, object]) -> dict[str, Any]:
+def get_error(server: RunningServer, asked: dict[str, object]) -> dict[str, Any]:
     found = httpx.post(f"{server.url}/chat/completions", json=asked, timeout=None)
     assert found.status_code == 400, found.text
     error: dict[str, Any] = found.json()["error"]
@@ -156,13 +156,13 @@ def test_a_picture_by_data_url_url_and_path_gives_the_same_answer(
     asked = [body(QUESTION, picture(url)) for url in urls(pictures, port)]
     whole = [answer(server, each) for each in asked]
 
-    assert {text_of(each) for each in whole} == {text_of(whole[0])}
-    assert "red" in text_of(whole[0]).lower()
-    assert [streamed(server, each) for each in asked] == [text_of(each) for each in whole]
+    assert {get_text(each) for each in whole} == {get_text(whole[0])}
+    assert "red" in get_text(whole[0]).lower()
+    assert [streamed(server, each) for each in asked] == [get_text(each) for each in whole]
     assert len({each["usage"]["prompt_tokens"] for each in whole}) == 1
     blue = answer(server, body(QUESTION, picture(data_url(jpeg("blue")))))
     assert blue["usage"]["prompt_tokens"] == whole[0]["usage"]["prompt_tokens"]
-    assert "blue" in text_of(blue).lower()
+    assert "blue" in get_text(blue).lower()
 
 
 def test_without_the_flags_nothing_is_fetched_and_no_file_is_read(
@@ -171,8 +171,8 @@ def test_without_the_flags_nothing_is_fetched_and_no_file_is_read(
     _, url, path = urls(pictures, port)
     num_fetched = len(Files.paths)
 
-    assert "allowed_media_domains" in error_of(closed, body(QUESTION, picture(url)))["message"]
-    assert "allowed_local_media_path" in error_of(closed, body(QUESTION, picture(path)))["message"]
+    assert "allowed_media_domains" in get_error(closed, body(QUESTION, picture(url)))["message"]
+    assert "allowed_local_media_path" in get_error(closed, body(QUESTION, picture(path)))["message"]
     assert len(Files.paths) == num_fetched
 
 
@@ -188,7 +188,7 @@ def test_without_the_flags_nothing_is_fetched_and_no_file_is_read(
 def test_nothing_outside_of_the_directory_is_read(
     server: RunningServer, path: str, why: str
 ) -> None:
-    error = error_of(server, body(QUESTION, picture(path)))
+    error = get_error(server, body(QUESTION, picture(path)))
 
     assert error["param"] == "messages[0].content[1].image_url.url"
     assert why in error["message"]
@@ -222,7 +222,7 @@ def test_pictures_and_texts_at_once_get_what_they_get_alone(server: RunningServe
         for i in range(16)
     ]
     asked = [each for pair in zip(seeing, reading, strict=True) for each in pair]
-    alone = [text_of(answer(server, each)) for each in asked]
+    alone = [get_text(answer(server, each)) for each in asked]
 
     with ThreadPoolExecutor(32) as threads:
         together = list(threads.map(lambda each: streamed(server, each), asked))
@@ -255,7 +255,7 @@ def test_the_client_of_openai_sends_pictures(server: RunningServer) -> None:
         max_completion_tokens=12,
     )
 
-    assert completion.choices[0].message.content == text_of(answer(server, body(*content)))
+    assert completion.choices[0].message.content == get_text(answer(server, body(*content)))
 
 
 def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None:
@@ -268,7 +268,7 @@ def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None
 
     def second_answer(first: tuple[str, str], second: tuple[str, str]) -> str:
         said = {"role": "assistant", "content": "The {} is {}.".format(*first)}
-        return text_of(
+        return get_text(
             answer(server, {**body(), "messages": [about(*first), said, about(*second)]})
         )
 
@@ -296,7 +296,7 @@ def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None
 def test_what_is_no_picture_is_named(
     server: RunningServer, part: dict[str, object], message: str
 ) -> None:
-    error = error_of(server, body(QUESTION, part))
+    error = get_error(server, body(QUESTION, part))
 
     assert error["param"].startswith("messages[0].content[1]")
     assert message in error["message"]
@@ -316,4 +316,4 @@ def test_a_stream_with_a_picture_that_is_left_gives_its_place_back(server: Runni
 
     while engine_counter(server, "ouzel_num_requests_running"):
         pass
-    assert text_of(answer(server, body(QUESTION)))
+    assert get_text(answer(server, body(QUESTION)))

@@ -1,4 +1,4 @@
-"""A server on the prefix cache directory of the one before."""
+"""A server uses the prefix cache directory that an earlier server has written."""
 
 import signal
 from pathlib import Path

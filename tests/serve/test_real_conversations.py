@@ -1,10 +1,10 @@
 """Holds greedy conversations with real chat models over every API.
 
-The kinds of requests are those of docs/explanation/conversations.md.
+docs/explanation/conversations.md lists the kinds of requests.
 
-The expected texts are texts that the model says by itself. The document compares some of them with the texts of
-llama.cpp and transformers. The servers are `--deterministic`: by default a near-tie of a greedy answer may fall
-otherwise on a busy machine.
+The expected texts are texts that the model says by itself. The document compares some of them with
+the texts of llama.cpp and transformers. The servers are `--deterministic`: by default, a near-tie of
+a greedy answer may fall otherwise on a busy machine.
 """
 
 import json
@@ -52,7 +52,7 @@ class Chat:
     def stream(
         self, question: str | list[JsonObject], **fields: object
     ) -> tuple[str, list[JsonObject], str]:
-        """Returns the text, the calls and the finish reason that the events of a greedy chat make together."""
+        """Joins the events of a greedy chat: its text, its calls and its finish reason."""
         body = {
             "model": "real",
             "messages": messages(question),
@@ -80,7 +80,11 @@ def messages(question: str | list[JsonObject]) -> list[JsonObject]:
 
 
 def serve(name: str, cache_dir: Path) -> Iterator[Chat]:
-    """Raises NotFetched, with the command that fetches it, where the model's file is missing: the test fails."""
+    """Starts a server of the real model.
+
+    Raises NotFetched, which fails the test, if the model's file is missing; the error has the
+    command that fetches the file.
+    """
     with (
         serving(
             str(find(MODELS[name], models_directory())), *SERVED, cache_dir=cache_dir
@@ -139,7 +143,10 @@ NAME = [
 
 
 def test_earlier_turns_count(chat: Chat) -> None:
-    """Leaves SmolLM2 a choice of names: in its own words it tells or forgets the name by the width of a rounding."""
+    """Asks SmolLM2 for one of three names.
+
+    In its own words, a rounding decides whether it tells the name.
+    """
     choice = chat.ask(NAME, structured_outputs={"choice": ["Bob", "Eve", "Ada"]})
     assert choice["message"]["content"] == "Ada"
 
@@ -181,9 +188,8 @@ def test_every_api_gives_the_same_answer(chat: Chat) -> None:
 def test_a_long_answer_without_a_limit_ends_by_itself(chat: Chat) -> None:
     choice = chat.ask("Count from 1 to 100, one number on each line.", max_tokens=None)
     assert choice["finish_reason"] == "stop"
-    assert (
-        choice["usage"]["completion_tokens"] > 40
-    )  # by a close decision SmolLM2 ends after 10 or after 20 lines
+    # A near-tie decides whether SmolLM2 ends after 10 or after 20 lines.
+    assert choice["usage"]["completion_tokens"] > 40
 
 
 # Forms
@@ -273,7 +279,7 @@ TOOLS = [
 WEATHER = "What is the weather in Paris?"
 
 
-def calls_of(choice: JsonObject) -> list[tuple[str, object]]:
+def get_calls(choice: JsonObject) -> list[tuple[str, object]]:
     calls = choice["message"].get("tool_calls") or []
     return [(call["function"]["name"], json.loads(call["function"]["arguments"])) for call in calls]
 
@@ -289,7 +295,7 @@ def calls_of(choice: JsonObject) -> list[tuple[str, object]]:
 )
 def test_a_tool_is_called_and_streamed_alike(tool_choice: object, name: str, qwen: Chat) -> None:
     choice = qwen.ask(WEATHER, tools=TOOLS, tool_choice=tool_choice)
-    assert calls_of(choice) == [(name, {"city": "Paris"})]
+    assert get_calls(choice) == [(name, {"city": "Paris"})]
     assert choice["finish_reason"] == "tool_calls"
     _, streamed, reason = qwen.stream(WEATHER, tools=TOOLS, tool_choice=tool_choice)
     assert streamed == [
@@ -301,20 +307,20 @@ def test_a_tool_is_called_and_streamed_alike(tool_choice: object, name: str, qwe
 
 def test_no_tool_is_called_where_none_may_be(qwen: Chat) -> None:
     choice = qwen.ask(WEATHER, tools=TOOLS, tool_choice="none")
-    assert calls_of(choice) == []
+    assert get_calls(choice) == []
     assert choice["message"]["content"].strip()
 
 
 def test_a_question_about_two_cities_makes_calls_of_cities_in_it(qwen: Chat) -> None:
     calls = qwen.ask("What is the weather in Paris and in London?", tools=TOOLS)
-    assert {name for name, _ in calls_of(calls)} == {"get_weather"}
+    assert {name for name, _ in get_calls(calls)} == {"get_weather"}
 
 
 def test_at_most_one_call_where_parallel_calls_are_off(qwen: Chat) -> None:
     question = "What is the weather in Paris and in London?"
     assert (
         len(
-            calls_of(
+            get_calls(
                 qwen.ask(question, tools=TOOLS, tool_choice="required", parallel_tool_calls=False)
             )
         )

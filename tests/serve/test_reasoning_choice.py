@@ -1,4 +1,4 @@
-"""The files of a model decide whether its answers are read for reasoning, unless the operator does."""
+"""The model's files decide whether its answers may have reasoning, unless an option decides."""
 
 import json
 from pathlib import Path

@@ -1,8 +1,8 @@
-"""Responses of the demo model, by the official client and as OpenVINO Model Server's documents send them."""
+"""The official client and the requests of OVMS's documents get responses of the demo model."""
 
 import json
 from collections.abc import Iterator
-from typing import Any  # what a documented program leaves
+from typing import Any  # the variables of a documented program
 
 import httpx
 import pydantic
@@ -123,21 +123,21 @@ VARYING = {
 def test_the_documented_curl_line(server: RunningServer) -> None:
     answer = send(CURL.replace("http://localhost", server.root))
     assert strict_response(json.dumps(answer)).output_text
-    check_has_all_of(ANSWER | {"model": "ouzel-demo"}, answer)
+    check_has_everything(ANSWER | {"model": "ouzel-demo"}, answer)
 
 
-def check_has_all_of(documented: object, answer: object) -> None:
-    """And the same values, but where each answer has its own."""
+def check_has_everything(documented: object, answer: object) -> None:
+    """Checks that the answer has all documented keys and values, apart from ids and times."""
     match documented, answer:
         case dict(), dict():
             for name, value in documented.items():
                 if name in VARYING and not isinstance(value, dict):
                     assert type(answer[name]) is type(value), name
                 else:
-                    check_has_all_of(value, answer[name])
+                    check_has_everything(value, answer[name])
         case list(), list():
             for pair in zip(documented, answer, strict=True):
-                check_has_all_of(*pair)
+                check_has_everything(*pair)
         case _:
             assert documented == answer
 

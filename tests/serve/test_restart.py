@@ -1,4 +1,4 @@
-"""A server that is killed or told to stop in the middle of responses in the background, and the one after it."""
+"""A server is killed or stopped during responses in the background; the next server continues."""
 
 import asyncio
 import signal
@@ -26,7 +26,7 @@ def cache_dir(tmp_path: Path) -> Path:
 def life(
     cache_dir: Path, *, drain_timeout_s: float = 600
 ) -> Iterator[tuple[RunningServer, httpx.Client]]:
-    """Of a server, on the data of the one before."""
+    """Starts a server on the data of the server before."""
     options = ("--max-num-seqs", str(NUM_RUNNING), "--drain-timeout-s", str(drain_timeout_s))
     with (
         serving(*options, cache_dir=cache_dir, is_executed=True) as server,
@@ -36,7 +36,7 @@ def life(
 
 
 async def wait_until_text_is_kept(cache_dir: Path, ids: list[str]) -> None:
-    """Looks at the store beside the server: what this shows is kept within half a second only."""
+    """Reads the store beside the server, which writes shown text within half a second."""
     store = await open_store(
         f"sqlite:///{cache_dir}/data/responses.sqlite3", max_age_s=3600, max_bytes=2**30
     )

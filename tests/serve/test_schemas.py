@@ -1,4 +1,4 @@
-"""JSON schemas through the server at temperature 1, so that only the grammar keeps answers valid."""
+"""The server keeps answers valid by JSON schemas; at temperature 1 only the grammar does so."""
 
 import re
 from collections.abc import Iterator

@@ -1,6 +1,7 @@
 """Scores of prompts by the demo model, as an evaluation harness asks for them."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import pytest
 from openai import OpenAI
@@ -21,10 +22,11 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAI]:
 
 def test_several_prompts_give_what_each_gives_alone_in_streams_too(client: OpenAI) -> None:
     ask = {"model": "ouzel-demo", "temperature": 0, "max_tokens": 12, "n": 2}
-    alone = [client.completions.create(prompt=prompt, **ask).choices for prompt in PROMPTS]  # type: ignore[call-overload]
-    together = client.completions.create(prompt=PROMPTS, **ask).choices  # type: ignore[call-overload]
+    create: Callable[..., Any] = client.completions.create
+    alone = [create(prompt=prompt, **ask).choices for prompt in PROMPTS]
+    together = create(prompt=PROMPTS, **ask).choices
     texts = [""] * 6
-    for chunk in client.completions.create(prompt=PROMPTS, stream=True, **ask):  # type: ignore[call-overload]
+    for chunk in create(prompt=PROMPTS, stream=True, **ask):
         for choice in chunk.choices:
             texts[choice.index] += choice.text
     assert (

@@ -33,7 +33,8 @@ def test_models_come_and_go_as_the_file_says_on_sighup(tmp_path: Path) -> None:
     file = tmp_path / "options.yaml"
     environment = {**os.environ, "OUZEL_ADMIN_API_KEY": "sk-admin"}
     file.write_text(
-        f"models:\n- {{name: a, model: {MODEL_DIRECTORY}, max_model_len: 512}}\n- b={MODEL_DIRECTORY}\n"
+        f"models:\n- {{name: a, model: {MODEL_DIRECTORY}, max_model_len: 512}}\n"
+        f"- b={MODEL_DIRECTORY}\n"
     )
     with (
         serving(
@@ -72,9 +73,8 @@ def test_an_entry_with_the_name_of_model_changes_nothing(tmp_path: Path) -> None
         httpx.Client(base_url=server.root, timeout=None) as http,
     ):
         for max_model_len in (512, 600):
-            file.write_text(
-                f"models:\n- {{name: main, model: {MODEL_DIRECTORY}, max_model_len: {max_model_len}}}\n"
-            )
+            entry = f"{{name: main, model: {MODEL_DIRECTORY}, max_model_len: {max_model_len}}}"
+            file.write_text(f"models:\n- {entry}\n")
             http.post("/v1/config/reload", headers={"authorization": "Bearer sk-admin"})
         [model] = http.get("/v1/models").json()["data"]
 
@@ -129,7 +129,5 @@ def test_a_name_that_two_models_have_is_told_before_either_is_loaded(tmp_path: P
     directory = str(MODEL_DIRECTORY)
     said = failure(directory, "--model", f"{MODEL_DIRECTORY.name}={directory}", cache_dir=tmp_path)
 
-    assert (
-        said
-        == f"ouzel: --model: each must have a name of its own, given {MODEL_DIRECTORY.name!r} twice\n"
-    )
+    name = repr(MODEL_DIRECTORY.name)
+    assert said == f"ouzel: --model: each must have a name of its own, given {name} twice\n"

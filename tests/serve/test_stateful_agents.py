@@ -1,6 +1,7 @@
-"""Agents that leave their history to the server: the OpenAI Agents SDK and LangChain against the demo model.
+"""The OpenAI Agents SDK and LangChain leave their history to the server.
 
-Over the Responses API, whole and streamed, at temperature 0. `test_agent_frameworks` has those that resend everything.
+They use the Responses API of the demo model, whole and streamed, at temperature 0. The agents of
+`test_agent_frameworks` send the whole history again.
 """
 
 import functools
@@ -47,7 +48,7 @@ pytestmark = pytest.mark.release("frameworks of agents, over HTTP and WebSockets
 
 NAME_OF_OPENAI = "gpt-demo"  # the SDK compacts with models that are called like OpenAI's
 
-Run = Callable[..., Any]  # of an agent and its input, to a result that is complete
+Run = Callable[..., Any]  # arguments: an agent and its input; returns the complete result
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +100,7 @@ def over_http(client: openai.AsyncOpenAI, name: str = "ouzel-demo") -> OpenAIRes
     return OpenAIResponsesModel(model=name, openai_client=client)
 
 
-async def kinds_of(client: openai.AsyncOpenAI, conversation_id: str) -> list[str]:
+async def item_kinds(client: openai.AsyncOpenAI, conversation_id: str) -> list[str]:
     return [
         item.type async for item in client.conversations.items.list(conversation_id, order="asc")
     ]
@@ -136,7 +137,7 @@ async def test_an_agent_talks_in_a_conversation(client: openai.AsyncOpenAI, run:
     ]
 
     assert [result.final_output for result in results] == ANSWERS
-    assert await kinds_of(client, conversation.id) == TURN + TURN
+    assert await item_kinds(client, conversation.id) == TURN + TURN
 
 
 async def test_a_session_of_the_sdk_is_a_conversation(client: openai.AsyncOpenAI, run: Run) -> None:
@@ -145,11 +146,12 @@ async def test_a_session_of_the_sdk_is_a_conversation(client: openai.AsyncOpenAI
     results = [await run(agent(over_http(client)), each, session=session) for each in QUESTIONS]
 
     assert [result.final_output for result in results] == ANSWERS
-    assert await kinds_of(client, session.session_id) == TURN + TURN
+    assert await item_kinds(client, session.session_id) == TURN + TURN
     newest = await session.pop_item()
     assert newest is not None and newest not in await session.get_items()
     await session.add_items([{"role": "user", "content": f"{number}"} for number in range(41)])
-    assert [item["content"][0]["text"] for item in await session.get_items(limit=2)] == ["39", "40"]  # type: ignore[typeddict-item, index]
+    last: list[Any] = await session.get_items(limit=2)
+    assert [item["content"][0]["text"] for item in last] == ["39", "40"]
     await session.clear_session()
 
 
@@ -161,7 +163,7 @@ async def test_a_conversation_keeps_reasoning(client: openai.AsyncOpenAI, run: R
         result = await run(thinker, question, session=session)
 
     assert result.context_wrapper.usage.output_tokens_details.reasoning_tokens > 0
-    assert (await kinds_of(client, session.session_id)).count("reasoning") == 4
+    assert (await item_kinds(client, session.session_id)).count("reasoning") == 4
 
 
 @pytest.mark.parametrize("mode", ["previous_response_id", "input"])
@@ -329,7 +331,8 @@ def test_langchain_continues_the_response_before(
         assert lang_calls(messages) == CALLS
         assert [each.text for each in answers if each.text] == ANSWERS
     else:
-        assert all(each.usage_metadata["output_token_details"]["reasoning"] for each in answers[:1])  # type: ignore[index]
+        usage: Any = answers[0].usage_metadata
+        assert usage["output_token_details"]["reasoning"]
 
 
 @pytest.mark.parametrize("version", ["v0", "responses/v1", "v1"])

@@ -1,5 +1,7 @@
-"""Chats whose answers must have a form, as users ask for them: with and without reasoning, tools, several choices, log
-probabilities, stop strings and too little room.
+"""Answers of chats keep the requested form.
+
+The requests have reasoning, tools, several choices, log probabilities, stop strings, or too few
+tokens for the form.
 """
 
 import asyncio
@@ -14,7 +16,7 @@ import httpx
 import jsonschema
 import pytest
 
-from tests.serve.answers import Answered, Json, ask_all, chunks_of, substance
+from tests.serve.answers import Answered, Json, ask_all, read_chunks, substance
 from tests.serve.running import RunningServer, serving
 from tests.serve.tool_requests import MARKS, PARAMETERS, QUESTIONS, fits
 from tests.tries import holds_in_a_try
@@ -192,7 +194,7 @@ def test_log_probabilities_are_those_of_the_tokens_of_the_form(http: httpx.Clien
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_log_probabilities_change_nothing(server: RunningServer, stream: bool) -> None:
-    """They take a model step for tokens that the grammar forces otherwise."""
+    """Each log probability takes a step of the model, even of a token that the grammar forces."""
     body = chat(response_format=json_schema(SCHEMAS["flights"]), stream=stream)
 
     plain, scored = ask_all(server.url, [body, body | {"logprobs": True}])
@@ -292,7 +294,7 @@ def test_a_function_whose_schema_cannot_be_honoured_is_named(
 
 
 def test_others_do_not_notice_a_schema_that_takes_too_long(server: RunningServer) -> None:
-    """Another stream's tokens come while the schema is worked on, half of them no later than before, give or take."""
+    """While the server compiles a schema, another stream's tokens come about as fast as before."""
 
     async def times_of_chunks(http: httpx.AsyncClient) -> list[float]:
         body = chat(
@@ -313,7 +315,7 @@ def test_others_do_not_notice_a_schema_that_takes_too_long(server: RunningServer
             refused = await http.post(
                 "chat/completions", json=chat(response_format=json_schema(SLOW))
             )
-            if refused.status_code != 429:  # which is for want of a processor: come again
+            if refused.status_code != 429:  # 429: no processor was free; ask again
                 break
         return time.perf_counter(), refused
 
@@ -343,13 +345,13 @@ def median_gap(times: list[float]) -> float:
 
 @pytest.mark.release("long streams of calls and formats")
 def test_a_stream_of_a_form_comes_in_pieces(http: httpx.Client) -> None:
-    """Without guesses, of which several tokens come at once; how many depends on what steps cost on the machine."""
+    """Turns speculation off: with it, several tokens come at once, a number that varies."""
     body = chat(
         response_format=json_schema(SCHEMAS["flights"]), stream=True, num_assistant_tokens=0
     )
 
     response = http.post("chat/completions", json=body)
 
-    pieces = [chunk["choices"][0]["delta"].get("content") for chunk in chunks_of(response)]
+    pieces = [chunk["choices"][0]["delta"].get("content") for chunk in read_chunks(response)]
 
     assert len([piece for piece in pieces if piece]) > 3

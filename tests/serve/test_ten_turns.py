@@ -1,4 +1,4 @@
-"""Ten turns with tool calls, three ways: the model reads the same, and finds what it has read before in its cache."""
+"""Three APIs show the model the same ten turns with tool calls, and its cache has most of them."""
 
 import itertools
 from collections.abc import Iterator
@@ -76,7 +76,7 @@ def test_later_turns_find_the_earlier_ones_in_the_cache(http: httpx.Client, way:
 
 @pytest.mark.release("three ways of ten turns")
 def test_three_ways_show_the_model_the_same(http: httpx.Client) -> None:
-    """The cache compares tokens: what it has of a prompt is what another way has shown the model."""
+    """The cache compares tokens, so a hit proves that both APIs gave the model the same prompt."""
     first, *others = [ten_turns(way(http)) for way in WAYS]
     for other in others:
         for answer, same in zip(first, other, strict=True):

@@ -1,5 +1,7 @@
-"""200 random chats with tools (500 before a release) at temperature 0 and 1, many at a time: what must be called is
-called rightly, nothing of the model's own format is left in the text, and streams say the same as whole answers.
+"""Random chats with tools: forced calls are right, and streams equal whole answers.
+
+No mark of the model's own format is left in the text. There are 200 chats (500 before a release),
+at temperature 0 and 1, many at a time.
 """
 
 import json
@@ -23,7 +25,7 @@ from tests.serve.tool_requests import (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """In f32, so that an answer does not depend on what else is computed at the time."""
+    """Starts a server in f32, so that an answer does not depend on other running requests."""
     exact = ("--precision", "f32", "--kv-cache-dtype", "f32")
     with serving(*exact, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         yield server
@@ -40,13 +42,13 @@ def answers(server: RunningServer, bodies: list[Json]) -> list[Answered]:
     return ask_all(server.url, [body | {"stream": True} for body in bodies])
 
 
-def message_of(answer: Answered) -> Json:
+def get_message(answer: Answered) -> Json:
     message: Json = answer.whole["choices"][0]["message"]
     return message
 
 
-def calls_of(answer: Answered) -> list[Json]:
-    calls: list[Json] = message_of(answer).get("tool_calls", [])
+def get_calls(answer: Answered) -> list[Json]:
+    calls: list[Json] = get_message(answer).get("tool_calls", [])
     return calls
 
 
@@ -59,13 +61,13 @@ def test_required_and_named_tools_are_called_and_nothing_is_said(answers: list[A
 
     assert len(demanded) > len(answers) / 3
     for answer in demanded:
-        assert calls_of(answer), answer.body
-        assert not message_of(answer).get("content"), answer.body
+        assert get_calls(answer), answer.body
+        assert not get_message(answer).get("content"), answer.body
 
 
 def test_only_allowed_tools_are_called(answers: list[Answered]) -> None:
     for answer in answers:
-        assert {call["function"]["name"] for call in calls_of(answer)} <= allowed_names(
+        assert {call["function"]["name"] for call in get_calls(answer)} <= allowed_names(
             answer.body
         ), answer.body
 
@@ -73,7 +75,7 @@ def test_only_allowed_tools_are_called(answers: list[Answered]) -> None:
 def test_arguments_fit_the_schema_wherever_they_have_to(answers: list[Answered]) -> None:
     num_held = 0
     for answer in answers:
-        calls = calls_of(answer)
+        calls = get_calls(answer)
         for function in [
             call["function"] for call in (calls[:-1] if is_cut_off(answer) else calls)
         ]:
@@ -85,18 +87,18 @@ def test_arguments_fit_the_schema_wherever_they_have_to(answers: list[Answered])
 
 def test_arguments_are_json_objects_even_where_they_are_free(answers: list[Answered]) -> None:
     for answer in answers:
-        for call in [] if is_cut_off(answer) else calls_of(answer):
+        for call in [] if is_cut_off(answer) else get_calls(answer):
             assert isinstance(json.loads(call["function"]["arguments"]), dict), answer.body
 
 
 def test_one_call_at_most_where_more_would_be_wrong(answers: list[Answered]) -> None:
     for answer in answers:
-        assert not may_call_once(answer.body) or len(calls_of(answer)) <= 1, answer.body
+        assert not may_call_once(answer.body) or len(get_calls(answer)) <= 1, answer.body
 
 
 def test_an_answer_that_calls_ends_with_tool_calls(answers: list[Answered]) -> None:
     for answer in answers:
-        expected = "length" if is_cut_off(answer) else "tool_calls" if calls_of(answer) else "stop"
+        expected = "length" if is_cut_off(answer) else "tool_calls" if get_calls(answer) else "stop"
         assert answer.whole["choices"][0]["finish_reason"] == expected, answer.body
 
 
@@ -108,7 +110,9 @@ def test_no_mark_of_the_format_reaches_the_text_of_a_chat_with_tools(
     answers: list[Answered],
 ) -> None:
     for answer in answers:
-        shown = (message_of(answer).get("content") or "") + message_of(answer).get("reasoning", "")
+        shown = (get_message(answer).get("content") or "") + get_message(answer).get(
+            "reasoning", ""
+        )
         own_marks = [
             mark for mark in MARKS if mark not in answer.body["messages"][-1]["content"]
         ]  # else it is text
@@ -136,7 +140,7 @@ def test_the_first_delta_of_a_call_has_all_but_arguments(answers: list[Answered]
 
 
 def test_ids_of_calls_are_unique(answers: list[Answered]) -> None:
-    ids = [call["id"] for answer in answers for call in calls_of(answer)]
+    ids = [call["id"] for answer in answers for call in get_calls(answer)]
 
     assert len(set(ids)) == len(ids) > len(answers) / 3
 
@@ -147,7 +151,7 @@ def test_usage_adds_up(answers: list[Answered]) -> None:
         usage = answer.whole["usage"]
         reasoning_tokens = usage["completion_tokens_details"]["reasoning_tokens"]
         assert usage["total_tokens"] == usage["prompt_tokens"] + usage["completion_tokens"]
-        assert (reasoning_tokens > 0) == bool(message_of(answer).get("reasoning")), answer.body
+        assert (reasoning_tokens > 0) == bool(get_message(answer).get("reasoning")), answer.body
         assert reasoning_tokens < usage["completion_tokens"] or is_cut_off(answer), answer.body
         num_reasoning += reasoning_tokens > 0
     assert num_reasoning > len(answers) / 10
@@ -157,7 +161,7 @@ def test_usage_adds_up(answers: list[Answered]) -> None:
 def test_streamed_is_what_a_whole_answer_says(
     server: RunningServer, answers: list[Answered]
 ) -> None:
-    """Every answer in which the model chooses whether to call, and every third of the others."""
+    """Compares each answer in which the model may choose to call, and every third other answer."""
     compared = [
         answer
         for place, answer in enumerate(answers)

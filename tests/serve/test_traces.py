@@ -27,7 +27,7 @@ ASK: dict[str, Any] = {
 
 @dataclass
 class Traced:
-    """What a collector and the log have of a server that was asked for everything once."""
+    """Spans and log lines of a server that got one request of each kind."""
 
     collector: Collector
     log: list[dict[str, Any]]
@@ -152,7 +152,7 @@ def test_errors_are_traced_and_scrapes_and_what_the_client_leaves_out_are_not(
 def test_without_the_extra_the_option_names_it(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)  # so Python marks what is not there
+    monkeypatch.setitem(sys.modules, "opentelemetry.sdk", None)  # Python's mark of a missing module
     for name in [
         name
         for name in sys.modules

@@ -1,4 +1,4 @@
-"""Two servers on one Postgres: what one makes the other reads, follows, continues, cancels, deletes and takes over."""
+"""Two servers share a Postgres: each uses, cancels, deletes and continues the other's responses."""
 
 import json
 import time
@@ -110,7 +110,7 @@ def wait_until_idle(http: httpx.Client) -> None:
 
 
 def test_one_that_dies_leaves_its_responses_to_the_other(pair: Pair) -> None:
-    """The last test of the two."""
+    """This test stops a server, so it is the last of the file."""
     ids = begin(pair.one, ENDLESS, ENDLESS)
     running = [with_text(pair.other, response_id) for response_id in ids]
     ids += begin(pair.one, SHORT, SHORT, SHORT)

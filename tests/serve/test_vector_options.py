@@ -17,7 +17,7 @@ LONG = "snow " * 2000
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """Each model has options of its own beside those of the server."""
+    """Starts a server whose models have options of their own."""
     directory = tmp_path_factory.mktemp("server")
     model = str(GOLDEN / "bert-poolings")
     config = {

@@ -1,4 +1,6 @@
-"""Random chat requests with tools: every form of tool_choice, schemas of many kinds, and what a right answer to one is.
+"""Draws random chat requests with tools, and says whether an answer is right.
+
+The requests have each form of tool_choice and schemas of many kinds.
 
 The schemas are closed and bounded, so that a model that chooses at random still comes to an end.
 """
@@ -120,7 +122,7 @@ PARAMETERS: dict[str, Json | None] = {
 
 
 def tool_request(random: Random) -> Json:
-    """A body without `stream`."""
+    """Draws a body without `stream`."""
     names = random.sample(sorted(PARAMETERS), random.choice((0, 1, 1, 2, 2, 3, 4, 6)))
     body: Json = {
         "model": "ouzel-demo",
@@ -171,7 +173,7 @@ def _choice(names: Sequence[str], random: Random) -> Json | str | None:
 
 
 def allowed_names(body: Json) -> set[str]:
-    """The tools that an answer may call."""
+    """Returns the names of the tools that an answer may call."""
     names = {tool["function"]["name"] for tool in body.get("tools", [])}
     match body.get("tool_choice", "auto"):
         case "none":
@@ -193,7 +195,7 @@ def must_call(body: Json) -> bool:
 
 
 def may_call_once(body: Json) -> bool:
-    """Whether more than one call would be wrong."""
+    """Tells whether more than one call would be wrong."""
     choice = body.get("tool_choice")
     return body.get("parallel_tool_calls") is False or (
         isinstance(choice, dict) and "function" in choice
@@ -208,7 +210,7 @@ def obeys(name: str, body: Json) -> bool:
 
 
 def fits(name: str, arguments: str) -> bool:
-    """Whether the arguments are JSON that is valid by the tool's schema."""
+    """Tells whether the arguments are JSON that is valid by the tool's schema."""
     schema = PARAMETERS[name] or _object({})
     try:
         return jsonschema.Draft202012Validator(

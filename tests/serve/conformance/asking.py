@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import httpx
 
-from tests.serve.answers import Json, chunks_of, put_together
+from tests.serve.answers import Json, put_together, read_chunks
 
 QUESTION = "Count from 1 to 60."
 
@@ -66,8 +66,10 @@ def lmi_chunks(response: httpx.Response) -> list[Json]:
     return [json.loads(line) for line in response.iter_lines()]
 
 
-OPENAI = Endpoint("/v1/chat/completions", {"model": "ouzel-demo"}, openai_param, reading(chunks_of))
-OVMS = Endpoint("/v3/chat/completions", {"model": "ouzel-demo"}, ovms_param, reading(chunks_of))
+OPENAI = Endpoint(
+    "/v1/chat/completions", {"model": "ouzel-demo"}, openai_param, reading(read_chunks)
+)
+OVMS = Endpoint("/v3/chat/completions", {"model": "ouzel-demo"}, ovms_param, reading(read_chunks))
 LMI = Endpoint("/invocations", {}, lmi_param, reading(lmi_chunks))
 
 

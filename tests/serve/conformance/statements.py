@@ -33,7 +33,7 @@ class Statement:
     differs: tuple[str, ...] = BY_DEFAULT  # the profiles with which a server may differ
 
 
-def result_of(statement: Statement, peer: Peer) -> str:
+def check_statement(statement: Statement, peer: Peer) -> str:
     place = f"{statement.says} ({peer.profile})"
     if statement.holds(peer):
         return "as it says"
@@ -47,7 +47,7 @@ def result_of(statement: Statement, peer: Peer) -> str:
 def table(statements: Sequence[Statement], peers: Sequence[Peer]) -> str:
     rows = []
     for statement in statements:
-        cells = [result_of(statement, peer) for peer in peers]
+        cells = [check_statement(statement, peer) for peer in peers]
         assert ("differs" in cells) == bool(statement.reason), (
             f"{statement.says}: the reason is needless"
         )
