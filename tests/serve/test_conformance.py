@@ -1,4 +1,4 @@
-"""docs/reference/conformance.md says what the server does."""
+"""docs/reference/conformance.md agrees with the server."""
 
 from pathlib import Path
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.serve.conformance import document, lines, settings
 
-pytestmark = pytest.mark.serves  # which cannot be told from the imports
+pytestmark = pytest.mark.serves  # the imports do not show that this file starts servers
 
 
 @pytest.mark.release("the conformance tables of our own API")

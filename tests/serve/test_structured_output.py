@@ -194,7 +194,7 @@ def test_log_probabilities_are_those_of_the_tokens_of_the_form(http: httpx.Clien
 
 @pytest.mark.parametrize("stream", [True, False])
 def test_log_probabilities_change_nothing(server: RunningServer, stream: bool) -> None:
-    """Each log probability takes a step of the model, even of a token that the grammar forces."""
+    """With log probabilities, the model computes a step even for a token that is forced."""
     body = chat(response_format=json_schema(SCHEMAS["flights"]), stream=stream)
 
     plain, scored = ask_all(server.url, [body, body | {"logprobs": True}])

@@ -1,5 +1,7 @@
-"""Every request parameter that the documents of OpenVINO Model Server and LMI list for chat completions and responses,
-tried on the demo models. Writes docs/reference/conformance.md: `uv run python -m tests.serve.conformance`.
+"""Tries each request parameter that OVMS's and LMI's documents list for chats and responses.
+
+The demo models answer. `uv run python -m tests.serve.conformance` writes
+docs/reference/conformance.md.
 
 A parameter works where its effect is seen; a 200 alone is no proof.
 """

@@ -1,4 +1,4 @@
-"""How an endpoint is asked in its two modes, and how its answers and refusals are read."""
+"""Sends requests to an endpoint in its two modes, and reads its answers and refusals."""
 
 import json
 import re
@@ -24,7 +24,7 @@ class Endpoint:
     path: str
     fields: Json  # that every body has
     refused_param: Callable[[httpx.Response], str | None]  # None: not refused
-    read: Callable[[httpx.Response], Json]  # as a chat, with `num_chunks`
+    read: Callable[[httpx.Response], Json]  # returns a chat's answer, with `num_chunks`
     prompt: str = "messages"
     streaming: Json = field(
         default_factory=lambda: {"stream": True, "stream_options": {"include_usage": True}}
@@ -44,7 +44,7 @@ def lmi_param(response: httpx.Response) -> str | None:
 
 
 def ovms_param(response: httpx.Response) -> str | None:
-    """OVMS has no place for it but the text, where it follows what OVMS puts before each."""
+    """Returns the parameter in the text of an error of OVMS's profile; None without an error."""
     if response.status_code != 400:
         return None
     named = re.search(r"failed: ([\w.\[\]]+)", response.json()["error"])

@@ -1,4 +1,4 @@
-"""The sections of docs/reference/conformance.md, and the servers that their probes ask."""
+"""Writes the sections of docs/reference/conformance.md, and starts the servers for their probes."""
 
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -114,7 +114,7 @@ def tables_of_others(cache_dir: Path) -> str:
 
 
 def statement_sections(cache_dir: Path) -> str:
-    """Returns the sections about statements of the documents, each with the servers that it is about."""
+    """Returns the sections about the documents' statements; servers of each profile answer."""
     with ExitStack() as stack:
         default, ovms, lmi = (
             stack.enter_context(serving_peer(profile, cache_dir / profile))
@@ -133,8 +133,8 @@ def statement_sections(cache_dir: Path) -> str:
 
 @dataclass(frozen=True)
 class Servers:
-    reading: httpx.Client  # of the demo model that reads text
-    seeing: httpx.Client  # of the one that sees; it answers to the same name
+    reading: httpx.Client  # a client of the demo model of text
+    seeing: httpx.Client  # a client of the demo model of pictures, which has the same name
 
 
 @contextmanager
@@ -177,5 +177,9 @@ def _modes(http: httpx.Client, endpoint: Endpoint) -> list[Asker]:
 
 
 def _settled(beside_others: Future[str], probe: Probe, ask: Asker) -> str:
-    """Tries again, alone, what failed: neighbours in a batch move a logit's last bits, and wild sampling shows it."""
+    """Tries a failed probe again, alone.
+
+    Other requests of a batch change the last bits of logits, and sampling at a high temperature
+    shows these bits.
+    """
     return result(probe, ask) if beside_others.exception() else beside_others.result()

@@ -62,7 +62,7 @@ def has_stopped(answer: Json) -> bool:
 
 
 def greedy(ask: Asker, **fields: object) -> bool:
-    """Whether wild sampling is tamed by the fields to the most likely token."""
+    """Tells whether the fields make sampling at a high temperature take the most likely token."""
     most_likely = tokens(ask(**{**WILD, "temperature": 0}))
     return tokens(ask(**WILD)) != most_likely == tokens(ask(**(WILD | fields)))
 
@@ -103,7 +103,7 @@ def tool_choice(ask: Asker) -> bool:
 
 
 def parallel(ask: Asker) -> bool:
-    """An end is forbidden for a while, so that the model goes on calling if it may."""
+    """Tells whether the field limits the calls; `min_tokens` makes the model go on calling."""
     calls = {"tools": [WEATHER], "tool_choice": "required", "min_tokens": 60, "max_tokens": 120}
     one, several = (ask(**calls, parallel_tool_calls=is_parallel) for is_parallel in (False, True))
     numbers = [len(answer["choices"][0]["message"]["tool_calls"]) for answer in (one, several)]
@@ -234,7 +234,10 @@ def num_proposed(answer: Json) -> int:
 
 
 def num_assistant_tokens(ask: Asker) -> bool:
-    """Asks until tokens were guessed, from the same answer before: guesses must pay by costs measured at the start."""
+    """Asks until tokens were proposed.
+
+    The engine proposes tokens only if they pay by the costs that it measured at the start.
+    """
     long = {"max_tokens": 70, "ignore_eos": True}
     without = ask(**long, num_assistant_tokens=0)
     for _ in range(MAX_TRIES):

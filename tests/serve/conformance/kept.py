@@ -29,7 +29,7 @@ class Keeper:
         return self._http.get(f"/v1/{path}").status_code == 404
 
     def names(self, path: str) -> list[str]:
-        """Of the events of a stream."""
+        """Returns the names of a stream's events."""
         return [name for name, _ in named_events(self._answer("GET", path, {}))]
 
     def _answer(self, method: str, path: str, body: Json) -> httpx.Response:

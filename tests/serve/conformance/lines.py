@@ -1,4 +1,4 @@
-"""Rows of docs/reference/conformance.md without a probe.
+"""Lists the rows of docs/reference/conformance.md without a probe.
 
 Each row names the test that covers it, or says why Ouzel does not have the feature.
 """
@@ -66,7 +66,9 @@ LINES = (
     Line(
         "`num_assistant_tokens` 5 and `max_ngram_size` 3, where a request says neither",
         "A C",
-        differs="as many tokens as pay, from the longest match: answers are the same, and come sooner",
+        differs=(
+            "as many tokens as pay, from the longest match: answers are the same, and come sooner"
+        ),
     ),
     Line(
         "`num_assistant_tokens`, `assistant_confidence_threshold` of generation_config.json",
@@ -124,7 +126,10 @@ LINES = (
     Line(
         "EAGLE-3 and DFlash drafts (2026.4)",
         "A",
-        differs="the model is served without such a draft, with a warning: answers are the same, and come later",
+        differs=(
+            "the model is served without such a draft, with a warning: answers are the "
+            "same, and come later"
+        ),
     ),
     Line(
         "the parser onyx (Muse)",
@@ -149,12 +154,17 @@ LINES = (
     Line(
         "OpenAI's hosted tools: `web_search`, `file_search`, `code_interpreter`, MCP",
         "E",
-        not_here="OVMS has functions alone, too: hosted tools are left out, or a 400 with `--unknown-tools refuse`",
+        not_here=(
+            "OVMS has functions alone, too: hosted tools are left out, or a 400 with "
+            "`--unknown-tools refuse`"
+        ),
     ),
     Line(
         "LMI's custom handlers (`model.py`)",
         "D",
-        not_here="they are programs for another server's classes, and would run in this server's process",
+        not_here=(
+            "they are programs for another server's classes, and would run in this server's process"
+        ),
     ),
     Line(
         "`s3://` and `djl://` models",

@@ -1,4 +1,4 @@
-"""The statements of LMI's page on chats, and of the pages that it links to."""
+"""Lists the statements of LMI's page on chats, and of the pages that it links to."""
 
 from typing import Any  # JSON
 
@@ -120,7 +120,10 @@ STATEMENTS = (
         "a picture is fetched from any URL",
         "D",
         lambda peer: not sees_a_listed_url_only(peer),
-        "the server may reach hosts that its clients cannot: `--allowed-media-domains all` opens public ones",
+        (
+            "the server may reach hosts that its clients cannot: `--allowed-media-domains "
+            "all` opens public ones"
+        ),
         sees_a_listed_url_only,
         EVERYWHERE,
     ),
@@ -134,7 +137,10 @@ STATEMENTS = (
         "in streams `logprobs` is a list, and `top_logprobs[].token` a number",
         "D",
         has_lists_in_streams,
-        "a defect; `--lmi-strict-logprobs`, which the server with the profile had, repeats it for clients that read it",
+        (
+            "a defect; `--lmi-strict-logprobs`, which the server with the profile had, "
+            "repeats it for clients that read it"
+        ),
         has_objects_in_streams,
     ),
     Statement(
@@ -151,7 +157,10 @@ STATEMENTS = (
         "standard schema: `watermark`, `cached_prompt`",
         "D",
         honours_parameters,
-        "refused with a 424 that names the parameter: each would change the answer, and is not here",
+        (
+            "refused with a 424 that names the parameter: each would change the answer, and "
+            "is not here"
+        ),
         refuses_parameters,
         EVERYWHERE,
     ),

@@ -1,4 +1,4 @@
-"""A parameter that is tried, and the result of a try."""
+"""Tries a parameter of requests, and returns the result."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,15 +11,19 @@ from tests.serve.conformance.asking import Asker, Refused
 class Probe:
     parameter: str
     listed: str
-    fields: Json  # what is sent to see whether it is refused
+    fields: Json  # the fields of the request; a server may refuse them
     seen: str = ""
     holds: Callable[[Asker], bool] | None = None  # None: known to be refused
-    param: str = ""  # that the refusal names, where it is not the parameter itself
-    is_shown: bool = False  # asks the demo model that sees
+    param: str = ""  # the parameter in the refusal, if it is another one
+    is_shown: bool = False  # True: asks the demo model of pictures
 
 
 def result(probe: Probe, ask: Asker) -> str:
-    """Raises AssertionError where the parameter is accepted without its effect, or refused in the name of another."""
+    """Tries the parameter.
+
+    Raises AssertionError if the server accepts it without its effect, or names another parameter in
+    its refusal.
+    """
     param = probe.param or probe.parameter
     try:
         ask(**probe.fields)

@@ -1,4 +1,4 @@
-"""The part of docs/reference/conformance.md about /v1/responses."""
+"""Lists the parameters and probes of /v1/responses."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -26,7 +26,7 @@ unsupported parameters of OpenAI (**F**).
 
 
 def as_chat(response: httpx.Response) -> Json:
-    """So that the probes of chats read it."""
+    """Converts a response to a chat's answer, which the probes of chats read."""
     if response.headers["content-type"] == "application/json":
         return _as_chat(response.json(), num_chunks=1)
     events = named_events(response)
@@ -79,8 +79,9 @@ This table has the parameters of E and F on `/v3/responses` of a server with tha
 
 AS_IN_CHATS = """
     model stop ignore_eos include_stop_str_in_output logprobs response_format tools tool_choice
-    chat_template_kwargs n best_of length_penalty temperature top_p top_k repetition_penalty frequency_penalty
-    presence_penalty seed num_assistant_tokens assistant_confidence_threshold max_ngram_size
+    chat_template_kwargs n best_of length_penalty temperature top_p top_k repetition_penalty
+    frequency_penalty presence_penalty seed num_assistant_tokens assistant_confidence_threshold
+    max_ngram_size
 """
 SUMMARY: Json = {"reasoning": {"summary": "auto"}}
 NUM_ASSISTANT_TOKENS = Probe(  # a usage of OpenAI's responses has no place for guesses

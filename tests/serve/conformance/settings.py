@@ -1,4 +1,4 @@
-"""The section about OVMS's graphs and flags: how each of their settings is read."""
+"""Writes the section about OVMS's graphs and flags: Ouzel's use of each setting."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,8 @@ _GRAPH_INTRODUCTION = """
 
 `--profile ovms` reads the fields of `graph.pbtxt`, the fields of its `plugin_config`, and OVMS's
 flags. The tables name the option of Ouzel, or one of three results: *logged*, if the field has no
-meaning in Ouzel and changes no answer; *logged as a warning*, if answers or the memory may differ; *refused*,
+meaning in Ouzel and changes no answer; *logged as a warning*, if answers or the memory may \
+differ; *refused*,
 if the start ends with the reason.
 
 | field of the graph | in Ouzel | remark |
@@ -31,7 +32,7 @@ _FLAG_INTRODUCTION = """
 
 @dataclass(frozen=True)
 class Setting:
-    text: str  # as it stands in a graph's options, or on a command line
+    text: str  # the setting in a graph's options, or on a command line
     here: str
     remark: str = ""
 
@@ -141,7 +142,7 @@ NAMES_OF_OPTIONS = {"model": "MODEL"}
 
 @dataclass(frozen=True)
 class Outcome:
-    """What our readers make of a graph or of a command line."""
+    """Returns the options that Ouzel reads from a graph or from a command line."""
 
     options: dict[str, object]
     logged: Sequence[str] = ()

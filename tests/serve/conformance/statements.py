@@ -1,4 +1,4 @@
-"""What the documents say besides names of parameters: a statement, tried on servers with a profile and without."""
+"""Tries the documents' statements, apart from names of parameters, on servers with each profile."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Statement:
     listed: str
     holds: Callable[[Peer], bool]
     reason: str = ""  # why a server differs; empty where none does
-    instead: Callable[[Peer], bool] | None = None  # what a server that differs does
+    instead: Callable[[Peer], bool] | None = None  # checks the other behaviour of such a server
     differs: tuple[str, ...] = BY_DEFAULT  # the profiles with which a server may differ
 
 
@@ -51,9 +51,8 @@ def table(statements: Sequence[Statement], peers: Sequence[Peer]) -> str:
         assert ("differs" in cells) == bool(statement.reason), (
             f"{statement.says}: the reason is needless"
         )
-        rows.append(
-            f"| {statement.says} | {statement.listed} | {' | '.join(cells)} | {statement.reason} |\n"
-        )
+        row = [statement.says, statement.listed, *cells, statement.reason]
+        rows.append(f"| {' | '.join(row)} |\n")
     return "".join(rows)
 
 
