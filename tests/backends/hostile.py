@@ -33,7 +33,7 @@ def open_model(directory: Path) -> None:
     config = read_hf_config(directory)
     grammar_tokenizer(directory, expected_vocab_size(directory))
     load_tokenizer(directory)
-    ChatTemplate.load(directory, max_cpu_s=1.0)
+    ChatTemplate.load(directory, max_cpu_s=0.5)
     read_output_format(directory, ModelConfig(model=str(directory)))
     sampling_defaults(directory)
     with tempfile.TemporaryDirectory() as cache_dir:

@@ -23,6 +23,7 @@ from tests.backends.conftest import long_context, read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
 from tests.cores import share_of_cores
 from tests.engine.requests import make_request, run, run_alone, with_adapter
+from tests.release_only import release_only
 
 RANK = 4
 
@@ -93,9 +94,7 @@ def test_an_adapter_does_what_peft_does_with_it(name: str, cache_dir: Path) -> N
     assert relative_error(logits_of(runner, prompt), logits[5:]) > 0.05
 
 
-@pytest.mark.parametrize(
-    "weights", ["int8", pytest.param("bf16", marks=pytest.mark.release("other widths"))]
-)
+@pytest.mark.parametrize("weights", ["int8", *release_only("adapters beside bf16 weights", "bf16")])
 def test_compressed_weights_have_adapters_beside_them(
     weights: str, cache_dir: Path, tmp_path: Path
 ) -> None:
@@ -224,7 +223,7 @@ def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) ->
     load_and_use("again")
 
 
-@pytest.mark.parametrize("weights", ["f32", "int8"])
+@pytest.mark.parametrize("weights", ["int8", *release_only("adapters that overflow in f32", "f32")])
 def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
     weights: str, cache_dir: Path, tmp_path: Path
 ) -> None:

@@ -24,6 +24,7 @@ from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import EngineRequest, ReasoningBudget, SpeculationParams
 from tests.backends.conftest import read_golden
 from tests.engine.requests import Result, make_request, run
+from tests.release_only import release_only
 
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 LENGTHS = (1, 2, 31, 32, 33, 63, 64, 65, 66, 97, 130)  # of prompts, around the ends of blocks
@@ -56,16 +57,11 @@ class Narrow:
         """Leaves the runner to its owner."""
 
 
-_IN_EACH_RUN = {"default"}
-
-
 @pytest.fixture(
     scope="module",
     params=[
-        name
-        if name in _IN_EACH_RUN
-        else pytest.param(name, marks=pytest.mark.release("--deterministic in other precisions"))
-        for name in SERVED
+        "default",
+        *release_only("--deterministic in other precisions", *sorted({*SERVED} - {"default"})),
     ],
 )
 def runner(
@@ -107,16 +103,16 @@ def answered(runner: ModelRunner) -> Answered:
 
 def requests_of(runner: ModelRunner) -> list[EngineRequest]:
     """Some begin alike: their prompts share blocks."""
-    greedy = [make_request(prompt(runner, each), max_tokens=40, num_logprobs=3) for each in LENGTHS]
+    greedy = [make_request(prompt(runner, each), max_tokens=24, num_logprobs=3) for each in LENGTHS]
     seeded = [
         make_request(
-            prompt(runner, each), max_tokens=40, temperature=1.0, seed=each, num_logprobs=0
+            prompt(runner, each), max_tokens=24, temperature=1.0, seed=each, num_logprobs=0
         )
-        for each in LENGTHS[::2]
+        for each in LENGTHS[::3]
     ]
     scored = make_request(prompt(runner, 130), max_tokens=4, num_prompt_logprobs=1)
     forked = make_request(
-        prompt(runner, 70), n=3, max_tokens=40, temperature=1.0, seed=7, num_logprobs=0
+        prompt(runner, 70), n=3, max_tokens=32, temperature=1.0, seed=7, num_logprobs=0
     )
     beams = make_request(
         prompt(runner, 70),

@@ -24,6 +24,7 @@ from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
 from tests.backends.test_openvino_weights import save
+from tests.release_only import release_only
 
 EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 
@@ -62,7 +63,9 @@ def test_experts_of_narrower_rows_are_refused(tmp_path: Path) -> None:
         create(directory, tmp_path / "cache")
 
 
-@pytest.mark.parametrize("name", ["mixtral", "gpt-oss", "deepseek-v3"])
+@pytest.mark.parametrize(
+    "name", ["gpt-oss", "deepseek-v3", *release_only("routers of further models", "mixtral")]
+)
 def test_a_router_is_float32_in_every_precision(name: str, load: Load) -> None:
     """Its choice and all that it is made of, up to the model's own rows."""
     runner = load(read_golden(name).directory, "bf16", "auto", "auto")

@@ -110,14 +110,21 @@ def test_in_the_serving_precision_a_row_does_not_depend_on_its_batch(load: Load)
 TOLERANCES: dict[str, float] = {"bf16": 0.04, "int8": 0.1, "int4": 0.7}
 
 
-@pytest.mark.parametrize(
-    "weights", ["int8", "int4", *release_only("bf16 weights of all kinds", "bf16")]
-)
+@pytest.mark.parametrize("weights", ["int4", *release_only("bf16 weights of all kinds", "bf16")])
 @pytest.mark.parametrize("golden", of_kinds("compressed weights of other families"), indirect=True)
 def test_compressed_weights_stay_within_their_tolerance(
     golden: Golden, load: Load, weights: str
 ) -> None:
     assert_is_within_tolerance(golden, load, weights)
+
+
+@pytest.mark.parametrize(
+    "golden",
+    of_kinds("int8 weights of further kinds", kinds=["llama-bias", "granitemoehybrid"]),
+    indirect=True,
+)
+def test_int8_weights_stay_within_their_tolerance(golden: Golden, load: Load) -> None:
+    assert_is_within_tolerance(golden, load, "int8")
 
 
 @pytest.mark.parametrize(

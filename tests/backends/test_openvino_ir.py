@@ -21,12 +21,13 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Golden, read_golden
 from tests.backends.forward import Driver, relative_error
+from tests.release_only import release_only
 
 OPTIMUM_IR = Path(__file__).parent / "optimum_ir"
 EXACT = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 
 
-@pytest.fixture(params=["llama", "qwen3"])
+@pytest.fixture(params=["qwen3", *release_only("graphs of further models", "llama")])
 def exported(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Golden]:
     golden = read_golden(request.param)
     write_stateful_ir(golden.directory, tmp_path / "ir", "f32")

@@ -24,6 +24,7 @@ from ouzel.engine.base import ModelRunner
 from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.kept import kept_in
 from ouzel.model_store.removal import Removal, carry_out
+from ouzel.types.engine_info import EngineInfo
 from tests.backends import GOLDEN
 from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer
@@ -75,20 +76,30 @@ def large(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def sharp(tmp_path: Path) -> Path:
-    """A model whose attention no u8 cache is good enough for."""
-    return make_checkpoint(tmp_path / "model", factor=256.0, attention=16.0)
+    return make_sharp_checkpoint(tmp_path)
+
+
+def make_sharp_checkpoint(directory: Path) -> Path:
+    """Makes a checkpoint whose attention needs a more exact cache than u8."""
+    return make_checkpoint(directory / "model", factor=256.0, attention=16.0)
+
+
+@pytest.fixture(scope="module")
+def sharp_infos(tmp_path_factory: pytest.TempPathFactory) -> dict[KvCacheDtype, EngineInfo]:
+    """Serves the sharp checkpoint with u8, then with `auto`, and returns the description of each engine."""
+    directory = make_sharp_checkpoint(tmp_path_factory.mktemp("sharp"))
+    dtypes: tuple[KvCacheDtype, ...] = ("u8", "auto")
+    return {dtype: create(directory, dtype).info for dtype in dtypes}
 
 
 def test_a_model_that_does_well_with_u8_keeps_it(steady: Path) -> None:
     assert cache_of(steady) == "u8"
 
 
-def test_large_channels_of_keys_get_scales(large: Path) -> None:
-    assert cache_of(large) == "u8 with scaled keys"
-
-
-def test_a_model_to_which_scales_do_not_help_gets_f16(sharp: Path) -> None:
-    assert cache_of(sharp) == "f16"
+def test_a_model_that_scales_do_not_help_gets_f16(
+    sharp_infos: dict[KvCacheDtype, EngineInfo],
+) -> None:
+    assert sharp_infos["auto"].kv_cache_dtype == "f16"
 
 
 @pytest.mark.parametrize("kv_cache_dtype", ["f16", "f32"])
@@ -100,8 +111,10 @@ def test_a_named_type_is_taken_without_a_trial(
     assert "for this model" not in caplog.text
 
 
-def test_named_u8_stays_u8_and_is_the_better_of_two(sharp: Path) -> None:
-    assert cache_of(sharp, "u8") == "u8 with scaled keys"
+def test_named_u8_stays_u8_in_the_better_of_two_forms(
+    sharp_infos: dict[KvCacheDtype, EngineInfo],
+) -> None:
+    assert sharp_infos["u8"].kv_cache_dtype == "u8 with scaled keys"
 
 
 def test_scaled_keys_leave_the_logits_where_they_are(large: Path) -> None:
@@ -168,7 +181,9 @@ def num_floating_operations(model: LanguageModel) -> Counter[str]:
     return Counter({name: names[name] for name in ("Multiply", "Add", "MatMul", "Reshape")})
 
 
-def test_a_second_start_runs_no_text(large: Path, caplog: pytest.LogCaptureFixture) -> None:
+def test_large_channels_of_keys_get_scales_and_a_second_start_runs_no_text(
+    large: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     first = create(large).info
     verdict = (entry_of(large) / "kv_cache.json").stat().st_mtime_ns
     (large / "tokenizer.json").write_text("{")  # whoever reads it fails
@@ -221,8 +236,10 @@ def test_inspect_says_the_cache_that_is_served(
     assert after.num_kv_tokens == served.num_blocks * served.block_size
 
 
-def test_f16_takes_more_memory_and_holds_fewer_tokens(sharp: Path) -> None:
-    assert create(sharp).info.num_blocks < 0.8 * create(sharp, "u8").info.num_blocks
+def test_f16_takes_more_memory_and_holds_fewer_tokens(
+    sharp_infos: dict[KvCacheDtype, EngineInfo],
+) -> None:
+    assert sharp_infos["auto"].num_blocks < 0.8 * sharp_infos["u8"].num_blocks
 
 
 def test_a_context_shorter_than_the_text_is_enough(large: Path) -> None:

@@ -6,6 +6,7 @@ the settings, and Ouzel's own code. The entry's name already stands for the vers
 ouzel, and for the checkpoint with its config.json.
 """
 
+import functools
 import hashlib
 import json
 import os
@@ -72,7 +73,7 @@ def list_check_facts(core: ov.Core, engine: EngineConfig, entry: Path, max_model
         "settings": str([getattr(engine, name) for name in SETTINGS]),
         "max_model_len": str(max_model_len),
         "library": digest([f"{name}={value}" for name, value in sorted(library.items())]),
-        "code": digest(code_facts()),
+        "code": digest_code(),
     }
 
 
@@ -89,10 +90,11 @@ def device_facts(core: ov.Core, device: str) -> list[str]:
     ]
 
 
-def code_facts() -> list[str]:
-    """Describes each module of this package by path, size and time, so that a change shows."""
+@functools.cache
+def digest_code() -> str:
+    """Digests the path, size and time of each module of the backend, once in a process."""
     stats = [(path, path.stat()) for path in sorted(Path(__file__).parents[1].rglob("*.py"))]
-    return [f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats]
+    return digest([f"{path} {stat.st_size} {stat.st_mtime_ns}" for path, stat in stats])
 
 
 def digest(lines: list[str]) -> str:
