@@ -10,7 +10,7 @@ pytestmark = pytest.mark.serves  # the imports do not show that this file starts
 
 
 @pytest.mark.release("the conformance tables of our own API")
-def test_the_tables_of_our_own_api_are_what_the_server_does(tmp_path: Path) -> None:
+def test_the_tables_of_our_own_api_agree_with_the_server(tmp_path: Path) -> None:
     seen = document.own_tables(tmp_path)
     assert document.PATH.read_text().startswith(seen), f"renew it: {document.COMMAND}"
 
@@ -21,6 +21,6 @@ def test_the_tables_that_need_no_server(tmp_path: Path) -> None:
 
 
 @pytest.mark.release("the conformance tables of LMI and OVMS")
-def test_the_tables_of_others_are_what_the_server_does(tmp_path: Path) -> None:
+def test_the_tables_of_other_profiles_agree_with_the_server(tmp_path: Path) -> None:
     seen = document.tables_of_others(tmp_path)
     assert document.PATH.read_text().endswith(seen), f"renew it: {document.COMMAND}"

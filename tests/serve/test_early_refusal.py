@@ -204,15 +204,13 @@ def test_an_ir_is_not_compressed(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"max_position_embeddings": "many"}, {"rope_scaling": 1}])
-def test_what_is_wrong_with_the_models_files_is_for_the_engine_to_say(
-    tmp_path: Path, config: Json
-) -> None:
+def test_the_engine_reports_faults_of_the_models_files(tmp_path: Path, config: Json) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
 
     check(tmp_path, EngineConfig(kv_cache_gib=0.001), max_model_len=10**6)
 
 
-def test_what_only_the_engine_can_tell_is_one_line_too(tmp_path: Path) -> None:
+def test_faults_that_only_the_engine_finds_are_one_line_too(tmp_path: Path) -> None:
     [line] = [
         line
         for line in failure("--device", "TPU", cache_dir=tmp_path).splitlines()

@@ -115,7 +115,7 @@ def test_a_stream_begins_a_call_with_its_name_and_goes_on_with_pieces(
     )
 
 
-def test_the_model_reads_what_the_function_returned(client: openai.OpenAI) -> None:
+def test_the_model_reads_the_result_of_the_function(client: openai.OpenAI) -> None:
     call = {"name": "get_weather", "arguments": '{"city": "Paris"}'}
     answer = ask(
         client,

@@ -207,7 +207,7 @@ def test_the_second_question_about_a_picture_encodes_nothing(server: RunningServ
     assert engine_counter(server, "ouzel_images_encoded_total") == num_encoded
 
 
-def test_pictures_and_texts_at_once_get_what_they_get_alone(server: RunningServer) -> None:
+def test_pictures_and_texts_at_once_get_the_answers_of_lone_requests(server: RunningServer) -> None:
     colours = ["red", "blue", "green", "black", "yellow", "orange", "purple", "brown"]
     seeing = [
         body(
@@ -293,7 +293,7 @@ def test_pictures_in_several_turns_are_told_apart(server: RunningServer) -> None
         ),
     ],
 )
-def test_what_is_no_picture_is_named(
+def test_a_file_that_is_no_picture_is_named(
     server: RunningServer, part: dict[str, object], message: str
 ) -> None:
     error = get_error(server, body(QUESTION, part))

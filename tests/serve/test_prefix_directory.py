@@ -72,7 +72,7 @@ def test_the_first_request_after_a_restart_is_a_hit_unless_the_directory_is_dama
 
 
 @pytest.mark.release("restarts of a server with stored responses, and stored prefixes")
-def test_an_api_key_finds_after_a_restart_what_it_asked_before_and_others_do_not(
+def test_after_a_restart_only_the_same_api_key_hits_its_prompts(
     tmp_path: Path,
 ) -> None:
     options = (

@@ -180,7 +180,7 @@ def test_events_come_in_the_documented_order(server: RunningServer) -> None:
     ]
 
 
-def test_a_stream_says_what_the_whole_response_says(client: OpenAI) -> None:
+def test_a_stream_equals_the_whole_response(client: OpenAI) -> None:
     ask = {"model": "ouzel-demo", "input": "Count from 1 to 10.", "temperature": 0}
     whole = client.responses.create(**ask)  # type: ignore[call-overload]
     with client.responses.stream(**ask) as stream:  # type: ignore[call-overload]

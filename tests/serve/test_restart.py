@@ -35,7 +35,7 @@ def life(
         yield server, http
 
 
-async def wait_until_text_is_kept(cache_dir: Path, ids: list[str]) -> None:
+async def wait_until_text_is_stored(cache_dir: Path, ids: list[str]) -> None:
     """Reads the store beside the server, which writes shown text within half a second."""
     store = await open_store(
         f"sqlite:///{cache_dir}/data/responses.sqlite3", max_age_s=3600, max_bytes=2**30
@@ -53,7 +53,7 @@ def test_kill_9_loses_nothing_and_leaves_nothing_hanging(cache_dir: Path) -> Non
     with life(cache_dir) as (server, http):
         engine = server.engine_process()
         ids = begin(http, *[ENDLESS] * NUM_RUNNING)
-        asyncio.run(wait_until_text_is_kept(cache_dir, ids))
+        asyncio.run(wait_until_text_is_stored(cache_dir, ids))
         ids += begin(http, *[SHORT] * 16)  # now, for short prompts go first
         running = [found(http, response_id) for response_id in ids[:NUM_RUNNING]]
         assert {found(http, response_id).status for response_id in ids[NUM_RUNNING:]} == {"queued"}
@@ -76,7 +76,9 @@ def test_kill_9_loses_nothing_and_leaves_nothing_hanging(cache_dir: Path) -> Non
         ] == [("completed", True)] * 16
 
 
-def test_sigterm_ends_what_runs_and_leaves_what_waits_to_the_next_server(cache_dir: Path) -> None:
+def test_sigterm_ends_running_responses_and_leaves_queued_ones_to_the_next_server(
+    cache_dir: Path,
+) -> None:
     with life(cache_dir, drain_timeout_s=0.1) as (server, http):
         ids = begin(http, *[ENDLESS] * NUM_RUNNING)
         running = [with_text(http, response_id) for response_id in ids]

@@ -57,7 +57,7 @@ def check(answer: Answered) -> None:
 
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
-def test_what_cannot_be_honoured_is_a_400_that_says_what(
+def test_a_schema_that_cannot_be_honoured_is_a_400_with_the_reason(
     server: RunningServer, stream: bool
 ) -> None:
     with httpx.Client(base_url=server.url, timeout=None) as http:

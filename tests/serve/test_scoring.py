@@ -20,7 +20,7 @@ def client(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OpenAI]:
         yield client
 
 
-def test_several_prompts_give_what_each_gives_alone_in_streams_too(client: OpenAI) -> None:
+def test_several_prompts_have_the_answers_of_lone_prompts_in_streams_too(client: OpenAI) -> None:
     ask = {"model": "ouzel-demo", "temperature": 0, "max_tokens": 12, "n": 2}
     create: Callable[..., Any] = client.completions.create
     alone = [create(prompt=prompt, **ask).choices for prompt in PROMPTS]

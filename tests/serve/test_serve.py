@@ -122,7 +122,7 @@ def wait_until_idle(process: psutil.Process) -> None:
         time.sleep(0.2)
 
 
-def test_sigterm_drains_what_runs_on_a_websocket(cache_dir: Path) -> None:
+def test_sigterm_drains_the_responses_of_a_websocket(cache_dir: Path) -> None:
     with (
         serving(cache_dir=cache_dir) as server,
         OpenAI(base_url=server.url, api_key="none") as client,

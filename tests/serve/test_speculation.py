@@ -71,7 +71,7 @@ def test_a_predicted_answer_is_the_same_answer(
     assert sum(counted(foretold)) + sum(counted(misled)) == num_proposed_ever(http) - before
 
 
-def test_a_server_told_not_to_guess_refuses_what_it_would_need(cache_dir: Path) -> None:
+def test_a_server_without_speculation_refuses_its_fields(cache_dir: Path) -> None:
     with (
         serving("--no-prompt-lookup", cache_dir=cache_dir) as server,
         httpx.Client(base_url=server.root, timeout=None) as http,

@@ -132,9 +132,7 @@ def test_reasoning_comes_first_and_is_no_content(streamed: list[Answered]) -> No
         assert not any(mark in answer.whole["choices"][0]["message"]["reasoning"] for mark in MARKS)
 
 
-def test_streamed_is_what_a_whole_answer_says(
-    server: RunningServer, streamed: list[Answered]
-) -> None:
+def test_a_stream_equals_the_whole_answer(server: RunningServer, streamed: list[Answered]) -> None:
     whole = ask_all(server.url, [answer.body | {"stream": False} for answer in streamed])
 
     for one, other in zip(streamed, whole, strict=True):
@@ -216,7 +214,9 @@ def test_a_stop_string_ends_the_form(http: httpx.Client) -> None:
 
 @pytest.mark.parametrize("stream", [True, False])
 @pytest.mark.parametrize("max_tokens", [1, 4, 7])
-def test_what_is_cut_off_is_kept(server: RunningServer, stream: bool, max_tokens: int) -> None:
+def test_the_beginning_of_a_cut_answer_is_shown(
+    server: RunningServer, stream: bool, max_tokens: int
+) -> None:
     form = json_schema(SCHEMAS["flights"])
     whole, cut = ask_all(
         server.url,
@@ -234,7 +234,7 @@ def test_what_is_cut_off_is_kept(server: RunningServer, stream: bool, max_tokens
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_a_call_that_is_cut_off_is_kept(server: RunningServer, stream: bool) -> None:
+def test_the_beginning_of_a_cut_call_is_shown(server: RunningServer, stream: bool) -> None:
     body = chat(tools=[COUNTER], tool_choice="required", parallel_tool_calls=False)
     whole, cut = ask_all(server.url, [body, body | {"max_tokens": 14, "stream": stream}])
 

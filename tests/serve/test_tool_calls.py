@@ -158,9 +158,7 @@ def test_usage_adds_up(answers: list[Answered]) -> None:
 
 
 @pytest.mark.release("long streams of calls and formats")
-def test_streamed_is_what_a_whole_answer_says(
-    server: RunningServer, answers: list[Answered]
-) -> None:
+def test_a_stream_equals_the_whole_answer(server: RunningServer, answers: list[Answered]) -> None:
     """Compares each answer in which the model may choose to call, and every third other answer."""
     compared = [
         answer

@@ -138,7 +138,7 @@ def test_a_request_of_a_websocket_has_a_span_below_the_connections(traced: Trace
     assert [phase.name for phase in traced.collector.below(request)] == PHASES
 
 
-def test_errors_are_traced_and_scrapes_and_what_the_client_leaves_out_are_not(
+def test_errors_are_traced_and_scrapes_and_unsampled_requests_are_not(
     traced: Traced,
 ) -> None:
     refused = traced.span("GET /v1/models/{name}")

@@ -36,7 +36,7 @@ def pair(
         yield Pair(clients[0], clients[1], servers[0])
 
 
-def test_what_one_makes_the_other_reads_and_replays(pair: Pair) -> None:
+def test_each_server_reads_and_replays_the_others_responses(pair: Pair) -> None:
     answer = pair.one.post("responses", json=SHORT | {"model": "ouzel-demo", "stream": True})
     [*_, end] = strict_events(answer)
     assert end.type == "response.completed"
@@ -76,7 +76,7 @@ def test_the_other_continues(pair: Pair) -> None:
     ]
 
 
-def test_the_other_cancels_what_runs_and_what_waits(pair: Pair) -> None:
+def test_the_other_server_cancels_running_and_queued_responses(pair: Pair) -> None:
     ids = begin(pair.one, ENDLESS, ENDLESS, ENDLESS)
     for response_id in ids[:2]:
         with_text(pair.one, response_id)
@@ -91,7 +91,7 @@ def test_the_other_cancels_what_runs_and_what_waits(pair: Pair) -> None:
     assert [ended(pair.one, response_id).status for response_id in ids] == ["cancelled"] * 3
 
 
-def test_the_other_deletes_what_runs(pair: Pair) -> None:
+def test_the_other_server_deletes_a_running_response(pair: Pair) -> None:
     [response_id] = begin(pair.one, ENDLESS)
     with_text(pair.one, response_id)
     assert pair.other.delete(f"responses/{response_id}").status_code == 200
