@@ -224,9 +224,8 @@ def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
         "graph.pbtxt: OpenVINO Model Server's block_size has no meaning here",
     )
     assert parse("--profile", "ovms", *path, "--max_num_seqs", "2").engine.max_num_seqs == 2
-    assert (
-        parse(str(directory)).engine.max_num_seqs == 128
-    )  # the default: without the profile, the graph is not read
+    # Without the profile the graph is not read, so the default counts.
+    assert parse(str(directory)).engine.max_num_seqs == 128
 
 
 def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> None:
