@@ -172,7 +172,7 @@ def test_the_entry_counts_below_its_graph_and_ours_above_both(tmp_path: Path) ->
     assert options.remarks == ("x: OpenVINO Model Server's nireq has no meaning here",)
 
 
-def test_models_of_ours_may_stand_beside_them(tmp_path: Path) -> None:
+def test_models_of_the_command_line_may_stand_beside_the_file(tmp_path: Path) -> None:
     write_model_directory(tmp_path / "x")
 
     assert list(
