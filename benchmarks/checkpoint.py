@@ -67,10 +67,8 @@ def list_tensors(directory: Path, *, predicts: bool = False) -> Shapes:
     config = read_hf_config(directory)
     text, vision = config.text_model(), vision_family(config)
     named = (QWEN_NAMES, make_deepseek_names(text.size("num_hidden_layers"))) if predicts else ()
-    build, tensors = (
-        family(text.model_type),
-        AnyTensors(f"{names.projection}.weight" for names in named),
-    )
+    build = family(text.model_type)
+    tensors = AnyTensors(f"{names.projection}.weight" for names in named)
     build_model(
         config, build, vision, MeasuredWeights(tensors), read_weights("bf16"), predicts=predicts
     )

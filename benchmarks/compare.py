@@ -87,10 +87,8 @@ def compare_over_http(files: Prepared, machine: Machine, arguments: argparse.Nam
     for contender in files.contenders:
         by_product.setdefault(contender.product, contender)
     ours, theirs = by_product["ouzel"], by_product.get("llama.cpp")
-    found, workers = (
-        Measured(dict.fromkeys((OUR_SERVER, THEIR_SERVER, BARE_LOOP), OUR_SERVER)),
-        Workers(machine),
-    )
+    found = Measured(dict.fromkeys((OUR_SERVER, THEIR_SERVER, BARE_LOOP), OUR_SERVER))
+    workers = Workers(machine)
     rows = http_rows(16 if arguments.quick else 64)
     with ExitStack() as stack:
         url = stack.enter_context(ouzel_server(ours.model, ours.weights, machine))

@@ -56,9 +56,8 @@ class Soak:
     kinds: list[str]
     max_requests: float
     seen: Counter[str] = field(default_factory=Counter)  # key: kind and status, or "left"
-    samples: list[tuple[int, dict[str, float]]] = field(
-        default_factory=list
-    )  # requests by then, MB by process
+    # number of requests, and MB by process at that time
+    samples: list[tuple[int, dict[str, float]]] = field(default_factory=list)
 
     @property
     def num_requests(self) -> int:

@@ -42,9 +42,10 @@ class StatefulGraph(PagedGraph):
         frequencies = ops.constant(
             (theta ** -(np.arange(0, head_dim, 2) / head_dim)).astype(np.float32)[None, :, None]
         )
+        # [batch, head_dim / 2, tokens]
         angles = ops.matmul(
             frequencies, ops.convert(ops.unsqueeze(positions, integers(1)), "f32"), False, False
-        )  # [batch, head_dim / 2, tokens]
+        )
         half = ops.transpose(angles, integers(0, 2, 1))
         both = ops.concat([half, half], -1)
         self._cos, self._sin = (

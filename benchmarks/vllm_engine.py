@@ -250,10 +250,8 @@ def main(arguments: Sequence[str]) -> int:
         checks.run()
         ratios: list[float] = []
         for number in range(chosen.rounds + 1):  # the first warms both up
-            beside, own = (
-                throughput(theirs, chosen.concurrency),
-                throughput(ours, chosen.concurrency),
-            )
+            beside = throughput(theirs, chosen.concurrency)
+            own = throughput(ours, chosen.concurrency)
             if number:
                 ratios.append(own / beside)
                 sys.stdout.write(

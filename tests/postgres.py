@@ -70,9 +70,8 @@ class PostgresServer:
 
 @contextmanager
 def running_postgres(binaries: Path) -> Iterator[PostgresServer]:
-    with tempfile.TemporaryDirectory(
-        prefix="ouzel-pg-"
-    ) as directory:  # a short path, because a socket's path has at most 107 bytes
+    # a short path, because a socket's path has at most 107 bytes
+    with tempfile.TemporaryDirectory(prefix="ouzel-pg-") as directory:
         if os.geteuid() == 0:
             os.chown(directory, pwd.getpwnam("nobody").pw_uid, -1)
         login = ("-U", "ouzel", "-A", "trust", "-E", "UTF8", "--locale=C")

@@ -4,11 +4,9 @@ import pytest
 
 from tools.house.hops import REQUESTS, Call, Function, Hop, longest_chain, read_hops, record
 
-DOOR, READER, ERRORS = (
-    Function("door/door.py", "enter"),
-    Function("wire/reader.py", "read"),
-    Function("errors.py", "fail"),
-)
+DOOR = Function("door/door.py", "enter")
+READER = Function("wire/reader.py", "read")
+ERRORS = Function("errors.py", "fail")
 CHECK, SEND = Function("wire/checks.py", "check"), Function("door/sender.py", "send")
 
 

@@ -48,9 +48,8 @@ class WorkGroups(LoadFileScheduling):
         return f"{folder}/{name}" if name else file
 
     def _reschedule(self, node: WorkerController) -> None:
-        if (
-            node in self.registered_collections
-        ):  # another dead process may have a successor that still collects
+        # Another dead process may have a successor that still collects.
+        if node in self.registered_collections:
             super()._reschedule(node)
 
     def remove_node(self, node: WorkerController) -> str | None:

@@ -25,9 +25,8 @@ class Cell:
     """The figures of one contender at one workload."""
 
     rate: Spread  # tokens a second
-    ratio: (
-        Spread | None
-    )  # ours over this one within each round; above 1 ours is faster; None: there is none of ours
+    # Ouzel's rate over this rate within each round (above 1: Ouzel is faster); None without Ouzel
+    ratio: Spread | None
     # tokens per step of one sequence; None if the workload does not count steps
     tokens_per_step: float | None = None
 

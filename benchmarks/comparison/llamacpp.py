@@ -125,9 +125,8 @@ class LlamaCpp:
         prompt = prompts(workload, seed)[0]
         histories = [[*prompt, prompt[-1] + 1] for _ in range(workload.batch)]
         proposer = self._proposer(workload, proposals, num_proposed)
-        speculative_step(
-            context, histories, proposer.propose
-        )  # copies the prompt's memory, fills the draft's
+        # The first step copies the prompt's memory and fills the draft's.
+        speculative_step(context, histories, proposer.propose)
         num_tokens = num_steps = 0
         before = time.perf_counter()
         while num_tokens < workload.batch * workload.output_len:
@@ -164,10 +163,8 @@ class LlamaCpp:
             for sequence in range(1, len(rows)):
                 context.copy(0, sequence)
         token_ids = context.decode(_own_parts(rows, shared_len)).argmax(axis=1)
-        everyone, has_logits = (
-            np.arange(len(rows), dtype=np.int32),
-            np.ones(len(rows), np.bool_),
-        )
+        everyone = np.arange(len(rows), dtype=np.int32)
+        has_logits = np.ones(len(rows), np.bool_)
         for step in range(workload.output_len - 1):
             positions = np.full(len(rows), workload.prompt_len + step, np.int32)
             token_ids = context.decode(

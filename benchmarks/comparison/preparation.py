@@ -48,10 +48,8 @@ def prepare_files(comparison: ComparisonOptions) -> Prepared:
             draft_shape(comparison.shape),
             DRAFT_WRONG_SHARE,
         )
-    contenders, notes = (
-        ours(checkpoint, comparison, draft),
-        ["vLLM: not available (it is not among the bench group's packages)"],
-    )
+    contenders = ours(checkpoint, comparison, draft)
+    notes = ["vLLM: not available (it is not among the bench group's packages)"]
     for name, prepare in (("OpenVINO GenAI", genais), ("llama.cpp", llama_cpps)):
         try:
             contenders += [

@@ -104,10 +104,8 @@ def compare(
 ) -> Measured:
     """Compares each contender with its rival, or with the first; all are in memory at once."""
     first = contenders[0].name
-    found, workers = (
-        Measured({each.name: each.rival or first for each in contenders}),
-        Workers(machine),
-    )
+    found = Measured({each.name: each.rival or first for each in contenders})
+    workers = Workers(machine)
     found.notes += [
         f"{each.name} is compared with {each.rival}" for each in contenders if each.rival
     ]

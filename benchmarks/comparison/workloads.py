@@ -13,10 +13,8 @@ from typing import Literal, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-FIRST_TOKEN_ID, END_TOKEN_ID = (
-    1_000,
-    100_000,
-)  # prompts lie between, and answers after them reach no special token
+# Prompts have token ids between these, so their answers reach no special token.
+FIRST_TOKEN_ID, END_TOKEN_ID = 1_000, 100_000
 
 Chooser = Literal["greedy", "top_p", "schema"]
 TEMPERATURE, TOP_P = 0.8, 0.95  # both for "top_p"; only the temperature for "schema"

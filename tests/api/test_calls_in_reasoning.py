@@ -83,12 +83,8 @@ def answer(
             (f"I look.\n{HIDDEN}", "", ""),
         ),
         (BOTH, "create_caller", {}, (f"I look.\n{CALL}", "", "")),  # --calls-in-reasoning text
-        (
-            BOTH.ending_at_calls(MARKS),
-            "create_parrot",
-            {},
-            (f"I look.\n{CALL}", "", ""),
-        ),  # marks in other tokens
+        # marks in other tokens
+        (BOTH.ending_at_calls(MARKS), "create_parrot", {}, (f"I look.\n{CALL}", "", "")),
     ],
 )
 def test_a_call_within_the_reasoning(

@@ -175,7 +175,7 @@ def test_a_low_detail_is_smaller(http: httpx.Client) -> None:
         assert f"<picture of {num_tokens}>" in last_prompt()
 
 
-def test_files_are_kept_as_they_were_sent(http: httpx.Client) -> None:
+def test_files_are_stored_as_they_were_sent(http: httpx.Client) -> None:
     part = input_file(file_data=URL, filename="two.pdf")
     conversation_id = create_conversation(http, items=[message("user", [part])])
 

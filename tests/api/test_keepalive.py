@@ -72,7 +72,7 @@ def test_a_response_that_is_followed_has_them_too(slow: RunningServer) -> None:
         client.responses.cancel(response.id)
 
 
-def test_the_official_client_skips_them(slow: RunningServer) -> None:
+def test_the_official_client_skips_comments(slow: RunningServer) -> None:
     with openai.OpenAI(base_url=f"{slow.url}/v1", api_key="none", max_retries=0) as client:
         chunks = list(
             client.chat.completions.create(

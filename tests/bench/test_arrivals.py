@@ -52,5 +52,5 @@ def test_the_same_seed_gives_the_same_order_of_events() -> None:
     assert times(1.0, seed=5) == times(1.0, seed=5) != times(1.0, seed=6)
 
 
-def test_there_may_be_nothing_to_send() -> None:
+def test_no_requests_may_be_sent() -> None:
     assert times(1.0, count=0) == []

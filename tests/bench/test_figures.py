@@ -30,9 +30,8 @@ def test_times_to_the_first_token_are_over_requests() -> None:
     assert (FIGURES.ttft.mean, FIGURES.ttft.median, FIGURES.ttft.std) == pytest.approx(
         (300.0, 300.0, 200.0)
     )
-    assert FIGURES.ttft.percentiles == pytest.approx(
-        (300.0, 460.0, 480.0, 496.0)
-    )  # interpolated between the two values
+    # interpolated between the two values
+    assert FIGURES.ttft.percentiles == pytest.approx((300.0, 460.0, 480.0, 496.0))
 
 
 def test_times_per_output_token_leave_the_first_out() -> None:

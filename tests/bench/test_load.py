@@ -63,9 +63,8 @@ async def test_requests_of_a_rate_begin_when_they_are_due() -> None:
     await send_all(
         [conversation(text) for text in TEXTS], Load(request_rate=50.0), converse, random.Random(1)
     )
-    assert (
-        begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.005
-    )  # timers of the loop count milliseconds
+    # The loop's timers have a resolution of milliseconds.
+    assert begun_s[-1] - start_s >= len(TEXTS) / 50.0 - 0.005
     assert begun_s == sorted(begun_s)
 
 

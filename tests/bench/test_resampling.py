@@ -55,10 +55,8 @@ def test_eight_requests_at_once_are_too_few_to_tell() -> None:
 
 def test_many_rounds_show_a_difference_to_a_slower_server_only() -> None:
     first = run(num_requests=80, at_once=4, seed=1)
-    same, slower = (
-        run(num_requests=80, at_once=4, seed=2),
-        run(num_requests=80, at_once=4, seed=3, slowness=1.3),
-    )
+    same = run(num_requests=80, at_once=4, seed=2)
+    slower = run(num_requests=80, at_once=4, seed=3, slowness=1.3)
 
     equal, different = verdicts(first, same), verdicts(first, slower)
 

@@ -136,9 +136,7 @@ def test_peers_with_proposals_are_compared_with_ours_with_proposals() -> None:
         Contender("ours", "ouzel", ""),
         Contender("ours, proposing", "ouzel", "", only_copies=True),
     ]
-    plain, lookup = (
-        Contender("theirs", "genai", ""),
-        Contender("theirs, lookup", "genai", "", only_copies=True),
-    )
+    plain = Contender("theirs", "genai", "")
+    lookup = Contender("theirs, lookup", "genai", "", only_copies=True)
     assert [set_rival(each, ours).rival for each in (plain, lookup)] == ["", "ours, proposing"]
     assert set_rival(lookup, ours[:1]).rival == ""

@@ -64,10 +64,8 @@ def test_files_are_written_though_nobody_reads_the_figures(
 
 def test_ctrl_c_ends_with_the_figures_so_far(tmp_path: Path) -> None:
     prompts = tmp_path / "prompts.jsonl"
-    short, long = (
-        {"prompt": "ab", "output_tokens": 2},
-        {"prompt": "x" * 3000, "output_tokens": 3000},
-    )
+    short = {"prompt": "ab", "output_tokens": 2}
+    long = {"prompt": "x" * 3000, "output_tokens": 3000}
     prompts.write_text(f"{json.dumps(short)}\n{json.dumps(long)}\n")
     arguments = ("--dataset", str(prompts), "--warmup", "0", "--max-concurrency", "1")
     received_prompts.clear()  # prompts of other tests in this process

@@ -23,8 +23,11 @@ STATES = {"num_kept_states": 8}
 
 @contextmanager
 def open_engine(
-    directory: Path, *, max_bytes: int = 2**20, **options: Any
-) -> Iterator[EngineCore]:  # options of FakeRunner
+    directory: Path,
+    *,
+    max_bytes: int = 2**20,
+    **options: Any,  # options of FakeRunner
+) -> Iterator[EngineCore]:
     """Opens an engine on the directory; at the end the engine writes all pending records."""
     runner = FakeRunner(**options)
     engine = EngineCore(

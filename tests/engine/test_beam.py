@@ -130,7 +130,7 @@ def test_preempted_searches_find_the_same() -> None:
     assert short.stats().num_used_blocks == 0
 
 
-def test_places_are_kept_for_all_beams() -> None:
+def test_places_are_reserved_for_all_beams() -> None:
     runner = FakeRunner(max_num_seqs=6, num_blocks=200)
     engine = EngineCore(runner)
     requests = search_requests()

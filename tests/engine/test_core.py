@@ -221,10 +221,8 @@ def test_a_request_that_bans_every_token_ends_with_an_error_of_its_own(
     bans: dict[str, Any], num_tokens: int, named: str, params: dict[str, Any]
 ) -> None:
     engine = EngineCore(FakeRunner())
-    good, bad = (
-        make_request([1, 2, 3], temperature=1.0, seed=1),
-        make_request([1, 2, 4], num_logprobs=2, **params, **bans),
-    )
+    good = make_request([1, 2, 3], temperature=1.0, seed=1)
+    bad = make_request([1, 2, 4], num_logprobs=2, **params, **bans)
 
     results = run(engine, [good, bad])
 

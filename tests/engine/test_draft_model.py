@@ -185,11 +185,9 @@ def test_a_draft_that_does_not_pay_is_tried_only_if_trials_are_cheap(
     draft_s: float, is_tried: bool
 ) -> None:
     """A row costs as much as it gives, so no draft pays, and none is proposed."""
-    draft, linear, draft_costs = (
-        Imitator(0.5),
-        StepCosts((1, 2), (1.0, 2.0)),
-        StepCosts((1, 2), (draft_s, draft_s)),
-    )
+    draft = Imitator(0.5)
+    linear = StepCosts((1, 2), (1.0, 2.0))
+    draft_costs = StepCosts((1, 2), (draft_s, draft_s))
     speculation = Speculation(
         prompt_lookup=False, draft=draft, costs=linear, draft_costs=draft_costs
     )

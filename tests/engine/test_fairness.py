@@ -176,7 +176,7 @@ def test_a_prompt_that_waits_for_places_waits_for_no_newcomers() -> None:
     assert step <= 60 + 2
 
 
-def test_newcomers_that_ran_before_a_prompt_was_the_oldest_make_room_for_it() -> None:
+def test_newcomers_make_room_for_the_oldest_prompt() -> None:
     engine = make_engine(num_blocks=150)
     long, large = prompt(300, seed=1), prompt(400, seed=2)  # 75 and 100 blocks
     engine.add(long)

@@ -48,8 +48,10 @@ def later_frames(name: str, run: tuple[int, int], shift: int = 3) -> ImageInput:
 
 
 def request(
-    *images: ImageInput, token_ids: Iterable[int] = TEXT, **params: Any
-) -> EngineRequest:  # parameters of make_request
+    *images: ImageInput,
+    token_ids: Iterable[int] = TEXT,
+    **params: Any,  # parameters of make_request
+) -> EngineRequest:
     return msgspec.structs.replace(make_request(token_ids, **params), images=images)
 
 

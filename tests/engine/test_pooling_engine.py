@@ -52,7 +52,7 @@ def test_every_text_ends_once_with_its_own_vector() -> None:
     assert all(output.timing is not None for output in outputs)
 
 
-def test_texts_like_the_first_in_length_go_with_it() -> None:
+def test_texts_of_similar_length_share_a_batch() -> None:
     runner = VectorRunner(max_num_batched_tokens=20)
     engine = PoolingEngine(runner)
     engine.add(request("a", 5, 16, 4, 15, 5))

@@ -114,10 +114,8 @@ class PromptEnd:
 def list_prompt_ends(family: Family) -> list[PromptEnd]:
     marks = family.reasoning
     assert marks is not None
-    starts, ends = (
-        (marks.start, *marks.other_starts),
-        (marks.end, *marks.other_ends, *marks.ended_by),
-    )
+    starts = (marks.start, *marks.other_starts)
+    ends = (marks.end, *marks.other_ends, *marks.ended_by)
     found = [
         PromptEnd(family, "", ReasoningStage.BEFORE),
         PromptEnd(family, "It", ReasoningStage.OVER, True),

@@ -106,7 +106,7 @@ def test_headings_are_plain(capsys: pytest.CaptureFixture[str]) -> None:
     ]
 
 
-def test_a_narrow_terminal_is_kept_to(
+def test_the_help_fits_a_narrow_terminal(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "60")

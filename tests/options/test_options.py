@@ -36,7 +36,7 @@ def test_options_that_cannot_go_together(arguments: tuple[str, ...], message: st
         parse(*arguments)
 
 
-def test_defaults() -> None:
+def test_options_have_defaults() -> None:
     options = parse()
 
     assert (options.model.model, options.model.weights, options.server.port) == ("", "auto", 8000)

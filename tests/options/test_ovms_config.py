@@ -172,7 +172,7 @@ def test_the_entry_counts_below_its_graph_and_ours_above_both(tmp_path: Path) ->
     assert options.remarks == ("x: OpenVINO Model Server's nireq has no meaning here",)
 
 
-def test_models_of_ours_may_stand_beside_them(tmp_path: Path) -> None:
+def test_models_of_the_command_line_may_stand_beside_the_file(tmp_path: Path) -> None:
     write_model_directory(tmp_path / "x")
 
     assert list(
@@ -224,9 +224,8 @@ def test_the_graph_of_the_only_model_counts(tmp_path: Path) -> None:
         "graph.pbtxt: OpenVINO Model Server's block_size has no meaning here",
     )
     assert parse("--profile", "ovms", *path, "--max_num_seqs", "2").engine.max_num_seqs == 2
-    assert (
-        parse(str(directory)).engine.max_num_seqs == 128
-    )  # the default: without the profile, the graph is not read
+    # Without the profile the graph is not read, so the default counts.
+    assert parse(str(directory)).engine.max_num_seqs == 128
 
 
 def test_each_model_of_a_config_has_the_task_of_its_graph(tmp_path: Path) -> None:

@@ -255,7 +255,7 @@ def test_a_flag_that_would_change_the_answers_is_refused(
         ovms(*arguments)
 
 
-def test_without_the_profile_the_message_names_it() -> None:
+def test_without_the_profile_the_message_names_the_profile() -> None:
     with pytest.raises(
         InvalidOption, match=r"--rest_port is a flag of OpenVINO Model Server: .*--profile ovms"
     ):

@@ -131,12 +131,12 @@ CONTENT = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CALLS.values(), ids=CALLS)
-def test_calls(text: str, expected: Folded) -> None:
+def test_calls_are_parsed(text: str, expected: Folded) -> None:
     check_parser(parser(), text, expected)
 
 
 @pytest.mark.parametrize("text", CONTENT.values(), ids=CONTENT)
-def test_content(text: str) -> None:
+def test_content_is_parsed(text: str) -> None:
     check_parser(parser(), text, Folded(text))
 
 

@@ -127,12 +127,12 @@ def harmony() -> HarmonyParser:
 
 
 @pytest.mark.parametrize(("text", "expected"), (GOOD | OTHERS).values(), ids=GOOD | OTHERS)
-def test_messages(text: str, expected: Folded) -> None:
+def test_messages_are_parsed(text: str, expected: Folded) -> None:
     check_parser(harmony, text, expected)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)
-def test_truncation(text: str) -> None:
+def test_truncated_texts_are_parsed(text: str) -> None:
     check_truncation(harmony, text)
 
 

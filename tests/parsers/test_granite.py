@@ -112,12 +112,12 @@ BAD: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), (GOOD | BAD).values(), ids=GOOD | BAD)
-def test_calls(text: str, expected: Folded) -> None:
+def test_calls_are_parsed(text: str, expected: Folded) -> None:
     check_parser(lambda: GraniteParser(TOOLS), text, expected)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)
-def test_truncation(text: str) -> None:
+def test_truncated_texts_are_parsed(text: str) -> None:
     check_truncation(lambda: GraniteParser(TOOLS), text)
 
 
@@ -146,7 +146,7 @@ THINKING_CASES: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), THINKING_CASES.values(), ids=THINKING_CASES)
-def test_thinking(text: str, expected: Folded) -> None:
+def test_reasoning_is_parsed(text: str, expected: Folded) -> None:
     check_parser(thinking, text, expected, FinishReason.LENGTH)
     check_truncation(thinking, text)
 

@@ -140,12 +140,12 @@ CASES: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES)
-def test_calls(text: str, expected: Folded) -> None:
+def test_calls_are_parsed(text: str, expected: Folded) -> None:
     check_parser(lambda: HermesParser(TOOLS), text, expected)
 
 
 @pytest.mark.parametrize("text", [text for text, expected in CASES.values() if expected.calls])
-def test_truncation(text: str) -> None:
+def test_truncated_texts_are_parsed(text: str) -> None:
     check_truncation(lambda: HermesParser(TOOLS), text)
 
 
@@ -170,7 +170,7 @@ THINKING_CASES: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), THINKING_CASES.values(), ids=THINKING_CASES)
-def test_thinking(text: str, expected: Folded) -> None:
+def test_reasoning_is_parsed(text: str, expected: Folded) -> None:
     check_parser(thinking, text, expected, FinishReason.LENGTH)
 
 

@@ -124,12 +124,12 @@ OTHERS: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), (GOOD | OTHERS).values(), ids=GOOD | OTHERS)
-def test_calls(text: str, expected: Folded) -> None:
+def test_calls_are_parsed(text: str, expected: Folded) -> None:
     check_parser(lambda: KimiK2Parser(TOOLS), text, expected)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)
-def test_truncation(text: str) -> None:
+def test_truncated_texts_are_parsed(text: str) -> None:
     check_truncation(lambda: KimiK2Parser(TOOLS), text)
 
 
@@ -158,7 +158,7 @@ THINKING_CASES: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), THINKING_CASES.values(), ids=THINKING_CASES)
-def test_thinking(text: str, expected: Folded) -> None:
+def test_reasoning_is_parsed(text: str, expected: Folded) -> None:
     check_parser(thinking, text, expected, FinishReason.LENGTH)
     check_truncation(thinking, text)
 

@@ -110,12 +110,12 @@ OTHERS: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), (GOOD | OTHERS).values(), ids=GOOD | OTHERS)
-def test_calls(text: str, expected: Folded) -> None:
+def test_calls_are_parsed(text: str, expected: Folded) -> None:
     check_parser(lambda: Llama3JsonParser(TOOLS), text, expected)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values()], ids=GOOD)
-def test_truncation(text: str) -> None:
+def test_truncated_texts_are_parsed(text: str) -> None:
     check_truncation(lambda: Llama3JsonParser(TOOLS), text)
 
 

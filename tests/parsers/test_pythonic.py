@@ -131,12 +131,12 @@ OTHERS: dict[str, tuple[str, Folded]] = {
 
 
 @pytest.mark.parametrize(("text", "expected"), (GOOD | OTHERS).values(), ids=GOOD | OTHERS)
-def test_calls(text: str, expected: Folded) -> None:
+def test_calls_are_parsed(text: str, expected: Folded) -> None:
     check_parser(lambda: PythonicParser(TOOLS), text, expected)
 
 
 @pytest.mark.parametrize("text", [text for text, _ in GOOD.values() if len(text) < 1000])
-def test_truncation(text: str) -> None:
+def test_truncated_texts_are_parsed(text: str) -> None:
     check_truncation(lambda: PythonicParser(TOOLS), text)
 
 
@@ -181,7 +181,7 @@ def thinking() -> Parser:
     return OutputFormat(LFM2, LFM2).make_parser(TOOLS, "")
 
 
-def test_thinking() -> None:
+def test_reasoning_is_parsed() -> None:
     check_parser(
         thinking,
         f"<think>hm {calls(PARIS)}</think>{calls('ping()')}",

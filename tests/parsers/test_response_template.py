@@ -112,7 +112,7 @@ def test_the_mark_may_have_the_name() -> None:
         (r"to=(?P<n>\w+).*?<\|m\|>", Mark("to=", (Gap.NAME, Gap.ANYTHING, "<|m|>"), "n")),
     ],
 )
-def test_patterns(pattern: str, mark: Mark) -> None:
+def test_patterns_are_parsed(pattern: str, mark: Mark) -> None:
     assert read_patterns(pattern) == (mark,)
     assert re.fullmatch(pattern.replace(r"\s+", r"\s*"), mark.spelled("ping"))
 
@@ -130,7 +130,7 @@ def test_patterns(pattern: str, mark: Mark) -> None:
         (r"$", []),
     ],
 )
-def test_alternatives(pattern: str, texts: list[str]) -> None:
+def test_alternatives_are_parsed(pattern: str, texts: list[str]) -> None:
     marks = read_patterns(pattern, may_be_end=True)
     assert [mark.text for mark in marks] == texts
     assert all(re.fullmatch(pattern, text) for text in texts)

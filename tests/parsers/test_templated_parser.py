@@ -194,7 +194,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("template", "text", "expected"), CASES)
-def test_answers(template: object, text: str, expected: Folded) -> None:
+def test_answers_are_parsed(template: object, text: str, expected: Folded) -> None:
     check_parser(lambda: parser(template), text, expected)
 
 
@@ -219,7 +219,7 @@ GOOD = [
 
 
 @pytest.mark.parametrize(("template", "text"), GOOD, ids=TEMPLATES)
-def test_truncation(template: object, text: str) -> None:
+def test_truncated_texts_are_parsed(template: object, text: str) -> None:
     check_truncation(lambda: parser(template), text)
 
 

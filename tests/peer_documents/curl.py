@@ -38,9 +38,8 @@ def parse_curl(command: str) -> CurlRequest:
     parser = argparse.ArgumentParser(exit_on_error=False)
     parser.add_argument("program", choices=["curl"])
     parser.add_argument("url")
-    parser.add_argument(
-        "-X", dest="method", default="POST"
-    )  # curl's default for a request with a body
+    # POST is curl's default for a request with a body.
+    parser.add_argument("-X", dest="method", default="POST")
     parser.add_argument("-H", action="append", dest="headers", default=[])
     parser.add_argument("-d", dest="body", required=True)
     read = parser.parse_args(shlex.split(command.replace("\\\n", " ")))

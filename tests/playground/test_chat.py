@@ -43,10 +43,8 @@ def test_an_answer_streams_and_is_stopped_by_a_key_or_a_click(
     slow: RunningServer, user_at: UserAt
 ) -> None:
     user = user_at(slow)
-    by_key, by_click = (
-        partial(user.page.keyboard.press, "Escape"),
-        partial(user.page.click, "#stop"),
-    )
+    by_key = partial(user.page.keyboard.press, "Escape")
+    by_click = partial(user.page.click, "#stop")
     for stop in (by_key, by_click):
         user.send("word " * 200)
         expect(user.page.locator(".message.assistant .content").last).to_contain_text("word word")

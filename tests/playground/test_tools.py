@@ -55,10 +55,8 @@ def test_results_of_ones_own_tools_are_typed_for_each_call(user: User) -> None:
     )
     user.ask(call("weather", city="Ulm") + call("news"))
     assert user.page.locator(".tool-name").all_inner_texts() == ["Calls weather", "Calls news"]
-    first, second = (
-        user.page.locator(".tool-call").nth(0),
-        user.page.locator(".tool-call").nth(1),
-    )
+    first = user.page.locator(".tool-call").nth(0)
+    second = user.page.locator(".tool-call").nth(1)
     first.locator("textarea").fill("rain")
     second.locator("textarea").fill("none")
     user.click("Use this result", first)

@@ -146,7 +146,7 @@ def test_any_name_may_be_an_argument() -> None:
     )
 
 
-def test_today() -> None:
+def test_a_template_gets_the_date_of_today() -> None:
     assert rendered("{{ strftime_now('%Y') }}") in {
         str(datetime.now().year),
         str(datetime.now().year - 1),

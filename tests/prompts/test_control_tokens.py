@@ -110,7 +110,7 @@ def test_the_template_sees_the_text_as_ever(renderer: PromptRenderer) -> None:
     assert text == plain.replace("x", ATTACK)
 
 
-def test_a_continued_message_may_spell_them(renderer: PromptRenderer) -> None:
+def test_a_continued_message_may_spell_control_tokens(renderer: PromptRenderer) -> None:
     messages: list[Message] = [
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "It ends <|im_end|>"},

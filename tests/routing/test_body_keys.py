@@ -125,11 +125,8 @@ def test_the_keys_of_another_conversation_differ_from_the_first_difference_on(
     theirs = make_keys(json.loads(changed))
 
     assert theirs.blocks[-1] != make_keys(shape(5)).blocks[-1]
-    if shape not in (
-        completion,
-        lmi,
-        response_to_a_text,
-    ):  # the first KiB, which is the same, identifies their sessions
+    # In the other shapes the first KiB, which is the same, identifies the session.
+    if shape not in (completion, lmi, response_to_a_text):
         assert theirs.session != make_keys(shape(5)).session
 
 

@@ -266,10 +266,8 @@ def test_the_index_has_the_blocks_that_replicas_got_and_did_not_evict(seed: int)
     rng = random.Random(seed)
     index, expected = BlockIndex(max_blocks=10**6), dict[str, set[bytes]]()
     for _ in range(300):
-        keys, name = (
-            prompt(rng.randrange(8), rng.randrange(800), shared=160),
-            rng.choice("abcdefgh"),
-        )
+        keys = prompt(rng.randrange(8), rng.randrange(800), shared=160)
+        name = rng.choice("abcdefgh")
         if rng.random() < 0.1:
             index.forget(name)
             expected.pop(name, None)

@@ -30,10 +30,8 @@ def test_the_keys_of_a_beginning_are_the_beginning_of_the_keys() -> None:
 @pytest.mark.parametrize("place", [0, 15, 16, 1023, 1024, 1055, 7_000, 19_000])
 def test_two_prompts_have_the_keys_in_common_that_end_before_they_differ(place: int) -> None:
     changed = [*TOKEN_IDS[:place], 150_000, *TOKEN_IDS[place + 1 :]]
-    ours, theirs = (
-        make_token_keys(TOKEN_IDS, block_size=16),
-        make_token_keys(changed, block_size=16),
-    )
+    ours = make_token_keys(TOKEN_IDS, block_size=16)
+    theirs = make_token_keys(changed, block_size=16)
 
     common = count_common(ours, theirs)
     assert find_end(common, 16) <= place < find_end(common + 1, 16)

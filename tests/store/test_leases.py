@@ -155,7 +155,7 @@ async def test_a_response_is_read_and_ended_through_another_server(opened: OpenS
     assert not await one.record("resp_1", progress(), first_event=1)
 
 
-async def test_the_server_that_moves_a_response_on_owns_it(opened: OpenStore) -> None:
+async def test_the_server_that_updates_a_response_owns_it(opened: OpenStore) -> None:
     """A slow server may keep a response that another took; if it dies, that is noticed."""
     slow, eager = await opened(lease_s=SHORT_S), await opened()
     await add_queued(slow, "resp_1")

@@ -86,7 +86,7 @@ async def test_a_full_disk_is_a_typed_error_that_deleting_ends(
 
 
 @pytest.mark.parametrize("store_url", ["sqlite"], indirect=True)
-async def test_room_to_delete_is_kept_on_the_disk(store_url: str, opened: OpenStore) -> None:
+async def test_disk_space_for_deleting_is_reserved(store_url: str, opened: OpenStore) -> None:
     await opened()
     reserve = os.stat(store_url.removeprefix("sqlite:///") + "-reserve")
     assert reserve.st_blocks * 512 >= RESERVE_BYTES

@@ -62,7 +62,7 @@ def test_members_may_be_null() -> None:
     assert (answer.content, list_calls(answer)) == ("", [("a", "", "")])
 
 
-def test_counts_of_another_kind_are_kept_as_they_are() -> None:
+def test_counts_of_another_kind_stay_unchanged() -> None:
     answer = Answer()
     answer.feed(b'{"choices": [], "usage": {"prompt_tokens": null}}')
     assert answer.usage is None

@@ -36,7 +36,7 @@ def read_content(api: ChatApi) -> str:
 
 
 @pytest.mark.parametrize("end", [(END,), (END, "[DONE]"), (USAGE, "[DONE]")])
-def test_an_answer_ends_as_servers_end_it(end: tuple[str, ...]) -> None:
+def test_an_answer_ends_at_each_servers_end_mark(end: tuple[str, ...]) -> None:
     with asked(event_stream(TEXT, *end)) as api:
         assert read_content(api) == "Hi"
 

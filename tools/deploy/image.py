@@ -44,9 +44,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--extras", default="postgres otel", help="the value of EXTRAS in a build")
     parser.add_argument("--keep", metavar="DIRECTORY", help="install there, and leave it")
     options = parser.parse_args(arguments)
-    with tempfile.TemporaryDirectory(
-        prefix="ouzel-image-", dir="/var/tmp"
-    ) as temporary:  # /tmp is the image's own
+    # /tmp is the image's own.
+    with tempfile.TemporaryDirectory(prefix="ouzel-image-", dir="/var/tmp") as temporary:
         directory = Path(temporary)
         directory.chmod(0o755)  # the image runs as another user
         prefix = Path(options.keep).absolute() if options.keep else directory / "opt"

@@ -76,9 +76,10 @@ def _third_person(verb: str) -> frozenset[str]:
 _THIRD_PERSON = frozenset().union(*map(_third_person, _VERBS))
 _NOUN_PLURALS = frozenset().union(*map(_third_person, _NOUNS_TOO))
 _FINITE = _THIRD_PERSON | _NOUN_PLURALS | _VERBS | _PAST
+# No finite verb follows these words: "to write", "its names".
 _BEFORE_OTHERS = _AUXILIARIES | _words(
     "to a an the its their our no each every one of by for in with these those two"
-)  # "to write", "its names": no finite verb follows
+)
 
 
 def is_fragment(docstring: str) -> bool:

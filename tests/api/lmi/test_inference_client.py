@@ -16,7 +16,7 @@ def test_a_text(client: InferenceClient) -> None:
     assert client.text_generation("Hello", max_new_tokens=7) == "HelloHe"
 
 
-def test_details(client: InferenceClient) -> None:
+def test_an_answer_has_details(client: InferenceClient) -> None:
     answer = client.text_generation(
         "Hi", max_new_tokens=2, details=True, top_n_tokens=1, seed=3, stop=["x"]
     )

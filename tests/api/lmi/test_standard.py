@@ -40,7 +40,7 @@ def test_a_text_is_answered_with_a_text(lmi: httpx.Client) -> None:
     assert post_inputs(lmi, "Hi", max_new_tokens=3).json() == {"generated_text": "HiH"}
 
 
-def test_details(lmi: httpx.Client) -> None:
+def test_an_answer_has_details_on_request(lmi: httpx.Client) -> None:
     assert post_inputs(lmi, "Hi", max_new_tokens=3, details=True).json() == {
         "generated_text": "HiH",
         "details": {

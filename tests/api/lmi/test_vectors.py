@@ -122,7 +122,7 @@ def encode_json(objects: Sequence[object]) -> list[Json]:
     return written
 
 
-def test_json(model: ServedModel) -> None:
+def test_a_whole_answer_is_a_json_object(model: ServedModel) -> None:
     assert encode_whole(standard(model), events()) == {"generated_text": "Hello world"}
 
 
@@ -135,7 +135,7 @@ def test_return_full_text(model: ServedModel) -> None:
 DETAILS = {"finish_reason": "length", "generated_tokens": 3, "inputs": INPUTS}
 
 
-def test_details(model: ServedModel) -> None:
+def test_an_answer_has_details(model: ServedModel) -> None:
     assert encode_whole(standard(model, has_details=True), events()) == {
         "generated_text": "Hello world",
         "details": DETAILS | {"tokens": TOKENS},
@@ -205,7 +205,9 @@ def test_samples_are_ordered_and_beams_are(
         ),
     ],
 )
-def test_lines(model: ServedModel, more: Json, tokens: list[Json], end: Json) -> None:
+def test_a_stream_is_json_lines(
+    model: ServedModel, more: Json, tokens: list[Json], end: Json
+) -> None:
     """The engine's last step yields the last token and the end together."""
     answer = standard(model, is_stream=True, **more)
     *first, last, finished = events()
@@ -219,7 +221,7 @@ def test_lines(model: ServedModel, more: Json, tokens: list[Json], end: Json) ->
 
 
 @pytest.mark.parametrize("is_strict", [False, True])
-def test_chat(model: ServedModel, is_strict: bool) -> None:
+def test_a_chat_has_lmis_form(model: ServedModel, is_strict: bool) -> None:
     asked = ChatCompletionRequest(
         model="model", messages=[], logprobs=True, top_logprobs=1, stream=True
     )

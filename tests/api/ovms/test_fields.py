@@ -83,10 +83,8 @@ def test_best_of_is_a_number_of_beams(random_ovms: httpx.Client, n: int) -> None
 
 def test_length_penalty_weighs_beams(random_ovms: httpx.Client) -> None:
     asked: Json = {"best_of": 4, "stop_token_ids": [*range(100)], "max_tokens": 12}
-    (short,), (long,) = (
-        post_texts(random_ovms, length_penalty=-9, **asked),
-        post_texts(random_ovms, length_penalty=9, **asked),
-    )
+    [short] = post_texts(random_ovms, length_penalty=-9, **asked)
+    [long] = post_texts(random_ovms, length_penalty=9, **asked)
     assert len(short) < len(long)
 
 

@@ -33,7 +33,7 @@ def http(tmp_path_factory: pytest.TempPathFactory) -> Iterator[httpx.Client]:
 
 
 @pytest.mark.parametrize("fields", [{}, {"max_output_tokens": 14}, {"background": True}])
-def test_a_kept_response_comes_back_as_it_was(http: httpx.Client, fields: Json) -> None:
+def test_a_stored_response_equals_the_answer(http: httpx.Client, fields: Json) -> None:
     events = post_stream(http, build_request(THOUGHT, **fields))
     end = events[-1]["response"]
     assert http.get(f"{PATH}/{end['id']}").json() == end

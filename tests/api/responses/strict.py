@@ -18,13 +18,14 @@ from tests.api.requests import Json
 # Keys that the types lack: OpenAI's own answers, OpenResponses, OpenVINO Model Server's events
 # or Ouzel have them.
 _BEYOND_THE_TYPES: dict[type[pydantic.BaseModel], set[str]] = {
+    # `prompt_token_ids` and `token_ids` are fields of Ouzel.
     Response: {
         "store",
         "frequency_penalty",
         "presence_penalty",
         "prompt_token_ids",
         "token_ids",
-    },  # two are ours
+    },
     openai_types.ResponseCustomToolCall: {"status"},
 }
 _ITEM: pydantic.TypeAdapter[ConversationItem] = pydantic.TypeAdapter(ConversationItem)

@@ -171,7 +171,7 @@ def test_a_response_is_cancelled_by_its_id_before_its_first_token(
     wait_until_free(server)
 
 
-def test_a_response_that_is_not_kept_is_gone_when_it_has_ended(server: RunningServer) -> None:
+def test_a_response_without_store_is_gone_after_its_end(server: RunningServer) -> None:
     with (
         server.client() as http,
         pause_device(),

@@ -71,7 +71,7 @@ def test_a_response_that_cannot_be_stored_from_the_beginning_is_refused(
     assert http.post("/v1/responses", json=build_body(**fields)).status_code == 200
 
 
-def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file: Path) -> None:
+def test_an_answer_whose_end_cannot_be_stored_is_refused(http: httpx.Client, file: Path) -> None:
     # the store has responses of a conversation from their beginning
     conversation_id = http.post("/v1/conversations", json={}).json()["id"]
     with break_store(file, ENDS):
@@ -79,7 +79,7 @@ def test_an_answer_whose_end_cannot_be_kept_is_refused(http: httpx.Client, file:
     assert (answer.status_code, read_error(answer)["code"]) == (503, "store_unavailable")
 
 
-def test_a_stream_whose_end_cannot_be_kept_says_so(http: httpx.Client, file: Path) -> None:
+def test_a_stream_whose_end_cannot_be_stored_reports_it(http: httpx.Client, file: Path) -> None:
     with break_store(file, ENDS):
         answer = http.post("/v1/responses", json=build_body(stream=True))
         frames = answer.text.split("\n\n")
@@ -97,7 +97,7 @@ def test_a_background_response_ends_once_the_store_is_back(http: httpx.Client, f
     wait_until(lambda: http.get(f"/v1/responses/{response_id}").json()["status"] == "completed")
 
 
-def test_a_response_whose_end_cannot_be_kept_can_be_deleted(
+def test_a_response_whose_end_cannot_be_stored_can_be_deleted(
     server: RunningServer, http: httpx.Client, file: Path
 ) -> None:
     with break_store(file, ENDS):

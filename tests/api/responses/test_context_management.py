@@ -116,7 +116,7 @@ def test_the_users_message_before_the_calls_stays(made: Made) -> None:
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_the_next_turn_goes_on_from_it(thinker_http: httpx.Client, way: Way) -> None:
+def test_the_next_turn_continues_from_the_compaction(thinker_http: httpx.Client, way: Way) -> None:
     with httpx.Client(base_url=f"{thinker_http.base_url}/v1/", timeout=None) as http:
         send: Send = way(http)
         first = send(DEVELOPER, *TALK, LAST, model="parrot", **manage_context(500))

@@ -104,7 +104,7 @@ def test_a_deleted_item_is_gone_from_its_conversation(thinker_http: httpx.Client
         assert str(first["id"]) in read_error(answer)["message"]
 
 
-def test_an_item_may_stand_for_a_kept_one(thinker_http: httpx.Client) -> None:
+def test_an_item_may_refer_to_a_stored_item(thinker_http: httpx.Client) -> None:
     one = create_conversation(thinker_http, items=[USER])
     [kept] = list_items(thinker_http, one)
     other = create_conversation(thinker_http, items=[{"type": "item_reference", "id": kept["id"]}])

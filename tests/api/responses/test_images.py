@@ -156,7 +156,7 @@ def test_images_are_stored_as_they_were_sent(http: httpx.Client) -> None:
     assert listed.data[2].to_dict()["output"] == [{**without, "detail": "auto"}]
 
 
-def test_the_input_of_a_response_shows_them(
+def test_the_input_of_a_response_shows_images(
     http: httpx.Client, caplog: pytest.LogCaptureFixture
 ) -> None:
     include = ["message.input_image.image_url"]

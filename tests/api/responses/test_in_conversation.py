@@ -77,9 +77,8 @@ def test_a_failed_response_leaves_a_conversation_as_it_was(
         json=build_request("a<|fail|>", conversation=conversation_id, stream=is_stream),
     )
     assert len(list_items(thinker_http, conversation_id)) == 1
-    post_response(
-        thinker_http, "unary", build_request("Hello", conversation=conversation_id)
-    )  # it is not locked
+    # The conversation is not locked.
+    post_response(thinker_http, "unary", build_request("Hello", conversation=conversation_id))
     assert len(list_items(thinker_http, conversation_id)) == 3
 
 

@@ -258,7 +258,7 @@ def test_items_that_the_model_cannot_read_are_refused(http: httpx.Client, case: 
     assert error["message"].startswith(param) and told in error["message"]
 
 
-def test_call_ids_that_are_left_out_are_kept_complete(thinker_http: httpx.Client) -> None:
+def test_missing_call_ids_are_completed(thinker_http: httpx.Client) -> None:
     given = [{**call("b"), "call_id": None, "id": "a"}, {**output("a"), "call_id": None}, USER]
     response = thinker_http.post("/v1/responses", json={"model": "parrot", "input": given}).json()
     listed = thinker_http.get(

@@ -77,9 +77,8 @@ def test_the_continued_response_is_counted_too(
         else create_conversation(thinker_http, items=TALK)
     )
     num_tokens = count_tokens(thinker_http, **given, **{field: earlier})
-    assert num_tokens == count_tokens(
-        thinker_http, **given, **{field: earlier}
-    )  # counting adds nothing
+    # Counting adds nothing to the conversation.
+    assert num_tokens == count_tokens(thinker_http, **given, **{field: earlier})
     assert num_tokens == read_used_tokens(thinker_http, **given, **{field: earlier})
     assert num_tokens > count_tokens(thinker_http, input=message("user", "And?")["content"])
 

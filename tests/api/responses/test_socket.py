@@ -144,7 +144,7 @@ def test_the_memory_of_all_connections_is_bounded_and_the_oldest_response_goes_f
         assert isinstance(reply(sockets[7], "Hi", ids[7]), Response)
 
 
-def test_a_kept_response_is_there_for_everyone(
+def test_a_stored_response_is_found_by_every_connection(
     thinker: RunningServer, thinker_socket: Socket, thinker_http: httpx.Client
 ) -> None:
     first = thinker_socket.response("Hello")

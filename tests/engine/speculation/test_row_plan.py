@@ -66,10 +66,8 @@ def test_nothing_is_proposed_if_rows_cost_as_much_as_they_give() -> None:
 
 
 def test_sure_guesses_take_many_rows_and_poor_ones_none() -> None:
-    sure, poor = (
-        RowCandidate(falling_chances(0.98, 31), 100),
-        RowCandidate(falling_chances(0.02, 31), 100),
-    )
+    sure = RowCandidate(falling_chances(0.98, 31), 100)
+    poor = RowCandidate(falling_chances(0.02, 31), 100)
     assert plan_rows([sure], step(1), CPU)[0] > 12
     assert plan_rows([poor], step(1), CPU) == [0]
     assert plan_rows([sure, poor], step(2), CPU)[1] == 0
@@ -98,10 +96,8 @@ def test_the_first_row_of_a_sequence_costs_more_than_further_ones() -> None:
 
 
 def test_as_many_rows_as_in_the_step_before_are_preferred() -> None:
-    offer, changing = (
-        RowCandidate(falling_chances(0.8, 31), 10),
-        msgspec.structs.replace(CPU, change_s=0.005),
-    )
+    offer = RowCandidate(falling_chances(0.8, 31), 10)
+    changing = msgspec.structs.replace(CPU, change_s=0.005)
     [alone] = plan_rows([offer], step(1), CPU)
     for last in (alone, alone + 2):
         before = msgspec.structs.replace(step(1), last_num_rows=last)

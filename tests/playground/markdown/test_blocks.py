@@ -70,7 +70,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "html"), CASES.values(), ids=CASES.keys())
-def test_blocks(drawing: Drawing, text: str, html: str) -> None:
+def test_blocks_become_html(drawing: Drawing, text: str, html: str) -> None:
     assert drawing.draw(text) == html
 
 

@@ -93,7 +93,7 @@ CASES = {
 
 
 @pytest.mark.parametrize(("text", "html"), CASES.values(), ids=CASES.keys())
-def test_text(drawing: Drawing, text: str, html: str) -> None:
+def test_inline_markdown_becomes_html(drawing: Drawing, text: str, html: str) -> None:
     assert drawing.draw(text) == f"<p>{html}</p>"
 
 

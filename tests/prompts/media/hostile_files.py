@@ -55,10 +55,8 @@ def jpeg_of_size(width: int, height: int) -> bytes:
 def gif_of_size(width: int, height: int, frame: tuple[int, int, int, int] | None = None) -> bytes:
     whole = saved(noise(8, 8).quantize(4), "GIF")
     at = whole.index(b",", 13 + 3 * 2 ** ((whole[10] & 7) + 1))
-    canvas, place = (
-        struct.pack("<HH", width, height),
-        struct.pack("<HHHH", *(frame or (0, 0, 8, 8))),
-    )
+    canvas = struct.pack("<HH", width, height)
+    place = struct.pack("<HHHH", *(frame or (0, 0, 8, 8)))
     return whole[:6] + canvas + whole[10 : at + 1] + place + whole[at + 9 :]
 
 

@@ -264,7 +264,7 @@ async def test_a_file_that_several_parts_name_is_opened_once_and_counted_each_ti
     )
 
 
-async def test_pages_that_are_kept_are_not_rendered_again(tmp_path: Path) -> None:
+async def test_cached_pages_are_not_rendered_again(tmp_path: Path) -> None:
     part = DocumentPart(PATH, make_url(coloured(2, (72, 72))))
     async with loading() as documents:
         reader = DocumentReader(loaded(tmp_path, FILES), documents, PixelCache())

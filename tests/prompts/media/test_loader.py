@@ -251,7 +251,7 @@ async def test_a_client_that_leaves_stops_waiting_for_memory() -> None:
     media.close()
 
 
-async def test_files_count_until_nothing_holds_them() -> None:
+async def test_files_count_until_they_are_released() -> None:
     size = len(plain(100, 100, file_format="BMP"))
     media = loader(max_media_bytes_total=2 * size)
 
