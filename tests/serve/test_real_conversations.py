@@ -3,8 +3,8 @@
 docs/explanation/conversations.md lists the kinds of requests.
 
 The expected texts are texts that the model says by itself. The document compares some of them with
-the texts of llama.cpp and transformers. The servers are `--deterministic`, because by default a busy
-machine may decide a near-tie of a greedy answer in another way.
+the texts of llama.cpp and transformers. The servers are `--deterministic`, because by default
+a busy machine may decide a near-tie of a greedy answer in another way.
 """
 
 import json
