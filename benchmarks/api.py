@@ -40,7 +40,7 @@ from ouzel.backends.fake import FakeEngine, FakeOptions
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.engine_client import EngineClient, EngineSpec
-from ouzel.engine_client.engines import GivenTo
+from ouzel.engine_client.client import GivenTo
 from ouzel.generation import ServedModel, system_fingerprint
 from ouzel.grammar.vocabulary import GrammarVocabulary
 from ouzel.parsers.registry import PLAIN

@@ -6,7 +6,7 @@ import statistics
 
 import pytest
 
-from ouzel.bench.arrivals import arrival_times
+from ouzel.bench.load import arrival_times
 
 COUNT = 20_000
 

@@ -2,7 +2,7 @@
 
 import gc
 
-from ouzel.bench.garbage_collection import collect_rarely
+from ouzel.bench.run import collect_rarely
 
 
 def test_the_collector_is_as_it_was_when_the_run_is_over() -> None:

@@ -12,7 +12,7 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
-from ouzel.engine.state.row_kinds import LEAST_TOGETHER
+from ouzel.engine.state.sequence import LEAST_TOGETHER
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
 from tests.engine.requests import make_request, run

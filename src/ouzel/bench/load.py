@@ -1,12 +1,13 @@
 """Sends requests under a load: a number of requests at once, requests per second, or both."""
 
 import asyncio
+import itertools
+import math
 import random
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
-from ouzel.bench.arrivals import arrival_times
 from ouzel.bench.conversation import Conversation
 
 
@@ -50,3 +51,24 @@ async def send_all(
                 await asyncio.sleep(wait_s)
             tasks.create_task(converse_in_turn(conversation))
     return len(conversations)
+
+
+def arrival_times(
+    count: int, *, request_rate: float, burstiness: float, rng: random.Random
+) -> list[float]:
+    """Returns the seconds after the start at which the requests are due.
+
+    The definitions are the definitions of `vllm bench serve`.
+
+    The intervals have a gamma distribution of shape `burstiness` and mean 1 / `request_rate`.
+    A shape of 1 gives a Poisson process; a lower shape gives bursts, a higher shape more even
+    intervals. The times are scaled so that the last request is due at `count / request_rate`:
+    every run then has exactly the given rate. At an infinite rate all requests are due at 0.
+    """
+    if math.isinf(request_rate) or count == 0:
+        return [0.0] * count
+    times = list(
+        itertools.accumulate(rng.gammavariate(burstiness, 1 / burstiness) for _ in range(count))
+    )
+    scale = count / request_rate / times[-1] if times[-1] > 0 else 0.0
+    return [time * scale for time in times]

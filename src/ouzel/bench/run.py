@@ -1,21 +1,24 @@
 """Measures one run: all conversations under one load."""
 
 import asyncio
+import gc
 import random
 import time
-from collections.abc import Coroutine, Sequence
+from collections.abc import Coroutine, Generator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
 from ouzel.bench.conversation import Conversation, JsonObject
-from ouzel.bench.garbage_collection import collect_rarely
 from ouzel.bench.load import Load, send_all
 from ouzel.bench.measurement import Measurement
 from ouzel.bench.progress import Progress
 from ouzel.bench.target import Target
 
 Result = TypeVar("Result")
+
+_COLLECTION_THRESHOLDS = (50_000, 20, 100)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,3 +94,21 @@ async def unless_stopped(
         working.cancel()
         await asyncio.wait((working,))
     return None if is_stopped else working.result()
+
+
+@contextmanager
+def collect_rarely() -> Generator[None, None, None]:
+    """Excludes existing objects from collections during the block, and collects new ones rarely.
+
+    A collection over the objects of thousands of requests takes as long as some tokens, and would
+    be measured as part of their times.
+    """
+    before = gc.get_threshold()
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECTION_THRESHOLDS)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
+        gc.unfreeze()

@@ -15,7 +15,7 @@ Rules
 import asyncio
 import logging
 import time
-from collections.abc import AsyncGenerator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 
 from ouzel.engine.loop import EngineSpec
@@ -23,7 +23,6 @@ from ouzel.engine_client.adapter_changes import AdapterChanges
 from ouzel.engine_client.admission import Admission
 from ouzel.engine_client.engine_activity import EngineActivity
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState, EngineStatus
-from ouzel.engine_client.engines import GivenTo
 from ouzel.engine_client.hang_watch import HangWatch
 from ouzel.engine_client.links import EngineLink, StartLink, start_process, start_thread
 from ouzel.engine_client.open_requests import OpenRequests
@@ -47,6 +46,8 @@ from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import StepOutput
 
 logger = logging.getLogger(__name__)
+
+GivenTo = Callable[[int], None] | None  # called with the number of the engine that got a request
 
 _STOP_TIMEOUT_S = 10.0  # time for an engine to close after Shutdown before it is killed
 _ABORT_TIMEOUT_S = 1.0  # time for the final outputs of aborted requests

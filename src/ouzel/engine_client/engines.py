@@ -1,20 +1,15 @@
 """Declares the interface of one engine and of a pool of engines."""
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import AbstractContextManager
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
+from ouzel.engine_client.client import EngineClient, GivenTo
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
 from ouzel.types.engine_info import EngineInfo
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import StepOutput
-
-if TYPE_CHECKING:
-    from ouzel.engine_client.client import EngineClient
-
-
-GivenTo = Callable[[int], None] | None
 
 
 class Adapters(Protocol):
@@ -52,7 +47,7 @@ class Engines(Protocol):
         ...
 
     @property
-    def members(self) -> Sequence["EngineClient"]:
+    def members(self) -> Sequence[EngineClient]:
         """Returns the engines, each with a fixed place."""
         ...
 

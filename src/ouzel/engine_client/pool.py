@@ -19,9 +19,8 @@ import msgspec
 
 from ouzel.engine_client.adapter_changes import PoolAdapters
 from ouzel.engine_client.admission import Admission
-from ouzel.engine_client.client import EngineClient
+from ouzel.engine_client.client import EngineClient, GivenTo
 from ouzel.engine_client.engine_state import SHUTTING_DOWN, STOPPED, EngineState
-from ouzel.engine_client.engines import GivenTo
 from ouzel.errors import EngineFailed, EngineUnavailable
 from ouzel.routing import PrefixPolicy, RequestKeys, RoutingPolicy, make_token_keys
 from ouzel.types.engine_info import EngineInfo

@@ -3,9 +3,11 @@
 A change is written only if the response has exactly the number of events that the caller knows.
 """
 
+import zlib
 from collections.abc import Sequence
 from typing import Any  # rows of SQLAlchemy
 
+import msgspec
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
@@ -19,12 +21,13 @@ from sqlalchemy import (
     update,
 )
 
-from ouzel.store.batches import pack, unpack
 from ouzel.store.conversations import append_and_unlock, lock, unlock
 from ouzel.store.items import add_items, compute_size
 from ouzel.store.records import Item, NewResponse, Progress, Status, StoredResponse
 from ouzel.store.tables import RUNNING, events, items, responses, unix_now
 
+# Level of compression. Events repeat their field names: higher levels gain little and cost much.
+_LEVEL = 1
 _ROW_BYTES = 512  # estimated size of a response's row without body, request, items and events
 COLUMNS = [responses.c[name] for name in StoredResponse.__struct_fields__]
 _APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # items of such responses join the conversation
@@ -65,7 +68,7 @@ def add(
     num_conversation_items = (
         lock(connection, new.conversation_id, new) if new.conversation_id else 0
     )
-    batch = pack(new.events) if new.events else b""
+    batch = _pack(new.events) if new.events else b""
     num_bytes = len(new.body) + len(new.request or b"") + len(batch)
     size_bytes = _ROW_BYTES + num_bytes + compute_size([*new.input_items, *output_items])
     row = {
@@ -100,7 +103,7 @@ def record(
     Returns False and changes nothing if the response has ended, was deleted or has other events. If
     two servers run the same response, the server that gets False drops it.
     """
-    batch = pack(progress.events) if progress.events else b""
+    batch = _pack(progress.events) if progress.events else b""
     is_final = progress.status.is_final
     values = {
         "of_id": response_id,
@@ -193,7 +196,7 @@ def events_after(
     return tuple(
         event
         for first_event, batch in connection.execute(query)
-        for number, event in enumerate(unpack(batch), first_event)
+        for number, event in enumerate(_unpack(batch), first_event)
         if number > after
     )
 
@@ -212,3 +215,12 @@ def remove(connection: Connection, response_id: str, key_id: str | None) -> bool
     if row.conversation_id is not None:
         unlock(connection, row.conversation_id, response_id)
     return True
+
+
+def _pack(events: Sequence[bytes]) -> bytes:
+    """Compresses the events of one write, which are a batch."""
+    return zlib.compress(msgspec.msgpack.encode(events), _LEVEL)
+
+
+def _unpack(batch: bytes) -> list[bytes]:
+    return msgspec.msgpack.decode(zlib.decompress(batch), type=list[bytes])

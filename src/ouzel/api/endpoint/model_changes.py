@@ -8,10 +8,9 @@ disconnects, an unload or the load of an adapter goes on; the load of a model is
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, TypeVar  # Any: the type of values that are sent into coroutines
+from typing import Any, Protocol, TypeVar  # Any: the type of values that are sent into coroutines
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_loader import ModelLoader
 from ouzel.errors import (
     EngineUnavailable,
     InvalidRequest,
@@ -20,6 +19,17 @@ from ouzel.errors import (
     OuzelError,
 )
 from ouzel.generation import ServedModel
+
+
+class ModelLoader(Protocol):
+    async def load(self, fields: Mapping[str, object]) -> ServedModel:
+        """Starts a model with the fields `name`, `model` and options. Raises InvalidRequest."""
+        ...
+
+    async def unload(self, model: ServedModel) -> None:
+        """Waits for running requests, up to a limit, and frees the model's memory."""
+        ...
+
 
 logger = logging.getLogger(__name__)
 

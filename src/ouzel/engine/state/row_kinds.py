@@ -16,29 +16,24 @@ Rules
 4. A prompt of one token has no other row beside it: rule 2 applies to it.
 """
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from ouzel.engine.state.sequence import Sequence
-
-LEAST_TOGETHER = 2  # minimum number of rows of a prompt in a subsequence
+from ouzel.engine.state.sequence import LEAST_TOGETHER, Sequence
 
 
-def goes_apart(sequence: "Sequence") -> bool:
+def goes_apart(sequence: Sequence) -> bool:
     """Tells whether each of the sequence's next rows is a subsequence of its own, by its kind."""
     return sequence.keeps_kinds and (
         sequence.is_past_prompt or sequence.num_prompt_tokens < LEAST_TOGETHER
     )
 
 
-def num_of_one_kind(sequence: "Sequence") -> int:
+def num_of_one_kind(sequence: Sequence) -> int:
     """Counts the uncomputed tokens of the same kind, which one chunk may have."""
     if not sequence.keeps_kinds or goes_apart(sequence):
         return sequence.num_uncomputed_tokens
     return sequence.num_prompt_tokens - sequence.num_computed_tokens
 
 
-def shorten(sequence: "Sequence", length: int) -> int:
+def shorten(sequence: Sequence, length: int) -> int:
     """Shortens a chunk so that it neither has nor leaves a single prompt token; 0 if impossible."""
     if not sequence.keeps_kinds or goes_apart(sequence):
         return length

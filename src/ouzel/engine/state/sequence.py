@@ -15,11 +15,12 @@ from ouzel.engine.speculation.rules.prompt_lookup import PromptLookup
 from ouzel.engine.state.adapters import Adapter
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.reasoning_limit import ReasoningLimit
-from ouzel.engine.state.row_kinds import LEAST_TOGETHER
 from ouzel.engine.state.token_bans import TokenBans
 from ouzel.engine.state.token_counts import TokenCounts
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTiming
+
+LEAST_TOGETHER = 2  # minimum number of rows of a prompt in a subsequence (`row_kinds`)
 
 
 class SequenceStatus(Enum):

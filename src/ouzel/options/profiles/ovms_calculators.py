@@ -8,6 +8,8 @@ ignored with a warning.
 from collections.abc import Mapping
 from pathlib import Path
 
+from ouzel.checkpoint.model_files import read_config_json
+from ouzel.errors import ModelLoadError
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.profiles.ovms_graph_fields import (
     Calculator,
@@ -23,7 +25,6 @@ from ouzel.options.profiles.ovms_graph_fields import (
     without_meaning,
 )
 from ouzel.options.profiles.ovms_meanings import Settings
-from ouzel.options.profiles.ovms_pooling import is_encoder_without_pooling
 
 _MAX_CHOICES = 128
 _EVICTION = (
@@ -158,3 +159,20 @@ OF_TWO_MODELS: Mapping[
     "EmbeddingsCalculator": "EmbeddingsCalculatorOV",
     "RerankCalculator": "RerankCalculatorOV",
 }
+
+
+def is_encoder_without_pooling(directory: Path) -> bool:
+    """Tells whether the model is an encoder whose files name no pooling.
+
+    A decoder needs no named pooling: its last token has read all others.
+    """
+    from ouzel.backends.openvino.models import supported_model_types  # noqa: PLC0415
+    from ouzel.checkpoint.sentence_files import names_pooling  # noqa: PLC0415
+
+    if names_pooling(directory):
+        return False
+    try:
+        model_type = read_config_json(directory).get("model_type")
+    except ModelLoadError:
+        return False  # the load of the model reports the error
+    return isinstance(model_type, str) and model_type not in supported_model_types()
