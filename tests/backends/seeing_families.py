@@ -1,11 +1,11 @@
-"""The families that see, each with the settings and marks that published checkpoints of it have."""
+"""The vision families, each with the settings and special tokens of published checkpoints."""
 
 from collections.abc import Mapping
 
 from tests.backends import seeing_templates as templates
 from tests.backends.seeing_family import SeeingFamily
 
-IMAGE_TOKEN = 7  # in config.json of all of them
+IMAGE_TOKEN = 7  # the image token in config.json of all families
 CLIP = {
     "image_mean": [0.48145466, 0.4578275, 0.40821073],
     "image_std": [0.26862954, 0.26130258, 0.27577711],
@@ -261,7 +261,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         pan_and_scan_max_num_crops=4,
         pan_and_scan_min_ratio_to_activate=1.2,
     ),
-    # Its processor knows no fewer tokens than 70, which the golden checkpoint's window does not hold.
+    # The processor makes at least 70 tokens of an image, more than the golden checkpoint's window.
     "gemma4": gemma4("gemma4", sliding_window=96),
     "gemma4-layers": gemma4("gemma4-layers"),
     "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),
