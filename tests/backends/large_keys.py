@@ -1,4 +1,4 @@
-"""A tiny checkpoint with a tokenizer of bytes, whose keys have a few very large channels."""
+"""Writes a tiny checkpoint with a few very large key channels, and a tokenizer of bytes."""
 
 import json
 import shutil

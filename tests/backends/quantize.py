@@ -1,4 +1,4 @@
-"""Quantises weights by the definition of each format, without code of Ouzel's readers.
+"""Functions that quantise weights by the definition of each format, without Ouzel's readers.
 
 Each quantising function takes a weight [rows, columns]. It returns the stored tensors, by the ends
 of their names, and the values that the tensors stand for.
@@ -13,17 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.backends.number_codes import F4E2M1, F8E4M3, F8E4M3_STORED, NF4, nearest, pack_bytes
+
 Weight = NDArray[np.float32]
 # The name of each tensor, its type in the spelling of safetensors, and its elements.
 Tensors = dict[str, tuple[str, NDArray[Any]]]
 Quantized = tuple[Tensors, Weight]
 Quantize = Callable[[Weight], Quantized]
 
-F4E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0]
-NF4 = """-1 -0.6961928009986877 -0.5250730514526367 -0.39491748809814453
--0.28444138169288635 -0.18477343022823334 -0.09105003625154495 0
-0.07958029955625534 0.16093020141124725 0.24611230194568634 0.33791524171829224
-0.44070982933044434 0.5626170039176941 0.7229568362236023 1"""
 DTYPES = {
     "F32": "<f4",
     "F16": "<f2",
@@ -196,22 +193,6 @@ def int_quantized(*, per_tensor: bool = False, symmetric: bool = True) -> Quanti
     return quantize
 
 
-def f8e4m3(stored: int) -> float:
-    sign, exponent, mantissa = -1 if stored & 128 else 1, (stored >> 3) & 15, stored & 7
-    return sign * (
-        mantissa / 8 * 2.0**-6 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
-    )
-
-
-F8E4M3 = np.array([f8e4m3(stored) for stored in range(256) if stored & 127 != 127])
-F8E4M3_STORED = np.array([stored for stored in range(256) if stored & 127 != 127], np.uint8)
-
-
-def nearest(levels: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
-    chosen: NDArray[np.int64] = np.abs(values[..., None] - levels).argmin(axis=-1)
-    return chosen
-
-
 def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool = False) -> Quantize:
     """Rounds to float8 with one scale for each block, or for the whole matrix without a block.
 
@@ -242,14 +223,6 @@ def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool =
         return tensors, (F8E4M3[chosen] * spread).astype(np.float32)
 
     return quantize
-
-
-def pack_bytes(levels: Any, *, even_is_high: bool = False) -> NDArray[np.uint8]:
-    even, odd = levels[..., 0::2], levels[..., 1::2]
-    packed: NDArray[np.uint8] = ((even << 4 | odd) if even_is_high else (odd << 4 | even)).astype(
-        np.uint8
-    )
-    return packed
 
 
 def fp4(group_size: int) -> Quantize:

@@ -1,4 +1,4 @@
-"""Chat templates that place pictures like the templates of the families.
+"""Holds chat templates that place pictures like the published templates of the families.
 
 The places of pictures, the special tokens around them and the line breaks follow published
 templates, as do the names of content parts. The other words are Ouzel's own.
@@ -162,7 +162,7 @@ GEMMA4 = """\
 {%- if add_generation_prompt -%}{{ '<|turn>model\\n' }}{%- endif -%}
 """
 
-# Of a picture it writes what stands before its tokens only.
+# For a picture the template writes only the special token before the tokens of the picture.
 GEMMA3 = """\
 {{- bos_token -}}
 {%- for message in messages -%}

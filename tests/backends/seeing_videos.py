@@ -1,4 +1,4 @@
-"""Chats with videos whose prompts transformers has computed.
+"""Defines chats with videos whose prompts transformers has computed.
 
 training/golden/make_seeing_videos.py wrote the results of transformers.
 """

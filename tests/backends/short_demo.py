@@ -1,4 +1,4 @@
-"""A copy of the demo model with one layer, whose calibration takes less than a second."""
+"""Writes a demo model with one layer, whose calibration takes less than a second."""
 
 import json
 import shutil

@@ -119,7 +119,7 @@ def test_compressed_weights_have_adapters_beside_them(
 
 
 def test_a_batch_mixes_adapters_and_the_model_as_it_is(cache_dir: Path, tmp_path: Path) -> None:
-    """Computes prompts of different lengths, then one token each, with adapters in distant slots."""
+    """Computes prompts of different lengths, then one token each, in distant adapter slots."""
     golden = read_golden("llama")
     runner = load(golden.directory, cache_dir, max_loras=5)
     for slot in (1, 2, 4):

@@ -1,4 +1,4 @@
-"""The export of a calibrated checkpoint in the format of compressed-tensors."""
+"""The export writes a calibrated checkpoint in the format of compressed-tensors."""
 
 import json
 import logging

@@ -1,4 +1,4 @@
-"""The calibration of weights: rounding with error feedback, and the choice of widths."""
+"""Calibration rounds weights with error feedback, and chooses the width of each matrix."""
 
 from collections.abc import Sequence
 from pathlib import Path

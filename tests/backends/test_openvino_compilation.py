@@ -1,4 +1,4 @@
-"""The properties with which OpenVINO compiles a graph."""
+"""Ouzel passes properties to OpenVINO that depend on the weights, the options and the CPU."""
 
 import os
 import subprocess
@@ -117,7 +117,7 @@ def test_a_model_loads_with_each_instruction_set_of_onednn(largest: str, tmp_pat
     ],
 )
 def test_factors_behind_products_leave_the_weights_in_integers(name: str, tmp_path: Path) -> None:
-    """OpenVINO used to multiply weights by such factors, which made the weights f32."""
+    """Otherwise OpenVINO multiplies the weights by such factors, and the weights become f32."""
     core, directory = ov.Core(), GOLDEN / name
     model = ModelConfig(model=str(directory), weights="int8", cache_dir=str(tmp_path))
     loaded = load(core, directory, read_config(directory), model)

@@ -46,7 +46,7 @@ def load_both(
 
 
 def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
-    """Every proposal is right as long as both caches share, free and fork the same blocks."""
+    """Every proposal is right, because both caches share, free and fork the same blocks."""
     golden = read_golden("qwen3")
     directory = copy_checkpoint("qwen3", tmp_path / "model")
     runner, draft = load_both(directory, directory, tmp_path)
@@ -89,7 +89,7 @@ def test_an_answer_is_the_same_with_drafts_of_a_draft_model_that_is_not_determin
         {"n": 2, "temperature": 0.8, "seed": 5},
     ]
     requests = [
-        make_request(golden.prompt[:length], max_tokens=30, num_logprobs=0, **way)
+        make_request(golden.prompt[:length], max_tokens=20, num_logprobs=0, **way)
         for length in (1, 5)
         for way in ways
     ]
@@ -118,10 +118,8 @@ def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
 
 
 def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
-    directory, hybrid = (
-        copy_checkpoint("qwen3", tmp_path / "model"),
-        copy_checkpoint("lfm2", tmp_path / "hybrid"),
-    )
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    hybrid = copy_checkpoint("lfm2", tmp_path / "hybrid")
     with pytest.raises(
         ModelLoadError, match=r"draft_model: must have no recurrent layers, given a lfm2"
     ):

@@ -261,7 +261,7 @@ def test_named_f16_is_taken_with_a_line_on_its_range(
 
 @pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_a_verdict_by_memory_comes_before_the_range(tmp_path: Path) -> None:
-    """A model that u8 harms gets f16 if a request of full length fits in f16, else u8."""
+    """If u8 harms a model, the model gets f16 as long as f16 holds a request of full length."""
     sharp = make_checkpoint(tmp_path / "model", factor=256.0, attention=16.0)
     assert load_info(sharp, engine_with(2 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
     assert load_info(sharp, engine_with(CONTEXT_BYTES - 1)).kv_cache_dtype == "u8 with scaled keys"

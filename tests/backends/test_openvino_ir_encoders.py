@@ -28,7 +28,7 @@ EMBEDDERS = ("minilm", "xlm-roberta")
 
 
 def ir_directory(directory: Path, name: str, *left_out: str, weights: str = "fp32") -> Path:
-    """Writes an exported graph beside the checkpoint's other files, without those in `left_out`."""
+    """Writes an exported graph and the checkpoint's other files, except the files in `left_out`."""
     ignored = ["model.safetensors", *left_out]
     shutil.copytree(
         read_golden(name).directory, directory, ignore=lambda *_: ignored, dirs_exist_ok=True

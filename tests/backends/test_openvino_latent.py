@@ -1,4 +1,4 @@
-"""Latent attention: the cached rows, the scale of products, and unsupported settings."""
+"""Latent attention caches one row for all heads, scales products, and refuses some settings."""
 
 import math
 import re
