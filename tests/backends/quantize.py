@@ -1,4 +1,4 @@
-"""Functions that quantise weights by the definition of each format, without Ouzel's readers.
+"""Writes quantised weights by the definition of each format, without Ouzel's readers.
 
 Each quantising function takes a weight [rows, columns]. It returns the stored tensors, by the ends
 of their names, and the values that the tensors stand for.

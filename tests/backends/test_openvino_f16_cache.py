@@ -20,7 +20,6 @@ from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer
 from tests.release_only import release_only
 
-IRS = GOLDEN.parent
 PROMPT = list(range(3, 100))
 # tokens, layers, heads, channels of a key and a value, bytes of an f16
 BLOCK_BYTES = 32 * 2 * 2 * (16 + 16) * 2
@@ -131,12 +130,12 @@ def test_inspect_and_the_log_tell_the_type_of_the_cache_and_the_reason(
         GOLDEN / "deepseek-v3",
         GOLDEN / "gemma4-shared",
         GOLDEN / "granitemoehybrid",
-        IRS / "optimum_ir" / "mistral-int8",
+        GOLDEN.parent / "optimum_ir" / "mistral-int8",
         *release_only(
             "sizes of blocks of further models",
             GOLDEN / "gemma3",
             GOLDEN / "qwen2-window",
-            IRS / "optimum_ir_vision" / "qwen2_vl-int8",
+            GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8",
         ),
     ],
     ids=lambda path: path.name,
@@ -190,9 +189,8 @@ def test_memory_that_shrinks_before_the_cache_is_allocated_gives_u8_with_the_who
     model = msgspec.structs.replace(model_config(steady), max_model_len=4096)
     needed = 4096 // 32 * BLOCK_BYTES / 0.4
     available = int(Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]) * 1024
-    share = (
-        0.77 * needed / available
-    )  # the cache holds less than a request in f16, and more than one in u8
+    # the cache holds less than a request in f16, and more than a request in u8
+    share = 0.77 * needed / available
     info = create_runner(
         model, EngineConfig(precision="f32"), free_bytes=10**15, memory_share=share
     ).info
@@ -245,9 +243,8 @@ def test_keys_beyond_the_range_of_f16_get_u8_without_a_tokenizer_too(huge: Path)
 def test_without_a_cache_directory_each_start_measures_the_range(huge: Path) -> None:
     (huge.parent / "cache").write_text("no directory")
     for _ in range(2):
-        assert (
-            load_info(huge, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "u8 with scaled keys"
-        )
+        info = load_info(huge, engine_with(4 * CONTEXT_BYTES))
+        assert info.kv_cache_dtype == "u8 with scaled keys"
 
 
 def test_named_f16_is_taken_with_a_line_on_its_range(
