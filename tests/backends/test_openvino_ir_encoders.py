@@ -114,7 +114,7 @@ def test_a_text_has_the_same_vector_in_any_company(tmp_path: Path) -> None:
     golden = read_golden("xlm-roberta")
     directory = ir_directory(tmp_path, "xlm-roberta")
     engine, texts = make_engine(directory), encoded(directory, golden.texts * 10)
-    alone = np.concatenate([vectors_of(engine, [text]) for text in texts[: len(golden.texts)]])
+    alone = np.concatenate([compute_vectors(engine, [text]) for text in texts[: len(golden.texts)]])
 
     assert (
         np.abs(compute_vectors(engine, texts) - np.tile(alone, (10, 1))).max()
