@@ -48,9 +48,17 @@ class WorkGroups(LoadFileScheduling):
         return f"{folder}/{name}" if name else file
 
     def _reschedule(self, node: WorkerController) -> None:
+        """Gives the process its next tests, or lets it end if there are none.
+
+        A process runs its last test only when it knows that no other test follows, so a successor
+        that gets a single test is told at once.
+        """
         # Another dead process may have a successor that still collects.
-        if node in self.registered_collections:
-            super()._reschedule(node)
+        if node not in self.registered_collections:
+            return
+        super()._reschedule(node)
+        if not self.workqueue and self._pending_of(self.assigned_work[node]) == 1:
+            node.shutdown()
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Returns the test during which the process died, which xdist itself would run again."""

@@ -7,7 +7,7 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden"
 GOLDEN_NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
-# One of each kind of graph.
+# A golden checkpoint of each kind of graph.
 KINDS = [
     "llama-bias",
     "qwen3",
@@ -20,10 +20,13 @@ KINDS = [
 
 
 def of_kinds(
-    what: str, names: Sequence[str] = GOLDEN_NAMES, kinds: Sequence[str] = KINDS
+    subject: str, names: Sequence[str] = GOLDEN_NAMES, kinds: Sequence[str] = KINDS
 ) -> list[Any]:
-    """Returns parameters for a test: one of each kind has `what`, which others leave to a release."""
+    """Returns a parameter for each name; `uv run pytest` runs only the names in `kinds`.
+
+    `subject` is the reason for which the others are left to a release.
+    """
     return [
-        pytest.param(name, marks=[] if name in kinds else pytest.mark.release(what))
+        pytest.param(name, marks=[] if name in kinds else pytest.mark.release(subject))
         for name in names
     ]

@@ -1,4 +1,4 @@
-"""Random adapters as PEFT writes them, and checkpoints with an adapter merged into their matrices."""
+"""Writes random adapters in PEFT's format, and checkpoints with adapters merged into matrices."""
 
 import json
 import shutil
@@ -34,7 +34,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class RandomAdapter:
-    """A and B by the names of matrices, and what `adapter_config.json` says besides `r`."""
+    """An adapter: A and B of each matrix by the name, and keys of `adapter_config.json`."""
 
     halves: Mapping[str, tuple[Floats, Floats]]
     config: Mapping[str, object]
@@ -69,8 +69,8 @@ class RandomAdapter:
         }
 
 
-def matrices_of(directory: Path) -> tuple[AdaptedMatrix, ...]:
-    """Returns what of a checkpoint can be adapted."""
+def list_adapted_matrices(directory: Path) -> tuple[AdaptedMatrix, ...]:
+    """Returns the matrices of a checkpoint that take an adapter."""
     config = read_hf_config(directory).text_model()
     builder = Builder(MeasuredWeights(Checkpoint(directory)), read_weights("f32"), adapter_rank=1)
     adapters = family(config.model_type)(config, builder).adapters
@@ -85,21 +85,21 @@ def random_adapter(
     takes: Callable[[str], bool] = lambda name: True,
     **config: object,
 ) -> RandomAdapter:
-    """Makes one for those of a checkpoint's matrices whose name is taken."""
+    """Draws an adapter for each matrix of a checkpoint whose name `takes` accepts."""
     random = np.random.default_rng(seed)
     halves = {
         matrix.name: (
             random.normal(0, 0.3, (rank, matrix.num_columns)).astype(np.float32),
             random.normal(0, 0.1, (matrix.num_rows, rank)).astype(np.float32),
         )
-        for matrix in matrices_of(directory)
+        for matrix in list_adapted_matrices(directory)
         if takes(matrix.name)
     }
     return RandomAdapter(halves, config)
 
 
 def merge(directory: Path, deltas: Mapping[str, Floats], merged: Path) -> Path:
-    """Writes the checkpoint, all of it in f32, with what an adapter adds to its matrices."""
+    """Adds `deltas` to the matrices of a checkpoint, and writes it in f32 into `merged`."""
     shutil.copytree(directory, merged, ignore=shutil.ignore_patterns("*.safetensors", INDEX_FILE))
     tensors: dict[str, Floats] = {}
     for path in find_files(directory):
@@ -121,7 +121,10 @@ def read(location: TensorLocation) -> Floats:
 
 
 class AdaptedRunner:
-    """Implements `ModelRunner`: each batch's rows have the adapters of `slots`, or all of them the first."""
+    """A `ModelRunner` that applies the adapters in `slots`, one for each sequence of a batch.
+
+    If a batch has another number of sequences, all its rows use the adapter in the first slot.
+    """
 
     def __init__(self, runner: ModelRunner, *slots: int) -> None:
         self._runner = runner

@@ -1,4 +1,4 @@
-"""Golden checkpoints (training/golden) and runners on them."""
+"""Fixtures that read golden checkpoints (training/golden) and load them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ class Golden:
     prompt: list[int]
     logits: NDArray[np.float32]  # [prompt, vocabulary]
     greedy: list[int]
-    inverse_frequencies: NDArray[np.float32] | None  # None: not all layers have the same
+    inverse_frequencies: NDArray[np.float32] | None  # None if layers differ
     attention_scaling: float
 
 
@@ -49,7 +49,10 @@ def cache_dir(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def long_context(directory: Path) -> int | None:
-    """Returns the context that takes LongRoPE's long factors, of which golden logits are; None for other models."""
+    """Returns the context length that selects LongRoPE's long factors, or None for other models.
+
+    Golden logits of models with LongRoPE are computed with the long factors.
+    """
     config = read_hf_config(directory).text_model()
     scaling = config.section("rope_scaling")
     if scaling is None or scaling.values.get("long_factor") == scaling.values.get("short_factor"):
@@ -62,7 +65,10 @@ Load = Callable[..., ModelRunner]
 
 @pytest.fixture(scope="session")
 def load(cache_dir: Path) -> Load:
-    """Runners, made once per set of options, and kept while one checkpoint is loaded; the defaults are exact."""
+    """Returns a function that loads a checkpoint, or returns the runner of an earlier call.
+
+    Runners stay loaded until a test loads another checkpoint. The default options compute in f32.
+    """
     made: dict[tuple[object, ...], ModelRunner] = {}
 
     def load_once(

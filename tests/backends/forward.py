@@ -1,4 +1,4 @@
-"""Drives a runner by hand: sequences with blocks of their own, in whatever batches a test likes."""
+"""Drives a runner directly: each sequence has its own blocks, and tests choose the batches."""
 
 from dataclasses import dataclass, field
 from typing import Literal
@@ -11,18 +11,19 @@ from ouzel.engine.base import ForwardBatch, ModelRunner
 Logits = NDArray[np.float32]
 Rows = Literal["last", "all", "none"]
 
-NUM_SLOTS = 3  # of each sequence
+NUM_SLOTS = 3  # slots of states for each sequence
 
 
 @dataclass
 class Sequence:
-    """Tokens in the cache, the blocks that they lie in, and the slots of its own for states."""
+    """A sequence: the number of its cached tokens, its blocks, and its slots for states."""
 
     blocks: list[int]
     slots: tuple[int, ...]
-    slot: int = 0  # of its present state; of another sequence, where it goes on from that one's
+    # The slot of the current state. A slot of another sequence: the sequence continues its state.
+    slot: int = 0
     num_cached: int = 0
-    shift: int = 0  # added to all positions
+    shift: int = 0  # the position of the first token
 
 
 @dataclass
@@ -39,12 +40,12 @@ class Driver:
         return Sequence(blocks, tuple(range(first_slot, first_slot + NUM_SLOTS)), shift=shift)
 
     def next_slot(self, sequence: Sequence) -> int:
-        """Each step writes another one, so that a test can go back by two steps."""
+        """Returns the slot that the next step writes; a test can go back by two steps."""
         own = sequence.slots
         return own[(own.index(sequence.slot) + 1) % len(own)] if sequence.slot in own else own[0]
 
     def step(self, work: list[tuple[Sequence, list[int]]], *, rows: Rows = "last") -> Logits:
-        """Computes new tokens of each sequence; logits of the last one of each, of all, or of none."""
+        """Computes the new tokens of each sequence, and returns the logits that `rows` selects."""
         ends = [sequence.num_cached + len(token_ids) for sequence, token_ids in work]
         begins = np.cumsum([0, *(len(token_ids) for _, token_ids in work)])
         tables = [
@@ -75,17 +76,17 @@ class Driver:
         return self.runner.run(batch).copy()
 
     def prefill(self, prompt: list[int], chunk_len: int, shift: int = 0) -> tuple[Sequence, Logits]:
-        """The prompt in chunks, and its logits at every position."""
+        """Computes a prompt in chunks; returns the sequence and the logits of every position."""
         sequence = self.sequence(shift)
-        chunks = in_chunks(prompt, chunk_len)
+        chunks = cut_into_chunks(prompt, chunk_len)
         return sequence, np.concatenate(
             [self.step([(sequence, chunk)], rows="all") for chunk in chunks]
         )
 
     def greedy(self, prompt: list[int], num_tokens: int, chunk_len: int = 1 << 30) -> list[int]:
-        """As the engine does it, which wants no logits of chunks but of a prompt's last."""
+        """Decodes greedily. As in the engine, only the last chunk of the prompt returns logits."""
         sequence = self.sequence()
-        *chunks, last = in_chunks(prompt, chunk_len)
+        *chunks, last = cut_into_chunks(prompt, chunk_len)
         for chunk in chunks:
             self.step([(sequence, chunk)], rows="none")
         return self.continue_greedy(
@@ -99,7 +100,7 @@ class Driver:
         return token_ids
 
 
-def in_chunks(prompt: list[int], chunk_len: int) -> list[list[int]]:
+def cut_into_chunks(prompt: list[int], chunk_len: int) -> list[list[int]]:
     return [prompt[start : start + chunk_len] for start in range(0, len(prompt), chunk_len)]
 
 
@@ -108,7 +109,10 @@ def relative_error(logits: Logits, reference: Logits) -> float:
 
 
 def median_error(logits: Logits, reference: Logits) -> float:
-    """Returns that of the rows in the middle: rounding sends single rows of random weights to other experts."""
+    """Returns the median of the rows' relative errors.
+
+    The median, because rounding sends single rows of random weights to other experts.
+    """
     return float(
         np.median(np.linalg.norm(logits - reference, axis=1) / np.linalg.norm(reference, axis=1))
     )

@@ -1,9 +1,10 @@
-"""Opens each hostile model directory of `test_hostile_models.py` in a process of its own, under the kernel's limits.
+"""Opens each hostile model directory of `test_hostile_models.py` in a process with limits.
 
 usage: python -m tests.backends.hostile DIRECTORY ...
 
-Writes one JSON line for each: what it said, and the most memory that it had. The processes are forks of this one, so
-that all of them cost one import; each may take MAX_BYTES more of address space than that, and MAX_CPU_S.
+Writes one JSON line for each directory: the error, the exit status, and the peak memory. The
+processes are forks, so all together import Ouzel once. The kernel limits each process to MAX_BYTES
+of address space beyond the address space at the fork, and to MAX_CPU_S.
 """
 
 import json
@@ -25,19 +26,19 @@ from ouzel.serve.output_format import read_output_format
 from ouzel.tokenizer.huggingface import load_tokenizer
 
 MAX_BYTES = 2 * 2**30
-MAX_CPU_S = 60  # a start takes one or two
+MAX_CPU_S = 60  # a start takes one or two seconds
 
 
 def open_model(directory: Path) -> None:
-    """As the two processes of a server do, but for compiling the graph."""
+    """Reads all files that the two processes of a server read, without compiling the graph."""
     config = read_hf_config(directory)
+    with tempfile.TemporaryDirectory() as cache_dir:
+        load_checkpoint(directory, config, read_weights("int8"), cache_dir)
     grammar_tokenizer(directory, expected_vocab_size(directory))
     load_tokenizer(directory)
     ChatTemplate.load(directory, max_cpu_s=0.5)
     read_output_format(directory, ModelConfig(model=str(directory)))
     sampling_defaults(directory)
-    with tempfile.TemporaryDirectory() as cache_dir:
-        load_checkpoint(directory, config, read_weights("int8"), cache_dir)
 
 
 def report(directory: Path, output: int) -> None:

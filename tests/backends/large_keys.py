@@ -1,4 +1,4 @@
-"""A tiny checkpoint whose keys have a few channels that are much larger than the others, with a tokenizer of bytes."""
+"""Writes a tiny checkpoint with a few very large key channels, and a tokenizer of bytes."""
 
 import json
 import shutil
@@ -11,15 +11,18 @@ from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from tests.backends import GOLDEN
 
 NUM_HEADS, NUM_KV_HEADS, HEAD_DIM, NUM_LAYERS = 4, 2, 16, 2
-LARGE_PAIR = (3, 3 + HEAD_DIM // 2)  # of rotary channels, in each head
+LARGE_PAIR = (3, 3 + HEAD_DIM // 2)  # the enlarged pair of rotary channels of each head
 MAX_POSITIONS = 4096
 Tensors = dict[str, NDArray[np.uint16]]
 
 
 def make_checkpoint(directory: Path, *, factor: float, attention: float = 8.0) -> Path:
-    """Multiplies one pair of channels of each key and divides the same pair of the queries by `factor`, a power of
-    two: in exact numbers the model stays the same. All queries are multiplied by `attention`, so that logits depend
-    on where the heads look."""
+    """Writes the golden checkpoint of qwen2 with enlarged channels of keys.
+
+    Multiplies one pair of channels of each key by `factor`, a power of two, and divides the same
+    pair of the queries: without rounding, the model computes the same. Multiplies all queries by
+    `attention`, so that logits depend on the attended tokens.
+    """
     shutil.copytree(GOLDEN / "qwen2", directory)
     path = directory / "model.safetensors"
     content = bytearray(path.read_bytes())
@@ -46,7 +49,7 @@ def make_checkpoint(directory: Path, *, factor: float, attention: float = 8.0) -
 
 
 def write_tokenizer(directory: Path) -> None:
-    """Writes one token for each byte."""
+    """Writes a tokenizer with one token for each byte."""
     vocabulary = {
         character: index
         for index, character in enumerate(sorted(pre_tokenizers.ByteLevel.alphabet()))
@@ -62,5 +65,5 @@ def widen(values: NDArray[np.uint16]) -> NDArray[np.float32]:
 
 
 def narrow(values: NDArray[np.float32]) -> NDArray[np.uint16]:
-    """Takes values that bf16 holds exactly."""
+    """Stores values in bf16, which must hold them exactly."""
     return (values.reshape(-1).view(np.uint32) >> 16).astype(np.uint16)

@@ -1,6 +1,7 @@
-"""Weights are quantised by each format's definition, one element after the other: slow, and nothing of the readers.
+"""Writes quantised weights by the definition of each format, without Ouzel's readers.
 
-Each function takes a weight [rows, columns]; it returns its tensors, by the end of their names, and what they say.
+Each quantising function takes a weight [rows, columns]. It returns the stored tensors, by the ends
+of their names, and the values that the tensors stand for.
 """
 
 import json
@@ -12,17 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from tests.backends.number_codes import F4E2M1, F8E4M3, F8E4M3_STORED, NF4, nearest, pack_bytes
+
 Weight = NDArray[np.float32]
-Tensors = dict[
-    str, tuple[str, NDArray[Any]]
-]  # by name: the type as safetensors spells it, and the elements
+# The name of each tensor, its type in the spelling of safetensors, and its elements.
+Tensors = dict[str, tuple[str, NDArray[Any]]]
 Quantized = tuple[Tensors, Weight]
 Quantize = Callable[[Weight], Quantized]
 
-F4E2M1 = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, -0.0, -0.5, -1.0, -1.5, -2.0, -3.0, -4.0, -6.0]
-NF4 = """-1 -0.6961928009986877 -0.5250730514526367 -0.39491748809814453 -0.28444138169288635 -0.18477343022823334
--0.09105003625154495 0 0.07958029955625534 0.16093020141124725 0.24611230194568634 0.33791524171829224
-0.44070982933044434 0.5626170039176941 0.7229568362236023 1"""
 DTYPES = {
     "F32": "<f4",
     "F16": "<f2",
@@ -64,7 +62,10 @@ def load(path: Path) -> Tensors:
 def integers(
     weight: Weight, bits: int, group_of: NDArray[np.int64], *, symmetric: bool
 ) -> tuple[Any, Any, Any]:
-    """Rounds to levels from 0 on; returns them [rows, columns], and scales and zero points [rows, groups]."""
+    """Rounds weights to levels >= 0.
+
+    Returns the levels [rows, columns], and the scales and zero points [rows, groups].
+    """
     levels = np.zeros(weight.shape, np.int64)
     scales = np.zeros((len(weight), group_of.max() + 1), np.float16)
     zeros = np.zeros(scales.shape, np.int64)
@@ -90,10 +91,13 @@ def worth(levels: Any, scales: Any, zeros: Any, group_of: NDArray[np.int64]) -> 
     return values
 
 
-def packed_along(
+def pack_along(
     axis: int, levels: Any, bits: int, order: tuple[int, ...] = tuple(range(32))
 ) -> NDArray[np.int32]:
-    """Puts 32 / bits neighbours on an axis into an int32; `order` says whose turn it is, from the lowest bits on."""
+    """Packs 32 / bits neighbours along an axis into each int32.
+
+    `order` lists the neighbours from the lowest bits to the highest.
+    """
     per_word = 32 // bits
     lines = np.moveaxis(levels, axis, 0)
     words = np.zeros((-(-len(lines) // per_word), *lines.shape[1:]), np.uint32)
@@ -121,8 +125,8 @@ def gptq(
             group_of = np.random.default_rng(3).permutation(group_of)
         levels, scales, zeros = integers(weight, bits, group_of, symmetric=symmetric)
         tensors: Tensors = {
-            ".qweight": ("I32", packed_along(0, levels.T, bits)),
-            ".qzeros": ("I32", packed_along(1, zeros.T - (0 if is_v2 else 1), bits)),
+            ".qweight": ("I32", pack_along(0, levels.T, bits)),
+            ".qzeros": ("I32", pack_along(1, zeros.T - (0 if is_v2 else 1), bits)),
             ".scales": ("F16", scales.T),
             ".g_idx": ("I32", group_of),
         }
@@ -137,8 +141,8 @@ def awq(group_size: int = 32) -> Quantize:
         levels, scales, zeros = integers(weight, 4, group_of, symmetric=False)
         order = (0, 2, 4, 6, 1, 3, 5, 7)
         tensors: Tensors = {
-            ".qweight": ("I32", packed_along(1, levels.T, 4, order)),
-            ".qzeros": ("I32", packed_along(1, zeros.T, 4, order)),
+            ".qweight": ("I32", pack_along(1, levels.T, 4, order)),
+            ".qzeros": ("I32", pack_along(1, zeros.T, 4, order)),
             ".scales": ("F16", scales.T),
         }
         return tensors, worth(levels, scales, zeros, group_of)
@@ -155,12 +159,12 @@ def pack_quantized(
             group_of = np.random.default_rng(4).permutation(group_of)
         levels, scales, zeros = integers(weight, bits, group_of, symmetric=symmetric)
         tensors: Tensors = {
-            ".weight_packed": ("I32", packed_along(1, levels, bits)),
+            ".weight_packed": ("I32", pack_along(1, levels, bits)),
             ".weight_scale": ("F16", scales),
             ".weight_shape": ("I64", np.array(weight.shape)),
         }
         if not symmetric:
-            tensors[".weight_zero_point"] = ("I32", packed_along(0, zeros, bits))
+            tensors[".weight_zero_point"] = ("I32", pack_along(0, zeros, bits))
         if act_order:
             tensors[".weight_g_idx"] = ("I32", group_of)
         return tensors, worth(levels, scales, zeros, group_of)
@@ -171,10 +175,9 @@ def pack_quantized(
 def int_quantized(*, per_tensor: bool = False, symmetric: bool = True) -> Quantize:
     def quantize(weight: Weight) -> Quantized:
         group_of = groups(weight.shape[1], -1)
-        levels, scales, zeros = integers(
-            weight.reshape(1, -1) if per_tensor else weight, 8, groups(weight.size, -1) if per_tensor else group_of,
-            symmetric=symmetric,
-        )  # fmt: skip
+        rows = weight.reshape(1, -1) if per_tensor else weight
+        scale_of = groups(rows.shape[1], -1)
+        levels, scales, zeros = integers(rows, 8, scale_of, symmetric=symmetric)
         levels = levels.reshape(weight.shape)
         tensors: Tensors = {
             ".weight": ("I8", levels - 128),
@@ -182,39 +185,24 @@ def int_quantized(*, per_tensor: bool = False, symmetric: bool = True) -> Quanti
         }
         if not symmetric:
             tensors[".weight_zero_point"] = ("I8", zeros - 128)
-        rows = (len(weight), 1)
+        shape = (len(weight), 1)
         return tensors, worth(
-            levels, np.broadcast_to(scales, rows), np.broadcast_to(zeros, rows), group_of
+            levels, np.broadcast_to(scales, shape), np.broadcast_to(zeros, shape), group_of
         )
 
     return quantize
 
 
-def f8e4m3(stored: int) -> float:
-    sign, exponent, mantissa = -1 if stored & 128 else 1, (stored >> 3) & 15, stored & 7
-    return sign * (
-        mantissa / 8 * 2.0**-6 if exponent == 0 else (1 + mantissa / 8) * 2.0 ** (exponent - 7)
-    )
-
-
-F8E4M3 = np.array([f8e4m3(stored) for stored in range(256) if stored & 127 != 127])
-F8E4M3_STORED = np.array([stored for stored in range(256) if stored & 127 != 127], np.uint8)
-
-
-def nearest(levels: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[np.int64]:
-    chosen: NDArray[np.int64] = np.abs(values[..., None] - levels).argmin(axis=-1)
-    return chosen
-
-
 def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool = False) -> Quantize:
-    """With one scale for all where there is no block; `has_powers`: scales are powers of two, stored as exponents."""
+    """Rounds to float8 with one scale for each block, or for the whole matrix without a block.
+
+    With `has_powers` the scales are powers of two, which are stored as exponents.
+    """
 
     def quantize(weight: Weight) -> Quantized:
         block_rows, block_columns = block or weight.shape
-        row_of, column_of = (
-            np.arange(len(weight)) // block_rows,
-            np.arange(weight.shape[1]) // block_columns,
-        )
+        row_of = np.arange(len(weight)) // block_rows
+        column_of = np.arange(weight.shape[1]) // block_columns
         scales = np.zeros((row_of[-1] + 1, column_of[-1] + 1), np.float32)
         for row in range(len(scales)):
             for column in range(scales.shape[1]):
@@ -237,16 +225,8 @@ def float8(block: tuple[int, int] | None, scale_name: str, *, has_powers: bool =
     return quantize
 
 
-def in_bytes(levels: Any, *, even_is_high: bool = False) -> NDArray[np.uint8]:
-    even, odd = levels[..., 0::2], levels[..., 1::2]
-    packed: NDArray[np.uint8] = ((even << 4 | odd) if even_is_high else (odd << 4 | even)).astype(
-        np.uint8
-    )
-    return packed
-
-
 def fp4(group_size: int) -> Quantize:
-    """nvfp4 in groups of 16, mxfp4 in groups of 32, as compressed-tensors has them."""
+    """Rounds to nvfp4 (groups of 16) or mxfp4 (groups of 32), as compressed-tensors stores them."""
 
     def quantize(weight: Weight) -> Quantized:
         grouped = weight.astype(np.float64).reshape(len(weight), -1, group_size)
@@ -266,7 +246,7 @@ def fp4(group_size: int) -> Quantize:
             tensors = {".weight_scale": ("U8", exponents + 127)}
         levels = nearest(np.array(F4E2M1), grouped / scales[:, :, None])
         values = np.array(F4E2M1)[levels] * scales[:, :, None]
-        tensors[".weight_packed"] = ("U8", in_bytes(levels.reshape(weight.shape)))
+        tensors[".weight_packed"] = ("U8", pack_bytes(levels.reshape(weight.shape)))
         return tensors, values.reshape(weight.shape).astype(np.float32)
 
     return quantize
@@ -309,7 +289,7 @@ def nf4(block_size: int = 32, *, nested: bool = True) -> Quantize:
         tensors[".weight.quant_state.bitsandbytes__nf4"] = ("U8", text)
         tensors[".weight"] = (
             "U8",
-            in_bytes(levels.reshape(1, -1), even_is_high=True).reshape(-1, 1),
+            pack_bytes(levels.reshape(1, -1), even_is_high=True).reshape(-1, 1),
         )
         return tensors, (codebook[levels] * scales[:, None]).reshape(weight.shape).astype(
             np.float32
@@ -319,7 +299,7 @@ def nf4(block_size: int = 32, *, nested: bool = True) -> Quantize:
 
 
 def int8_rows(weight: Weight) -> Quantized:
-    """bitsandbytes' eight bits."""
+    """Rounds each row to eight bits in the format of bitsandbytes."""
     largest = np.abs(weight).max(axis=1)
     levels = np.round(weight / largest[:, None] * 127)
     tensors: Tensors = {

@@ -1,250 +1,26 @@
-"""The families that see, each with the settings and marks that published checkpoints of it have."""
-
-from collections.abc import Mapping
+"""Lists the vision families with the settings and special tokens of published checkpoints."""
 
 from tests.backends import seeing_templates as templates
 from tests.backends.seeing_family import SeeingFamily
-
-IMAGE_TOKEN = 7  # in config.json of all of them
-CLIP = {
-    "image_mean": [0.48145466, 0.4578275, 0.40821073],
-    "image_std": [0.26862954, 0.26130258, 0.27577711],
-    "resample": 3,
-}
-HALVES = {"image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5]}
-
-
-def places(rows: int, columns: int) -> tuple[str, ...]:
-    return tuple(
-        f"<row_{row}_col_{column}>"
-        for row in range(1, rows + 1)
-        for column in range(1, columns + 1)
-    )
-
-
-QWEN_MARKS = {
-    "<|vision_end|>": 4,
-    "<|vision_start|>": 5,
-    "<|video_pad|>": 6,
-    "<|image_pad|>": IMAGE_TOKEN,
-}
-CHATML = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
-MISTRAL = (
-    "<unk>",
-    "<s>",
-    "</s>",
-    "[INST]",
-    "[/INST]",
-    "[SYSTEM_PROMPT]",
-    "[/SYSTEM_PROMPT]",
-    "[IMG_BREAK]",
-    "[IMG_END]",
+from tests.backends.seeing_settings import (
+    CHATML,
+    CLIP,
+    HALVES,
+    IMAGE_TOKEN,
+    MISTRAL,
+    MISTRAL_TOKENS,
+    PIXTRAL,
+    PIXTRAL_TOKENS,
+    gemma3,
+    gemma4,
+    idefics3,
+    internvl,
+    llava,
+    qwen2_vl,
+    qwen3_vl,
 )
-MISTRAL_TOKENS = {"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"}
-PIXTRAL = {
-    "image_processor_type": "PixtralImageProcessor",
-    **CLIP,
-    "size": {"longest_edge": 64},
-    "do_resize": True,
-}
-PIXTRAL_TOKENS = {
-    "image_token": "[IMG]",
-    "image_break_token": "[IMG_BREAK]",
-    "image_end_token": "[IMG_END]",
-}
-INTERNVL_TOKENS = {
-    "extra_special_tokens": {
-        "start_image_token": "<img>",
-        "end_image_token": "</img>",
-        "context_image_token": "<IMG_CONTEXT>",
-        "video_token": "<video>",
-    }
-}
-GEMMA3_TOKENS = {
-    "bos_token": "<bos>",
-    "eos_token": "<eos>",
-    "boi_token": "<start_of_image>",
-    "eoi_token": "<end_of_image>",
-    "image_token": "<image_soft_token>",
-}
-GEMMA4_MARKS = {
-    "boi_token": "<|image>",
-    "eoi_token": "<image|>",
-    "boa_token": "<|audio>",
-    "eoa_token": "<audio|>",
-    "audio_token": "<|audio|>",
-}
 
-
-def qwen2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint=checkpoint,
-        template=templates.QWEN2_VL,
-        marks=QWEN_MARKS,
-        more_marks=CHATML,
-        preprocessor={
-            **CLIP,
-            "patch_size": 4,
-            "merge_size": 2,
-            "temporal_patch_size": 2,
-            **preprocessor,
-        },
-        videos={
-            "video_processor_type": "Qwen2VLVideoProcessor",
-            **CLIP,
-            "size": {"shortest_edge": 256, "longest_edge": 4096},
-            "patch_size": 4,
-        },
-    )
-
-
-def qwen3_vl(checkpoint: str, template: str) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint=checkpoint,
-        template=template,
-        marks=QWEN_MARKS,
-        more_marks=(*CHATML, "<think>", "</think>"),
-        preprocessor={
-            "image_processor_type": "Qwen2VLImageProcessorFast",
-            **HALVES,
-            "size": {"shortest_edge": 256, "longest_edge": 4096},
-            "patch_size": 4,
-            "merge_size": 2,
-            "temporal_patch_size": 2,
-        },
-        videos={
-            "video_processor_type": "Qwen3VLVideoProcessor",
-            **HALVES,
-            "size": {"shortest_edge": 512, "longest_edge": 8192},
-            "patch_size": 4,
-            "fps": 2,
-        },
-        tokenizer_config={"extra_special_tokens": {"image_token": "<|image_pad|>"}},
-    )
-
-
-def idefics3(checkpoint: str, template: str, tile: int, kind: str) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint=checkpoint,
-        template=template,
-        marks={"<image>": IMAGE_TOKEN},
-        more_marks=(
-            *(
-                "<|begin_of_text|>",
-                "<|im_start|>",
-                "<end_of_utterance>",
-                "<fake_token_around_image>",
-                "<global-img>",
-            ),
-            *places(4, 4),
-        ),
-        preprocessor={
-            "image_processor_type": kind,
-            **HALVES,
-            "resample": 1,
-            "do_image_splitting": True,
-            "do_pad": True,
-            "size": {"longest_edge": 4 * tile},
-            "max_image_size": {"longest_edge": tile},
-        },
-        processor={"image_seq_len": 4},
-    )
-
-
-def gemma3(**preprocessor: object) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint="gemma3",
-        template=templates.GEMMA3,
-        marks={"<image_soft_token>": IMAGE_TOKEN},
-        more_marks=(
-            "<bos>",
-            "<eos>",
-            "<start_of_image>",
-            "<end_of_image>",
-            "<start_of_turn>",
-            "<end_of_turn>",
-        ),
-        preprocessor={
-            "image_processor_type": "Gemma3ImageProcessor",
-            **HALVES,
-            "resample": 2,
-            "size": {"height": 32, "width": 32},
-            "image_seq_length": 16,
-            **preprocessor,
-        },
-        processor={"image_seq_length": 16},
-        tokenizer_config=GEMMA3_TOKENS,
-        kind="sentencepiece",
-        line_breaks=("\n\n", "\n\n\n", "\n\n\n\n"),
-    )
-
-
-def gemma4(checkpoint: str, **text_config: object) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint=checkpoint,
-        template=templates.GEMMA4,
-        marks={"<|audio|>": 5, "<|video|>": 6, "<|image|>": IMAGE_TOKEN},
-        more_marks=(
-            *("<pad>", "<eos>", "<bos>", "<|turn>", "<turn|>"),
-            *("<|image>", "<image|>", "<|audio>", "<audio|>"),
-        ),
-        preprocessor={
-            "image_processor_type": "Gemma4ImageProcessor",
-            "patch_size": 4,
-            "pooling_kernel_size": 3,
-            "max_soft_tokens": 70,
-        },
-        tokenizer_config={
-            "bos_token": "<bos>",
-            "eos_token": "<eos>",
-            "pad_token": "<pad>",
-            "image_token": "<|image|>",
-            "extra_special_tokens": GEMMA4_MARKS,
-        },
-        kind="sentencepiece",
-        line_breaks=("\n\n",),
-        text_config=text_config,
-    )
-
-
-def internvl(checkpoint: str) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint=checkpoint,
-        template=templates.INTERNVL,
-        marks={"<IMG_CONTEXT>": IMAGE_TOKEN},
-        more_marks=(*CHATML, "<img>", "</img>", "<video>"),
-        preprocessor={
-            "image_processor_type": "GotOcr2ImageProcessorFast",
-            "image_mean": [0.485, 0.456, 0.406],
-            "image_std": [0.229, 0.224, 0.225],
-            "size": {"height": 16, "width": 16},
-            "crop_to_patches": False,
-            "min_patches": 1,
-            "max_patches": 12,
-        },
-        videos={
-            "video_processor_type": "InternVLVideoProcessor",
-            "image_mean": [0.485, 0.456, 0.406],
-            "image_std": [0.229, 0.224, 0.225],
-            "size": {"height": 16, "width": 16},
-        },
-        processor={"image_seq_length": 4},
-        tokenizer_config=INTERNVL_TOKENS,
-    )
-
-
-def llava(checkpoint: str, preprocessor: Mapping[str, object], **processor: object) -> SeeingFamily:
-    return SeeingFamily(
-        checkpoint=checkpoint,
-        template=templates.LLAVA,
-        marks={"<image>": IMAGE_TOKEN},
-        more_marks=("<unk>", "<s>", "</s>", "<pad>"),
-        preprocessor=preprocessor,
-        processor=processor,
-        tokenizer_config={"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
-        kind="sentencepiece",
-    )
-
+__all__ = ["FAMILIES", "IMAGE_TOKEN"]
 
 CLIP_OF_LLAVA = {
     "image_processor_type": "CLIPImageProcessor",
@@ -261,7 +37,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         pan_and_scan_max_num_crops=4,
         pan_and_scan_min_ratio_to_activate=1.2,
     ),
-    # Its processor knows no fewer tokens than 70, which the golden checkpoint's window does not hold.
+    # The processor makes at least 70 tokens of an image, more than the golden checkpoint's window.
     "gemma4": gemma4("gemma4", sliding_window=96),
     "gemma4-layers": gemma4("gemma4-layers"),
     "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),

@@ -1,7 +1,7 @@
-"""A model directory of a family that sees: a golden checkpoint, with all that a server reads beside the weights.
+"""Writes model directories of vision families: a golden checkpoint with a server's other files.
 
-Of a published one it has the image processor's settings, in the sizes of the small encoder, the marks of its tokenizer
-and the kind of its chat template.
+The image processor's settings, the special tokens and the chat template follow published
+checkpoints. The sizes of images are smaller, because the golden encoders are small.
 """
 
 import json
@@ -22,17 +22,16 @@ BYTES_OF_SENTENCEPIECE = {" ": "▁", "\n": "<0x0A>"}
 class SeeingFamily:
     checkpoint: str  # a directory of golden_vision
     template: str
-    marks: Mapping[str, int]  # special tokens, beside those for which any id will do
-    more_marks: tuple[str, ...]
+    marks: Mapping[str, int]  # special tokens with given ids
+    more_marks: tuple[str, ...]  # special tokens with any id
     preprocessor: Mapping[str, object]
     videos: Mapping[str, object] = field(default_factory=dict)  # video_preprocessor_config.json
     processor: Mapping[str, object] = field(default_factory=dict)
     tokenizer_config: Mapping[str, object] = field(default_factory=dict)
     kind: Literal["byte level", "sentencepiece"] = "byte level"
-    line_breaks: tuple[str, ...] = ()  # tokens that are not special
-    text_config: Mapping[str, object] = field(
-        default_factory=dict
-    )  # what the golden checkpoint has otherwise
+    line_breaks: tuple[str, ...] = ()  # tokens of line breaks, which are not special
+    # keys that replace keys of the golden checkpoint's text_config
+    text_config: Mapping[str, object] = field(default_factory=dict)
 
     def write(self, directory: Path) -> Path:
         source = GOLDEN / self.checkpoint
@@ -54,7 +53,7 @@ class SeeingFamily:
         return directory
 
     def _tokenizer(self, vocab_size: int) -> tokenizers.Tokenizer:
-        """Gives a character its ASCII code as id; special tokens have the others."""
+        """Builds a tokenizer whose characters have their ASCII codes as ids."""
         spelled = BYTES_OF_GPT_2 if self.kind == "byte level" else BYTES_OF_SENTENCEPIECE
         characters = {
             spelled.get(chr(code), chr(code)): code for code in (ord("\n"), *range(32, 127))

@@ -1,10 +1,11 @@
-"""Chat templates that write pictures as those of the families do: where, between which marks and which line breaks.
+"""Holds chat templates that place pictures like the published templates of the families.
 
-The words around them are ours. All names of content parts that published templates know are known here, too.
+The places of pictures, the special tokens around them and the line breaks follow published
+templates, as do the names of content parts. The other words are Ouzel's own.
 """
-# ruff: noqa: E501 - the templates' own lines
 
-# Pictures stand where they are in the message, each between two marks; `add_vision_id` numbers them.
+# Each picture keeps its place in the message, between two special tokens; `add_vision_id` numbers
+# the pictures.
 QWEN2_VL = """\
 {%- set seen = namespace(images=0, videos=0) -%}
 {%- for message in messages -%}
@@ -35,7 +36,7 @@ You answer.<|im_end|>
 {% endif -%}
 """
 
-# The same by a macro; Qwen3.5 opens its reasoning behind it.
+# A macro writes the same as QWEN2_VL. Qwen3.5 opens its reasoning at the end.
 _QWEN3 = """\
 {%- macro shown(content) -%}
 {%- if content is string -%}{{ content }}
@@ -58,40 +59,54 @@ _QWEN3 = """\
 QWEN3_VL = _QWEN3.replace("THINK", "")
 QWEN3_5 = _QWEN3.replace("THINK", "<think>\\n")
 
-# All pictures of a message stand before its texts, each with a line break behind it.
+# All pictures of a message stand before the texts, and a line break follows each picture.
 LLAVA = """\
 {%- for message in messages -%}
 {%- if message['role'] != 'system' -%}{{ message['role'].upper() + ': ' }}{%- endif -%}
-{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}{{ '<image>\\n' }}{%- endfor -%}
-{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}{{ part['text'] + ' ' }}{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}
+{{ '<image>\\n' }}
+{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}
+{{ part['text'] + ' ' }}
+{%- endfor -%}
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{ 'ASSISTANT:' }}{%- endif -%}
 """
 LLAVA_NEXT = """\
 {%- for message in messages -%}
 {%- if message['role'] == 'user' -%}{{ '[INST] ' }}{%- endif -%}
-{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}{{ '<image>\\n' }}{%- endfor -%}
-{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}{{ part['text'] }}{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}
+{{ '<image>\\n' }}
+{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}
+{{ part['text'] }}
+{%- endfor -%}
 {{- ' [/INST]' if message['role'] == 'user' else '</s> ' -}}
 {%- endfor -%}
 """
-# Here a line break stands before each text.
+# A line break stands before each text.
 LLAVA_ONEVISION = """\
 {%- for message in messages -%}
 {{- '<|im_start|>' + message['role'] + ' ' -}}
-{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}{{ '<image>' }}{%- endfor -%}
-{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}{{ '\\n' + part['text'] }}{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'image') -%}
+{{ '<image>' }}
+{%- endfor -%}
+{%- for part in message['content'] | selectattr('type', 'equalto', 'text') -%}
+{{ '\\n' + part['text'] }}
+{%- endfor -%}
 {{- '<|im_end|>' -}}
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{ '<|im_start|>assistant\\n' }}{%- endif -%}
 """
 
-# Pictures stand where they are, and end by a mark of their own.
+# Each picture keeps its place in the message, and a special token ends the picture.
 MISTRAL = """\
 {{- bos_token -}}
 {%- for message in messages -%}
 {%- if message['role'] == 'system' -%}
-{{- '[SYSTEM_PROMPT]' + (message['content'] if message['content'] is string else message['content'][0]['text']) + '[/SYSTEM_PROMPT]' -}}
+{{- '[SYSTEM_PROMPT]'
+  + (message['content'] if message['content'] is string else message['content'][0]['text'])
+  + '[/SYSTEM_PROMPT]' -}}
 {%- elif message['role'] == 'user' -%}
 [INST]
 {%- if message['content'] is string -%}{{ message['content'] }}
@@ -105,19 +120,22 @@ MISTRAL = """\
 {%- endif -%}
 [/INST]
 {%- else -%}
-{{- (message['content'] if message['content'] is string else message['content'][0]['text']) + eos_token -}}
+{{- (message['content'] if message['content'] is string else message['content'][0]['text'])
+  + eos_token -}}
 {%- endif -%}
 {%- endfor -%}
 """
 
-# A space behind the colon, but before a picture there is none.
+# A space follows the colon, except before a picture.
 _IDEFICS3 = """\
 {{- 'BEGIN' -}}
 {%- for message in messages -%}
 {{- message['role'] | capitalize -}}
 {{- ':' if message['content'][0]['type'] == 'image' else ': ' -}}
 {%- for line in message['content'] -%}
-{%- if line['type'] == 'text' -%}{{ line['text'] }}{%- elif line['type'] == 'image' -%}{{ '<image>' }}{%- endif -%}
+{%- if line['type'] == 'text' -%}{{ line['text'] }}
+{%- elif line['type'] == 'image' -%}{{ '<image>' }}
+{%- endif -%}
 {%- endfor -%}
 <end_of_utterance>
 {% endfor -%}
@@ -144,7 +162,7 @@ GEMMA4 = """\
 {%- if add_generation_prompt -%}{{ '<|turn>model\\n' }}{%- endif -%}
 """
 
-# Of a picture it writes what stands before its tokens only.
+# For a picture the template writes only the special token before the tokens of the picture.
 GEMMA3 = """\
 {{- bos_token -}}
 {%- for message in messages -%}

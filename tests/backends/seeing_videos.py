@@ -1,4 +1,7 @@
-"""Chats with videos of which transformers has said what they come to (training/golden/make_seeing_videos.py)."""
+"""Defines chats with videos whose prompts transformers has computed.
+
+training/golden/make_seeing_videos.py wrote the results of transformers.
+"""
 
 from dataclasses import dataclass
 
@@ -9,12 +12,12 @@ from tests.prompts.vision.pictures import picture
 
 @dataclass(frozen=True)
 class Film:
-    """Its frames are as large as families show them, so that none is resized: there the references' pixels differ."""
+    """A video whose frames need no resizing, because resized pixels differ from the references'."""
 
     num_frames: int
     size: tuple[int, int]  # width and height
     fps: float
-    is_file: bool  # else its frames are sent one by one
+    is_file: bool  # False: requests send the frames one by one
 
     def frames(self) -> list[Image.Image]:
         whole = picture(self.size[0] + 3 * self.num_frames, self.size[1])
@@ -22,7 +25,7 @@ class Film:
         return [whole.crop((left, 0, left + self.size[0], self.size[1])) for left in lefts]
 
 
-Parts = tuple[str | tuple[int, int] | Film, ...]  # of one message: texts, sizes of pictures, videos
+Parts = tuple[str | tuple[int, int] | Film, ...]  # texts, sizes of pictures, and videos
 
 FAMILIES_WITH_VIDEOS = (
     "internvl",
@@ -41,5 +44,5 @@ VIDEO_CHATS: dict[str, Parts] = {
         *(Film(12, (16, 32), 5.0, is_file=True), (20, 50), "Which is it?"),
     ),
 }
-NUM_LAST = 8  # positions of the prompt whose logprobs are kept
+NUM_LAST = 8  # the last positions of a prompt, whose logprobs are stored
 NUM_GREEDY = 8

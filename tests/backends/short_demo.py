@@ -1,4 +1,4 @@
-"""A short copy of the demo model, whose calibration takes less than a second, and runners on the copy."""
+"""Writes a demo model with one layer, whose calibration takes less than a second."""
 
 import json
 import shutil
@@ -13,7 +13,7 @@ from ouzel.demo import MODEL_DIRECTORY
 from ouzel.engine.base import ModelRunner
 from tests.backends.quantize import load, save
 
-NUM_MATRICES = 7  # in each layer
+NUM_MATRICES = 7  # the matrices of a layer
 
 
 def make_short_demo(directory: Path) -> Path:

@@ -1,4 +1,4 @@
-"""Directories of PEFT's: what they may say, and what is refused, by name."""
+"""Reads adapter directories in PEFT's format, and refuses broken or unsupported ones by name."""
 
 import json
 import math
@@ -21,11 +21,11 @@ from ouzel.backends.openvino.library import ov
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
-from tests.backends.adapters import RandomAdapter, matrices_of, random_adapter
+from tests.backends.adapters import RandomAdapter, list_adapted_matrices, random_adapter
 from tests.backends.quantize import Tensors, load, save
 
 MODEL = GOLDEN / "llama"
-MATRICES = {matrix.name: matrix for matrix in matrices_of(MODEL)}
+MATRICES = {matrix.name: matrix for matrix in list_adapted_matrices(MODEL)}
 Q = "model.layers.0.self_attn.q_proj"
 RANK = 3
 
@@ -61,7 +61,7 @@ def files(directory: Path) -> AdapterFiles:
         ({"r": 64, "rank_pattern": {r".*_proj": RANK}}, 2.0, 2.0),
     ],
 )
-def test_the_scale_is_what_peft_makes_it(
+def test_the_scale_agrees_with_peft(
     adapter: RandomAdapter, tmp_path: Path, config: dict[str, Any], of_q: float, of_k: float
 ) -> None:
     RandomAdapter(adapter.halves, config).write(tmp_path / "adapter")
@@ -81,7 +81,7 @@ def test_the_scale_is_what_peft_makes_it(
         lambda name: name.replace(".weight", ".default.weight"),
     ],
 )
-def test_names_of_other_classes_and_versions(
+def test_names_of_other_classes_and_versions_are_read(
     adapter: RandomAdapter, tmp_path: Path, rename: Callable[[str], str]
 ) -> None:
     path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
@@ -89,7 +89,7 @@ def test_names_of_other_classes_and_versions(
     assert set(files(path.parent).names) == set(MATRICES)
 
 
-def test_types_of_sixteen_bits(adapter: RandomAdapter, tmp_path: Path) -> None:
+def test_adapters_in_f16_are_read(adapter: RandomAdapter, tmp_path: Path) -> None:
     path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
     save(path, {name: ("F16", values) for name, (_, values) in load(path).items()})
     np.testing.assert_array_equal(
@@ -204,7 +204,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
 
 
 @pytest.mark.parametrize("case", BROKEN)
-def test_what_is_broken_or_not_supported_is_refused_by_name(
+def test_broken_or_unsupported_adapters_are_refused_by_name(
     adapter: RandomAdapter, tmp_path: Path, case: str
 ) -> None:
     directory = adapter.write(tmp_path / "adapter")
@@ -222,7 +222,7 @@ def test_a_rank_above_the_limit_is_refused(tmp_path: Path) -> None:
         files(directory)
 
 
-def test_the_largest_rank_of_those_that_are_given_is_the_limit(tmp_path: Path) -> None:
+def test_the_largest_rank_of_the_given_adapters_is_the_limit(tmp_path: Path) -> None:
     small = random_adapter(MODEL, seed=1, rank=2).write(tmp_path / "small")
     large = RandomAdapter({}, {"r": 8, "rank_pattern": {"q_proj": 48}})
     (tmp_path / "large").mkdir()
@@ -237,7 +237,7 @@ def test_the_largest_rank_of_those_that_are_given_is_the_limit(tmp_path: Path) -
         max_rank(ModelConfig(lora=(f"a={tmp_path / 'missing'}",)))
 
 
-def test_adapters_that_memory_does_not_hold_are_refused() -> None:
+def test_adapters_beyond_the_memory_are_refused() -> None:
     groups = tuple(AdaptedGroup((matrix,)) for matrix in MATRICES.values())
     shape = AdapterShape(groups, rank=8, dtype=ov.Type.bf16)
     numbers = sum(8 * (matrix.num_columns + matrix.num_rows) for matrix in MATRICES.values())
@@ -262,6 +262,6 @@ def test_adapters_that_memory_does_not_hold_are_refused() -> None:
         ({"lora": ("a" * 201 + "=x",)}, "must have <= 200 characters"),
     ],
 )
-def test_options_that_cannot_be(options: dict[str, Any], message: str) -> None:
+def test_impossible_options_are_refused(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         ModelConfig(**options)

@@ -1,4 +1,4 @@
-"""`--precision auto` on CPUs with and without AMX."""
+"""`--precision auto` selects a precision by the instructions of the CPU, with or without AMX."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""What families take where config.json leaves a key out, and what they refuse."""
+"""Each family's defaults for keys missing from config.json, and the settings that it refuses."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ from tests.backends.forward import Driver, relative_error
 
 
 def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes: object) -> Path:
-    """Makes a checkpoint of the golden one's tensors with another config.json."""
+    """Writes a checkpoint with the golden tensors and another config.json."""
     golden = read_golden(name).directory
     config: dict[str, Any] = json.loads((golden / "config.json").read_text())  # Any: JSON
     assert set(left_out) <= set(config)
@@ -41,7 +41,7 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
         ("starcoder2", ("hidden_act", "use_bias", "norm_epsilon")),
     ],
 )
-def test_a_key_that_is_left_out_has_the_value_of_its_family(
+def test_a_missing_key_has_the_default_of_the_family(
     name: str, left_out: tuple[str, ...], tmp_path: Path, load: Load
 ) -> None:
     golden = read_golden(name)
@@ -98,7 +98,7 @@ def test_a_key_that_is_left_out_has_the_value_of_its_family(
         ("starcoder2", {"use_bias": False}, r"tensor .*\.bias is in the checkpoint"),
     ],
 )
-def test_what_a_family_does_not_compute_is_refused(
+def test_unsupported_settings_of_a_family_are_refused(
     name: str, changes: dict[str, object], message: str, tmp_path: Path, load: Load
 ) -> None:
     with pytest.raises(ModelLoadError, match=message):

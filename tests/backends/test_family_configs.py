@@ -1,4 +1,4 @@
-"""What config.json of a family leaves out, writes in older keys, or asks for that is not computed."""
+"""Settings of config.json by family: missing keys, older keys, and unsupported values."""
 
 import json
 import shutil
@@ -39,13 +39,10 @@ def test_gemma3_leaves_out_most_keys() -> None:
     attention = shape.attention
     assert (attention.num_heads, attention.num_kv_heads, attention.head_dim) == (8, 4, 256)
     assert attention.scale == 256**-0.5
-    assert (shape.vocab_size, shape.rope.max_positions, shape.tied_embeddings) == (
-        262_208,
-        131_072,
-        True,
-    )
+    assert (shape.vocab_size, shape.rope.max_positions) == (262_208, 131_072)
+    assert shape.tied_embeddings
     assert shape.sliding_windows == (*(1024, 1024, 1024, 1024, 1024, 0) * 5, 1024, 1024, 1024, 1024)
-    assert shape.embedding_factor == 50.5  # the root of 2560 is 50.596, and 50.5 in bf16
+    assert shape.embedding_factor == 50.5  # the root of 2560 is 50.596, which bf16 rounds to 50.5
     assert shape.logits_softcap == 0
 
 
@@ -128,13 +125,13 @@ SIZES: dict[str, Any] = {
 }
 
 
-def test_exaone4_knows_no_positions_where_other_layers_have_windows() -> None:
+def test_exaone4_has_no_positions_in_layers_without_a_window() -> None:
     shape = exaone4.decoder_shape(HfConfig(SIZES | {"sliding_window": 16}))
     assert shape.sliding_windows == (16, 16, 16, 0)
     assert shape.unrotated_layers == {3}
 
 
-def test_exaone4_without_windows_knows_positions_everywhere() -> None:
+def test_exaone4_without_windows_has_positions_in_all_layers() -> None:
     shape = exaone4.decoder_shape(
         HfConfig(SIZES | {"sliding_window": None, "sliding_window_pattern": None})
     )
@@ -147,16 +144,12 @@ def test_exaone4s_pattern_of_letters_counts_only_where_its_layers_are_listed() -
     with pytest.raises(ModelLoadError, match="sliding_window_pattern must be an integer"):
         exaone4.decoder_shape(HfConfig(letters))
     kinds = ["sliding_attention", "full_attention"] * 2
-    assert exaone4.decoder_shape(HfConfig(letters | {"layer_types": kinds})).sliding_windows == (
-        16,
-        0,
-        16,
-        0,
-    )
+    shape = exaone4.decoder_shape(HfConfig(letters | {"layer_types": kinds}))
+    assert shape.sliding_windows == (16, 0, 16, 0)
 
 
 def test_qwens_windows_have_defaults_of_their_own() -> None:
-    """They are used only where config.json says so, and it may say no more."""
+    """Windows need `use_sliding_window`; config.json may leave out their other settings."""
     config = SIZES | {"use_sliding_window": True, "num_hidden_layers": 30, "head_dim": 32}
     assert qwen3.decoder_shape(HfConfig(config)).sliding_windows == (0,) * 28 + (4096,) * 2
     assert not any(qwen3.decoder_shape(HfConfig(config | {"sliding_window": None})).sliding_windows)
@@ -169,7 +162,7 @@ def test_cohere2_turns_only_layers_with_a_window() -> None:
     assert (shape.logits_factor, shape.norm.epsilon, shape.tied_embeddings) == (0.0625, 1e-5, True)
 
 
-def test_olmo3_scales_positions_only_of_layers_that_see_all() -> None:
+def test_olmo3_scales_positions_only_of_layers_without_a_window() -> None:
     scaling = {
         "rope_type": "yarn",
         "factor": 8.0,
@@ -183,7 +176,7 @@ def test_olmo3_scales_positions_only_of_layers_that_see_all() -> None:
     np.testing.assert_allclose(shape.sliding_rope.inverse_frequencies, 1e6 ** (-np.arange(16) / 16))
 
 
-def test_ministral3_has_yarn_where_nothing_is_written() -> None:
+def test_ministral3_has_yarn_by_default() -> None:
     shape = ministral3.decoder_shape(HfConfig({**SIZES, "max_position_embeddings": 262_144}))
     assert shape.attention.head_dim == 128
     assert shape.query_scale == QueryScale(growth=0.1, interval=16384)
@@ -199,7 +192,7 @@ def test_ministral3_without_a_growth_of_queries_is_refused() -> None:
 
 
 def test_embeddings_are_tied_as_is_written_beside_the_text_model() -> None:
-    """Mistral 3's text_config says false, by its own default, of checkpoints without an output layer."""
+    """Mistral 3's text_config says false by default, even without an output layer."""
     text = {"tie_word_embeddings": False}
     assert (
         HfConfig({"tie_word_embeddings": True, "text_config": text})
@@ -209,7 +202,7 @@ def test_embeddings_are_tied_as_is_written_beside_the_text_model() -> None:
     assert not HfConfig({"text_config": text}).text_model().flag("tie_word_embeddings")
 
 
-# text_config of checkpoints that see, as they are published, with a tensor and its shape.
+# The text_config of published vision checkpoints, with a tensor and its shape.
 SHORT_CONFIGS: dict[str, tuple[dict[str, Any], str, tuple[int, ...]]] = {
     "LLaVA 1.5": (
         {
@@ -268,7 +261,7 @@ SHORT_CONFIGS: dict[str, tuple[dict[str, Any], str, tuple[int, ...]]] = {
 
 
 @pytest.mark.parametrize("name", SHORT_CONFIGS)
-def test_sizes_that_are_left_out_are_those_of_transformers(name: str, tmp_path: Path) -> None:
+def test_missing_sizes_have_the_defaults_of_transformers(name: str, tmp_path: Path) -> None:
     text, tensor, shape = SHORT_CONFIGS[name]
     (tmp_path / "config.json").write_text(json.dumps({"model_type": "sees", "text_config": text}))
     assert list_tensors(tmp_path)[tensor] == shape
@@ -294,7 +287,7 @@ def test_sizes_that_are_left_out_are_those_of_transformers(name: str, tmp_path: 
         ),
     ],
 )
-def test_numbers_of_no_model_are_told_in_a_sentence(
+def test_impossible_numbers_are_refused_with_one_sentence(
     name: str, key: str, value: int, message: str
 ) -> None:
     config = json.loads((GOLDEN / name / "config.json").read_text())

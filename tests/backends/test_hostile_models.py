@@ -1,4 +1,4 @@
-"""A model directory that was made to hurt ends the start with one sentence, within seconds and 2 GB."""
+"""A start with a hostile model directory ends with one sentence, within seconds and 2 GB."""
 
 import json
 import os
@@ -21,7 +21,7 @@ Break = Callable[[Path], object]
 
 
 def merged(name: str, **values: object) -> Break:
-    """Changes top-level keys of a JSON file."""
+    """Returns a function that changes top-level keys of a JSON file."""
     return lambda d: (d / name).write_text(json.dumps(json.loads((d / name).read_text()) | values))
 
 
@@ -34,7 +34,7 @@ def text(name: str, content: str) -> Break:
 
 
 def empty_space(name: str, num_bytes: int) -> Break:
-    """A file that is as long as that and takes no room."""
+    """Returns a function that extends a file to `num_bytes` without using disk space."""
 
     def change(directory: Path) -> None:
         with (directory / name).open("a") as file:
@@ -49,7 +49,7 @@ def vast_header(directory: Path) -> None:
 
 
 def tensors(**entries: object) -> Break:
-    """A safetensors file of 64 bytes of data with such a header."""
+    """Returns a function that writes a safetensors file with this header and 64 bytes of data."""
     header = json.dumps(entries).encode()
     return lambda d: (d / WEIGHTS).write_bytes(struct.pack("<Q", len(header)) + header + bytes(64))
 
@@ -284,7 +284,7 @@ HOSTILE: dict[str, tuple[Break, str]] = {
 
 
 def pipe(path: Path) -> None:
-    """What is read from it comes when somebody writes: never."""
+    """Replaces the file by a named pipe without a writer, so that reading never ends."""
     path.unlink()
     os.mkfifo(path)
 

@@ -1,4 +1,4 @@
-"""Adapters against checkpoints that have them merged into their weights."""
+"""Compares adapters with checkpoints into whose weights they are merged."""
 
 import gc
 from pathlib import Path
@@ -27,7 +27,7 @@ from tests.release_only import release_only
 
 RANK = 4
 
-# One with biases, and one whose rows are in another order.
+# llama-bias has biases; deepseek-v2 stores rows in another order.
 CHECKED = of_kinds("adapters of other families", GOLDEN_NAMES, ["llama-bias", "deepseek-v2"])
 GOLDEN_ADAPTERS = Path(__file__).parent / "golden_adapters"  # training/golden/make_adapter.py
 
@@ -38,7 +38,7 @@ def load(
     max_loras: int,
     weights: str = "f32",
 ) -> OpenVINORunner:
-    """Computes in f32 where the weights are, else as it is served."""
+    """Loads a model that computes in f32 if the weights are f32, else in the default precision."""
     config = ModelConfig(
         model=str(directory),
         weights=weights,
@@ -56,8 +56,11 @@ def load(
     return runner
 
 
-def logits_of(runner: OpenVINORunner | AdaptedRunner, prompt: list[int]) -> Logits:
-    """In two chunks, of which the first gives no logits: then the last layer has no rows at all."""
+def compute_logits(runner: OpenVINORunner | AdaptedRunner, prompt: list[int]) -> Logits:
+    """Computes a prompt in two chunks, and returns the logits of the second.
+
+    In the first chunk, which samples no row, the last layer has no rows.
+    """
     driver = Driver(runner)
     sequence = driver.sequence()
     driver.step([(sequence, prompt[:5])], rows="none")
@@ -65,23 +68,25 @@ def logits_of(runner: OpenVINORunner | AdaptedRunner, prompt: list[int]) -> Logi
 
 
 @pytest.mark.parametrize("name", CHECKED)
-def test_an_adapter_is_its_merged_weights(name: str, cache_dir: Path, tmp_path: Path) -> None:
+def test_logits_with_an_adapter_agree_with_merged_weights(
+    name: str, cache_dir: Path, tmp_path: Path
+) -> None:
     golden = read_golden(name)
-    adapter = random_adapter(golden.directory, seed=1)  # of less than the largest rank
+    adapter = random_adapter(golden.directory, seed=1)  # its rank is below the largest rank
     merged = merge(golden.directory, adapter.deltas(), tmp_path / "merged")
     runner = load(golden.directory, cache_dir, max_loras=2)
     runner.fill_adapter_slot(1, str(adapter.write(tmp_path / "adapter")))
 
-    expected = logits_of(load(merged, tmp_path, 0), golden.prompt)
-    assert relative_error(logits_of(AdaptedRunner(runner, 1), golden.prompt), expected) < 1e-5
-    unadapted = logits_of(load(golden.directory, cache_dir, 0), golden.prompt)
-    assert relative_error(logits_of(runner, golden.prompt), unadapted) < 2e-6
+    expected = compute_logits(load(merged, tmp_path, 0), golden.prompt)
+    assert relative_error(compute_logits(AdaptedRunner(runner, 1), golden.prompt), expected) < 1e-5
+    unadapted = compute_logits(load(golden.directory, cache_dir, 0), golden.prompt)
+    assert relative_error(compute_logits(runner, golden.prompt), unadapted) < 2e-6
     assert relative_error(expected, unadapted) > 0.1
 
 
 @pytest.mark.parametrize("name", ["plain", "patterns", "fused"])
-def test_an_adapter_does_what_peft_does_with_it(name: str, cache_dir: Path) -> None:
-    """Ranks and scales by pattern, rank-stabilised scales, fused matrices, adapters of one layer."""
+def test_logits_with_an_adapter_agree_with_peft(name: str, cache_dir: Path) -> None:
+    """The adapters have ranks and scales by pattern, rank-stabilised scales and fused matrices."""
     with np.load(GOLDEN_ADAPTERS / name / "golden.npz") as arrays:
         checkpoint, prompt, logits = (
             str(arrays["checkpoint"]),
@@ -90,29 +95,31 @@ def test_an_adapter_does_what_peft_does_with_it(name: str, cache_dir: Path) -> N
         )
     runner = load(read_golden(checkpoint).directory, cache_dir, 1)
     runner.fill_adapter_slot(0, str(GOLDEN_ADAPTERS / name))
-    assert relative_error(logits_of(AdaptedRunner(runner, 0), prompt), logits[5:]) < 1e-5
-    assert relative_error(logits_of(runner, prompt), logits[5:]) > 0.05
+    assert relative_error(compute_logits(AdaptedRunner(runner, 0), prompt), logits[5:]) < 1e-5
+    assert relative_error(compute_logits(runner, prompt), logits[5:]) > 0.05
 
 
 @pytest.mark.parametrize("weights", ["int8", *release_only("adapters beside bf16 weights", "bf16")])
 def test_compressed_weights_have_adapters_beside_them(
     weights: str, cache_dir: Path, tmp_path: Path
 ) -> None:
-    """The base is rounded as ever, and the adapter to bf16; merged weights would be rounded together."""
+    """Ouzel rounds the base and the adapter separately, but merged weights together."""
     golden = read_golden("qwen3")
     adapter = random_adapter(golden.directory, seed=1)
     merged = merge(golden.directory, adapter.deltas(), tmp_path / "merged")
-    exact = logits_of(load(merged, tmp_path, 0), golden.prompt)
+    exact = compute_logits(load(merged, tmp_path, 0), golden.prompt)
 
     runner = load(golden.directory, cache_dir, 1, weights)
     runner.fill_adapter_slot(0, str(adapter.write(tmp_path / "adapter")))
-    error = median_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), exact)
-    of_merged = median_error(logits_of(load(merged, tmp_path, 0, weights), golden.prompt), exact)
+    error = median_error(compute_logits(AdaptedRunner(runner, 0), golden.prompt), exact)
+    of_merged = median_error(
+        compute_logits(load(merged, tmp_path, 0, weights), golden.prompt), exact
+    )
     assert error < max(1.5 * of_merged, 0.04)
 
 
 def test_a_batch_mixes_adapters_and_the_model_as_it_is(cache_dir: Path, tmp_path: Path) -> None:
-    """Prompts of different lengths, then steps of one token each, in slots that are not next to each other."""
+    """Computes prompts of different lengths, then one token each, in distant adapter slots."""
     golden = read_golden("llama")
     runner = load(golden.directory, cache_dir, max_loras=5)
     for slot in (1, 2, 4):
@@ -140,19 +147,19 @@ def test_a_batch_mixes_adapters_and_the_model_as_it_is(cache_dir: Path, tmp_path
 def test_a_slot_is_empty_again_when_it_is_cleared(cache_dir: Path, tmp_path: Path) -> None:
     golden = read_golden("llama")
     runner = load(golden.directory, cache_dir, max_loras=2)
-    unadapted = logits_of(runner, golden.prompt)
+    unadapted = compute_logits(runner, golden.prompt)
     whole = random_adapter(golden.directory, seed=1, rank=RANK).write(tmp_path / "whole")
     part = random_adapter(golden.directory, 2, takes=lambda name: name.endswith("v_proj")).write(
         tmp_path / "part"
     )
 
     runner.fill_adapter_slot(1, str(part))
-    expected = logits_of(AdaptedRunner(runner, 1), golden.prompt)
+    expected = compute_logits(AdaptedRunner(runner, 1), golden.prompt)
     runner.fill_adapter_slot(0, str(whole))
     runner.clear_adapter_slot(0)
-    assert relative_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), unadapted) < 2e-6
+    assert relative_error(compute_logits(AdaptedRunner(runner, 0), golden.prompt), unadapted) < 2e-6
     runner.fill_adapter_slot(0, str(part))
-    assert relative_error(logits_of(AdaptedRunner(runner, 0), golden.prompt), expected) < 1e-6
+    assert relative_error(compute_logits(AdaptedRunner(runner, 0), golden.prompt), expected) < 1e-6
 
 
 def test_the_digest_tells_contents_and_scales_apart(cache_dir: Path, tmp_path: Path) -> None:
@@ -174,8 +181,11 @@ def test_the_digest_tells_contents_and_scales_apart(cache_dir: Path, tmp_path: P
     assert len(set(digests)) == 4
 
 
-def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) -> None:
-    """Of slots of 16 MiB, three quarters at least: what is rounded to pages, and what malloc keeps, is not more."""
+def test_unloading_frees_the_memory_of_an_adapter(cache_dir: Path, tmp_path: Path) -> None:
+    """Unloading frees at least three quarters of the adapters' memory.
+
+    Rounding to pages and malloc keep less than a quarter.
+    """
     golden = read_golden("llama")
     rank = 512
     adapter = random_adapter(golden.directory, seed=1, rank=rank)
@@ -227,7 +237,7 @@ def test_the_memory_of_an_adapter_comes_back(cache_dir: Path, tmp_path: Path) ->
 def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
     weights: str, cache_dir: Path, tmp_path: Path
 ) -> None:
-    """The trial writes numbers that are not finite into a block; the next request has the same block."""
+    """The trial writes infinite numbers into a block, and the next request uses the same block."""
     golden = read_golden("llama")
     engine = EngineCore(load(golden.directory, cache_dir, 1, weights))
     expected = run_alone(engine, make_request(golden.prompt[:5], max_tokens=12))[0].token_ids
@@ -256,20 +266,22 @@ def test_an_adapter_that_overflows_is_refused_and_leaves_no_trace(
     with pytest.raises(
         ModelLoadError, match=f"^lora huge={path}: adapter 'huge' makes the model overflow: "
     ):
-        load_adapters(engine, {"huge": str(path)})  # as a server does at its start
+        load_adapters(engine, {"huge": str(path)})  # the function that a starting server calls
 
 
-def test_all_of_the_engine_goes_on_with_adapters(cache_dir: Path, tmp_path: Path) -> None:
-    """Chunks, prefix caching, guessed tokens, several choices: greedy tokens are those of merged weights."""
+def test_all_features_of_the_engine_work_with_adapters(cache_dir: Path, tmp_path: Path) -> None:
+    """With chunks, prefix caching, proposals and several choices, greedy tokens stay the same.
+
+    The reference is a model with merged weights.
+    """
     golden = read_golden("qwen3")
     adapter = random_adapter(golden.directory, seed=3)
     path = adapter.write(tmp_path / "adapter")
     merged = EngineCore(
         load(merge(golden.directory, adapter.deltas(), tmp_path / "merged"), tmp_path, 0)
     )
-    speculation = Speculation(
-        costs=StepCosts((1, 100), (1.0, 1.01))
-    )  # guesses cost next to nothing
+    # further rows of a step cost next to nothing, so proposals are made
+    speculation = Speculation(costs=StepCosts((1, 100), (1.0, 1.01)))
     engine = EngineCore(load(golden.directory, cache_dir, 1), speculation=speculation)
     engine.adapters.load("a", str(path))
     run(engine)

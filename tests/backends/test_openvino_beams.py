@@ -1,4 +1,4 @@
-"""Beam search on the golden checkpoints against that of transformers (training/golden/make_beams.py)."""
+"""Compares beam search on golden checkpoints with transformers (training/golden/make_beams.py)."""
 
 import json
 from pathlib import Path
@@ -19,7 +19,7 @@ CASES: list[dict[str, Any]] = json.loads(
 @pytest.mark.parametrize(
     "case", CASES, ids=lambda case: f"{case['checkpoint']}-{case['num_beams']}"
 )
-def test_beams_are_those_of_transformers(case: dict[str, Any], load: Load) -> None:
+def test_beams_agree_with_transformers(case: dict[str, Any], load: Load) -> None:
     golden = read_golden(case["checkpoint"])
     request = make_request(
         golden.prompt[: case["prompt_length"]],

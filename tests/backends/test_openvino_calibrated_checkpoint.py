@@ -1,4 +1,4 @@
-"""The export of a calibrated checkpoint in the format of compressed-tensors."""
+"""The export writes a calibrated checkpoint in the format of compressed-tensors."""
 
 import json
 import logging
@@ -68,7 +68,7 @@ def test_floats_are_written_exactly(demo: Path, written: tuple[Path, Export]) ->
 
 
 def test_a_gguf_file_is_written_with_the_rows_and_names_of_transformers(tmp_path: Path) -> None:
-    """A GGUF file of llama stores the rows of queries and keys in another order than transformers."""
+    """A GGUF file stores the rows of llama's queries and keys in another order."""
     directory, made = quantised_model(tmp_path, ["Q8_0", "Q4_K"]), tmp_path / "made"
     made.mkdir()
     config = read_hf_config(directory)

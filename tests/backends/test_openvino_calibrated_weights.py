@@ -47,7 +47,7 @@ def make_entry(demo: Path, cache: Path, weights: str = "int4") -> bool:
 
 @pytest.fixture(scope="module")
 def made_entry(demo: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Calibrates the short demo model once and returns the cache entry. Tests change copies of the entry."""
+    """Calibrates the short demo model, and returns the cache entry. Tests change copies of it."""
     cache = tmp_path_factory.mktemp("calibrated")
     assert make_entry(demo, cache)
     [entry] = cache.iterdir()

@@ -1,4 +1,4 @@
-"""The calibration of weights: rounding with error feedback, and the choice of widths."""
+"""Calibration rounds weights with error feedback, and chooses the width of each matrix."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -127,7 +127,7 @@ def test_the_encoding_is_the_same_each_time(weights: Floats, inputs: Floats) -> 
     assert all(np.array_equal(first[name], second[name]) for name in first)
 
 
-def test_rows_are_encoded_alike_however_a_matrix_is_cut(weights: Floats, inputs: Floats) -> None:
+def test_rows_are_encoded_alike_in_pieces_of_a_matrix(weights: Floats, inputs: Floats) -> None:
     feedback = factorise(inputs.T @ inputs)
     whole = decode(INT4, encode_with_feedback(weights, feedback, 64))
     pieces = [
@@ -161,7 +161,7 @@ def make_candidates(errors: Sequence[float], num_weights: int = 1000) -> list[Ca
 
 
 def test_the_matrices_with_the_largest_errors_get_eight_bits_within_the_budget() -> None:
-    """All ten matrices have the same size and 4.25 bits a weight. One matrix in int8 adds 0.4 bits."""
+    """All ten matrices have the same size and 4.25 bits a weight; each in int8 adds 0.4 bits."""
     assert choose_int8(make_candidates([0.01 * at for at in range(10)]), 4.7) == {"m9"}
     assert choose_int8(make_candidates([0.01 * at for at in range(10)]), 5.1) == {"m8", "m9"}
     assert choose_int8(make_candidates([0.1] * 10), 4.6) == frozenset()
@@ -176,12 +176,15 @@ def test_a_matrix_that_does_not_fit_leaves_its_bits_to_smaller_ones() -> None:
     ("directory", "added"),
     [
         (MODEL_DIRECTORY, {"o_proj", "down_proj"}),
-        (GOLDEN / "granite", {"o_proj", "down_proj"}),  # with biases, and a factor before the sum
+        (
+            GOLDEN / "granite",
+            {"o_proj", "down_proj"},
+        ),  # has biases, and multiplies products before the sum
         (GOLDEN / "gemma3", set()),  # normalises products before the sum
     ],
     ids=["demo", "granite", "gemma3"],
 )
-def test_the_sums_that_products_are_added_to_are_found(directory: Path, added: set[str]) -> None:
+def test_sums_to_which_products_are_added_are_found(directory: Path, added: set[str]) -> None:
     config = read_hf_config(directory)
     stored, _ = find_weights(directory, config).open()
     traced = TracedWeights(CompressedWeights(stored, MemoryWriter()))

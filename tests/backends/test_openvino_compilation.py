@@ -1,4 +1,4 @@
-"""Properties that a graph is compiled with."""
+"""Ouzel passes properties to OpenVINO that depend on the weights, the options and the CPU."""
 
 import os
 import subprocess
@@ -21,8 +21,8 @@ LIMIT = "ONEDNN_MAX_CPU_ISA"
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
 
 
-def model_of(*shapes: list[int], dtype: str = "i4", hidden_size: int = 1024) -> LanguageModel:
-    """Its graph has compressed matrices of these shapes."""
+def make_model(*shapes: list[int], dtype: str = "i4", hidden_size: int = 1024) -> LanguageModel:
+    """Builds a model whose graph has compressed matrices of these shapes."""
     matrices = [ops.parameter(shape, getattr(ov.Type, dtype)) for shape in shapes]
     constants = [ops.constant(ov.Tensor(getattr(ov.Type, dtype), shape)) for shape in shapes]
     results = [ops.result(ops.convert(constant, "f32")) for constant in constants]
@@ -38,21 +38,23 @@ def test_groups_of_activations_fit_into_those_of_weights(
 ) -> None:
     monkeypatch.delenv(LIMIT, raising=False)
     engine = EngineConfig(precision=precision)
-    assert compile_properties(engine, model_of([8, 1024], dtype="u8"))[GROUP_SIZE] == 64
-    assert compile_properties(engine, model_of([8, 8, 128]))[GROUP_SIZE] == 64
-    assert compile_properties(engine, model_of([8, 8, 128], [4, 8, 32, 32]))[GROUP_SIZE] == 32
+    assert compile_properties(engine, make_model([8, 1024], dtype="u8"))[GROUP_SIZE] == 64
+    assert compile_properties(engine, make_model([8, 8, 128]))[GROUP_SIZE] == 64
+    assert compile_properties(engine, make_model([8, 8, 128], [4, 8, 32, 32]))[GROUP_SIZE] == 32
+    with_zero_points = make_model([8, 8, 128], [8, 8, 1], dtype="u8")
+    assert compile_properties(engine, with_zero_points)[GROUP_SIZE] == 64
+    assert compile_properties(engine, make_model([8, 32, 32], dtype="i8"))[GROUP_SIZE] == 32
     assert (
-        compile_properties(engine, model_of([8, 8, 128], [8, 8, 1], dtype="u8"))[GROUP_SIZE] == 64
-    )  # zero points
-    assert compile_properties(engine, model_of([8, 32, 32], dtype="i8"))[GROUP_SIZE] == 32
-    assert (
-        compile_properties(engine, model_of([8, 32], dtype="u8", hidden_size=32))[GROUP_SIZE] == 32
+        compile_properties(engine, make_model([8, 32], dtype="u8", hidden_size=32))[GROUP_SIZE]
+        == 32
     )
-    assert compile_properties(engine, model_of([8, 64, 16]))[GROUP_SIZE] == 0
+    assert compile_properties(engine, make_model([8, 64, 16]))[GROUP_SIZE] == 0
 
 
 def test_f32_rounds_no_activations() -> None:
-    properties = compile_properties(EngineConfig(precision="f32"), model_of([8, 1024], dtype="u8"))
+    properties = compile_properties(
+        EngineConfig(precision="f32"), make_model([8, 1024], dtype="u8")
+    )
     assert properties[GROUP_SIZE] == 0
     assert properties["INFERENCE_PRECISION_HINT"] == ov.Type.f32
 
@@ -66,18 +68,18 @@ def test_f32_rounds_no_activations() -> None:
         ("ALL", None, 64),
     ],
 )
-def test_what_is_withheld_from_onednn_is_not_chosen(
+def test_precisions_respect_the_instruction_set_of_onednn(
     largest: str, hint: ov.Type | None, group_size: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(LIMIT, largest)
-    properties = compile_properties(EngineConfig(), model_of([8, 1024], dtype="u8"))
+    properties = compile_properties(EngineConfig(), make_model([8, 1024], dtype="u8"))
     assert (properties.get("INFERENCE_PRECISION_HINT"), properties[GROUP_SIZE]) == (
         hint,
         group_size,
     )
 
 
-def test_bf16_that_is_withheld_from_onednn_is_refused_by_name(
+def test_bf16_is_refused_if_onednn_may_not_use_it(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(LIMIT, "AVX2")
@@ -89,9 +91,7 @@ def test_bf16_that_is_withheld_from_onednn_is_refused_by_name(
 
 @pytest.mark.release("instruction sets of oneDNN")
 @pytest.mark.parametrize("largest", ["AVX2", "AVX512_CORE", "ALL"])
-def test_a_model_loads_with_whatever_instructions_onednn_may_use(
-    largest: str, tmp_path: Path
-) -> None:
+def test_a_model_loads_with_each_instruction_set_of_onednn(largest: str, tmp_path: Path) -> None:
     program = (
         "import sys\n"
         "from ouzel.backends.openvino import create_runner\n"
@@ -117,13 +117,15 @@ def test_a_model_loads_with_whatever_instructions_onednn_may_use(
     ],
 )
 def test_factors_behind_products_leave_the_weights_in_integers(name: str, tmp_path: Path) -> None:
-    """The plugin multiplied weights by such factors, and kept them in f32."""
+    """Otherwise OpenVINO multiplies the weights by such factors, and the weights become f32."""
     core, directory = ov.Core(), GOLDEN / name
     model = ModelConfig(model=str(directory), weights="int8", cache_dir=str(tmp_path))
     loaded = load(core, directory, read_config(directory), model)
     compiled, *_ = compile_graphs(core, loaded, EngineConfig(precision="int8"))
     nodes = [
-        node for node in compiled.get_runtime_model().get_ops() if kind_of(node) == "FullyConnected"
+        node
+        for node in compiled.get_runtime_model().get_ops()
+        if read_layer_type(node) == "FullyConnected"
     ]
     types = Counter(
         node.input_value(1).get_node().get_rt_info()["outputPrecisions"].astype(str)
@@ -133,5 +135,5 @@ def test_factors_behind_products_leave_the_weights_in_integers(name: str, tmp_pa
     assert not types["f32"]
 
 
-def kind_of(node: ov.Node) -> str:
+def read_layer_type(node: ov.Node) -> str:
     return str(node.get_rt_info()["layerType"].astype(str))

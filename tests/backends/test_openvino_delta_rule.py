@@ -1,4 +1,4 @@
-"""The gated delta rule in chunks, beside sequences of one token, against numpy."""
+"""Compares the gated delta rule in chunks and in single tokens with numpy."""
 
 from itertools import pairwise
 
@@ -26,7 +26,7 @@ NUM_SLOTS = 12
 
 
 class Layer:
-    """One layer's rule, compiled, and its table of states."""
+    """A compiled layer with the delta rule, and its table of states."""
 
     def __init__(self, precision: ov.Type) -> None:
         graph = PagedGraph()
@@ -34,7 +34,7 @@ class Layer:
         rates = graph.input("rates", [-1, 2 * HEADS.num_value_heads], ov.Type.f32)
         model = graph.finish(delta_rule(graph, mixed, rates, 0, HEADS))
         compiled = ov.Core().compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": precision})
-        self.arrays = graph.arrays  # which the compiled model points into
+        self.arrays = graph.arrays  # the compiled model points into the arrays
         self.names = {port.get_any_name() for port in compiled.inputs}
         self.request = compiled.create_infer_request()
         self.chunked_rows = ChunkedRows()
@@ -70,7 +70,11 @@ def layer() -> Layer:
 
 
 def random_rows(num_rows: int, kind: str = "") -> tuple[Array, Array]:
-    """Alike: one key for all tokens, which are learnt wholly and hardly forgotten; forgetful: the contrary."""
+    """Draws the inputs of the rule: queries, keys and values, and the rates of each row.
+
+    `alike`: all keys are nearly equal, rows are learnt almost wholly and decay slowly.
+    `forgetful`: states decay quickly.
+    """
     random = np.random.default_rng(num_rows)
     mixed = random.normal(size=(num_rows, HEADS.size))
     log_decay = -random.exponential(0.2, size=(num_rows, HEADS.num_value_heads))
@@ -113,7 +117,7 @@ def expected(mixed: Array, rates: Array, state: Array) -> tuple[Array, Array]:
 def test_sequences_of_all_lengths_beside_each_other(
     lens: list[int], kind: str, layer: Layer
 ) -> None:
-    """Each reads the zeros, a slot of their own, or one that another reads too; and each writes one."""
+    """Sequences read the slot of zeros or shared slots; each sequence writes its own slot."""
     mixed, rates = random_rows(sum(lens), kind)
     layer.states[:] = np.random.default_rng(0).normal(size=layer.states.shape)
     layer.states[0] = 0
@@ -129,7 +133,7 @@ def test_sequences_of_all_lengths_beside_each_other(
     assert np.array_equal(layer.states, before), "no other slot is written"
 
 
-def test_a_sequence_goes_on_in_the_slot_that_it_has(layer: Layer) -> None:
+def test_a_sequence_continues_in_its_slot(layer: Layer) -> None:
     lens = [100, 1, 64, 7, 30]
     mixed, rates = random_rows(sum(lens))
     layer.states[:] = 0
@@ -142,8 +146,8 @@ def test_a_sequence_goes_on_in_the_slot_that_it_has(layer: Layer) -> None:
     assert relative_error(layer.states[1], state) < 1e-5
 
 
-def test_numbers_that_are_none_stay_in_their_sequence(layer: Layer) -> None:
-    """Of a broken model or a broken state; sequences in chunks and of one token, before and behind others."""
+def test_values_that_are_not_finite_stay_in_their_sequence(layer: Layer) -> None:
+    """A broken state or infinite inputs of one sequence leave its neighbours' bits unchanged."""
     lens = [40, 1, 3, 40, 1, 70]
     ends = np.cumsum(lens)
     mixed, rates = random_rows(sum(lens))
@@ -166,7 +170,7 @@ def test_numbers_that_are_none_stay_in_their_sequence(layer: Layer) -> None:
 
 
 def test_states_and_rates_are_exact_where_the_model_is_in_bf16() -> None:
-    """Only queries, keys and values are rounded to bf16, which these are already."""
+    """The rule rounds only queries, keys and values to bf16; this input is rounded already."""
     layer = Layer(ov.Type.bf16)
     lens = [32, 1]
     mixed, rates = random_rows(sum(lens))
@@ -202,7 +206,7 @@ def test_a_step_without_rows_in_chunks_has_no_chunks() -> None:
         ([480, 5, 5], 32),
     ],
 )
-def test_chunks_are_as_long_as_makes_least_work(lens: list[int], length: int) -> None:
+def test_the_length_of_chunks_minimises_the_work(lens: list[int], length: int) -> None:
     assert chunk_length(np.array(lens, np.int32)) == length
 
 
@@ -210,7 +214,7 @@ def test_few_long_sequences_beside_many_short_ones_are_cut_into_short_chunks() -
     assert chunk_length(np.array([40] + [6] * 20, np.int32)) < max(CHUNK_WORK)
 
 
-def test_the_first_step_behind_several_chunks_has_one_that_counts_for_nothing() -> None:
+def test_the_first_step_after_several_chunks_has_an_unused_chunk() -> None:
     rows = ChunkedRows()
     steps = [[1], [90], [1, 1], [1], [8], [1], [32], [1]]
     made = [
@@ -224,7 +228,7 @@ def test_the_first_step_behind_several_chunks_has_one_that_counts_for_nothing() 
     assert made[2]["answer_rows"].tolist() == [0, 1]
 
 
-def test_single_rows_behind_a_long_prompt_are_what_they_were(layer: Layer) -> None:
+def test_single_rows_are_the_same_after_a_long_prompt(layer: Layer) -> None:
     mixed, rates = random_rows(2)
     slots = np.array([(3, 3), (4, 4)], np.int32)
     layer.states[:] = 0

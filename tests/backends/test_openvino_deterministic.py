@@ -1,4 +1,4 @@
-"""With `--deterministic` a request has one answer, to the bit of its logprobs, whatever else the engine does."""
+"""With `--deterministic`, an answer and the bits of its logprobs depend on nothing else."""
 
 import logging
 from collections.abc import Iterator
@@ -27,7 +27,8 @@ from tests.engine.requests import Result, make_request, run
 from tests.release_only import release_only
 
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
-LENGTHS = (1, 2, 31, 32, 33, 63, 64, 65, 66, 97, 130)  # of prompts, around the ends of blocks
+# the lengths of prompts, around the ends of blocks
+LENGTHS = (1, 31, 32, 33, 63, 65, 97, 130)
 SERVED: dict[str, dict[str, str]] = {
     "default": {},
     "int8": {"precision": "int8"},
@@ -38,7 +39,7 @@ SERVED: dict[str, dict[str, str]] = {
 
 @dataclass
 class Narrow:
-    """A runner that says it has less room than it has."""
+    """A runner that reports a smaller cache than it has."""
 
     runner: ModelRunner
     sizes: dict[str, int] = field(default_factory=dict)
@@ -90,19 +91,19 @@ def prompt(runner: ModelRunner, length: int) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Answered:
+class Reference:
     requests: list[EngineRequest]
-    answers: list[tuple[object, ...]]  # of each with nothing beside it and nothing cached
+    answers: list[tuple[object, ...]]  # the answer of each request, alone and with an empty cache
 
 
 @pytest.fixture(scope="module")
-def answered(runner: ModelRunner) -> Answered:
-    requests = requests_of(runner)
-    return Answered(requests, alone(runner, requests))
+def reference(runner: ModelRunner) -> Reference:
+    requests = make_requests(runner)
+    return Reference(requests, alone(runner, requests))
 
 
-def requests_of(runner: ModelRunner) -> list[EngineRequest]:
-    """Some begin alike: their prompts share blocks."""
+def make_requests(runner: ModelRunner) -> list[EngineRequest]:
+    """Makes requests, some of whose prompts share blocks."""
     greedy = [make_request(prompt(runner, each), max_tokens=24, num_logprobs=3) for each in LENGTHS]
     seeded = [
         make_request(
@@ -134,31 +135,31 @@ def answer(result: Result) -> tuple[object, ...]:
 
 
 def alone(runner: ModelRunner, requests: list[EngineRequest]) -> list[tuple[object, ...]]:
-    """Answers each with nothing beside it and nothing cached."""
+    """Answers each request alone and with an empty cache."""
     return [each for one in requests for each in answers(EngineCore(runner), [one])]
 
 
-def test_one_answer_alone_beside_others_and_with_hits(
-    runner: ModelRunner, answered: Answered
+def test_an_answer_is_the_same_alone_beside_others_and_with_hits(
+    runner: ModelRunner, reference: Reference
 ) -> None:
     engine = EngineCore(runner)
-    backwards = answers(engine, answered.requests[::-1])  # fills the cache in another order
-    assert len(backwards) == len(answered.answers)
-    assert answers(engine, answered.requests) == answered.answers
-    assert answers(EngineCore(runner), answered.requests) == answered.answers
+    backwards = answers(engine, reference.requests[::-1])  # fills the cache in another order
+    assert len(backwards) == len(reference.answers)
+    assert answers(engine, reference.requests) == reference.answers
+    assert answers(EngineCore(runner), reference.requests) == reference.answers
     assert engine.stats().num_prefix_hit_tokens > 0
 
 
-def test_one_answer_after_preemptions(runner: ModelRunner, answered: Answered) -> None:
+def test_an_answer_is_the_same_after_preemptions(runner: ModelRunner, reference: Reference) -> None:
     few = Narrow(runner, {"num_blocks": 16})
     engine = EngineCore(few)
 
-    assert answers(engine, answered.requests) == answered.answers
+    assert answers(engine, reference.requests) == reference.answers
     assert engine.stats().num_preemptions > 0
 
 
-def test_one_answer_of_a_conversation_whose_past_was_generated(runner: ModelRunner) -> None:
-    """The blocks of what was generated are not those of a prompt that has the same tokens."""
+def test_an_answer_is_the_same_after_generated_turns(runner: ModelRunner) -> None:
+    """The cache tells blocks of generated tokens from blocks of the same tokens in a prompt."""
     first = make_request(prompt(runner, 50), max_tokens=80)
     engine = EngineCore(runner)
     [(token_ids, *_)] = answers(engine, [first])
@@ -170,20 +171,19 @@ def test_one_answer_of_a_conversation_whose_past_was_generated(runner: ModelRunn
     assert answers(engine, [second]) == alone(runner, [second])
 
 
-def guessed(request: EngineRequest, token_ids: object) -> EngineRequest:
-    """Predicts most of the answer rightly."""
+def predict_answer(request: EngineRequest, token_ids: object) -> EngineRequest:
+    """Predicts most tokens of the answer rightly."""
     assert isinstance(token_ids, list)
     predicted = [token_id + (place % 7 == 4) for place, token_id in enumerate(token_ids)]
     return msgspec.structs.replace(
         request,
-        request_id=f"guessed {request.request_id}",
+        request_id=f"predict_answer {request.request_id}",
         speculation=SpeculationParams(predicted_token_ids=predicted),
     )
 
 
 @pytest.mark.release("deterministic answers: guesses, checks of rows")
-def test_one_answer_with_guesses(runner: ModelRunner) -> None:
-    """Right guesses and wrong ones."""
+def test_an_answer_is_the_same_with_proposals(runner: ModelRunner) -> None:
     requests = [
         make_request(
             prompt(runner, length), max_tokens=40, num_logprobs=1, temperature=temperature, seed=3
@@ -192,15 +192,17 @@ def test_one_answer_with_guesses(runner: ModelRunner) -> None:
         for temperature in (0.0, 1.0)
     ]
     expected = alone(runner, requests)
-    predicted = [guessed(request, one[0]) for request, one in zip(requests, expected, strict=True)]
+    predicted = [
+        predict_answer(request, one[0]) for request, one in zip(requests, expected, strict=True)
+    ]
     engine = EngineCore(runner, speculation=Speculation(costs=FREE_ROWS))
 
     assert answers(engine, predicted) == expected
     assert engine.stats().num_accepted_tokens > 100
 
 
-def test_one_answer_where_tokens_are_appended_without_a_step(runner: ModelRunner) -> None:
-    """Tokens that must come are computed as those that are sampled; logprobs make them come by steps."""
+def test_an_answer_is_the_same_if_tokens_are_appended_without_a_step(runner: ModelRunner) -> None:
+    """Compares appended tokens with tokens of single steps, which `logprobs` requires."""
     budget = ReasoningBudget(
         max_tokens=8,
         end_token_ids=(5, 6, 7, 8),
@@ -222,8 +224,8 @@ def test_one_answer_where_tokens_are_appended_without_a_step(runner: ModelRunner
     assert without == with_steps
 
 
-class _Rounding:
-    """A runner whose logits depend on how many rows a step has, where a context is longer than some tokens."""
+class RoundingRunner:
+    """A runner whose logits depend on the number of rows in a step, if contexts are long."""
 
     def __init__(self, info: EngineInfo, least: int, num_tokens: int) -> None:
         self.info = info
@@ -247,11 +249,11 @@ def test_a_runner_whose_rows_depend_on_others_is_refused(
     runner: ModelRunner, least: int, num_tokens: int
 ) -> None:
     with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
-        check_rows(_Rounding(runner.info, least, num_tokens))
+        check_rows(RoundingRunner(runner.info, least, num_tokens))
 
 
-class _Experts:
-    """A runner whose rows depend on how many rows of a step go to the expert of their token, which token 0 has not."""
+class CrowdedExpertsRunner:
+    """A runner whose rows depend on the load of their expert in a step, except rows of token 0."""
 
     def __init__(self, info: EngineInfo) -> None:
         self.info = info
@@ -272,7 +274,7 @@ class _Experts:
 
 def test_a_runner_whose_experts_round_by_the_number_of_rows_is_refused(runner: ModelRunner) -> None:
     with pytest.raises(ModelLoadError, match=r"^deterministic: .*other bits"):
-        check_rows(_Experts(runner.info))
+        check_rows(CrowdedExpertsRunner(runner.info))
 
 
 @pytest.mark.release("deterministic answers: guesses, checks of rows")

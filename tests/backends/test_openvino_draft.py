@@ -1,4 +1,4 @@
-"""A draft model beside a model, both on OpenVINO: as `--draft-model` loads them."""
+"""Loads a model and its draft model, like `--draft-model`."""
 
 import json
 import shutil
@@ -24,8 +24,8 @@ CHEAP, CHEAPER = StepCosts((1, 100), (1.0, 1.01)), StepCosts((1, 100), (0.001, 0
 ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02)
 
 
-def copied(name: str, directory: Path, token: str = "a") -> Path:
-    """Adds a tokenizer of two tokens, one of which is named."""
+def copy_checkpoint(name: str, directory: Path, token: str = "a") -> Path:
+    """Copies a golden checkpoint, and adds a tokenizer of two tokens with `token` as the first."""
     shutil.copytree(GOLDEN / name, directory)
     tokens = {
         "model": {"type": "BPE", "vocab": {token: 0}},
@@ -35,7 +35,7 @@ def copied(name: str, directory: Path, token: str = "a") -> Path:
     return directory
 
 
-def loaded(
+def load_both(
     model: Path, draft: Path, tmp_path: Path, engine: EngineConfig = ENGINE
 ) -> tuple[ModelRunner, ModelRunner]:
     config = ModelConfig(
@@ -46,10 +46,10 @@ def loaded(
 
 
 def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
-    """Then every draft is right: the two caches hold the same, whatever is shared, freed and forked."""
+    """Every proposal is right, because both caches share, free and fork the same blocks."""
     golden = read_golden("qwen3")
-    directory = copied("qwen3", tmp_path / "model")
-    runner, draft = loaded(directory, directory, tmp_path)
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    runner, draft = load_both(directory, directory, tmp_path)
     assert draft.info.num_blocks == runner.info.num_blocks
     engine = EngineCore(
         runner,
@@ -76,18 +76,20 @@ def test_a_model_drafts_for_itself(tmp_path: Path) -> None:
         assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 30
 
 
-def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) -> None:
+def test_an_answer_is_the_same_with_drafts_of_a_draft_model_that_is_not_deterministic(
+    tmp_path: Path,
+) -> None:
     golden = read_golden("qwen3")
-    directory = copied("qwen3", tmp_path / "model")
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
     deterministic = msgspec.structs.replace(ENGINE, deterministic=True)
-    runner, draft = loaded(directory, directory, tmp_path, deterministic)
+    runner, draft = load_both(directory, directory, tmp_path, deterministic)
     ways: list[dict[str, Any]] = [
         {},
         {"temperature": 1.0, "seed": 4},
         {"n": 2, "temperature": 0.8, "seed": 5},
     ]
     requests = [
-        make_request(golden.prompt[:length], max_tokens=30, num_logprobs=0, **way)
+        make_request(golden.prompt[:length], max_tokens=20, num_logprobs=0, **way)
         for length in (1, 5)
         for way in ways
     ]
@@ -106,18 +108,19 @@ def test_one_answer_with_drafts_which_need_not_be_deterministic(tmp_path: Path) 
 
 
 def test_a_draft_model_has_the_same_tokens(tmp_path: Path) -> None:
-    directory = copied("qwen3", tmp_path / "model")
-    other = copied("qwen3", tmp_path / "other", token="b")
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    other = copy_checkpoint("qwen3", tmp_path / "other", token="b")
     with pytest.raises(
         ModelLoadError,
         match=r"draft_model: must have the tokens of the model, but 2 of 2 differ",
     ):
-        loaded(directory, other, tmp_path)
+        load_both(directory, other, tmp_path)
 
 
 def test_a_draft_model_has_no_states(tmp_path: Path) -> None:
-    directory, hybrid = copied("qwen3", tmp_path / "model"), copied("lfm2", tmp_path / "hybrid")
+    directory = copy_checkpoint("qwen3", tmp_path / "model")
+    hybrid = copy_checkpoint("lfm2", tmp_path / "hybrid")
     with pytest.raises(
         ModelLoadError, match=r"draft_model: must have no recurrent layers, given a lfm2"
     ):
-        loaded(directory, hybrid, tmp_path)
+        load_both(directory, hybrid, tmp_path)

@@ -1,4 +1,4 @@
-"""Encodings of weights: layout, round trip and error."""
+"""The encodings of weights: layout, round trip and error."""
 
 import numpy as np
 import pytest
@@ -24,9 +24,8 @@ def matrix(rows: int = 16, columns: int = 256) -> NDArray[np.float32]:
 
 
 def decode_int8(parts: Parts) -> NDArray[np.float32]:
-    values, zeros, scales = (
-        parts[name].astype(np.float32) for name in ("values", "zeros", "scales")
-    )
+    names = ("values", "zeros", "scales")
+    values, zeros, scales = (parts[name].astype(np.float32) for name in names)
     return np.asarray((values - zeros) * scales, np.float32)
 
 
@@ -63,7 +62,7 @@ def test_int8_in_groups_errs_by_half_a_level_of_its_group() -> None:
     assert (decoded[:, 3] == 0).all()
 
 
-def test_integers_that_the_runtime_would_widen_are_known() -> None:
+def test_integers_that_the_runtime_widens_are_slow() -> None:
     slow = [
         Encoding("u4", "f32", "f32", 32),
         Encoding("i8", "f32", group_size=16),
@@ -91,14 +90,13 @@ def test_int4_errs_by_a_fraction_of_a_level(columns: int) -> None:
     assert parts["scales"].shape == (16, columns // group)
     scales = np.abs(parts["scales"].astype(np.float32))[:, :, None]
     error = np.abs(decode_int4(parts) - rows).reshape(16, -1, group)
-    assert (
-        error <= 2.1 * scales
-    ).all()  # half a level, and more where a group's extremes are clipped
+    # the error is half a level, and more in a group whose extremes are clipped
+    assert (error <= 2.1 * scales).all()
     assert np.sqrt((error**2).mean()) < 0.35 * scales.mean()
 
 
 def rounded_to_nearest(rows: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Each group's extreme on level -8, the others rounded."""
+    """Puts the extreme of each group on level -8, and rounds the other values."""
     groups = rows.reshape(-1, int4_group_size(rows.shape[1]))
     extreme = np.take_along_axis(groups, np.abs(groups).argmax(axis=1, keepdims=True), axis=1)
     scales = extreme / -8
@@ -117,7 +115,7 @@ def test_int4_is_nearer_than_rounding_to_nearest(rows: NDArray[np.float32], shar
     assert searched < share * np.linalg.norm(rounded_to_nearest(rows) - rows)
 
 
-def test_int4_finds_what_has_sixteen_levels_already() -> None:
+def test_int4_finds_the_levels_of_rows_with_sixteen_levels() -> None:
     levels: NDArray[np.float32] = (
         np.random.default_rng(0).integers(-8, 8, (4, 64)).astype(np.float32)
     )
@@ -127,7 +125,7 @@ def test_int4_finds_what_has_sixteen_levels_already() -> None:
 
 
 def test_int4_rows_are_encoded_each_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Neither the threads nor the blocks that they work on change anything, but for the order of sums."""
+    """Threads and their blocks of rows change nothing except the order of sums."""
     rows = matrix(7, 96)
     whole = encode_int4(rows)
     monkeypatch.setattr("ouzel.backends.openvino.weights.encodings.COMPUTED_AT_ONCE", 64)
@@ -142,8 +140,8 @@ def test_int4_groups_of_zeros_stay_zero() -> None:
 
 @pytest.mark.filterwarnings("ignore:invalid value")
 @pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
-def test_int4_groups_with_what_is_no_number_are_none(broken: float) -> None:
-    """So that the self-check at the start finds them."""
+def test_int4_groups_with_a_value_that_is_not_finite_have_a_scale_of_nan(broken: float) -> None:
+    """A scale of NaN lets the self-check at the start find the group."""
     rows = matrix(1, 128)
     rows[0, 3] = broken
     assert np.isnan(encode_int4(rows)["scales"]).tolist() == [[True, False]]

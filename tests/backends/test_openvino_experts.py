@@ -1,4 +1,4 @@
-"""Mixtures of experts: both forms of their products, how checkpoints keep them, and how they are chosen."""
+"""Mixtures of experts: their products in both forms, their storage, and their choice."""
 
 import json
 import shutil
@@ -36,10 +36,10 @@ def create(directory: Path, cache_dir: Path) -> ModelRunner:
 
 
 @pytest.mark.parametrize("name", ["qwen3-moe", "gpt-oss"])
-def test_grouped_products_are_those_of_slices(
+def test_grouped_products_agree_with_slices(
     name: str, load: Load, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """In prompts, and in steps of one token, in which most experts have no row."""
+    """Compares prompts and steps of one token, in which most experts have no row."""
     golden = read_golden(name)
     sliced = Driver(load(golden.directory))
     monkeypatch.setattr(experts, "MAX_SLICED_EXPERTS", 0)
@@ -67,23 +67,24 @@ def test_experts_of_narrower_rows_are_refused(tmp_path: Path) -> None:
     "name", ["gpt-oss", "deepseek-v3", *release_only("routers of further models", "mixtral")]
 )
 def test_a_router_is_float32_in_every_precision(name: str, load: Load) -> None:
-    """Its choice and all that it is made of, up to the model's own rows."""
+    """From the choice back to the rows of the layer, the graph computes in float32."""
     runner = load(read_golden(name).directory, "bf16", "auto", "auto")
     if runner.info.precision == "f32":
         pytest.skip("this CPU has no bf16: everything is in float32")
-    nodes = runner._compiled.get_runtime_model().get_ops()  # type: ignore[attr-defined]  # no public way
-    waiting = [node for node in nodes if property_of(node, "layerType") == "TopK"]
+    # the runner has no public attribute for the compiled model
+    nodes = runner._compiled.get_runtime_model().get_ops()  # type: ignore[attr-defined]
+    waiting = [node for node in nodes if read_property(node, "layerType") == "TopK"]
     found = set()
     while waiting:
         node = waiting.pop()
-        if (kind := property_of(node, "layerType")) not in ("Const", "Input", "Reorder"):
-            found.add((kind, property_of(node, "runtimePrecision")))
+        if (kind := read_property(node, "layerType")) not in ("Const", "Input", "Reorder"):
+            found.add((kind, read_property(node, "runtimePrecision")))
             waiting += [value.get_node() for value in node.input_values()]
     assert {"TopK", "FullyConnected"} <= {kind for kind, _ in found}
     assert not {precision for _, precision in found} & {"bf16", "f16"}
 
 
-def property_of(node: ov.Node, key: str) -> str:
+def read_property(node: ov.Node, key: str) -> str:
     return str(node.get_rt_info()[key].astype(str))
 
 
@@ -97,7 +98,7 @@ def test_experts_may_be_stored_as_one_tensor(tmp_path: Path) -> None:
 
 
 def stacked(directory: Path) -> dict[str, NDArray[np.float32]]:
-    """Puts what is of each expert into one tensor."""
+    """Stacks the matrices of all experts into one tensor for each layer and kind."""
     checkpoint = Checkpoint(directory)
     tensors = {
         name: np.concatenate(list(checkpoint.rows(Tensor(name, location.shape)))).reshape(
@@ -117,7 +118,7 @@ def stacked(directory: Path) -> dict[str, NDArray[np.float32]]:
     return tensors
 
 
-# Routing. Rows are the logits: the router's matrix is the identity.
+# Routing. The router's matrix is the identity, so rows are logits.
 
 NUM_EXPERTS = 8
 CORRECTION = np.linspace(-0.4, 0.4, NUM_EXPERTS, dtype=np.float32)
@@ -164,7 +165,7 @@ def test_experts_are_chosen_as_the_routing_says(name: str, tmp_path: Path) -> No
 def weights_of_token(
     logits: NDArray[np.float64], routing: Routing, correction: NDArray[np.float32] | None
 ) -> dict[int, float]:
-    """Goes through one token's experts by themselves."""
+    """Computes the chosen experts of one token and their weights with numpy."""
     shares = np.exp(logits) / np.exp(logits).sum()
     scores = 1 / (1 + np.exp(-logits)) if routing.scores == "sigmoid" else shares
     compared = scores + (0 if correction is None else correction)
@@ -188,6 +189,6 @@ def weights_of_token(
         {"num_groups": 8},
     ],
 )
-def test_routings_that_cannot_be_are_refused(changes: dict[str, int]) -> None:
+def test_impossible_routings_are_refused(changes: dict[str, int]) -> None:
     with pytest.raises(ModelLoadError, match=r"config.json: \d+ experts"):
         replace(SOFTMAX, **changes)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""A KV cache in f16 is the default where the memory holds it; else a model gets u8."""
+"""The KV cache is f16 by default if the memory holds enough requests, else u8."""
 
 import logging
 import shutil
@@ -20,7 +20,6 @@ from tests.backends.forward import Driver, relative_error
 from tests.backends.large_keys import make_checkpoint, write_tokenizer
 from tests.release_only import release_only
 
-IRS = GOLDEN.parent
 PROMPT = list(range(3, 100))
 # tokens, layers, heads, channels of a key and a value, bytes of an f16
 BLOCK_BYTES = 32 * 2 * 2 * (16 + 16) * 2
@@ -30,13 +29,13 @@ CONTEXT_BYTES = CONTEXT // 32 * BLOCK_BYTES
 
 @pytest.fixture
 def steady(tmp_path: Path) -> Path:
-    """A model that does well with each type of cache."""
+    """Writes a model that computes nearly the same with each type of cache."""
     return make_checkpoint(tmp_path / "model", factor=1.0, attention=2.0)
 
 
 @pytest.fixture
 def huge(tmp_path: Path) -> Path:
-    """The same with a pair of channels of keys that are beyond the range of f16."""
+    """Writes the model of `steady` with a pair of key channels beyond the range of f16."""
     return make_checkpoint(tmp_path / "model", factor=2.0**24, attention=2.0)
 
 
@@ -49,7 +48,7 @@ def engine_with(num_bytes: int, *, max_num_seqs: int = 128) -> EngineConfig:
     return EngineConfig(precision="f32", kv_cache_gib=num_bytes / 2**30, max_num_seqs=max_num_seqs)
 
 
-def info_of(directory: Path, engine: EngineConfig) -> EngineInfo:
+def load_info(directory: Path, engine: EngineConfig) -> EngineInfo:
     return create_runner(model_config(directory), engine).info
 
 
@@ -66,9 +65,9 @@ def test_f16_is_taken_where_it_holds_four_requests_of_a_short_context(
     num_requests: int, max_num_seqs: int, expected: str, steady: Path
 ) -> None:
     engine = engine_with(num_requests * CONTEXT_BYTES, max_num_seqs=max_num_seqs)
-    assert info_of(steady, engine).kv_cache_dtype == expected
+    assert load_info(steady, engine).kv_cache_dtype == expected
     engine = engine_with(num_requests * CONTEXT_BYTES - 1, max_num_seqs=max_num_seqs)
-    assert info_of(steady, engine).kv_cache_dtype == ("f16" if num_requests > 4 else "u8")
+    assert load_info(steady, engine).kv_cache_dtype == ("f16" if num_requests > 4 else "u8")
 
 
 @pytest.mark.parametrize(
@@ -91,20 +90,20 @@ def test_longer_requests_have_to_be_fewer(
 
 def test_f16_is_taken_without_a_trial(steady: Path, caplog: pytest.LogCaptureFixture) -> None:
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        assert info_of(steady, engine_with(5 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
+        assert load_info(steady, engine_with(5 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
     assert not verdicts(steady)
     assert "KV cache: f16: 0.3 MiB hold 5 requests of full length" in caplog.text
 
 
 def test_the_context_is_as_long_as_with_u8(steady: Path) -> None:
     """The memory holds less than one request of full length in f16."""
-    info = info_of(steady, engine_with(CONTEXT_BYTES - BLOCK_BYTES))
+    info = load_info(steady, engine_with(CONTEXT_BYTES - BLOCK_BYTES))
     assert (info.kv_cache_dtype, info.max_model_len) == ("u8", CONTEXT)
 
 
 def test_a_model_without_a_tokenizer_gets_f16_too(steady: Path) -> None:
     (steady / "tokenizer.json").unlink()
-    assert info_of(steady, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
+    assert load_info(steady, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
 
 
 @pytest.mark.parametrize("num_requests", [12, 3])
@@ -114,7 +113,7 @@ def test_inspect_and_the_log_tell_the_type_of_the_cache_and_the_reason(
     engine = engine_with(num_requests * CONTEXT_BYTES)
     found = inspect_model(model_config(steady), engine)
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        info = info_of(steady, engine)
+        info = load_info(steady, engine)
     assert found.kv_cache_dtype == info.kv_cache_dtype
     assert found.num_kv_tokens == info.num_blocks * info.block_size
     reasons = {
@@ -131,12 +130,12 @@ def test_inspect_and_the_log_tell_the_type_of_the_cache_and_the_reason(
         GOLDEN / "deepseek-v3",
         GOLDEN / "gemma4-shared",
         GOLDEN / "granitemoehybrid",
-        IRS / "optimum_ir" / "mistral-int8",
+        GOLDEN.parent / "optimum_ir" / "mistral-int8",
         *release_only(
             "sizes of blocks of further models",
             GOLDEN / "gemma3",
             GOLDEN / "qwen2-window",
-            IRS / "optimum_ir_vision" / "qwen2_vl-int8",
+            GOLDEN.parent / "optimum_ir_vision" / "qwen2_vl-int8",
         ),
     ],
     ids=lambda path: path.name,
@@ -160,7 +159,7 @@ def test_the_layer_for_further_tokens_has_its_part_of_a_block(tmp_path: Path) ->
 
 
 @pytest.mark.release("the f16 cache: stored ranges, memory that ends")
-def test_engines_that_are_told_the_same_memory_have_the_same_type(steady: Path) -> None:
+def test_engines_with_the_same_memory_have_the_same_type_of_cache(steady: Path) -> None:
     model = model_config(steady)
     engine = EngineConfig(precision="f32")
     little, much = 3 * CONTEXT_BYTES, 10**10
@@ -183,14 +182,15 @@ def test_a_fixed_number_of_blocks_is_f16_where_the_memory_holds_all(steady: Path
     )
 
 
-def test_memory_that_is_gone_before_the_cache_is_made_leaves_u8_with_the_whole_context(
+def test_memory_that_shrinks_before_the_cache_is_allocated_gives_u8_with_the_whole_context(
     steady: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The type is chosen by `free_bytes`, and the cache gets a part of the memory that is free in the end."""
+    """`free_bytes` decides the type, and then the cache gets a share of the free memory."""
     model = msgspec.structs.replace(model_config(steady), max_model_len=4096)
     needed = 4096 // 32 * BLOCK_BYTES / 0.4
     available = int(Path("/proc/meminfo").read_text().split("MemAvailable:")[1].split()[0]) * 1024
-    share = 0.77 * needed / available  # less than a request in f16, and more than one in u8
+    # the cache holds less than a request in f16, and more than a request in u8
+    share = 0.77 * needed / available
     info = create_runner(
         model, EngineConfig(precision="f32"), free_bytes=10**15, memory_share=share
     ).info
@@ -202,10 +202,8 @@ def test_keys_beyond_the_range_of_f16_get_u8(huge: Path, caplog: pytest.LogCaptu
     with caplog.at_level(logging.INFO, logger="ouzel"):
         runner = create_runner(model_config(huge), engine_with(4 * CONTEXT_BYTES))
     assert runner.info.kv_cache_dtype == "u8 with scaled keys"
-    assert (
-        "KV cache: u8 instead of f16: a key or value is too large for f16; the range of f16 ends at 65504"
-        in caplog.text
-    )
+    reason = "a key or value is too large for f16; the range of f16 ends at 65504"
+    assert f"KV cache: u8 instead of f16: {reason}" in caplog.text
     exact = create_runner(
         model_config(huge), EngineConfig(precision="f32", kv_cache_dtype="f32"), num_blocks=16
     )
@@ -238,14 +236,15 @@ def test_keys_beyond_the_range_of_f16_are_found_once(
 def test_keys_beyond_the_range_of_f16_get_u8_without_a_tokenizer_too(huge: Path) -> None:
     (huge / "tokenizer.json").unlink()
     for _ in range(2):
-        assert info_of(huge, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "u8"
+        assert load_info(huge, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "u8"
 
 
 @pytest.mark.release("the f16 cache: stored ranges, memory that ends")
-def test_where_nothing_can_be_kept_the_range_is_read_at_each_start(huge: Path) -> None:
+def test_without_a_cache_directory_each_start_measures_the_range(huge: Path) -> None:
     (huge.parent / "cache").write_text("no directory")
     for _ in range(2):
-        assert info_of(huge, engine_with(4 * CONTEXT_BYTES)).kv_cache_dtype == "u8 with scaled keys"
+        info = load_info(huge, engine_with(4 * CONTEXT_BYTES))
+        assert info.kv_cache_dtype == "u8 with scaled keys"
 
 
 def test_named_f16_is_taken_with_a_line_on_its_range(
@@ -253,19 +252,19 @@ def test_named_f16_is_taken_with_a_line_on_its_range(
 ) -> None:
     directory = make_checkpoint(tmp_path / "model", factor=2.0**13, attention=2.0)
     engine = msgspec.structs.replace(engine_with(4 * CONTEXT_BYTES), kv_cache_dtype="f16")
-    assert info_of(directory, engine).kv_cache_dtype == "f16"
+    assert load_info(directory, engine).kv_cache_dtype == "f16"
     assert "the range of f16 ends at 65504; --kv-cache-dtype u8 has no such limit" in caplog.text
 
 
 @pytest.mark.release("the f16 cache: stored ranges, memory that ends")
 def test_a_verdict_by_memory_comes_before_the_range(tmp_path: Path) -> None:
-    """A model to which u8 does harm gets f16 where a request of full length fits, and u8 where none does."""
+    """If u8 harms a model, the model gets f16 as long as f16 holds a request of full length."""
     sharp = make_checkpoint(tmp_path / "model", factor=256.0, attention=16.0)
-    assert info_of(sharp, engine_with(2 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
-    assert info_of(sharp, engine_with(CONTEXT_BYTES - 1)).kv_cache_dtype == "u8 with scaled keys"
+    assert load_info(sharp, engine_with(2 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
+    assert load_info(sharp, engine_with(CONTEXT_BYTES - 1)).kv_cache_dtype == "u8 with scaled keys"
 
 
-def test_logits_with_f16_are_those_with_f32(tmp_path: Path) -> None:
+def test_logits_with_f16_agree_with_f32(tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN / "qwen2", tmp_path / "model"))
     write_tokenizer(directory)
     engines = (

@@ -1,4 +1,4 @@
-"""Gemma 4's config.json, as published and as transformers 5 saves it, and what of it is refused."""
+"""Gemma 4's config.json, as published and as transformers 5 saves it, and unsupported values."""
 
 import re
 from typing import Any
@@ -12,22 +12,22 @@ from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 
 
-def config_of(**changes: object) -> HfConfig:
+def read_config_with(**changes: object) -> HfConfig:
     values = read_hf_config(GOLDEN / "gemma4-shared").values
     return HfConfig({**values, **changes})
 
 
-def test_published_keys_mean_what_transformers_saves_by_layer() -> None:
-    published: dict[str, Any] = config_of(global_head_dim=32).values
+def test_published_keys_have_the_meaning_of_per_layer_config() -> None:
+    published: dict[str, Any] = read_config_with(global_head_dim=32).values
     del published["per_layer_config"]
-    assert read_shape(HfConfig(published)).layers == read_shape(config_of()).layers
+    assert read_shape(HfConfig(published)).layers == read_shape(read_config_with()).layers
     published |= {
         "attention_k_eq_v": True,
         "num_key_value_heads": 2,
         "num_global_key_value_heads": 1,
     }
     full = {"head_dim": 32, "num_key_value_heads": 1}
-    saved = config_of(
+    saved = read_config_with(
         per_layer_config={"1": full, "3": full}, attention_k_eq_v=True, num_key_value_heads=2
     )
     assert read_shape(HfConfig(published)).layers == read_shape(saved).layers
@@ -43,7 +43,7 @@ def test_the_last_layers_read_the_caches_of_the_last_of_their_kind() -> None:
         "full_attention",
     ]
     layers = read_shape(
-        config_of(
+        read_config_with(
             num_hidden_layers=5,
             layer_types=kinds,
             per_layer_config={"2": {"head_dim": 32}, "4": {"head_dim": 32}},
@@ -53,7 +53,7 @@ def test_the_last_layers_read_the_caches_of_the_last_of_their_kind() -> None:
     assert [layer.inner_size for layer in layers] == [32, 32, 32, 64, 64]
 
 
-def test_the_last_layer_sees_all_tokens_whatever_its_type() -> None:
+def test_the_last_layer_has_no_window() -> None:
     layers = read_shape(
         HfConfig({"model_type": "gemma4_text"}).with_defaults(
             **{**DEFAULTS, "num_hidden_layers": 8}
@@ -103,16 +103,18 @@ def test_the_last_layer_sees_all_tokens_whatever_its_type() -> None:
         ),
     ],
 )
-def test_what_is_not_computed_is_refused_by_name(changes: dict[str, object], sentence: str) -> None:
+def test_unsupported_settings_are_refused_by_name(
+    changes: dict[str, object], sentence: str
+) -> None:
     with pytest.raises(ModelLoadError, match=re.escape(sentence)):
-        read_shape(config_of(**changes))
+        read_shape(read_config_with(**changes))
 
 
-def test_published_checkpoints_keep_weights_for_keys_that_are_shared() -> None:
+def test_unused_weights_of_layers_with_shared_keys_are_ignored() -> None:
     used = {"model.layers.0.self_attn.k_proj.weight"}
     shared = "model.layers.2.self_attn.k_norm.weight"
-    refuse_leftovers(config_of(), [*used, shared], used, has_other_modes=False)
+    refuse_leftovers(read_config_with(), [*used, shared], used, has_other_modes=False)
     with pytest.raises(ModelLoadError, match="has no such tensor"):
         refuse_leftovers(
-            config_of(num_kv_shared_layers=1), [*used, shared], used, has_other_modes=False
+            read_config_with(num_kv_shared_layers=1), [*used, shared], used, has_other_modes=False
         )

@@ -1,4 +1,4 @@
-"""GGUF files: what their blocks become, and that a model of them is the one of the checkpoint that they came from."""
+"""GGUF files: the values of their blocks, and models that agree with the original checkpoint."""
 
 import json
 from itertools import cycle
@@ -37,7 +37,7 @@ SCALE_POSITIONS = {
     "Q6_K": (208,),
     "Q4_1": (0, 2),
 }
-# In bf16, as the checkpoint.
+# Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
     "gemma3",
     "granite",
@@ -49,7 +49,7 @@ LOSSLESS = (
     "qwen2",
     "qwen3_5",
 )
-# What llama.cpp has in its code, and golden checkpoints otherwise than published models.
+# Settings in llama.cpp's code. Golden checkpoints have other values than published models.
 NOT_IN_A_FILE: dict[str, JsonObject] = {
     "gpt-oss": {"swiglu_limit": 1.5},
     "lfm2-moe": {"routed_scaling_factor": 1.5},
@@ -60,14 +60,14 @@ NOT_IN_A_FILE: dict[str, JsonObject] = {
         "final_logit_softcapping": 20.0,
     },
 }
-RECOMPRESSED = {
-    "deepseek-v3": 0.01
-}  # its keys' half of kv_b_proj, which is stored transposed: 0.003 measured
-Q8_0_ERROR = 0.05  # of the format: 0.02 to 0.044 measured; what is named or ordered wrongly errs by 0.2 and more
+# The file stores the keys' half of kv_b_proj transposed, so Ouzel compresses it again (0.003).
+RECOMPRESSED = {"deepseek-v3": 0.01}
+# The error of the format: 0.02 to 0.044 measured. A wrong name or order gives 0.2 and more.
+Q8_0_ERROR = 0.05
 
 
 def expected_rows(block_type: str) -> NDArray[np.float32]:
-    """Returns what llama.cpp's package makes of the blocks."""
+    """Returns the values that llama.cpp's package decodes from the blocks."""
     with np.load(BLOCKS.with_suffix(".npz")) as arrays:
         rows: NDArray[np.float32] = arrays[block_type]
     return rows
@@ -83,13 +83,13 @@ def test_blocks_keep_their_values(block_type: str) -> None:
     rows = np.concatenate([decode(encoding, parts) for parts in checkpoint.parts(tensor)])
     if encoding.zeros is None:
         np.testing.assert_array_equal(rows, expected)
-    else:  # an offset becomes a zero point, which is rounded to float32
+    else:  # Ouzel turns an offset into a zero point, which is rounded to float32
         np.testing.assert_allclose(rows, expected, atol=2e-7 * np.abs(expected).max())
     np.testing.assert_array_equal(np.concatenate(list(checkpoint.rows(tensor))), rows)
 
 
 def model_directory(name: str, directory: Path) -> Path:
-    """The golden files have no tokenizer, so this is what a directory needs without one."""
+    """Writes a directory with a golden file and config.json. Golden files have no tokenizer."""
     path = GOLDEN / f"{name}.gguf"
     (directory / "model.gguf").symlink_to(path)
     config = make_model_config(read_gguf([path])) | NOT_IN_A_FILE.get(name, {})
@@ -98,7 +98,7 @@ def model_directory(name: str, directory: Path) -> Path:
 
 
 @pytest.mark.parametrize("name", of_kinds("GGUF files of other architectures", MODELS, FEW_MODELS))
-def test_a_model_is_that_of_its_checkpoint(name: str, load: Load, tmp_path: Path) -> None:
+def test_a_gguf_model_agrees_with_its_checkpoint(name: str, load: Load, tmp_path: Path) -> None:
     golden, directory = read_golden(name), model_directory(name, tmp_path)
     exact = load(directory, "f32")
     _, logits = Driver(exact).prefill(golden.prompt, 1 << 30)
@@ -110,8 +110,11 @@ def test_a_model_is_that_of_its_checkpoint(name: str, load: Load, tmp_path: Path
         assert relative_error(kept, logits) < RECOMPRESSED.get(name, 1e-5)
 
 
-def test_heads_change_places_in_blocks(tmp_path: Path) -> None:
-    """Value heads of qwen35 are stored the first of both key heads, then the second; here each is a block wide."""
+def test_heads_are_reordered_in_blocks(tmp_path: Path) -> None:
+    """qwen35 stores the first value heads of all key heads, then the second.
+
+    In this test a head is as wide as a block.
+    """
     generator = np.random.default_rng(2)
     kind, num_bytes = next(
         (number, each.num_bytes) for number, each in BLOCK_TYPES.items() if each.name == "Q8_0"
@@ -140,8 +143,8 @@ def test_heads_change_places_in_blocks(tmp_path: Path) -> None:
         np.testing.assert_array_equal(np.concatenate(list(checkpoint.rows(tensor))), kept)
 
 
-def test_two_matrices_are_parted_by_key_head(tmp_path: Path) -> None:
-    """For each key head qwen3next has the rows of its value heads for beta, then those for the step."""
+def test_two_matrices_in_one_tensor_are_separated_by_key_head(tmp_path: Path) -> None:
+    """For each key head qwen3next stores the rows of beta, then the rows of the step."""
     sizes = {"group_count": 2, "time_step_rank": 4, "state_size": 16, "inner_size": 128}
     metadata: dict[str, Value | Raw] = {"general.architecture": "qwen3next"}
     metadata |= {f"qwen3next.ssm.{key}": value for key, value in sizes.items()}
@@ -169,13 +172,13 @@ def test_a_narrower_width_rounds_the_layers_of_a_file_in_q8_0(load: Load, tmp_pa
     assert found == ["gguf as i8", "gguf as i4, i8 (int4)"]
 
 
-def test_beside_safetensors_gguf_is_not_taken(tmp_path: Path) -> None:
+def test_safetensors_precede_a_gguf_file(tmp_path: Path) -> None:
     for name in ("model.safetensors", "other.gguf"):
         (tmp_path / name).touch()
     assert find_weights(tmp_path, HfConfig({})).files == [tmp_path / "model.safetensors"]
 
 
-def test_a_tensor_that_is_missing_or_of_another_shape_is_named() -> None:
+def test_the_error_names_a_tensor_that_is_missing_or_has_another_shape() -> None:
     checkpoint = GgufCheckpoint([GOLDEN / "qwen3.gguf"])
     with pytest.raises(
         ModelLoadError,
@@ -196,7 +199,7 @@ MATRICES += tuple(f"blk.0.{name}" for name in ("ffn_gate", "ffn_up", "ffn_down")
 
 
 def quantised_model(directory: Path, types: list[str]) -> Path:
-    """Writes a model of one layer whose matrices are random blocks of these types; its embedding is the head, too."""
+    """Writes a model of one layer with random blocks of these types and tied embeddings."""
     generator = np.random.default_rng(1)
     kinds = dict(zip(MATRICES, cycle(types), strict=False))
     tensors = [
@@ -230,7 +233,7 @@ def quantised_model(directory: Path, types: list[str]) -> Path:
 
 
 def random_blocks(kind: str, generator: np.random.Generator) -> tuple[int, bytes]:
-    """Returns the type's number, and the blocks of a square matrix, whose scales are a small number."""
+    """Returns the number of the type, and random blocks of a square matrix with small scales."""
     [(number, block_type)] = [
         (number, each) for number, each in BLOCK_TYPES.items() if each.name == kind
     ]
@@ -244,11 +247,8 @@ def random_blocks(kind: str, generator: np.random.Generator) -> tuple[int, bytes
 @pytest.mark.parametrize(
     ("types", "served", "tolerance"),
     [
-        (
-            ["Q4_0", "Q5_0", "Q8_0", "IQ4_NL", "IQ4_XS"],
-            "gguf as i8, i4",
-            1e-5,
-        ),  # multiplied as they are
+        # Ouzel multiplies the levels of these blocks as they are stored
+        (["Q4_0", "Q5_0", "Q8_0", "IQ4_NL", "IQ4_XS"], "gguf as i8, i4", 1e-5),
         (["Q4_K", "Q5_K", "Q6_K", "Q3_K", "Q2_K", "Q4_1"], "gguf as i8", 0.02),  # 0.006 measured
     ],
 )
@@ -264,7 +264,7 @@ def test_blocks_are_multiplied_by_integers(
     assert runner.info.weights == served
 
 
-def test_a_block_type_that_is_not_read_is_named(tmp_path: Path) -> None:
+def test_the_error_names_an_unsupported_block_type(tmp_path: Path) -> None:
     metadata: dict[str, Value | Raw] = {"general.architecture": "llama"}
     (tmp_path / "model.gguf").write_bytes(
         make_gguf(metadata, [RawTensor("output.weight", (1, 256), 16, bytes(66))])

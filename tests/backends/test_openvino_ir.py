@@ -1,8 +1,8 @@
 """IR directories: stateful models with scaled-dot-product attention, served through paging.
 
-`optimum_ir/mistral-int8` is the golden mistral checkpoint as optimum-intel 2.2.0 exported it:
-`optimum-cli export openvino --task text-generation-with-past --weight-format int8`. The others are written by
-benchmarks/stateful_ir.py.
+optimum-intel 2.2.0 exported `optimum_ir/mistral-int8` from the golden mistral checkpoint:
+`optimum-cli export openvino --task text-generation-with-past --weight-format int8`.
+benchmarks/stateful_ir.py writes the other directories.
 """
 
 import shutil
@@ -35,7 +35,7 @@ def exported(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Gold
     return tmp_path / "ir", golden
 
 
-def test_an_exported_model_computes_what_transformers_does(exported: tuple[Path, Golden]) -> None:
+def test_an_exported_model_agrees_with_transformers(exported: tuple[Path, Golden]) -> None:
     directory, golden = exported
     runner = create_runner(ModelConfig(model=str(directory)), EXACT)
     assert (runner.info.weights, runner.info.vocab_size) == ("ir", 320)
@@ -44,16 +44,17 @@ def test_an_exported_model_computes_what_transformers_does(exported: tuple[Path,
     assert Driver(runner).greedy(golden.prompt, len(golden.greedy)) == golden.greedy
 
 
-def test_what_optimum_exported_computes_what_transformers_does() -> None:
+def test_an_export_of_optimum_agrees_with_transformers() -> None:
     golden = read_golden("mistral")
     runner = create_runner(ModelConfig(model=str(OPTIMUM_IR / "mistral-int8")), EXACT)
     assert (runner.info.model_type, runner.info.weights) == ("mistral", "ir")
     for chunk_len in (len(golden.prompt), 7):
         _, logits = Driver(runner).prefill(golden.prompt, chunk_len)
-        assert relative_error(logits, golden.logits) < 0.06  # int8; measured in its fp32 form: 8e-7
+        # the error is the rounding to int8; 8e-7 measured with fp32
+        assert relative_error(logits, golden.logits) < 0.06
 
 
-def test_a_step_that_is_run_again_gives_the_same_logits() -> None:
+def test_a_repeated_step_gives_the_same_logits() -> None:
     golden = read_golden("mistral")
     engine = EngineConfig(precision="f32", kv_cache_dtype="u8", kv_cache_gib=0.02)
     driver = Driver(create_runner(ModelConfig(model=str(OPTIMUM_IR / "mistral-int8")), engine))
@@ -72,7 +73,7 @@ def test_sampled_rows_are_gathered_before_the_output_layer(exported: tuple[Path,
     assert relative_error(logits, golden.logits[[39, 4]]) < 1e-3
 
 
-def test_missing_weights_are_told_by_name(exported: tuple[Path, Golden]) -> None:
+def test_the_error_names_the_file_of_missing_weights(exported: tuple[Path, Golden]) -> None:
     directory, _ = exported
     (directory / "openvino_model.bin").unlink()
     with pytest.raises(
@@ -82,7 +83,9 @@ def test_missing_weights_are_told_by_name(exported: tuple[Path, Golden]) -> None
         create_runner(ModelConfig(model=str(directory)), EXACT)
 
 
-def test_a_broken_graph_is_told_with_what_would_help(exported: tuple[Path, Golden]) -> None:
+def test_the_error_of_a_broken_graph_names_the_export_command(
+    exported: tuple[Path, Golden],
+) -> None:
     directory, _ = exported
     (directory / "openvino_model.xml").write_text("<net>")
     with pytest.raises(ModelLoadError, match="optimum-cli export openvino"):
@@ -97,7 +100,7 @@ def with_positions(*, are_input: bool) -> ov.Model:
     )
 
 
-def test_a_graph_that_counts_tokens_by_itself_is_refused() -> None:
+def test_a_graph_without_an_input_for_positions_is_refused() -> None:
     refuse_fixed_positions(with_positions(are_input=True), Path("model.xml"))
     with pytest.raises(
         ModelLoadError, match=r"model.xml cannot be served: position_ids must be an input"
@@ -105,8 +108,8 @@ def test_a_graph_that_counts_tokens_by_itself_is_refused() -> None:
         refuse_fixed_positions(with_positions(are_input=False), Path("model.xml"))
 
 
-def test_inputs_of_states_get_the_names_of_our_own() -> None:
-    """As OpenVINO's transformation names them."""
+def test_inputs_of_states_get_the_names_of_ouzel() -> None:
+    """The graph has the names of OpenVINO's transformation before, and Ouzel's names after."""
     graph = PagedGraph()
     names = ("la.past_lens", "la.block_indices", "la.block_indices_begins", "la.cache_interval")
     inputs = [graph.input(name, [-1], ov.Type.i32) for name in names]

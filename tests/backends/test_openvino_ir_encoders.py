@@ -1,7 +1,8 @@
-"""OpenVINO IRs of models that read texts whole, against sentence-transformers.
+"""Compares OpenVINO IRs of encoders with sentence-transformers.
 
-`optimum_ir/` has golden checkpoints of `golden_sentences/` as optimum-intel exported them (training/golden/README.md).
-`minilm-fp32` is exported by `--library sentence_transformers`: its graph has pooled vectors beside the rows.
+`optimum_ir/` holds golden checkpoints of `golden_sentences/`, exported by optimum-intel
+(training/golden/README.md). `--library sentence_transformers` exported `minilm-fp32`, whose graph
+returns pooled vectors beside the rows.
 """
 
 import json
@@ -27,7 +28,7 @@ EMBEDDERS = ("minilm", "xlm-roberta")
 
 
 def ir_directory(directory: Path, name: str, *left_out: str, weights: str = "fp32") -> Path:
-    """Makes a directory as optimum leaves it, and `1_Pooling` and its like beside, unless they are left out."""
+    """Writes an exported graph and the checkpoint's other files, except the files in `left_out`."""
     ignored = ["model.safetensors", *left_out]
     shutil.copytree(
         read_golden(name).directory, directory, ignore=lambda *_: ignored, dirs_exist_ok=True
@@ -37,7 +38,7 @@ def ir_directory(directory: Path, name: str, *left_out: str, weights: str = "fp3
     return directory
 
 
-def engine_of(directory: Path, **model: object) -> Engine:
+def make_engine(directory: Path, **model: object) -> Engine:
     named = {"model": str(directory), **model}
     return openvino_engine({"model": named, "engine": {"precision": "f32", "num_threads": 1}})
 
@@ -49,10 +50,10 @@ def vectors_by(directory: Path, golden: Golden, engine: Engine) -> NDArray[np.fl
 
 
 @pytest.mark.parametrize("name", EMBEDDERS)
-def test_vectors_of_an_ir_are_those_of_sentence_transformers(name: str, tmp_path: Path) -> None:
+def test_vectors_of_an_ir_agree_with_sentence_transformers(name: str, tmp_path: Path) -> None:
     golden = read_golden(name)
     directory = ir_directory(tmp_path, name)
-    engine = engine_of(directory)
+    engine = make_engine(directory)
 
     assert (engine.info.task, engine.info.weights, engine.info.vector_size) == ("embed", "ir", 32)
     expected = golden.arrays["vectors"]
@@ -65,16 +66,16 @@ def test_int8_weights_of_an_ir_turn_vectors_little(tmp_path: Path) -> None:
     golden = read_golden("minilm")
     directory = ir_directory(tmp_path, "minilm", weights="int8")
 
-    cosines = (vectors_by(directory, golden, engine_of(directory)) * golden.arrays["vectors"]).sum(
-        axis=1
-    )
+    cosines = (
+        vectors_by(directory, golden, make_engine(directory)) * golden.arrays["vectors"]
+    ).sum(axis=1)
     assert cosines.min() > 0.99
 
 
-def test_scores_of_an_ir_are_those_of_sentence_transformers(tmp_path: Path) -> None:
+def test_scores_of_an_ir_agree_with_sentence_transformers(tmp_path: Path) -> None:
     golden = read_golden("cross-bert")
     directory = ir_directory(tmp_path, "cross-bert")
-    engine = engine_of(directory)
+    engine = make_engine(directory)
     texts = encoded(directory, golden.texts, golden.query)
     scores = activate_logits(
         compute_vectors(engine, texts), read_sentence_files(directory, "encoder"), activates=True
@@ -90,7 +91,7 @@ def test_a_decoder_without_a_cache_gives_its_last_token(
 ) -> None:
     golden = read_golden("qwen3-embedding")
     directory = ir_directory(tmp_path, "qwen3-embedding", *left_out)
-    engine = engine_of(directory, task="embed")
+    engine = make_engine(directory, task="embed")
     vectors = vectors_by(directory, golden, engine)
 
     assert engine.info.is_causal
@@ -101,7 +102,7 @@ def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: P
     golden = read_golden("minilm")
     directory = ir_directory(tmp_path, "minilm", "modules.json", "1_Pooling")
     mean, first = (
-        vectors_by(directory, golden, engine_of(directory, pooling=name))
+        vectors_by(directory, golden, make_engine(directory, pooling=name))
         for name in ("mean", "cls")
     )
 
@@ -112,7 +113,7 @@ def test_the_pooling_of_the_option_replaces_the_pooling_of_the_files(tmp_path: P
 def test_a_text_has_the_same_vector_in_any_company(tmp_path: Path) -> None:
     golden = read_golden("xlm-roberta")
     directory = ir_directory(tmp_path, "xlm-roberta")
-    engine, texts = engine_of(directory), encoded(directory, golden.texts * 10)
+    engine, texts = make_engine(directory), encoded(directory, golden.texts * 10)
     alone = np.concatenate([compute_vectors(engine, [text]) for text in texts[: len(golden.texts)]])
 
     assert (
@@ -121,7 +122,7 @@ def test_a_text_has_the_same_vector_in_any_company(tmp_path: Path) -> None:
     )
 
 
-def test_an_ir_that_reads_texts_is_inspected(tmp_path: Path) -> None:
+def test_inspect_describes_the_ir_of_an_encoder(tmp_path: Path) -> None:
     directory = ir_directory(tmp_path, "xlm-roberta")
     inspection = inspect_model(ModelConfig(model=str(directory)), EngineConfig())
     config = json.loads((directory / "config.json").read_text())
@@ -151,7 +152,7 @@ def test_a_task_that_the_graph_is_not_made_for_is_refused(
 ) -> None:
     directory = ir_directory(tmp_path, name)
     with pytest.raises(ModelLoadError, match=message):
-        engine_of(directory, task=task)
+        make_engine(directory, task=task)
 
 
 def test_a_graph_with_other_outputs_is_refused(tmp_path: Path) -> None:
@@ -159,4 +160,4 @@ def test_a_graph_with_other_outputs_is_refused(tmp_path: Path) -> None:
     path = directory / "openvino_model.xml"
     path.write_text(path.read_text().replace('names="logits"', 'names="sentence_embedding"'))
     with pytest.raises(ModelLoadError, match="logits of each text, found sentence_embedding"):
-        engine_of(directory)
+        make_engine(directory)

@@ -1,7 +1,7 @@
-"""Which u8 KV cache a model gets: by the effect of u8 on this model, once.
+"""The first start with a model measures the effect of u8 on it, and so selects the KV cache's type.
 
-All models here have a memory that does not hold four requests of full length in f16; test_openvino_f16_cache.py has
-models with more.
+The memory in these tests holds less than four requests of full length in f16.
+test_openvino_f16_cache.py tests larger memories.
 """
 
 import logging
@@ -46,31 +46,31 @@ def create(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> ModelRunne
     return create_runner(model_config(directory), engine_config(kv_cache_dtype))
 
 
-def cache_of(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> str:
+def load_cache_type(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> str:
     return create(directory, kv_cache_dtype).info.kv_cache_dtype
 
 
-def logits_of(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> NDArray[np.float32]:
+def compute_logits(directory: Path, kv_cache_dtype: KvCacheDtype = "auto") -> NDArray[np.float32]:
     driver = Driver(create(directory, kv_cache_dtype))
     sequence = driver.sequence()
     driver.step([(sequence, PROMPT[:-1])])
     return driver.step([(sequence, PROMPT[-1:])]).copy()
 
 
-def entry_of(directory: Path) -> Path:
+def find_entry(directory: Path) -> Path:
     [entry] = (directory.parent / "cache").iterdir()
     return entry
 
 
 @pytest.fixture
 def steady(tmp_path: Path) -> Path:
-    """A model that does well with u8."""
+    """Writes a model that computes nearly the same with u8."""
     return make_checkpoint(tmp_path / "model", factor=1.0, attention=2.0)
 
 
 @pytest.fixture
 def large(tmp_path: Path) -> Path:
-    """The same with keys of which a pair of channels is much larger than the others."""
+    """Writes the model of `steady` with one pair of key channels much larger than the others."""
     return make_checkpoint(tmp_path / "model", factor=256.0, attention=2.0)
 
 
@@ -80,20 +80,20 @@ def sharp(tmp_path: Path) -> Path:
 
 
 def make_sharp_checkpoint(directory: Path) -> Path:
-    """Makes a checkpoint whose attention needs a more exact cache than u8."""
+    """Writes a checkpoint whose attention needs a more exact cache than u8."""
     return make_checkpoint(directory / "model", factor=256.0, attention=16.0)
 
 
 @pytest.fixture(scope="module")
 def sharp_infos(tmp_path_factory: pytest.TempPathFactory) -> dict[KvCacheDtype, EngineInfo]:
-    """Serves the sharp checkpoint with u8, then with `auto`, and returns the description of each engine."""
+    """Loads a sharp checkpoint with u8, then with `auto`, and returns the engines' descriptions."""
     directory = make_sharp_checkpoint(tmp_path_factory.mktemp("sharp"))
     dtypes: tuple[KvCacheDtype, ...] = ("u8", "auto")
     return {dtype: create(directory, dtype).info for dtype in dtypes}
 
 
-def test_a_model_that_does_well_with_u8_keeps_it(steady: Path) -> None:
-    assert cache_of(steady) == "u8"
+def test_a_model_that_u8_does_not_harm_keeps_u8(steady: Path) -> None:
+    assert load_cache_type(steady) == "u8"
 
 
 def test_a_model_that_scales_do_not_help_gets_f16(
@@ -107,7 +107,7 @@ def test_a_named_type_is_taken_without_a_trial(
     large: Path, kv_cache_dtype: KvCacheDtype, caplog: pytest.LogCaptureFixture
 ) -> None:
     with caplog.at_level(logging.INFO, logger="ouzel"):
-        assert cache_of(large, kv_cache_dtype) == kv_cache_dtype
+        assert load_cache_type(large, kv_cache_dtype) == kv_cache_dtype
     assert "for this model" not in caplog.text
 
 
@@ -118,17 +118,17 @@ def test_named_u8_stays_u8_in_the_better_of_two_forms(
 
 
 def test_scaled_keys_leave_the_logits_where_they_are(large: Path) -> None:
-    exact, scaled = logits_of(large, "f32"), logits_of(large)
+    exact, scaled = compute_logits(large, "f32"), compute_logits(large)
     assert np.abs(scaled - exact).max() < 0.15 * exact.std()
 
 
 def test_without_scales_the_same_logits_are_far_off(large: Path) -> None:
-    """So that the test above can fail: without a tokenizer there is no trial."""
-    exact = logits_of(large, "f32")
+    """Shows that the test above can fail: without a tokenizer there is no trial and no scale."""
+    exact = compute_logits(large, "f32")
     (large / "tokenizer.json").unlink()
-    (entry_of(large) / "kv_cache.json").unlink(missing_ok=True)
-    assert cache_of(large) == "u8"
-    assert np.abs(logits_of(large) - exact).max() > 0.5 * exact.std()
+    (find_entry(large) / "kv_cache.json").unlink(missing_ok=True)
+    assert load_cache_type(large) == "u8"
+    assert np.abs(compute_logits(large) - exact).max() > 0.5 * exact.std()
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
@@ -185,46 +185,46 @@ def test_large_channels_of_keys_get_scales_and_a_second_start_runs_no_text(
     large: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     first = create(large).info
-    verdict = (entry_of(large) / "kv_cache.json").stat().st_mtime_ns
-    (large / "tokenizer.json").write_text("{")  # whoever reads it fails
+    verdict = (find_entry(large) / "kv_cache.json").stat().st_mtime_ns
+    (large / "tokenizer.json").write_text("{")  # reading this file fails
     with caplog.at_level(logging.INFO, logger="ouzel"):
         second = create(large).info
     assert second.kv_cache_dtype == first.kv_cache_dtype == "u8 with scaled keys"
     assert second.cache_identity == first.cache_identity
-    assert (entry_of(large) / "kv_cache.json").stat().st_mtime_ns == verdict
+    assert (find_entry(large) / "kv_cache.json").stat().st_mtime_ns == verdict
     assert "KV cache: u8 with scaled keys for this model" in caplog.text
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 def test_another_verdict_is_another_cache_to_other_servers(large: Path) -> None:
     scaled = create(large).info.cache_identity
-    (entry_of(large) / "kv_cache.json").unlink()
+    (find_entry(large) / "kv_cache.json").unlink()
     (large / "tokenizer.json").unlink()
     assert create(large).info.cache_identity != scaled
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
-def test_a_verdict_that_cannot_be_read_is_made_again(large: Path) -> None:
+def test_an_unreadable_verdict_is_replaced(large: Path) -> None:
     create(large)
-    path = entry_of(large) / "kv_cache.json"
+    path = find_entry(large) / "kv_cache.json"
     for content in ("", "{", '{"facts": "others", "verdict": {"plain": 0.0}}'):
         path.write_text(content)
-        assert cache_of(large) == "u8 with scaled keys"
+        assert load_cache_type(large) == "u8 with scaled keys"
         assert path.read_text() != content
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
-def test_where_nothing_can_be_kept_the_verdict_is_made_at_each_start(
+def test_without_a_cache_directory_each_start_makes_the_verdict(
     large: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     (large.parent / "cache").write_text("no directory")
     for _ in range(2):
-        assert cache_of(large) == "u8 with scaled keys"
+        assert load_cache_type(large) == "u8 with scaled keys"
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 @pytest.mark.parametrize("directory", ["steady", "large", "sharp"])
-def test_inspect_says_the_cache_that_is_served(
+def test_inspect_reports_the_type_of_the_cache(
     directory: str, request: pytest.FixtureRequest
 ) -> None:
     path: Path = request.getfixturevalue(directory)
@@ -268,8 +268,8 @@ def test_a_context_of_a_few_tokens_keeps_u8(large: Path, caplog: pytest.LogCaptu
 def test_layers_of_every_kind_can_be_tried(name: str, tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN / name, tmp_path / "model"))
     write_tokenizer(directory)
-    cache_of(directory, "u8")
-    assert (entry_of(directory) / "kv_cache.json").is_file()
+    load_cache_type(directory, "u8")
+    assert (find_entry(directory) / "kv_cache.json").is_file()
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
@@ -280,14 +280,14 @@ def test_a_model_with_a_prediction_layer_can_be_tried(tmp_path: Path) -> None:
     write_tokenizer(directory)
     config = msgspec.structs.replace(model_config(directory), mtp=True)
     create_runner(config, engine_config("u8"))
-    assert (entry_of(directory) / "kv_cache.json").is_file()
+    assert (find_entry(directory) / "kv_cache.json").is_file()
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
-def test_a_model_that_sees_can_be_tried(tmp_path: Path) -> None:
+def test_a_vision_model_can_be_tried(tmp_path: Path) -> None:
     config = ModelConfig(model=str(VISION_MODEL_DIRECTORY), cache_dir=str(tmp_path / "cache"))
     assert create_runner(config, engine_config("u8")).info.kv_cache_dtype == "u8"
-    assert (entry_of(tmp_path / "model") / "kv_cache.json").is_file()
+    assert (find_entry(tmp_path / "model") / "kv_cache.json").is_file()
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
@@ -298,7 +298,7 @@ def test_a_model_that_takes_adapters_can_be_tried(large: Path) -> None:
 
 @pytest.fixture
 def graphs(tmp_path: Path) -> Path:
-    """A directory with OpenVINO's graphs and a tokenizer."""
+    """Writes a directory with OpenVINO graphs and a tokenizer."""
     directory = Path(
         shutil.copytree(GOLDEN.parent / "optimum_ir" / "mistral-int8", tmp_path / "graphs")
     )
@@ -312,14 +312,14 @@ def test_a_directory_of_graphs_is_tried_once(
 ) -> None:
     config = ModelConfig(model=str(graphs), cache_dir=str(graphs.parent / "cache"))
     first = create_runner(config, engine_config("u8")).info.kv_cache_dtype
-    (graphs / "tokenizer.json").write_text("{")  # whoever reads it fails
+    (graphs / "tokenizer.json").write_text("{")  # reading this file fails
     with caplog.at_level(logging.INFO, logger="ouzel"):
         assert create_runner(config, engine_config("u8")).info.kv_cache_dtype == first
     assert f"KV cache: {first} for this model" in caplog.text
 
 
 @pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
-def test_the_verdict_on_a_directory_of_graphs_is_known_as_kept(graphs: Path) -> None:
+def test_the_verdict_on_a_directory_of_graphs_is_listed_as_stored(graphs: Path) -> None:
     root = graphs.parent / "cache"
     create_runner(ModelConfig(model=str(graphs), cache_dir=str(root)), engine_config("u8"))
     [kept] = kept_in(root)

@@ -1,4 +1,4 @@
-"""Latent attention: what is cached, how products are scaled, and what its families refuse."""
+"""Latent attention caches one row for all heads, scales products, and refuses some settings."""
 
 import math
 import re
@@ -16,7 +16,7 @@ from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 
 
-def config_of(name: str, **changes: object) -> HfConfig:
+def read_config_with(name: str, **changes: object) -> HfConfig:
     return HfConfig({**read_hf_config(GOLDEN / name).values, **changes})
 
 
@@ -25,8 +25,8 @@ def builder(name: str) -> Builder:
 
 
 def test_one_row_of_all_heads_is_cached() -> None:
-    """The latent row is key and value; the key has the rotary part, too."""
-    graph = family("deepseek_v3")(config_of("deepseek-v3"), builder("deepseek-v3")).graph
+    """The latent row is the value and, with the rotary part behind it, the key."""
+    graph = family("deepseek_v3")(read_config_with("deepseek-v3"), builder("deepseek-v3")).graph
     attentions = [
         node for node in graph.get_ops() if node.get_type_name() == "PagedAttentionExtension"
     ]
@@ -36,10 +36,11 @@ def test_one_row_of_all_heads_is_cached() -> None:
 
 
 def test_queries_may_be_projected_in_one_step() -> None:
-    """A rank that is null is none; one that is left out is that of transformers."""
-    assert LatentShape.read(config_of("deepseek-v2"), is_paired=True).query_rank == 0
+    """`q_lora_rank: null` means that queries have no low-rank projection."""
+    assert LatentShape.read(read_config_with("deepseek-v2"), is_paired=True).query_rank == 0
     assert (
-        LatentShape.read(config_of("deepseek-v2", q_lora_rank=48), is_paired=True).query_rank == 48
+        LatentShape.read(read_config_with("deepseek-v2", q_lora_rank=48), is_paired=True).query_rank
+        == 48
     )
 
 
@@ -50,9 +51,9 @@ def test_an_extended_context_scales_the_products() -> None:
         "original_max_position_embeddings": 4096,
         "mscale_all_dim": 0.707,
     }
-    shape = LatentShape.read(config_of("deepseek-v2", rope_scaling=scaling), is_paired=True)
+    shape = LatentShape.read(read_config_with("deepseek-v2", rope_scaling=scaling), is_paired=True)
     assert shape.scale == pytest.approx((16 + 8) ** -0.5 * (0.1 * 0.707 * math.log(40) + 1) ** 2)
-    plain = LatentShape.read(config_of("deepseek-v2", rope_scaling=None), is_paired=True)
+    plain = LatentShape.read(read_config_with("deepseek-v2", rope_scaling=None), is_paired=True)
     assert plain.scale == pytest.approx((16 + 8) ** -0.5)
 
 
@@ -81,9 +82,9 @@ def test_an_extended_context_scales_the_products() -> None:
         ),
     ],
 )
-def test_what_is_not_computed_is_refused_by_name(
+def test_unsupported_settings_are_refused_by_name(
     name: str, changes: dict[str, object], sentence: str
 ) -> None:
-    config = config_of(name, **changes)
+    config = read_config_with(name, **changes)
     with pytest.raises(ModelLoadError, match=re.escape(sentence)):
         family(config.model_type)(config, builder(name))
