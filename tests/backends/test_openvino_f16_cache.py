@@ -92,7 +92,7 @@ def test_f16_is_taken_without_a_trial(steady: Path, caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.INFO, logger="ouzel"):
         assert load_info(steady, engine_with(5 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
     assert not verdicts(steady)
-    assert "KV cache: f16: 0.3 MiB hold 5 requests of full length" in caplog.text
+    assert "KV cache: f16: 320 KiB hold 5 requests of full length" in caplog.text
 
 
 def test_the_context_is_as_long_as_with_u8(steady: Path) -> None:
@@ -117,7 +117,7 @@ def test_inspect_and_the_log_tell_the_type_of_the_cache_and_the_reason(
     assert found.kv_cache_dtype == info.kv_cache_dtype
     assert found.num_kv_tokens == info.num_blocks * info.block_size
     reasons = {
-        12: "f16: 0.8 MiB hold 12 requests of full length",
+        12: "f16: 768 KiB hold 12 requests of full length",
         3: "u8, because f16 would hold 3 of 4 requests of full length",
     }
     assert found.kv_cache_reason == reasons[num_requests]

@@ -131,15 +131,13 @@ def test_without_scales_the_same_logits_are_far_off(large: Path) -> None:
     assert np.abs(compute_logits(large) - exact).max() > 0.5 * exact.std()
 
 
-@pytest.mark.release("trials of the KV cache's type: every kind of layer, stored verdicts")
 @pytest.mark.parametrize(
     ("weights", "max_loras"),
     [
         ("int8", 0),
-        ("int4", 1),
         *(
             pytest.param(*each, marks=pytest.mark.release("scaled keys beside further weights"))
-            for each in (("int8", 1), ("int4", 0), ("bf16", 0), ("bf16", 1))
+            for each in (("int8", 1), ("int4", 0), ("int4", 1), ("bf16", 0), ("bf16", 1))
         ),
     ],
 )

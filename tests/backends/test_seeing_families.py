@@ -212,7 +212,11 @@ def test_chats_with_images_have_the_logprobs_of_transformers(model: SeeingModel)
         assert list_logprobs(result)[0] == pytest.approx(golden["next_logprob"], abs=1e-4)
 
 
-@OF_KINDS
+@pytest.mark.parametrize(
+    "model",
+    of_kinds("chats with videos of further families", [*FAMILIES], [*KINDS, "internvl"]),
+    indirect=True,
+)
 def test_chats_with_videos_have_the_logprobs_of_transformers(model: SeeingModel) -> None:
     chats = {name: make_chat(*map(make_part, parts)) for name, parts in VIDEO_CHATS.items()}
     if model.name not in FAMILIES_WITH_VIDEOS:
