@@ -45,7 +45,7 @@ class InvalidResult(OuzelError):
 
 @dataclass(frozen=True, slots=True)
 class Circumstances:
-    """The fields that are the same for all runs of a command."""
+    """The fields of a saved result that are the same for all runs of a command."""
 
     backend: str
     model: str

@@ -204,7 +204,10 @@ def choose_output_format(
 def _choose_description(
     ours: OutputFormat, response_template: object, *, tool_parser: str, reasoning_parser: str
 ) -> OutputFormat:
-    """Chooses between a family of ours and the model's `response_template`."""
+    """Chooses between a known family and the model's `response_template`.
+
+    Raises ModelLoadError if an option names the template and it is missing or cannot be streamed.
+    """
     is_named = RESPONSE_TEMPLATE in (tool_parser, reasoning_parser)
     if response_template is None:
         if is_named:

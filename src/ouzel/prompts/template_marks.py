@@ -150,8 +150,10 @@ def filter_with_stand_ins(name: str, filter_: Callable[..., Any]) -> Callable[..
 def _without_own(
     function: Callable[..., Any], /, *arguments: object, passed: Sequence[object], **named: object
 ) -> Any:
-    """Calls a function with bare texts. Its result is never the template's own text, even if the
-    function makes stand-ins.
+    """Calls a function with the texts behind the stand-ins of marked texts.
+
+    A text in the result has no stand-ins, even if the function makes some: it does not count as the
+    template's own text.
     """
     named = {key: _read_back(value) for key, value in named.items()}
     made = function(*passed, *map(_read_back, arguments), **named)

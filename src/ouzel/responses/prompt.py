@@ -82,7 +82,10 @@ def _rendering(
 def _in_own_words(
     error: InvalidRequest, messages: Sequence[InputMessage], own_names: dict[str, str]
 ) -> InvalidRequest:
-    """Returns the error with the name of the field that the client sent."""
+    """Replaces a path of the rendered messages in the error by the field of the client's body.
+
+    `own_names` maps other names of the renderer to fields of the body.
+    """
     param = error.param or ""
     if param in own_names:
         return error.at(own_names[param])

@@ -24,7 +24,10 @@ async def drain_with_log(
     list_requests: ListRequests,
     pauses_s: Iterable[float] = _PAUSES_S,
 ) -> None:
-    """Awaits `drain(timeout_s)`, which aborts requests that are still open after the timeout."""
+    """Awaits `drain(timeout_s)`, and logs the open requests at the start and after each pause.
+
+    `drain` aborts requests that are still open after the timeout.
+    """
     if timeout_s <= 0:
         _log("stopping at once: aborting %s", list_requests())
         await drain(timeout_s)

@@ -30,7 +30,10 @@ Keys = NDArray[np.uint64]
 
 
 def exponentials(keys: Keys, token_ids: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Returns each token's random time in the race, for a weight of 1; keys and ids broadcast."""
+    """Returns a standard exponential number for each token, drawn by its key and its id.
+
+    The number is the token's time in the race at a weight of 1. Keys and ids broadcast.
+    """
     bits = keys + (token_ids.astype(np.uint64) + np.uint64(1)) * np.uint64(_GAMMA)
     _mix(bits, np.empty_like(bits))
     times: NDArray[np.float64] = -np.log1p(-((bits >> _32).astype(np.float64) + 0.5) * 2.0**-32)

@@ -76,10 +76,10 @@ class _Room:
         self.may_start = True  # whether another waiting sequence may start in this step
 
     def hold_up(self, sequence: Sequence) -> None:
-        """Notes that a sequence lacks room.
+        """Notes that a waiting sequence does not fit into this step.
 
-        One more sequence is tried beside the first such sequence; the second ends the starts of
-        this step.
+        After the first such sequence, the scheduler still tries another one; after the second, no
+        more sequence starts in this step.
         """
         if self.held_up is None:
             self.held_up = sequence

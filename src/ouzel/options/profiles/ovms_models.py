@@ -27,7 +27,7 @@ class OvmsFiles:
 
 @dataclass(frozen=True, slots=True)
 class OvmsModels:
-    """The models of the files, and lines for the log."""
+    """The models in OVMS's configuration file and graphs, with the lines that the log gets."""
 
     own: Values = field(default_factory=dict)  # values for MODEL by the names of Ouzel's options
     entries: tuple[Values, ...] = ()  # entries in the form of `models`

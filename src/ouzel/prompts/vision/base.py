@@ -83,9 +83,7 @@ class TileMaker:
 
 @runtime_checkable
 class HasDetailOfSeveral(Protocol):
-    """An image processor is this, too, if its model was trained with less detail of several
-    pictures.
-    """
+    """An image processor whose model was trained with less detail if there are several pictures."""
 
     @property
     def detail_of_several(self) -> Detail: ...

@@ -177,7 +177,7 @@ class Steering:
         return [steer.num_bytes for steers in lists for steer in steers]
 
     def settle(self) -> None:
-        """Returns unused bytes to the budget at the end of a lane. Waiting steers keep theirs."""
+        """Shrinks the share of the body budget to the bytes of the steers that still wait."""
         self._share.shrink_to(sum(self._sizes()))
 
 

@@ -139,9 +139,10 @@ def _in_steps(
 def _rows(
     runner: ModelRunner, tokens: list[int], cuts: list[tuple[int, int]], make_company: MakeCompany
 ) -> Rows:
-    """Returns the logits of all parts in one step, in the middle of the other rows.
+    """Computes parts of a sequence in one step, together with rows of other sequences.
 
-    `cuts` are the begin and the end of each part in `tokens`.
+    `cuts` are the begin and the end of each part in `tokens`. `make_company` gives the other
+    sequences; half of them stand before the parts and half behind. Returns the logits of the parts.
     """
     info = runner.info
     own: list[Span] = [
