@@ -26,7 +26,7 @@ class LocalModel:
     draft: Path | None = None  # the directory of the draft model
 
     def names_by(self, options: ModelConfig) -> tuple[str, ...]:
-        """Returns the model names for clients: `--served-model-name`, or `name` without the option."""
+        """Returns the model names for clients: `--served-model-name`, or `name` without it."""
         return options.served_model_name or (self.name,)
 
 
