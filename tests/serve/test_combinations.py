@@ -185,7 +185,7 @@ def test_a_whole_answer_is_its_stream_put_together(
     server: RunningServer, path: str, before_release: bool
 ) -> None:
     random = Random(path)
-    num_asked, num_answered = 100 if before_release else 40, 0
+    num_asked, num_answered = 100 if before_release else 25, 0
     with (
         httpx.Client(base_url=server.url, timeout=None) as http,
         openai.OpenAI(base_url=server.url, api_key="none", max_retries=0) as client,

@@ -40,7 +40,7 @@ SAMPLED: tuple[dict[str, Any], ...] = (
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
-    """In f32, where rounding does not depend on the batch."""
+    """Starts a server in f32, where rounding does not depend on the batch."""
     exact = ("--precision", "f32", "--kv-cache-dtype", "f32", "--max-num-seqs", "48")
     with serving(*exact, cache_dir=tmp_path_factory.mktemp("cache")) as server:
         yield server
@@ -95,6 +95,7 @@ async def becomes_idle(client: httpx.AsyncClient) -> None:
         await asyncio.sleep(0.01)
 
 
+@pytest.mark.release("64 sampled streams, and the memory behind them")
 async def test_64_streams_20_of_them_cut_off(server: RunningServer) -> None:
     random = Random(11)
     requests = [body(i, random) for i in range(64)]

@@ -58,10 +58,10 @@ def check(answer: Answered) -> None:
 
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
 def test_a_schema_that_cannot_be_honoured_is_a_400_with_the_reason(
-    server: RunningServer, stream: bool
+    server: RunningServer, stream: bool, before_release: bool
 ) -> None:
     with httpx.Client(base_url=server.url, timeout=None) as http:
-        for case in REFUSED[::4]:
+        for case in REFUSED[:: 4 if before_release else 12]:
             response = http.post(
                 "chat/completions", json=body_for(case, strict=case.modes[-1], stream=stream)
             )

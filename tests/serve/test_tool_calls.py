@@ -1,6 +1,6 @@
 """Random chats with tools: forced calls are right, and streams equal whole answers.
 
-No mark of the model's own format is left in the text. There are 200 chats (500 before a release),
+No mark of the model's own format is left in the text. There are 60 chats (500 before a release),
 at temperature 0 and 1, many at a time.
 """
 
@@ -34,7 +34,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
 @pytest.fixture(scope="module")
 def bodies(before_release: bool) -> list[Json]:
     random = Random(4)
-    return [tool_request(random) for _ in range(500 if before_release else 100)]
+    return [tool_request(random) for _ in range(500 if before_release else 60)]
 
 
 @pytest.fixture(scope="module")
