@@ -178,7 +178,7 @@ CONFIGS: list[Json] = [
 
 
 @pytest.mark.parametrize("config", CONFIGS)
-def test_the_limit_is_the_one_that_the_engine_will_find(tmp_path: Path, config: Json) -> None:
+def test_the_refused_length_is_beyond_the_engines_limit(tmp_path: Path, config: Json) -> None:
     (tmp_path / "config.json").write_text(json.dumps(config))
     limit = read_rope(HfConfig(config), head_dim=64).max_positions
 
@@ -188,7 +188,7 @@ def test_the_limit_is_the_one_that_the_engine_will_find(tmp_path: Path, config: 
         check(tmp_path, EngineConfig(), max_model_len=limit + 1)
 
 
-def test_of_an_ir_the_positions_of_its_config_count(tmp_path: Path) -> None:
+def test_the_limit_of_an_ir_is_read_from_its_config(tmp_path: Path) -> None:
     (tmp_path / "openvino_model.xml").touch()
     (tmp_path / "config.json").write_text(json.dumps(CONFIGS[2]))
 

@@ -126,7 +126,7 @@ async def test_a_websocket_over_tls_with_a_wrong_key_and_a_right_one(
     assert "42" in end.response.output_text
 
 
-def test_plain_http_is_not_spoken_there(secured: RunningServer) -> None:
+def test_the_tls_port_does_not_speak_plain_http(secured: RunningServer) -> None:
     with pytest.raises(httpx.TransportError):
         httpx.get(f"{secured.root.replace('https', 'http')}/health")
 
@@ -226,9 +226,7 @@ def test_a_file_is_never_replaced_by_a_socket(cache_dir: Path, tmp_path: Path) -
 
 
 @pytest.mark.release("two servers that start on one socket, as two on one port do in each run")
-def test_of_two_servers_that_start_on_one_socket_one_serves(
-    cache_dir: Path, tmp_path: Path
-) -> None:
+def test_only_one_of_two_servers_on_one_socket_serves(cache_dir: Path, tmp_path: Path) -> None:
     path = str(tmp_path / "ouzel.sock")
     processes = [start("--uds", path, cache_dir=cache_dir) for _ in range(2)]
     while all(process.poll() is None for process in processes):

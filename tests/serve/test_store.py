@@ -20,7 +20,7 @@ async def test_without_options_the_store_is_a_file_that_only_its_owner_reads(
     assert file.parent.stat().st_mode & 0o777 == 0o700
 
 
-async def test_the_data_directory_and_the_url_put_it_elsewhere(tmp_path: Path) -> None:
+async def test_the_data_directory_and_the_url_move_the_store(tmp_path: Path) -> None:
     for config in (
         StoreConfig(data_dir=f"{tmp_path}/here?50%25"),
         StoreConfig(

@@ -100,7 +100,7 @@ def is_whole(answer: Answered) -> bool:
     return bool(answer.whole["choices"][0]["finish_reason"] != "length")
 
 
-def test_content_is_valid_by_the_schema_and_calls_by_theirs(streamed: list[Answered]) -> None:
+def test_content_and_calls_are_valid_by_their_schemas(streamed: list[Answered]) -> None:
     num_calls = 0
     whole = [answer for answer in streamed if is_whole(answer)]
     for answer in whole:

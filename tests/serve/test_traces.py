@@ -82,7 +82,7 @@ def traced(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Traced]:
         yield Traced(collector, log, response.id)
 
 
-def test_the_span_of_a_request_is_below_the_clients_and_has_its_figures(traced: Traced) -> None:
+def test_the_span_of_a_request_is_below_the_clients_span_and_has_figures(traced: Traced) -> None:
     span = traced.span("POST /v1/chat/completions")
 
     assert (span.trace_id, span.parent_id, span.kind) == (TRACE, PARENT, 2)  # 2: of a server
@@ -101,7 +101,7 @@ def test_the_span_of_a_request_is_below_the_clients_and_has_its_figures(traced: 
     assert traced.collector.paths == {"/v1/traces"}
 
 
-def test_its_time_is_queue_prefill_and_decode(traced: Traced) -> None:
+def test_the_time_of_a_request_is_queue_prefill_and_decode(traced: Traced) -> None:
     span = traced.span("POST /v1/chat/completions")
     queue, prefill, decode = phases = traced.collector.below(span)
 

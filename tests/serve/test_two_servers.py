@@ -46,7 +46,7 @@ def test_each_server_reads_and_replays_the_others_responses(pair: Pair) -> None:
     assert named_events(replayed) == named_events(answer)
 
 
-def test_the_other_follows_while_one_still_makes_it(pair: Pair) -> None:
+def test_the_other_server_streams_a_running_response(pair: Pair) -> None:
     [response_id] = begin(pair.one, ENDLESS)
     with pair.other.stream("GET", f"responses/{response_id}", params={"stream": True}) as following:
         lines = following.iter_lines()
@@ -58,7 +58,7 @@ def test_the_other_follows_while_one_still_makes_it(pair: Pair) -> None:
     assert json.loads(last.removeprefix("data: "))["response"]["status"] == "cancelled"
 
 
-def test_the_other_continues(pair: Pair) -> None:
+def test_the_other_server_continues_a_response(pair: Pair) -> None:
     first = strict_response(pair.one.post("responses", json=SHORT | {"model": "ouzel-demo"}).text)
     body = {
         "model": "ouzel-demo",
@@ -109,7 +109,7 @@ def wait_until_idle(http: httpx.Client) -> None:
         time.sleep(0.05)
 
 
-def test_one_that_dies_leaves_its_responses_to_the_other(pair: Pair) -> None:
+def test_the_other_server_takes_over_the_responses_of_a_killed_one(pair: Pair) -> None:
     """This test stops a server, so it is the last of the file."""
     ids = begin(pair.one, ENDLESS, ENDLESS)
     running = [with_text(pair.other, response_id) for response_id in ids]
