@@ -132,3 +132,9 @@ items = Table(
     Column("key_id", Name),
     Column("body", LargeBinary, nullable=False),
 )
+
+# A database that lacks one of these tables is not a store. A table that an upgrade adds does not
+# belong here: stores of older versions lack it.
+TABLES_OF_ALL_VERSIONS = frozenset(
+    {"schema_version", "servers", "responses", "events", "conversations", "items"}
+)
