@@ -1,4 +1,4 @@
-"""The statements of the first released schema, for tests that upgrade an old store.
+"""Makes a store of version 1, the first released schema, for tests of upgrades.
 
 Never edit the statements: databases of users have these tables.
 """
