@@ -12,8 +12,8 @@ import psycopg
 import pytest
 
 from ouzel.store.errors import StoreOpenError, StoreUnavailable
-from ouzel.store.schema import VERSION
 from ouzel.store.sql_store import open_store
+from ouzel.store.tables import VERSION
 from tests.postgres import PostgresServer, running_postgres
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response

@@ -2,7 +2,7 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import closing
 from functools import partial
 
@@ -12,13 +12,11 @@ from sqlalchemy import Column, Connection, Table, Text, inspect, text
 from ouzel.store.database import Database
 from ouzel.store.engines import open_database
 from ouzel.store.errors import StoreOpenError
-from ouzel.store.schema import VERSION, prepare_schema
-from ouzel.store.tables import metadata
+from ouzel.store.schema import prepare_schema
+from ouzel.store.tables import VERSION, Upgrade, metadata
 from tests.store.conftest import OpenStore
 from tests.store.making import new_response
 from tests.store.version_1 import make_store_of_version_1
-
-Upgrade = Callable[[Connection], None]
 
 
 @pytest.fixture

@@ -1,15 +1,20 @@
 """Creates or upgrades the schema, exactly once even if many servers start together."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
-from ouzel.store.tables import TABLES_OF_ALL_VERSIONS, metadata, schema_version
+from ouzel.store.tables import (
+    TABLES_OF_ALL_VERSIONS,
+    UPGRADES,
+    VERSION,
+    Upgrade,
+    metadata,
+    schema_version,
+)
 
-VERSION = 1
-UPGRADES: dict[int, Callable[[Connection], None]] = {}  # version -> upgrade to the next version
 _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
 
@@ -17,7 +22,7 @@ def prepare_schema(
     connection: Connection,
     *,
     version: int = VERSION,
-    upgrades: Mapping[int, Callable[[Connection], None]] = UPGRADES,
+    upgrades: Mapping[int, Upgrade] = UPGRADES,
 ) -> None:
     """Creates or upgrades the schema to `version` in the current transaction.
 

@@ -1,14 +1,16 @@
-"""Defines the schema of the store.
+"""Defines the schema of the store, its version, and the upgrades of older versions.
 
 Times are unix seconds of the database's clock, so that servers on several machines agree.
 """
 
+from collections.abc import Callable
 from typing import Any  # the type of arguments of SQLAlchemy's hooks
 
 from sqlalchemy import (
     BigInteger,
     Boolean,
     Column,
+    Connection,
     Dialect,
     Float,
     Index,
@@ -138,3 +140,10 @@ items = Table(
 TABLES_OF_ALL_VERSIONS = frozenset(
     {"schema_version", "servers", "responses", "events", "conversations", "items"}
 )
+
+# Each change of the tables raises the version and adds an upgrade.
+VERSION = 1
+Upgrade = Callable[[Connection], None]
+UPGRADES: dict[int, Upgrade] = {
+    # number of a version: the function that upgrades its tables to the next version
+}
