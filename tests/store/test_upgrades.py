@@ -110,9 +110,11 @@ async def test_an_upgraded_store_has_the_schema_of_a_new_store(
         url = request.getfixturevalue("postgres_server").new_database()
     await opened(url=url)
     new_store = open_database(url, busy_s=60.0)
-    for read in (read_columns, read_indexes):
-        assert await old_store.read(read) == await new_store.read(read)
+    new_columns = await new_store.read(read_columns)
+    new_indexes = await new_store.read(read_indexes)
     await new_store.close()
+    assert await old_store.read(read_columns) == new_columns
+    assert await old_store.read(read_indexes) == new_indexes
 
 
 async def test_upgrades_run_in_order_and_keep_the_rows(old_store: Database) -> None:
