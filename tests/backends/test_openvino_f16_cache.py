@@ -96,7 +96,7 @@ def test_f16_is_taken_without_a_trial(steady: Path, caplog: pytest.LogCaptureFix
     with caplog.at_level(logging.INFO, logger="ouzel"):
         assert info_of(steady, engine_with(5 * CONTEXT_BYTES)).kv_cache_dtype == "f16"
     assert not verdicts(steady)
-    assert "KV cache: f16: 0.3 MiB hold 5 requests of full length" in caplog.text
+    assert "KV cache: f16: 320 KiB hold 5 requests of full length" in caplog.text
 
 
 def test_the_log_says_why_a_cache_is_u8(steady: Path, caplog: pytest.LogCaptureFixture) -> None:
@@ -123,7 +123,7 @@ def test_inspect_says_the_cache_that_is_served_and_why(num_requests: int, steady
     assert found.kv_cache_dtype == info.kv_cache_dtype
     assert found.num_kv_tokens == info.num_blocks * info.block_size
     reasons = {
-        12: "f16: 0.8 MiB hold 12 requests of full length",
+        12: "f16: 768 KiB hold 12 requests of full length",
         3: "u8, because f16 would hold 3 of 4 requests of full length",
     }
     assert found.kv_cache_reason == reasons[num_requests]

@@ -17,6 +17,7 @@ from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.state_tables import find_state_tables, plan_states
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
+from ouzel.machine.quantities import format_size
 
 CPU_BLOCK_SIZE = 32  # tokens of a block on a CPU
 ELEMENT_BYTES = 2  # f16; also bf16, which the plugin uses in place of f16 if it computes in bf16
@@ -54,10 +55,6 @@ class F16Room:
             return f"u8, because f16 would hold {held} of {required} requests of full length"
         requests = "a request" if held == 1 else f"{held} requests"
         return f"f16: {format_size(held * self.request_bytes)} hold {requests} of full length"
-
-
-def format_size(num_bytes: int) -> str:
-    return f"{num_bytes / 2**30:.1f} GiB" if num_bytes >= 2**30 else f"{num_bytes / 2**20:.1f} MiB"
 
 
 def f16_room(
