@@ -12,8 +12,8 @@ import pytest
 from tokenizers import Tokenizer
 
 from ouzel.prompts.vision.base import Detail, ImageProcessor
-from ouzel.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.checkpoints import FAMILIES, GOLDEN, golden, loaded
+from tests.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.pictures import picture, sample_positions
 
 

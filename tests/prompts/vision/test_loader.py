@@ -12,8 +12,8 @@ import pytest
 from ouzel.errors import ModelLoadError
 from ouzel.prompts.vision.base import Normalisation
 from ouzel.prompts.vision.loader import load_image_processor
-from ouzel.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.checkpoints import golden, loaded, write_files
+from tests.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.pictures import picture
 
 
