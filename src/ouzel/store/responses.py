@@ -30,6 +30,8 @@ from ouzel.store.tables import RUNNING, events, items, responses, unix_now
 _LEVEL = 1
 _ROW_BYTES = 512  # estimated size of a response's row without body, request, items and events
 COLUMNS = [responses.c[name] for name in StoredResponse.__struct_fields__]
+# Fields of a new response that are columns too; `add` converts the status.
+_GIVEN = [name for name in NewResponse.__struct_fields__ if name in responses.c]
 _APPENDED = (Status.COMPLETED, Status.INCOMPLETE)  # items of such responses join the conversation
 
 # Frequent statements are built once: building one takes as long as running it.
@@ -71,17 +73,9 @@ def add(
     batch = _pack(new.events) if new.events else b""
     num_bytes = len(new.body) + len(new.request or b"") + len(batch)
     size_bytes = _ROW_BYTES + num_bytes + compute_size([*new.input_items, *output_items])
-    row = {
-        "id": new.id,
-        "key_id": new.key_id,
-        "model": new.model,
+    row = {name: getattr(new, name) for name in _GIVEN} | {
         "status": new.status.value,
-        "is_background": new.is_background,
-        "previous_response_id": new.previous_response_id,
-        "conversation_id": new.conversation_id,
         "num_conversation_items": num_conversation_items,
-        "body": new.body,
-        "request": new.request,
         "num_items": len(new.input_items),
         "num_events": len(new.events),
         "owner": None if new.status.is_final else owner,

@@ -1,38 +1,51 @@
 """Creates or upgrades the schema, exactly once even if many servers start together."""
 
+from collections.abc import Mapping
+
 from sqlalchemy import Connection, insert, inspect, select, text, update
 
-from ouzel.store import tables
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.sqlite_file import APPLICATION_ID
-from ouzel.store.tables import metadata, schema_version
+from ouzel.store.tables import (
+    TABLES_OF_ALL_VERSIONS,
+    UPGRADES,
+    VERSION,
+    Upgrade,
+    metadata,
+    schema_version,
+)
 
 _ADVISORY_LOCK = 0x6F757A656C  # "ouzel"
 
 
-def prepare_schema(connection: Connection) -> None:
-    """Creates or upgrades the schema in the current transaction.
+def prepare_schema(
+    connection: Connection,
+    *,
+    version: int = VERSION,
+    upgrades: Mapping[int, Upgrade] = UPGRADES,
+) -> None:
+    """Creates or upgrades the schema to `version` in the current transaction.
 
     Raises StoreOpenError for a schema that a newer Ouzel or another program has made.
     """
     # SQLite needs no lock of its own: it runs one writing transaction at a time.
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:lock)"), {"lock": _ADVISORY_LOCK})
-    old_version = _stored_version(connection)
+    old_version = _stored_version(connection, version)
     if old_version is None:
         metadata.create_all(connection)
-        connection.execute(insert(schema_version).values(version=tables.VERSION))
+        connection.execute(insert(schema_version).values(version=version))
         _mark(connection)
         return
-    if old_version > tables.VERSION:
+    if old_version > version:
         raise StoreOpenError(
             f"the store was made by a newer Ouzel: its schema has version {old_version}, this one "
-            f"knows up to {tables.VERSION}"
+            f"knows up to {version}"
         )
-    for version in range(old_version, tables.VERSION):
-        tables.UPGRADES[version](connection)
-    if old_version < tables.VERSION:
-        connection.execute(update(schema_version).values(version=tables.VERSION))
+    for number in range(old_version, version):
+        upgrades[number](connection)
+    if old_version < version:
+        connection.execute(update(schema_version).values(version=version))
     _mark(connection)
 
 
@@ -44,10 +57,11 @@ def _mark(connection: Connection) -> None:
             connection.exec_driver_sql(f"PRAGMA application_id = {APPLICATION_ID}")
 
 
-def _stored_version(connection: Connection) -> int | None:
+def _stored_version(connection: Connection, version: int) -> int | None:
     """Returns the version of the stored schema; None for a database without tables of the store.
 
-    Raises StoreOpenError if another program has tables with the same names.
+    `version` is the version of this server, which has all tables of `metadata`. Raises
+    StoreOpenError if another program has tables with the same names.
     """
     inspector = inspect(connection)
     names = set(inspector.get_table_names())
@@ -60,12 +74,10 @@ def _stored_version(connection: Connection) -> int | None:
     if columns != [column.name for column in schema_version.columns]:
         raise StoreOpenError(_foreign(schema_version.name))
     versions = connection.execute(select(schema_version.c.version)).scalars().all()
-    missing = sorted(metadata.tables.keys() - names)
-    if (
-        len(versions) != 1
-        or not isinstance(versions[0], int)
-        or (missing and versions[0] <= tables.VERSION)
-    ):
+    if len(versions) != 1 or not isinstance(versions[0], int):
+        raise StoreOpenError(_foreign(schema_version.name))
+    required = metadata.tables.keys() if versions[0] == version else TABLES_OF_ALL_VERSIONS
+    if versions[0] <= version and not required <= names:
         raise StoreOpenError(_foreign(schema_version.name))
     return versions[0]
 

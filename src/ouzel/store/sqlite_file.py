@@ -15,7 +15,7 @@ from pathlib import Path
 from ouzel.store.errors import StoreOpenError
 from ouzel.store.faults import DatabaseUnusable
 from ouzel.store.reserve import Reserve
-from ouzel.store.tables import metadata, schema_version
+from ouzel.store.tables import TABLES_OF_ALL_VERSIONS, schema_version
 
 logger = logging.getLogger(__name__)
 
@@ -118,7 +118,7 @@ class SqliteFile:
         is_empty = not tables and not application_id
         is_ours = schema_version.name in tables and (
             application_id == APPLICATION_ID
-            or (not application_id and tables >= metadata.tables.keys())
+            or (not application_id and tables >= TABLES_OF_ALL_VERSIONS)
         )
         if is_ours or (is_empty and self._is_new):
             return

@@ -1,4 +1,4 @@
-"""Defines the schema of the store: its tables, its version, and the upgrades of older versions.
+"""Defines the schema of the store, its version, and the upgrades of older versions.
 
 Times are unix seconds of the database's clock, so that servers on several machines agree.
 """
@@ -26,9 +26,6 @@ from sqlalchemy.sql.expression import FunctionElement
 from sqlalchemy.types import TypeDecorator
 
 from ouzel.store.records import Status
-
-VERSION = 1
-UPGRADES: dict[int, Callable[[Connection], None]] = {}  # version -> upgrade to the next version
 
 RUNNING = (Status.QUEUED.value, Status.IN_PROGRESS.value)
 
@@ -137,3 +134,16 @@ items = Table(
     Column("key_id", Name),
     Column("body", LargeBinary, nullable=False),
 )
+
+# A database that lacks one of these tables is not a store. A table that an upgrade adds does not
+# belong here: stores of older versions lack it.
+TABLES_OF_ALL_VERSIONS = frozenset(
+    {"schema_version", "servers", "responses", "events", "conversations", "items"}
+)
+
+# Each change of the tables raises the version and adds an upgrade.
+VERSION = 1
+Upgrade = Callable[[Connection], None]
+UPGRADES: dict[int, Upgrade] = {
+    # number of a version: the function that upgrades its tables to the next version
+}

@@ -4,8 +4,6 @@ from ouzel.engine.scheduling.scheduler import Scheduled
 
 
 class NoProposals:
-    """Replaces `Proposals` in an engine that never proposes a token."""
-
     num_drafts = 0
     num_draft_tokens = 0
     num_accepted_tokens = 0
