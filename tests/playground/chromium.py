@@ -4,14 +4,11 @@ import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from playwright.sync_api import (
     Browser,
-    BrowserContext,
     ConsoleMessage,
     FilePayload,
-    Frame,
     Locator,
     Page,
     Request,
@@ -30,50 +27,17 @@ def chromium_path() -> Path | None:
 
 
 @contextmanager
-def running_browser(path: Path, *options: str) -> Iterator[Browser]:
-    """Starts the Chromium at `path` with further command-line options.
+def running_browser(path: Path) -> Iterator[Browser]:
+    """Starts the Chromium at `path`.
 
     Chromium runs without its sandbox, because a test process may be root, and root has no sandbox.
     """
     # A day, in ms: a slow machine is no failure. 0 would mean five seconds.
     expect.set_options(timeout=86_400_000)
     with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox", *options])
+        browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
         yield browser
         browser.close()
-
-
-class Tabs:
-    """Opens pages in one browser context; `close` deletes everything that they stored.
-
-    The pages share one renderer process: a page in a new context would start a process, which costs
-    a second of CPU. The page `first`, which stays open, keeps the process alive between two tests.
-    """
-
-    def __init__(self, first: Page) -> None:
-        self._first = first
-        self._context: BrowserContext = first.context
-        self._origins: set[str] = set()
-        self._context.on("page", lambda page: page.on("framenavigated", self._take_origin))
-
-    def _take_origin(self, frame: Frame) -> None:
-        parts = urlsplit(frame.url)
-        self._origins.add(f"{parts.scheme}://{parts.netloc}")
-
-    def open(self) -> Page:
-        return self._context.new_page()
-
-    def close(self) -> None:
-        """Closes all pages but the first, and deletes everything that they stored."""
-        for page in self._context.pages:
-            if page != self._first:
-                page.close()
-        session = self._context.new_cdp_session(self._first)
-        for origin in self._origins:
-            everything = {"origin": origin, "storageTypes": "all"}
-            session.send("Storage.clearDataForOrigin", everything)
-        session.detach()
-        self._origins.clear()
 
 
 class Troubles:

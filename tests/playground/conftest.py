@@ -16,7 +16,6 @@ from ouzel.parsers.registry import THINKING_ONLY, OutputFormat
 from tests.api.serving import RunningServer, running_server
 from tests.playground.chromium import (
     REQUIRED_VARIABLE,
-    Tabs,
     Troubles,
     User,
     chromium_path,
@@ -33,33 +32,14 @@ def browser() -> Iterator[Browser]:
         if os.environ.get(REQUIRED_VARIABLE) == "1":
             pytest.fail(missing)
         pytest.skip(missing)
-    with running_browser(path, "--process-per-site") as browser:
+    with running_browser(path) as browser:
         yield browser
 
 
-@pytest.fixture(scope="package")
-def tabs(browser: Browser, parrot: RunningServer) -> Iterator[Tabs]:
-    context = browser.new_context(viewport={"width": 1280, "height": 800})
-    kept = context.new_page()
-    kept.goto(f"{parrot.url}/health")
-    yield Tabs(kept)
-    context.close()
-
-
 @pytest.fixture
-def page(tabs: Tabs) -> Iterator[Page]:
-    """Opens a page in a browser that stores nothing of earlier pages but the server's files."""
-    page = tabs.open()
-    troubles = Troubles(page)
-    yield page
-    tabs.close()
-    assert troubles.found == []
-
-
-@pytest.fixture
-def page_of_new_browser(browser: Browser) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
     """Opens a page in a browser that has loaded nothing yet."""
-    context = browser.new_context()
+    context = browser.new_context(viewport={"width": 1280, "height": 800})
     page = context.new_page()
     troubles = Troubles(page)
     yield page

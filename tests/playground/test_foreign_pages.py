@@ -7,7 +7,7 @@ from pathlib import Path
 from queue import SimpleQueue
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page
+from playwright.sync_api import Browser, Page
 
 from tests.api.engines import received_prompts
 from tests.api.serving import RunningServer, running_server
@@ -79,19 +79,13 @@ def answers_to_posts() -> Iterator[SimpleQueue[int]]:
     logger.removeHandler(handler)
 
 
-@pytest.fixture(scope="module")
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context()
-    yield context
-    context.close()
-
-
 @pytest.fixture
-def page(context: BrowserContext) -> Iterator[Page]:
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context()
     page = context.new_page()
     page.set_default_timeout(0)
     yield page
-    page.close()
+    context.close()
 
 
 @pytest.mark.parametrize("attack", ATTACKS)

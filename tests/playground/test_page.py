@@ -58,8 +58,7 @@ def test_no_script_or_style_stands_in_a_page_and_no_text_becomes_html() -> None:
         assert len(text.splitlines()) <= 300, name
 
 
-def test_the_page_is_light(page_of_new_browser: Page, parrot: RunningServer) -> None:
-    page = page_of_new_browser
+def test_the_page_is_light(page: Page, parrot: RunningServer) -> None:
     sizes: list[int] = []
     page.on(
         "response",
