@@ -79,7 +79,7 @@ def test_a_dead_process_fails_only_its_current_test(
     status, lines = run(tmp_path, pytestconfig, **files)
 
     deadly = [f"test_{name}.py::test_dies[{number}]" for name in "ab" for number in (1, 4)]
-    assert status == pytest.ExitCode.TESTS_FAILED
+    assert status == pytest.ExitCode.TESTS_FAILED, "\n".join(lines)
     failed = [line for line in lines if line.startswith("FAILED")]
     assert sorted(line.partition(" - ")[0].removeprefix("FAILED ") for line in failed) == deadly
     assert "4 failed, 20 passed" in lines[-1]

@@ -48,17 +48,17 @@ class WorkGroups(LoadFileScheduling):
         return f"{folder}/{name}" if name else file
 
     def _reschedule(self, node: WorkerController) -> None:
-        """Gives the process its next tests, or lets it end if there are none.
+        """Gives the process its next tests.
 
-        A process runs its last test only when it knows that no other test follows, so a successor
-        that gets a single test is told at once.
+        A process runs a test only when it knows the next one, so a group of a single test, which a
+        dead process has left, needs another group behind it.
         """
         # Another dead process may have a successor that still collects.
-        if node not in self.registered_collections:
+        if node not in self.registered_collections or node.shutting_down:
             return
         super()._reschedule(node)
-        if not self.workqueue and self._pending_of(self.assigned_work[node]) == 1:
-            node.shutdown()
+        if self.workqueue and self._pending_of(self.assigned_work[node]) == 1:
+            self._assign_work_unit(node)
 
     def remove_node(self, node: WorkerController) -> str | None:
         """Returns the test during which the process died, which xdist itself would run again."""
