@@ -153,9 +153,10 @@ def _load(
 
 
 def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, path: str) -> bool:
-    """Calibrates the weights; returns False if they were calibrated and stored before.
+    """Calibrates the weights with the text in the file `path` ("": the bundled text).
 
-    Raises ModelLoadError.
+    Returns False if the cache already has the calibrated weights. Raises InvalidOption for a bad
+    text, and ModelLoadError.
     """
     from ouzel.backends.openvino.calibration.calibrated_entry import (  # noqa: PLC0415
         make_calibrated_entry,

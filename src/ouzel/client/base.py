@@ -66,5 +66,5 @@ def read_failure(answer: Answer) -> ApiFailure:
 
 
 def _phrase(status: int) -> str:
-    """Returns the standard phrase of a status, if the status is a standard one."""
+    """Returns the standard phrase of a status, or "no reason was given" for another status."""
     return HTTPStatus(status).phrase if status in _STATUSES else "no reason was given"

@@ -34,9 +34,10 @@ def findings(
     is_port_free: bool,
     own_server: str,
 ) -> list[Finding]:
-    """Lists the findings; `speeds` is None if not measured, `own_server` describes an Ouzel server.
+    """Lists the problems that cost speed or prevent serving, each with advice.
 
-    `own_server` is empty if no Ouzel server uses the address.
+    `speeds` is None if they were not measured. `own_server` describes the Ouzel server that uses
+    the address; it is empty if no Ouzel server uses it.
     """
     return [
         *_of_processor(processor),

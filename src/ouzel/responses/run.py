@@ -108,8 +108,9 @@ class Run:
         return self._before_end if self._stage is Stage.ENDING else self._builder.snapshot
 
     async def answer(self) -> ResponseObject:
-        """Returns the finished response, or the current state of a response in the background.
+        """Waits for the end of the response and returns the response.
 
+        A response in the background is returned in its current state, as soon as it has begun.
         Raises the error of a failed run, except for a response in the background that had begun.
         """
         if self.is_background:

@@ -105,7 +105,10 @@ class StoredProgress:
         return decode_response(stored) if stored is not None and stored.status.is_final else None
 
     async def drop(self) -> None:
-        """Deletes a response that no client has seen."""
+        """Deletes the response from the store, if the store has it.
+
+        The caller knows that no client has seen the response.
+        """
         if self.has_begun:
             await self._store.delete_response(self.response_id, self.key_id)
 

@@ -49,7 +49,8 @@ def run(arguments: Sequence[str]) -> int:
 def apply_logging(options: Options) -> Options:
     """Configures the log, and logs the remarks and warnings of the options.
 
-    Raises InvalidOption for the first model of a file that could not be read.
+    Returns the same options. Raises InvalidOption if an entry of the models' file could not be
+    read; the error describes the first such entry.
     """
     configure_logging(options.observability.log_level, options.observability.log_format)
     for remark in options.remarks:

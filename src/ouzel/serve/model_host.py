@@ -22,7 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 class ModelHost:
-    """Implements `ModelLoader` with the options of the server."""
+    """Starts and stops the engines of models with the server's options.
+
+    Implements `ModelLoader`.
+    """
 
     def __init__(self, options: Options) -> None:
         self._options = options

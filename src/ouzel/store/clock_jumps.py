@@ -8,7 +8,11 @@ renew their leases.
 
 
 class ClockJumps:
-    """Compares the database's clock with the monotonic clock of this process, which nobody sets."""
+    """Tells whether an ended lease means a dead server.
+
+    For one lease time after the database's clock jumped forward, it does not. The monotonic clock
+    of this process shows a jump, because no administrator can set this clock.
+    """
 
     def __init__(self, lease_s: float) -> None:
         self._lease_s = lease_s

@@ -33,11 +33,10 @@ class UnknownTool:
 def leave_out(
     unknown: Sequence[UnknownTool], *, known: Sequence[str], has_others: bool, refuses: bool
 ) -> tuple[str, ...]:
-    """Logs the `unknown` tools and returns a warning for each. `known` are the supported tool
-    types.
+    """Logs the first 20 `unknown` tools and returns a warning for each of them.
 
-    Raises InvalidRequest if the server `refuses` unknown tools, or if the request has no other
-    tools.
+    `known` are the supported tool types. Raises InvalidRequest if the server `refuses` unknown
+    tools, or if the request has no other tools.
     """
     if not unknown:
         return ()

@@ -73,9 +73,9 @@ def _our_field(error: OuzelError, reason: str) -> str | None:
 
 
 def _our_part_of_path(path: str, *, has_own_end: bool) -> str:
-    """Cuts a field's path before names that the client chose.
+    """Replaces the names that the client chose, at the end of a field's path, by "…".
 
-    An unknown field's last name is one.
+    `has_own_end` is False if the path ends with an unknown field: the client chose its name.
     """
     names = path.split(".")
     num_own = len(names) if has_own_end else len(names) - 1

@@ -160,7 +160,11 @@ class GeneratedAnswer:
 
 
 def _check(body: OllamaGenerateRequest, *, is_text: bool) -> None:
-    """Raises InvalidRequest if fields contradict each other."""
+    """Raises InvalidRequest for an unsupported field, or for fields that exclude each other.
+
+    `is_text` tells whether the prompt is rendered without a chat template. Such a prompt takes no
+    fields of chats.
+    """
     if body.template:
         limit = (
             "must be empty: this server renders prompts with the model's own template, "

@@ -225,9 +225,10 @@ class BlockManager:
         return True
 
     def _load(self, sequence: Sequence, end: int, store: PrefixStore) -> bool:
-        """Appends stored blocks up to position `end`.
+        """Loads stored blocks and appends them to the block table, before block number `end`.
 
-        Returns False if the next block cannot be loaded.
+        The load may stop before `end`. Returns False if no block was appended or a block could not
+        be read.
         """
         begin = len(sequence.block_table)
         rows = []

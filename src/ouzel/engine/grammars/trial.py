@@ -53,7 +53,7 @@ class Trial(msgspec.Struct, frozen=True):
 
 
 class Trials:
-    """Runs trials in a limited process; thread-safe."""
+    """Compiles grammars in a limited process and returns the cost or a refusal; thread-safe."""
 
     def __init__(self, source: TokenizerSource, max_bytes: int) -> None:
         options = {

@@ -123,7 +123,11 @@ class Drafts:
         return drafting.catch_up_s(sequence.num_tokens, num_left, costs)
 
     def draft(self, requests: list[DraftRequest], max_tokens: int) -> DraftTokens:
-        """Makes drafts, after computing at most `max_tokens` missing tokens."""
+        """Drafts tokens and returns them by sequence.
+
+        Before the drafts, the source computes missing tokens, at most `max_tokens` in all. A
+        sequence that still lacks too many tokens is not in the result. A fault disables the source.
+        """
         drafted: DraftTokens = {}
         with self._disabling_on_failure():
             if self._source is not None:

@@ -139,7 +139,10 @@ def _listings(content: _File) -> Iterator[_Listing]:
 
 
 def _listing(fields: Mapping[str, object], unknown: tuple[str, ...]) -> _Listing:
-    """Reads one model's entry of the file. Raises msgspec.ValidationError."""
+    """Reads one model's entry of the file.
+
+    `unknown` are warnings about unknown keys beside the entry. Raises msgspec.ValidationError.
+    """
     entry = msgspec.convert(fields, _Entry)
     if not entry.name:
         raise msgspec.ValidationError("each model must have a `name`")

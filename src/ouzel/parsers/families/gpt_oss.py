@@ -117,7 +117,11 @@ class HarmonyParser(JsonReadingParser):
         return True
 
     def _apart(self, kind: str, give: Give) -> Give:
-        """Puts a blank line before a message's text if a message of the same kind came before."""
+        """Returns a function that passes texts of one message to `give`.
+
+        If an earlier message had the same kind, the function puts a blank line before the first
+        text.
+        """
         is_begun = False
 
         def apart(text: str) -> None:

@@ -1,5 +1,6 @@
-"""LLaVA-OneVision reads the whole picture, then tiles of the best resolution, whose features are
-scaled down.
+"""LLaVA-OneVision reads the whole picture, then its tiles in the best resolution.
+
+If the tiles have too many features, the features are scaled down.
 """
 
 import math

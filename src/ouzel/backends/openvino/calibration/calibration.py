@@ -69,7 +69,10 @@ class ListedWeights:
 
 
 class Calibration:
-    """Chooses the encodings of calibrated matrices; implements `MatrixEncoders`."""
+    """Gives the encodings and encoders of calibrated matrices; implements `MatrixEncoders`.
+
+    The function `calibrate` chooses the encodings.
+    """
 
     def __init__(
         self, recording: Recording, int4_keys: frozenset[str], int8_keys: frozenset[str]

@@ -58,10 +58,10 @@ class StepCosts(msgspec.Struct, frozen=True):
     change_s: float = 0.0  # added if the step before had another number of rows
 
     def estimate(self, num_rows: float, attention_s: float = 0.0) -> float:
-        """Returns the seconds of a step after a step with as many rows.
+        """Returns the seconds of a step, if the step before it had the same number of rows.
 
-        `attention_s` is added, for the cached context. An expected number of rows need not be
-        whole.
+        `attention_s`, the time to read the cached context, is added. `num_rows` may be a fraction,
+        as the mean of an expectation.
         """
         above = self._above(num_rows)
         low, high = self.num_rows[above - 1 : above + 1]

@@ -20,7 +20,7 @@ class Match(msgspec.Struct, frozen=True):
 
 
 class SuffixIndex:
-    """Indexes one text, which may grow at its end."""
+    """Finds the longest match of another text's end in one text of tokens, which may grow."""
 
     def __init__(self) -> None:
         self._newest: dict[tuple[int, int], int] = {}  # the last place after each pair
