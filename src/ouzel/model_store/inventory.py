@@ -1,4 +1,8 @@
-"""Assigns the stored files to their models: repositories, demos, and directories elsewhere."""
+"""Finds the model from which each entry of Ouzel's cache directory was made.
+
+An entry holds compressed weights, a directory made of a GGUF file, or a verdict on the KV cache.
+The model is a repository of the hub cache, a demo, or a directory elsewhere.
+"""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass

@@ -109,7 +109,11 @@ def read_stream_id(fields: JsonObject) -> str | None:
 
 
 def decode_envelope(text: bytes) -> JsonObject:
-    """Decodes a message; of a `response.create` only short fields, else all."""
+    """Decodes a client's message.
+
+    For a `response.create` it returns only the fields of `_Envelope` and skips all other fields,
+    such as a long `input`. For other types it returns all fields. Raises InvalidRequest.
+    """
     if len(text) > MAX_SHORT_BYTES:
         check_num_values(text)
     try:

@@ -72,7 +72,7 @@ def smallest_step(config: HfConfig) -> float:
 
 
 def mamba(b: Builder, rows: Node, prefix: str, layer: int, shape: MambaShape) -> Node:
-    """Computes a Mamba layer on rows [T, hidden_size]; returns the same shape."""
+    """Computes a Mamba-2 layer on rows [T, hidden_size]; returns the same shape."""
     inner, maps, heads = shape.inner_size, shape.map_size, shape.num_heads
     num_rows = 2 * inner + 2 * maps + heads
     projected = b.linear(
