@@ -1,0 +1,26 @@
+// The kernels of AVX-512 VNNI for each number of rows in a chunk.
+#pragma once
+#include "vectors512.h"
+#include "vnni.h"
+
+namespace ouzel {
+namespace {
+
+constexpr size_t CHUNKS_512[] = {1, 2, 3, 4, 6, 8, 10, 12};
+
+struct Kernels512 {
+    template <int S, bool O>
+    static auto find(size_t chunk) {
+        return chunk == 1    ? multiply_block<Vectors512, 1, 2, S, O>
+               : chunk == 2  ? multiply_block<Vectors512, 2, 2, S, O>
+               : chunk == 3  ? multiply_block<Vectors512, 3, 2, S, O>
+               : chunk == 4  ? multiply_block<Vectors512, 4, 2, S, O>
+               : chunk == 6  ? multiply_block<Vectors512, 6, 2, S, O>
+               : chunk == 8  ? multiply_block<Vectors512, 8, 1, S, O>
+               : chunk == 10 ? multiply_block<Vectors512, 10, 1, S, O>
+                             : multiply_block<Vectors512, 12, 1, S, O>;
+    }
+};
+
+}  // namespace
+}  // namespace ouzel

@@ -1,0 +1,41 @@
+// A level: the kernels for one set of instructions. All levels give the same bits, except rows in bf16.
+#pragma once
+#include "cells.h"
+#include "rows.h"
+
+namespace ouzel {
+
+// Takes the sums of a block: values[num_rows][32], without the factors of the outputs.
+class Sink {
+public:
+    virtual void take(size_t block, size_t first_row, size_t num_rows, const float* values) = 0;
+
+protected:
+    ~Sink() = default;
+};
+
+struct Level {
+    const char* name;
+    bool (*is_supported)();
+    // Rows in a chunk for a product of this many rows.
+    size_t (*chunk)(size_t num_rows);
+    // The smallest number of rows that are kept in bf16; 0: rows are always quantised.
+    size_t wide_from;
+    // Quantises a row of `rows.inputs` numbers, or rounds it to bf16 if the rows are wide.
+    void (*put_row)(Rows& rows, size_t row, const float* from);
+    // Multiplies all rows by some blocks of the matrix.
+    void (*multiply)(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink);
+    // Ends the work of a thread: gives its tiles back.
+    void (*finish)();
+};
+
+// The levels of this library, the best first.
+extern const Level AMX, AVX512_VNNI, AVX_VNNI, AVX2, EMULATED_AMX;
+constexpr const Level* LEVELS[] = {&AMX, &AVX512_VNNI, &AVX_VNNI, &AVX2};
+
+// The best level that this processor supports, or the level that OUZEL_KERNELS_LEVEL names; nullptr if there is none.
+const Level* find_level();
+// The level with this name if the processor supports it; nullptr otherwise.
+const Level* find_level(const char* name);
+
+}  // namespace ouzel

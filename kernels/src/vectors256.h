@@ -1,0 +1,63 @@
+// Vectors of 256 bits, for AVX2 and AVX-VNNI.
+#pragma once
+#include <immintrin.h>
+
+#include "cells.h"
+
+namespace ouzel {
+namespace {
+
+struct Vectors256 {
+    static constexpr int LANES = 8;
+    using Int = __m256i;
+    using Float = __m256;
+
+    static void prefetch(const uint8_t* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+    static Float zero() { return _mm256_setzero_ps(); }
+    static Float all(float value) { return _mm256_set1_ps(value); }
+    static Int load(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
+    static Int low(Int both) { return _mm256_and_si256(both, _mm256_set1_epi8(15)); }
+    static Int high(Int both) { return _mm256_and_si256(_mm256_srli_epi16(both, 4), _mm256_set1_epi8(15)); }
+    static Int four(const int8_t* p) {
+        int32_t value;
+        __builtin_memcpy(&value, p, 4);
+        return _mm256_set1_epi32(value);
+    }
+    static Float halves(const uint8_t* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
+    static Float multiply(Int a, Float b) { return _mm256_mul_ps(_mm256_cvtepi32_ps(a), b); }
+    static Float fused(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
+    static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }
+
+    // The bits of the largest absolute number of 64; those of an infinity or of a NaN are larger than any number's.
+    static uint32_t largest_bits(const float* from) {
+        const Int mask = _mm256_set1_epi32(0x7fffffff);
+        Int largest = _mm256_setzero_si256();
+        for (int i = 0; i < 64; i += 8)
+            largest = _mm256_max_epi32(largest, _mm256_and_si256(mask, _mm256_castps_si256(_mm256_loadu_ps(from + i))));
+        __m128i four = _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
+        four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+        return uint32_t(_mm_cvtsi128_si32(four));
+    }
+
+    static void quantize(const float* from, float inverse, bool is_finite, int8_t* to, int32_t sums[2]) {
+        const Float factor = _mm256_set1_ps(inverse);
+        const Int mask = _mm256_set1_epi32(is_finite ? -1 : 0);
+        for (int half = 0; half < 2; half++) {
+            Int sum = _mm256_setzero_si256();
+            for (int i = half * 32; i < half * 32 + 32; i += 8) {
+                const Int n = _mm256_and_si256(mask, _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(from + i), factor)));
+                sum = _mm256_add_epi32(sum, n);
+                const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1));
+                _mm_storel_epi64(reinterpret_cast<__m128i*>(to + i), _mm_packs_epi16(words, words));
+            }
+            __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+            four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+            four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+            sums[half] = _mm_cvtsi128_si32(four);
+        }
+    }
+};
+
+}  // namespace
+}  // namespace ouzel

@@ -1,0 +1,71 @@
+// Vectors of 512 bits, for AVX-512 VNNI and AMX.
+#pragma once
+#include <immintrin.h>
+
+#include "cells.h"
+
+namespace ouzel {
+namespace {
+
+struct Vectors512 {
+    static constexpr int LANES = 16;
+    using Int = __m512i;
+    using Float = __m512;
+
+    static void prefetch(const uint8_t* p) { _mm_prefetch(reinterpret_cast<const char*>(p), _MM_HINT_T0); }
+    static Float zero() { return _mm512_setzero_ps(); }
+    static Float all(float value) { return _mm512_set1_ps(value); }
+    static Int load(const uint8_t* p) { return _mm512_loadu_si512(p); }
+    static Int low(Int both) { return _mm512_and_si512(both, _mm512_set1_epi8(15)); }
+    static Int high(Int both) { return _mm512_and_si512(_mm512_srli_epi16(both, 4), _mm512_set1_epi8(15)); }
+    static Int four(const int8_t* p) {
+        int32_t value;
+        __builtin_memcpy(&value, p, 4);
+        return _mm512_set1_epi32(value);
+    }
+    static Float halves(const uint8_t* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
+    static Float multiply(Int a, Float b) { return _mm512_mul_ps(_mm512_cvtepi32_ps(a), b); }
+    static Float fused(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
+    static void store(float* to, Float value) { _mm512_storeu_ps(to, value); }
+
+    struct Sum {
+        __m512i first, second;  // two chains of additions, where there are few sums
+    };
+    static Sum start(int32_t value) { return {_mm512_set1_epi32(value), _mm512_setzero_si512()}; }
+    static void add(Sum& sum, Int weights, const int8_t* values) { sum.first = _mm512_dpbusd_epi32(sum.first, weights, four(values)); }
+    template <bool IS_APART>
+    static void add_high(Sum& sum, Int weights, const int8_t* values) {
+        if (IS_APART)
+            sum.second = _mm512_dpbusd_epi32(sum.second, weights, four(values));
+        else
+            add(sum, weights, values);
+    }
+    static void flush(Sum&) {}
+    static Int total(const Sum& sum) { return _mm512_add_epi32(sum.first, sum.second); }
+
+    // The bits of the largest absolute number of 64; those of an infinity or of a NaN are larger than any number's.
+    static uint32_t largest_bits(const float* from) {
+        const Int mask = _mm512_set1_epi32(0x7fffffff);
+        Int largest = _mm512_setzero_si512();
+        for (int i = 0; i < 64; i += 16)
+            largest = _mm512_max_epi32(largest, _mm512_and_si512(mask, _mm512_castps_si512(_mm512_loadu_ps(from + i))));
+        return uint32_t(_mm512_reduce_max_epi32(largest));
+    }
+
+    static void quantize(const float* from, float inverse, bool is_finite, int8_t* to, int32_t sums[2]) {
+        const Float factor = _mm512_set1_ps(inverse);
+        const __mmask16 mask = is_finite ? 0xffff : 0;
+        for (int half = 0; half < 2; half++) {
+            Int sum = _mm512_setzero_si512();
+            for (int i = half * 32; i < half * 32 + 32; i += 16) {
+                const Int n = _mm512_maskz_cvtps_epi32(mask, _mm512_mul_ps(_mm512_loadu_ps(from + i), factor));
+                sum = _mm512_add_epi32(sum, n);
+                _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(n));
+            }
+            sums[half] = _mm512_reduce_add_epi32(sum);
+        }
+    }
+};
+
+}  // namespace
+}  // namespace ouzel

@@ -1,0 +1,158 @@
+// Products of quantised rows with vectors of one size, for levels without tiles.
+//
+// `V` has the operations of the vectors. A strip is the outputs of one vector: a block has 32 / V::LANES strips. The
+// sums of M rows and H strips stay in registers, from the first group to the last.
+#pragma once
+#include "level.h"
+
+namespace ouzel {
+namespace {
+
+constexpr size_t CELLS_AHEAD = 2;  // weights are prefetched this many cells ahead
+
+struct Chunk {  // the rows of a chunk
+    const int8_t* values;
+    const float* scale;
+    const int32_t* minus_8;
+    const float* weighted;
+    size_t rows, groups;
+};
+
+inline Chunk chunk_of(const Rows& rows, size_t number) {
+    const size_t place = number * rows.groups * rows.chunk;
+    return {rows.values.data() + place * GROUP, rows.scale.data() + place, rows.minus_8.data() + place * rows.scales,
+            rows.weighted.data() + place * rows.scales, rows.chunk, rows.groups};
+}
+
+template <class V, int M, int H, int S, bool HAS_OFFSETS>
+void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, int first_strip, float* out) {
+    constexpr int LANES = V::LANES, STEPS = 8 / S, NUM = M * H;
+    constexpr size_t HEADER = size_t(S) * BLOCK * 2 * (HAS_OFFSETS ? 2 : 1);
+    constexpr bool PREFETCHES = true;
+    typename V::Float sums[NUM];
+#pragma GCC unroll 32
+    for (int i = 0; i < NUM; i++) sums[i] = V::zero();
+    const int8_t* values = x.values;
+    const float *scale = x.scale, *weighted = x.weighted;
+    const int32_t* minus_8 = x.minus_8;
+    const size_t ahead = CELLS_AHEAD * cell_bytes;
+    for (size_t group = 0; group < x.groups; group++) {
+        const uint8_t* tiles = cells + HEADER;
+        if (PREFETCHES && first_strip == 0)
+#pragma GCC unroll 4
+            for (size_t i = 0; i < HEADER; i += 64) V::prefetch(cells + ahead + i);
+#pragma GCC unroll 2
+        for (int s = 0; s < S; s++) {
+            typename V::Sum products[NUM];
+#pragma GCC unroll 32
+            for (int i = 0; i < NUM; i++) products[i] = V::start(minus_8[i / H * S + s]);
+#pragma GCC unroll 8
+            for (int step = s * STEPS; step < (s + 1) * STEPS; step++) {
+                typename V::Int low[H], high[H];
+#pragma GCC unroll 4
+                for (int h = 0; h < H; h++) {
+                    const int lane = (first_strip + h) * LANES;
+                    const uint8_t* vector = tiles + lane / 16 * TILE_BYTES + step * 64 + lane % 16 * 4;
+                    if (PREFETCHES && lane % 16 == 0) V::prefetch(vector + ahead);
+                    const typename V::Int both = V::load(vector);
+                    low[h] = V::low(both), high[h] = V::high(both);
+                }
+#pragma GCC unroll 32
+                for (int i = 0; i < NUM; i++) {
+                    const int8_t* four = values + i / H * GROUP + step * 8;
+                    V::add(products[i], low[i % H], four);
+                    V::template add_high<(NUM < 8)>(products[i], high[i % H], four + 4);
+                }
+                if (step % 4 == 3) {
+#pragma GCC unroll 32
+                    for (int i = 0; i < NUM; i++) V::flush(products[i]);
+                }
+            }
+#pragma GCC unroll 32
+            for (int i = 0; i < NUM; i++) {
+                const int strip = first_strip + i % H, m = i / H;
+                const typename V::Float factor = V::halves(cells + s * BLOCK * 2 + strip * LANES * 2);
+                const typename V::Float product = V::multiply(V::total(products[i]), V::all(scale[m]));
+                sums[i] = V::fused(product, factor, sums[i]);
+                if (HAS_OFFSETS) {
+                    const typename V::Float offset = V::halves(cells + (S + s) * BLOCK * 2 + strip * LANES * 2);
+                    sums[i] = V::fused(V::all(weighted[m * S + s]), offset, sums[i]);
+                }
+            }
+        }
+        cells += cell_bytes, values += x.rows * GROUP, scale += x.rows;
+        minus_8 += x.rows * S, weighted += x.rows * S;
+    }
+#pragma GCC unroll 32
+    for (int i = 0; i < NUM; i++) V::store(out + i / H * BLOCK + (first_strip + i % H) * LANES, sums[i]);
+}
+
+template <class V, int M, int H, int S, bool HAS_OFFSETS>
+void multiply_block(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float* out) {
+    for (int strip = 0; strip < int(BLOCK) / V::LANES; strip += H)
+        multiply_strips<V, M, H, S, HAS_OFFSETS>(cells, cell_bytes, x, strip, out);
+}
+
+// Multiplies by blocks; KERNELS has the functions for each number of rows in a chunk.
+template <class Kernels, int S, bool HAS_OFFSETS>
+void multiply_blocks(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink) {
+    alignas(64) float out[16 * BLOCK];
+    const auto kernel = Kernels::template find<S, HAS_OFFSETS>(rows.chunk);
+    const size_t cell_bytes = matrix.layout.cell_bytes();
+    for (size_t block = first_block; block < first_block + num_blocks; block++)
+        for (size_t number = 0; number < rows.chunks; number++) {
+            const size_t first = number * rows.chunk, left = rows.count - first;
+            kernel(matrix.block(block), cell_bytes, chunk_of(rows, number), out);
+            sink.take(block, first, left < rows.chunk ? left : rows.chunk, out);
+        }
+}
+
+template <class Kernels>
+void multiply_any(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink) {
+    const Layout& layout = matrix.layout;
+    const auto multiply = layout.scales == 1 ? (layout.has_offsets ? multiply_blocks<Kernels, 1, true> : multiply_blocks<Kernels, 1, false>)
+                                             : (layout.has_offsets ? multiply_blocks<Kernels, 2, true> : multiply_blocks<Kernels, 2, false>);
+    multiply(matrix, first_block, num_blocks, rows, sink);
+}
+
+// The smallest of the sizes that divides the rows into as few chunks as the largest one does.
+template <size_t COUNT>
+size_t choose_chunk(size_t num_rows, const size_t (&sizes)[COUNT]) {
+    const size_t most = sizes[COUNT - 1], chunks = (num_rows + most - 1) / most;
+    for (size_t size : sizes)
+        if (size * chunks >= num_rows) return size;
+    return most;
+}
+
+// Quantises 64 numbers: value = round(x * 127 / largest), scale = largest / 127. A group with a number that is not
+// finite gets the scale NaN, so that its products are NaN; numbers below 1e-30 become 0.
+template <class V>
+void put_group(Rows& rows, size_t row, size_t group, const float* from) {
+    const size_t place = rows.at(row, group);
+    const uint32_t largest_bits = V::largest_bits(from);
+    float largest;
+    __builtin_memcpy(&largest, &largest_bits, 4);
+    const bool is_finite = largest_bits < 0x7f800000u, is_zero = largest < 1e-30f;
+    int32_t sums[2];
+    V::quantize(from, is_finite && !is_zero ? 127.f / largest : 0.f, is_finite, rows.values.data() + place * GROUP, sums);
+    const float scale = !is_finite ? __builtin_nanf("") : is_zero ? 0.f : largest / 127.f;
+    rows.scale.data()[place] = scale;
+    if (rows.scales == 1) sums[0] += sums[1];
+    for (int s = 0; s < rows.scales; s++) {
+        rows.minus_8.data()[place * rows.scales + s] = -8 * sums[s];
+        rows.weighted.data()[place * rows.scales + s] = float(sums[s]) * scale;
+    }
+}
+
+template <class V>
+void put_quantized_row(Rows& rows, size_t row, const float* from) {
+    const size_t whole = rows.inputs / GROUP, rest = rows.inputs % GROUP;
+    for (size_t group = 0; group < whole; group++) put_group<V>(rows, row, group, from + group * GROUP);
+    if (!rest) return;
+    alignas(64) float last[GROUP] = {};
+    __builtin_memcpy(last, from + whole * GROUP, rest * sizeof(float));
+    put_group<V>(rows, row, whole, last);
+}
+
+}  // namespace
+}  // namespace ouzel
