@@ -158,7 +158,7 @@ def write_stateful_ir(checkpoint: Path, out: Path, weights: str = "int8") -> Non
     x = b.norm(x, "model.norm", hidden_size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
     out.mkdir(parents=True, exist_ok=True)
-    model = b.graph.finish(ops.matmul(x, head, False, True))
+    model = b.graph.finish(b.product(x, head))
     ov.save_model(model, out / "openvino_model.xml", compress_to_fp16=False)
 
 

@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.graph.adapters import AdapterInputs
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
@@ -97,19 +97,22 @@ class Builder:
         """Multiplies the rows by the transpose of [num_rows, num_columns], the shape in
         checkpoints.
         """
-        weight = self._weight(name, num_rows, num_columns, width or self._plan.layers, row_order)
-        product = ops.matmul(rows, weight, False, True)
+        matrix = self._matrix(name, num_rows, num_columns, width or self._plan.layers, row_order)
+        bias: NDArray[np.float32] | None = None
+        if has_bias:
+            bias = self.array(name + ".bias", num_rows)
+            bias = bias if row_order is None else bias[list(row_order)]
+        product = self.product(rows, matrix, bias)
         if self._adapters is not None and width is None and self._adapters.takes(name):
-            matrix = AdaptedMatrix(
+            adapted = AdaptedMatrix(
                 name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
             )
-            product = self._adapters.added(product, rows, matrix)
-        if not has_bias:
-            return product
-        bias = self.array(name + ".bias", num_rows)
-        return ops.add(
-            product, self.graph.array(bias if row_order is None else bias[list(row_order)])
-        )
+            product = self._adapters.added(product, rows, adapted)
+        return product
+
+    def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
+        """Multiplies the rows by the transpose of the matrix, and adds the bias."""
+        return self.graph.product(rows, matrix, bias)
 
     def matrix_per_head(
         self, name: str, num_heads: int, num_rows: int, num_columns: int, rows: range
@@ -140,7 +143,7 @@ class Builder:
             return product
         return ops.add(product, self.graph.array(self.array(name + ".bias", size)))
 
-    def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Node:
+    def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Matrix:
         """Returns the matrix for `embed`, and for the head if `is_head`."""
         width = self._plan.tied if is_head else self._plan.embedding
         if width is None:
@@ -149,9 +152,9 @@ class Builder:
                 f"the same width for both, given embedding={self._plan.embedding} and "
                 f"head={self._plan.head}"
             )
-        return self._weight(name, num_rows, num_columns, width)
+        return self._matrix(name, num_rows, num_columns, width)
 
-    def embed(self, embedding: Node, image_token_id: int | None = None) -> Node:
+    def embed(self, embedding: Matrix, image_token_id: int | None = None) -> Node:
         """Returns the embeddings of the tokens.
 
         With `image_token_id`, tokens of images have the embedding of this id; call `with_images`
@@ -160,7 +163,7 @@ class Builder:
         token_ids = self.graph.token_ids
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
-        return gather(embedding, token_ids)
+        return self.graph.embed(embedding, token_ids)
 
     @property
     def takes_images(self) -> bool:
@@ -179,8 +182,8 @@ class Builder:
         """Adds the image features that enter after this layer."""
         return rows if self._images is None else self._images.add_features(rows, layer)
 
-    def head(self, name: str, num_rows: int, num_columns: int) -> Node:
-        return self._weight(name, num_rows, num_columns, self._plan.head)
+    def head(self, name: str, num_rows: int, num_columns: int) -> Matrix:
+        return self._matrix(name, num_rows, num_columns, self._plan.head)
 
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
@@ -237,14 +240,14 @@ class Builder:
             adapters=adapters,
         )
 
-    def _weight(
+    def _matrix(
         self,
         name: str,
         num_rows: int,
         num_columns: int,
         width: WidthOption,
         row_order: tuple[int, ...] | None = None,
-    ) -> Node:
+    ) -> Matrix:
         shape = (num_rows, num_columns)
         spec = MatrixSpec((Tensor(name + ".weight", shape),), shape, row_order)
-        return self.graph.matrix(self._weights.matrix(spec, width))
+        return self._weights.matrix(spec, width)

@@ -6,7 +6,7 @@ Convert, Subtract and Multiply on constants become the weights of FullyConnected
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -16,6 +16,7 @@ class Constants:
 
     def __init__(self) -> None:
         self.arrays: list[NDArray[np.generic]] = []  # these must outlive the compiled model
+        self._expressions: dict[Matrix, Node] = {}
 
     def constant(self, array: NDArray[np.generic], shape: tuple[int, ...], dtype: ov.Type) -> Node:
         """Returns a constant that points into the array without a copy."""
@@ -26,8 +27,25 @@ class Constants:
         values = np.ascontiguousarray(values)
         return self.constant(values, values.shape, ov.Type.f32)
 
+    def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
+        """Multiplies the rows by the transpose of the matrix, and adds the bias."""
+        product = ops.matmul(rows, self.matrix(matrix), False, True)
+        return product if bias is None else ops.add(product, self.array(bias))
+
+    def embed(self, matrix: Matrix, numbers: Node) -> Node:
+        """Returns the rows of the matrix with these numbers."""
+        return gather(self.matrix(matrix), numbers)
+
     def matrix(self, matrix: Matrix) -> Node:
-        """Returns the matrix in f32, as an expression that the plugin keeps compressed."""
+        """Returns the matrix in f32, as an expression that the plugin keeps compressed.
+
+        Each matrix has one expression.
+        """
+        if matrix not in self._expressions:
+            self._expressions[matrix] = self._make_expression(matrix)
+        return self._expressions[matrix]
+
+    def _make_expression(self, matrix: Matrix) -> Node:
         encoding, shape, parts = matrix.encoding, matrix.shape, matrix.parts
         if encoding.scales is None:
             return self._floats(matrix)

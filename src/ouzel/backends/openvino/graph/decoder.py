@@ -19,6 +19,7 @@ from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
 from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
 from ouzel.backends.openvino.library import ops
+from ouzel.backends.openvino.weights.source import Matrix
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
@@ -26,7 +27,7 @@ from ouzel.errors import ModelLoadError
 # half of a layer: takes rows [T, hidden_size] and the number of the layer; gives such rows
 Part = Callable[[Builder, Node, int], Node]
 Head = Callable[[Node], Node]  # takes rows [S, hidden_size]; gives logits
-Predict = Callable[[Builder, Node, Head], PredictionGraphs]  # takes the embedding and the head
+Predict = Callable[[Builder, Matrix, Head], PredictionGraphs]  # takes the embedding and the head
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,9 +208,7 @@ def build_decoder(
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
 
     def compute_logits(rows: Node) -> Node:
-        return softcapped(
-            scaled(ops.matmul(rows, head, False, True), shape.logits_factor), shape.logits_softcap
-        )
+        return softcapped(scaled(b.product(rows, head), shape.logits_factor), shape.logits_softcap)
 
     prediction = (
         predict(b, embedding, compute_logits) if b.predicts and predict is not None else None

@@ -112,6 +112,14 @@ class PagedGraph:
     def array(self, values: NDArray[np.float32]) -> Node:
         return self._constants.array(values)
 
+    def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
+        """Multiplies the rows by the transpose of the matrix, and adds the bias."""
+        return self._constants.product(rows, matrix, bias)
+
+    def embed(self, matrix: Matrix, numbers: Node) -> Node:
+        """Returns the rows of the matrix with these numbers."""
+        return self._constants.embed(matrix, numbers)
+
     def matrix(self, matrix: Matrix) -> Node:
         """Returns the matrix in f32, as an expression that the plugin keeps compressed."""
         return self._constants.matrix(matrix)

@@ -26,6 +26,7 @@ from ouzel.backends.openvino.graph.decoder import (
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.language_model import PredictionGraphs
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.weights.source import Matrix
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
@@ -79,7 +80,7 @@ def make_predictor(
 ) -> Predict:
     """Returns the function that makes the graphs for further tokens."""
 
-    def predict(b: Builder, embedding: Node, logits_of: Head) -> PredictionGraphs:
+    def predict(b: Builder, embedding: Matrix, logits_of: Head) -> PredictionGraphs:
         check(config, b, names)
         layer = b.for_graph(f"model.layers.{shape.num_layers}.", names.layer)
         last = replace(shape, num_layers=shape.num_layers + 1)
@@ -119,7 +120,7 @@ def head_graph(logits_of: Head, hidden_size: int) -> ov.Model:
 
 def entries(
     b: Builder,
-    embedding: Node,
+    embedding: Matrix,
     shape: DecoderShape,
     names: PredictionNames,
     halves: tuple[Part, Part],

@@ -66,10 +66,10 @@ class MatrixSpec:
         return f"{names}, rows {self.row_order[0]} to {self.row_order[-1]} of each {self.row_unit}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
     """A compressed matrix; encodings.py defines the parts. Rows of experts lie below each
-    other.
+    other. Matrices compare by identity.
     """
 
     encoding: Encoding
