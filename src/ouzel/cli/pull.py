@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ouzel.config import ModelConfig
+from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.observability.progress_bar import amount
@@ -141,6 +141,7 @@ def _load(
     """
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
+    from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
     from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
     from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
 
@@ -148,7 +149,13 @@ def _load(
         return encoder_loader(local.directory, config, model).load(model.cache_dir)
     plan, head = model.weight_plan, vector_head(config, local.directory, model)
     return load_checkpoint(
-        local.directory, config, plan, model.cache_dir, predicts=model.mtp, vector_head=head
+        local.directory,
+        config,
+        plan,
+        model.cache_dir,
+        predicts=model.mtp,
+        vector_head=head,
+        packs=uses_kernels(EngineConfig()),
     )
 
 
@@ -161,12 +168,19 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     from ouzel.backends.openvino.calibration.calibrated_entry import (  # noqa: PLC0415
         make_calibrated_entry,
     )
+    from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan
     return make_calibrated_entry(
-        local.directory, config, plan, model.cache_dir, text, predicts=model.mtp
+        local.directory,
+        config,
+        plan,
+        model.cache_dir,
+        text,
+        predicts=model.mtp,
+        packs=uses_kernels(EngineConfig()),
     )
 
 

@@ -39,6 +39,7 @@ from ouzel.backends.openvino.compilation import (
     precision_name,
 )
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
+from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
@@ -141,7 +142,8 @@ def make_checked_runner(
     SelfCheckFailed if weights that were made in this call fail, and F16Unfit if an f16 KV cache was
     chosen that suits the model or the memory badly.
     """
-    language_model = load(core, Path(model.model), config, model)
+    packs = uses_kernels(engine)
+    language_model = load(core, Path(model.model), config, model, packs=packs)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     make = partial(make_runner, core, config=config, memory_share=memory_share)
@@ -307,7 +309,15 @@ def read_config(directory: Path) -> HfConfig:
     return read_hf_config(directory)
 
 
-def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -> LanguageModel:
+def load(
+    core: ov.Core,
+    directory: Path,
+    config: HfConfig,
+    model: ModelConfig,
+    *,
+    packs: bool = False,
+) -> LanguageModel:
+    """Loads the model. With `packs` matrices of four bits are packed for Ouzel's own kernels."""
     if is_ir_directory(directory):
         refuse_options(model)
         return load_ir(core, directory, config)
@@ -319,4 +329,5 @@ def load(core: ov.Core, directory: Path, config: HfConfig, model: ModelConfig) -
         predicts=model.mtp,
         adapter_rank=max_rank(model),
         vector_head=vector_head(config, directory, model),
+        packs=packs,
     )

@@ -121,6 +121,7 @@ def measure_checkpoint(
     *,
     predicts: bool = False,
     vector_head: VectorHead | None = None,
+    packs: bool = False,
 ) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, without reading the weights.
 
@@ -129,7 +130,7 @@ def measure_checkpoint(
     """
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
-    weights = MeasuredWeights(tensors, recompress=plan.recompress)
+    weights = MeasuredWeights(tensors, recompress=plan.recompress, packs=packs)
     build, vision = family(text.model_type), vision_family(config)
     model = build_model(
         config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head

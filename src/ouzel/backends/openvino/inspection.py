@@ -32,6 +32,7 @@ from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
+from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, refuse_options
@@ -102,9 +103,10 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         is_calibrated = False
     else:
         head, plan = vector_head(config, directory, model), model.weight_plan
-        entry = find_entry(directory, config, model, head)
+        packs = uses_kernels(engine)
+        entry = find_entry(directory, config, model, head, packs=packs)
         language_model, measured = measure_checkpoint(
-            directory, config, plan, predicts=model.mtp, vector_head=head
+            directory, config, plan, predicts=model.mtp, vector_head=head, packs=packs
         )
         num_parameters, index = measured.num_parameters, calibrated_index(entry)
         weights = list_weight_sizes(measured) if index is None else sizes_in_entry(index)

@@ -98,19 +98,24 @@ def load_checkpoint(
     predicts: bool = False,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
+    packs: bool = False,
 ) -> LanguageModel:
     """Returns the model with weights from the cache, or compresses the weights and stores them
     first.
 
     With `predicts` the layer that predicts further tokens is loaded, too. With an `adapter_rank`
-    above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors.
+    above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors. With
+    `packs` matrices of four bits are packed for Ouzel's own kernels.
+
     Raises ModelLoadError if the checkpoint cannot be served.
     """
     text = config.text_model()
     stored, build_text = find_weights(directory, text), family(text.model_type)
     plan = plan_for(stored, plan)
     files = list_entry_files(directory, stored)
-    entry = entry_path(cache_dir, directory, files, entry_kind(plan, predicts, vector_head))
+    entry = entry_path(
+        cache_dir, directory, files, entry_kind(plan, predicts, vector_head, packs=packs)
+    )
     builder = CheckpointBuilder(
         directory=directory,
         config=config,
@@ -131,7 +136,7 @@ def load_checkpoint(
     try:
         num_bytes = sum(file.stat().st_size for file in stored.files)
         with stage("compressing the weights", num_bytes), EntryWriter(entry) as writer:
-            weights = CompressedWeights(tensors, writer, recompress=plan.recompress)
+            weights = CompressedWeights(tensors, writer, recompress=plan.recompress, packs=packs)
             builder.build_from_files(weights, tensors, summary)
             writer.commit(weights.index)
         cached = load_cached(entry, builder)
@@ -140,21 +145,26 @@ def load_checkpoint(
         logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
     if cached is not None:
         return replace(cached, is_entry_new=True)
-    weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress)
+    weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress, packs=packs)
     model = builder.build_from_files(weights, tensors, summary)
     log_widths(stored, plan, weights.index)
     return model
 
 
 def find_entry(
-    directory: Path, config: HfConfig, model: ModelConfig, vector_head: VectorHead | None
+    directory: Path,
+    config: HfConfig,
+    model: ModelConfig,
+    vector_head: VectorHead | None,
+    *,
+    packs: bool,
 ) -> Path:
     """Returns the path of the checkpoint's cache entry, which may not exist yet.
 
     Raises ModelLoadError if the directory has no weights that can be read.
     """
     stored = find_weights(directory, config.text_model())
-    kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head)
+    kind = entry_kind(plan_for(stored, model.weight_plan), model.mtp, vector_head, packs=packs)
     return preferred_path(
         entry_path(model.cache_dir, directory, list_entry_files(directory, stored), kind)
     )
@@ -173,10 +183,18 @@ def list_entry_files(directory: Path, stored: StoredWeights) -> list[Path]:
     return [directory / "config.json", *stored.files]
 
 
-def entry_kind(plan: WeightPlan, predicts: bool, vector_head: VectorHead | None) -> str:
+def entry_kind(
+    plan: WeightPlan, predicts: bool, vector_head: VectorHead | None, *, packs: bool
+) -> str:
     """Describes the contents of a cache entry in its name: the plan and the parts of the model."""
     head = "" if vector_head is None else ",score" if vector_head.num_labels else ",embed"
-    return f"{plan}{',recompress' if plan.recompress else ''}{',mtp' if predicts else ''}{head}"
+    options = (
+        (",recompress", plan.recompress),
+        (",mtp", predicts),
+        (head, True),
+        (",packed", packs),
+    )
+    return f"{plan}{''.join(name for name, is_set in options if is_set)}"
 
 
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:

@@ -63,12 +63,13 @@ def make_calibrated_entry(
     text: CalibrationText,
     *,
     predicts: bool = False,
+    packs: bool = False,
 ) -> bool:
     """Makes the entry, and returns False if it exists already. Raises ModelLoadError."""
     stored = find_weights(directory, config.text_model())
     files, plain_plan = list_entry_files(directory, stored), plan_for(stored, plan)
     entry = calibrated_path(
-        entry_path(cache_dir, directory, files, entry_kind(plain_plan, predicts, None))
+        entry_path(cache_dir, directory, files, entry_kind(plain_plan, predicts, None, packs=packs))
     )
     if entry.exists():
         return False
@@ -82,7 +83,11 @@ def make_calibrated_entry(
             EntryWriter(entry) as writer,
         ):
             weights = CompressedWeights(
-                tensors, writer, calibration, recompress=plain_plan.recompress
+                tensors,
+                writer,
+                calibration,
+                recompress=plain_plan.recompress,
+                packs=packs,
             )
             model = _build(config, weights, plan=plain_plan, predicts=predicts)
             check_use(config, model, tensors, weights.used)

@@ -249,5 +249,6 @@ class Builder:
         row_order: tuple[int, ...] | None = None,
     ) -> Matrix:
         shape = (num_rows, num_columns)
-        spec = MatrixSpec((Tensor(name + ".weight", shape),), shape, row_order)
+        tensors = (Tensor(name + ".weight", shape),)
+        spec = MatrixSpec(tensors, shape, row_order, may_be_packed=True)
         return self._weights.matrix(spec, width)

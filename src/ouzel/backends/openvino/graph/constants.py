@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.kernels.products import make_embedding, make_linear
 from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -29,12 +30,26 @@ class Constants:
 
     def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
         """Multiplies the rows by the transpose of the matrix, and adds the bias."""
+        addend = None if bias is None else self.array(bias)
+        if matrix.encoding.is_packed:
+            return make_linear(rows, matrix, *self._cells(matrix), addend)
         product = ops.matmul(rows, self.matrix(matrix), False, True)
-        return product if bias is None else ops.add(product, self.array(bias))
+        return product if addend is None else ops.add(product, addend)
 
     def embed(self, matrix: Matrix, numbers: Node) -> Node:
         """Returns the rows of the matrix with these numbers."""
+        if matrix.encoding.is_packed:
+            return make_embedding(numbers, matrix, *self._cells(matrix))
         return gather(self.matrix(matrix), numbers)
+
+    def _cells(self, matrix: Matrix) -> tuple[Node, Node]:
+        """Returns the cells and the factors of a packed matrix."""
+        values, factors = matrix.parts["values"], matrix.parts["factors"]
+        num_rows, _ = matrix.shape
+        return (
+            self.constant(values, (values.size,), ov.Type.u8),
+            self.constant(factors.reshape(-1)[:num_rows], (num_rows,), ov.Type.f32),
+        )
 
     def matrix(self, matrix: Matrix) -> Node:
         """Returns the matrix in f32, as an expression that the plugin keeps compressed.

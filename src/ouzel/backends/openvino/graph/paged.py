@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.graph.chunk_length import ChunkLength
 from ouzel.backends.openvino.graph.constants import Constants
 from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, int32, integers
+from ouzel.backends.openvino.kernels.products import LINEAR, replace_rows
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -133,6 +134,8 @@ class PagedGraph:
             return rows
         self.has_sampled = True
         node = get_output(rows).get_node()
+        if node.get_type_name() == LINEAR:
+            return replace_rows(node, gather(node.input_value(0), self._sampled_rows))
         if node.get_type_name() != "MatMul":
             return gather(rows, self._sampled_rows)
         rows, matrix = (node.input_value(index) for index in range(2))

@@ -38,6 +38,7 @@ from numpy.typing import NDArray
 
 import ouzel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.weights.cells import num_blocks
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE, open_entry, seal_entry
 from ouzel.backends.openvino.weights.entry_use import hold
@@ -47,7 +48,7 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 9  # increase it if the encodings or the layout of an entry change
+FORMAT = 10  # increase it if the encodings or the layout of an entry change
 ALIGNMENT = 64
 CALIBRATED = ",calibrated"  # end of the part of an entry's name that stands for the weights
 UNFINISHED = ".unfinished-"
@@ -74,10 +75,12 @@ class CachedWeights:
         if tuple(entry["shape"]) != spec.shape:
             raise ValueError(f"{spec.key} has another shape than {list(spec.shape)}")
         parts = {name: self._part(part) for name, part in entry["parts"].items()}
-        num_rows = math.prod(spec.shape[:-1])
+        encoding = Encoding(**entry["encoding"])
+        rows = math.prod(spec.shape[:-1])
+        num_rows = num_blocks(rows) if encoding.is_packed else rows
         if any(len(part) != num_rows for part in parts.values()):
             raise ValueError(f"{spec.key} does not have {num_rows} rows")
-        return Matrix(Encoding(**entry["encoding"]), spec.shape, parts)
+        return Matrix(encoding, spec.shape, parts)
 
     def array(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         vector = self._part(self.index[name]["parts"]["values"])

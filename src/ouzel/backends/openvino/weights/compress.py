@@ -2,12 +2,20 @@
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.weights.cells import (
+    BLOCK_ROWS,
+    cut_into_blocks,
+    fits_cells,
+    pack_encoding,
+    pack_rows,
+)
 from ouzel.backends.openvino.weights.encodings import (
     AUTO_WIDTH,
     FLOATS_OF_FOUR_BITS,
@@ -88,9 +96,12 @@ class CompressedWeights:
         encoders: MatrixEncoders | None = None,
         *,
         recompress: bool = False,
+        packs: bool = False,
     ) -> None:
+        """With `packs` matrices are packed for the kernels where the graph can take them."""
         self._tensors = tensors
         self._recompress = recompress
+        self._packs = packs
         self._writer = writer
         self._encoders = encoders
         self.index: dict[str, dict[str, Any]] = {}  # Any: JSON
@@ -98,7 +109,9 @@ class CompressedWeights:
         self.used: set[str] = set()  # names of tensors
 
     def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
-        origin = find_origin(spec, width, self._tensors, recompress=self._recompress)
+        origin = find_origin(
+            spec, width, self._tensors, recompress=self._recompress, packs=self._packs
+        )
         self.used.update(tensor.name for tensor in origin.tensors)
         self.num_kept += origin.stored is not None  # int8 represents mxfp4 exactly
         found = None
@@ -107,15 +120,19 @@ class CompressedWeights:
         if found is None:
             pieces = self._pieces(origin)
         else:
-            origin = replace(origin, encoding=found[0])
+            encoding = packed_encoding(spec, found[0]) if self._packs else found[0]
+            origin = replace(origin, encoding=encoding)
             pieces = map_in_threads(silence_warnings(found[1]), self._rows(origin))
+        pieces = self._check_pieces(reorder_rows(pieces, spec.row_order, spec.row_unit), origin)
+        if origin.encoding.is_packed:
+            blocks_at_once = max(1, ENCODED_AT_ONCE // (BLOCK_ROWS * spec.shape[-1]))
+            pack = partial(pack_rows, replace(origin.encoding, is_packed=False))
+            pieces = map_in_threads(pack, cut_into_blocks(pieces, blocks_at_once))
         # Scales and zeros are small; they wait until the values are written.
         small: dict[str, list[Array]] = {}
 
         def values() -> Iterator[Array]:
-            for parts in reorder_rows(pieces, spec.row_order, spec.row_unit):
-                if not are_finite(origin.encoding, parts):
-                    raise make_not_finite_error(self._tensors, origin.tensors)
+            for parts in pieces:
                 yield parts.pop("values")
                 for name, part in parts.items():
                     small.setdefault(name, []).append(part)
@@ -147,7 +164,15 @@ class CompressedWeights:
                 silence_warnings(encoder(origin.encoding)), cut(self._rows(origin))
             )
         parts = chain.from_iterable(map(self._tensors.parts, origin.tensors))
-        return parts if origin.stored == origin.encoding else map_in_threads(int8_of_mxfp4, parts)
+        is_unpacked = origin.encoding == INT8_OF_MXFP4 and origin.stored == MXFP4
+        return map_in_threads(int8_of_mxfp4, parts) if is_unpacked else parts
+
+    def _check_pieces(self, pieces: Iterator[Parts], origin: Origin) -> Iterator[Parts]:
+        """Yields the pieces. Raises ModelLoadError for a piece that is not finite."""
+        for parts in pieces:
+            if not are_finite(origin.encoding, parts):
+                raise make_not_finite_error(self._tensors, origin.tensors)
+            yield parts
 
     def _rows(self, origin: Origin) -> Iterator[NDArray[np.float32]]:
         return chain.from_iterable(map(self._tensors.rows, origin.tensors))
@@ -162,12 +187,18 @@ def cut(chunks: Iterable[NDArray[np.float32]]) -> Iterator[NDArray[np.float32]]:
 
 
 def find_origin(
-    spec: MatrixSpec, width: WidthOption, tensors: Tensors, *, recompress: bool = False
+    spec: MatrixSpec,
+    width: WidthOption,
+    tensors: Tensors,
+    *,
+    recompress: bool = False,
+    packs: bool = False,
 ) -> Origin:
     """Decides the tensors and the encoding of a matrix.
 
     A matrix that is stored in no more bits than a named integer width is treated as under auto:
     rounding it again would lose quality for nothing. With `recompress` it is rounded all the same.
+    With `packs` the matrix is packed where the graph and the kernels can take it.
 
     Raises ModelLoadError if a tensor is missing, has another shape, or cannot have that width.
     """
@@ -181,11 +212,21 @@ def find_origin(
     stored = common_encoding(encodings, width, spec.shape[-1])
     is_rounded = width != "auto" and stored is None
     is_unpacked = spec.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
+    packed = stored if stored is None or not packs else packed_encoding(spec, stored)
+    if stored is not None and packed is not None and packed.is_packed:
+        return Origin(sources, stored, packed, form, option, is_rounded)
     if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
         encoding = compressed_encoding(spec, width, encodings)
+        encoding = packed_encoding(spec, encoding) if packs else encoding
         return Origin(sources, None, encoding, form, option, is_rounded)
     encoding = INT8_OF_MXFP4 if is_unpacked else stored
     return Origin(sources, stored, encoding, form, option, is_rounded)
+
+
+def packed_encoding(spec: MatrixSpec, encoding: Encoding) -> Encoding:
+    """Returns the packed form of the encoding if the graph and the kernels can take it."""
+    fits = spec.may_be_packed and fits_cells(encoding, spec.shape[-1])
+    return pack_encoding(encoding) if fits else encoding
 
 
 def common_encoding(

@@ -53,6 +53,7 @@ class Encoding:
     scales: Scales | None = None
     zeros: Zeros | None = None
     group_size: int = 0
+    is_packed: bool = False  # the parts are cells (cells.py)
 
     def num_groups(self, columns: int) -> int:
         return columns // self.group_size if self.group_size else 1
@@ -64,6 +65,9 @@ class Encoding:
 
     def bits_per_value(self, columns: int) -> float:
         """Returns the bits of a value in a row of `columns`, scales and zero points included."""
+        if self.is_packed:
+            num_tables = 1 if self.zeros is None else 2
+            return _BITS[self.values] + 16 * num_tables / min(self.group_size or 64, 64)
         num_shared = sum(_BITS[dtype] for dtype in (self.scales, self.zeros) if dtype is not None)
         return _BITS[self.values] + num_shared / (self.group_size or columns)
 
@@ -74,7 +78,8 @@ class Encoding:
             return self.values
         columns = f"of {self.group_size}" if self.group_size else "of a row"
         zeros = f", {self.zeros} zero points" if self.zeros else ""
-        return f"{self.values}, {self.scales} scales{zeros} {columns}"
+        packed = ", packed" if self.is_packed else ""
+        return f"{self.values}, {self.scales} scales{zeros} {columns}{packed}"
 
     @property
     def is_slow_integer(self) -> bool:
@@ -83,7 +88,7 @@ class Encoding:
 
         The runtime widens integers with fractional zero points, and groups of 16 (decision 0019).
         """
-        is_integer = self.values in ("u8", "i8", "u4", "i4")
+        is_integer = self.values in ("u8", "i8", "u4", "i4") and not self.is_packed
         return is_integer and (
             self.zeros in ("f16", "f32") or 0 < self.group_size < SMALLEST_QUICK_GROUP
         )

@@ -6,6 +6,7 @@ from collections import Counter
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.weights.cells import empty_cells
 from ouzel.backends.openvino.weights.compress import find_origin
 from ouzel.backends.openvino.weights.encodings import Encoding, empty_parts
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Tensors
@@ -16,19 +17,23 @@ from ouzel.config.weights import WidthOption
 class MeasuredWeights:
     """Implements `Weights` with zeros of the right shape and type, which take no memory."""
 
-    def __init__(self, tensors: Tensors, *, recompress: bool = False) -> None:
+    def __init__(self, tensors: Tensors, *, recompress: bool = False, packs: bool = False) -> None:
         self._tensors = tensors
         self._recompress = recompress
+        self._packs = packs
         self.held: list[HeldMatrix] = []
         self.used: set[str] = set()  # names of tensors
         self.num_parameters = 0
         self.bytes_by_encoding: Counter[Encoding] = Counter()
 
     def matrix(self, spec: MatrixSpec, width: WidthOption) -> Matrix:
-        origin = find_origin(spec, width, self._tensors, recompress=self._recompress)
+        origin = find_origin(
+            spec, width, self._tensors, recompress=self._recompress, packs=self._packs
+        )
         self.held.append(origin.held(spec.shape))
         encoding = origin.encoding
-        parts = empty_parts(encoding, math.prod(spec.shape[:-1]), spec.shape[-1])
+        make_empty = empty_cells if encoding.is_packed else empty_parts
+        parts = make_empty(encoding, math.prod(spec.shape[:-1]), spec.shape[-1])
         self._count(origin.tensors, encoding, sum(part.nbytes for part in parts.values()))
         return Matrix(encoding, spec.shape, parts)
 

@@ -55,6 +55,7 @@ class MatrixSpec:
     # The whole matrix as one tensor, which is used if the checkpoint has it.
     instead: Tensor | None = None
     is_integer: bool = False  # stored floats of four bits become integers
+    may_be_packed: bool = False  # the graph can take the matrix in cells
 
     @property
     def key(self) -> str:

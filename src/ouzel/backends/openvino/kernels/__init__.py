@@ -1,0 +1,1 @@
+"""Ouzel's own operations for the CPU plugin, from the package `ouzel-kernels`."""

@@ -1,0 +1,93 @@
+"""Finds the library of `ouzel-kernels`; the only importer of that package.
+
+The package is optional: without it, or on another processor or runtime, the plugin multiplies all
+matrices by itself. The variable OUZEL_KERNELS_LEVEL names the instructions that the kernels may use
+(`avx2`, `avx_vnni`, `avx512_vnni`, `amx`); `none` leaves the kernels out.
+"""
+
+import ctypes
+import logging
+import os
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from openvino.utils.node_factory import NodeFactory
+
+from ouzel.backends.openvino.library import ov
+from ouzel.config import EngineConfig
+from ouzel.machine.instructions import processor_flags
+
+logger = logging.getLogger(__name__)
+
+LEVEL_VARIABLE = "OUZEL_KERNELS_LEVEL"
+_NEEDED_FLAGS = frozenset({"avx2", "fma", "f16c"})  # as Linux spells them
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The loaded library."""
+
+    path: Path
+    level: str  # the instructions in use, such as `avx512_vnni`
+    factory: NodeFactory  # makes the operations
+
+
+@dataclass(frozen=True, slots=True)
+class KernelsMissing:
+    reason: str
+
+
+@cache
+def find_kernels() -> Kernels | KernelsMissing:
+    """Loads the library once; returns the reason if that is impossible."""
+    if os.environ.get(LEVEL_VARIABLE) == "none":
+        return KernelsMissing(f"{LEVEL_VARIABLE} is none")
+    try:
+        import ouzel_kernels  # noqa: PLC0415 - optional
+    except ImportError:
+        return KernelsMissing("the package ouzel-kernels is not installed")
+    if ouzel_kernels.LIBRARY is None:
+        return KernelsMissing(ouzel_kernels.REASON)
+    missing = sorted(_NEEDED_FLAGS - processor_flags())
+    if missing:
+        return KernelsMissing(f"this processor lacks {', '.join(missing)}")
+    if not ov.__version__.startswith(ouzel_kernels.OPENVINO + "-"):
+        return KernelsMissing(
+            f"ouzel-kernels is made for openvino {ouzel_kernels.OPENVINO}, given {ov.__version__}"
+        )
+    return _load(ouzel_kernels.LIBRARY)
+
+
+def _load(path: Path) -> Kernels | KernelsMissing:
+    factory = NodeFactory("opset13")
+    try:
+        factory.add_extension(path)
+        level = _read_level(path)
+    except (OSError, RuntimeError) as error:
+        return KernelsMissing(f"{path.name} cannot be loaded: {str(error).splitlines()[0]}")
+    if not level:
+        return KernelsMissing(
+            f"{LEVEL_VARIABLE} names instructions that this processor lacks, given "
+            f"{os.environ.get(LEVEL_VARIABLE)!r}"
+        )
+    return Kernels(path, level, factory)
+
+
+def _read_level(path: Path) -> str:
+    function = ctypes.CDLL(str(path)).ouzel_kernels_level
+    function.restype = ctypes.c_char_p
+    level: bytes = function()
+    return level.decode()
+
+
+def uses_kernels(engine: EngineConfig) -> bool:
+    """Tells whether matrices of four bits are multiplied by the kernels.
+
+    The kernels quantise activations, so a user who names f32, bf16 or f16 does without them.
+    """
+    return (
+        engine.device == "CPU"
+        and engine.precision in ("auto", "int8")
+        and isinstance(find_kernels(), Kernels)
+    )
