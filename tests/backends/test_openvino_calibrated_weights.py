@@ -107,9 +107,10 @@ def test_inspect_reports_the_calibrated_weights_of_a_server(
     demo: Path, made_entry: Path, tmp_path: Path
 ) -> None:
     model = ModelConfig(model=str(demo), weights="int4", cache_dir=str(tmp_path))
-    plain = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
+    engine = EngineConfig(kv_cache_gib=0.01, precision="f32")  # without packed matrices
+    plain = inspect_model(model, engine)
     copy_entry(made_entry, tmp_path)
-    found = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
+    found = inspect_model(model, engine)
     assert (plain.are_weights_calibrated, found.are_weights_calibrated) == (False, True)
     assert found.weights != plain.weights
     encodings = {encoding for encoding, _ in found.weights}
@@ -118,7 +119,7 @@ def test_inspect_reports_the_calibrated_weights_of_a_server(
     assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 200
     with written.open("r+b") as file:
         file.truncate(1000)
-    broken = inspect_model(model, EngineConfig(kv_cache_gib=0.01))
+    broken = inspect_model(model, engine)
     assert not broken.are_weights_calibrated, "a start does not use the broken file"
 
 

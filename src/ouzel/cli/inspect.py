@@ -52,6 +52,7 @@ def describe_model(options: Options, local: LocalModel) -> str:
         "model": f"{local.name}: {_kind(found)}",
         "weights": _weights(found),
         "stored": found.stored,
+        "kernels": found.kernels,
         "KV cache": _cache(found),
         "states": _states(found),
         "context": _context(found, is_named=options.model.max_model_len is not None),

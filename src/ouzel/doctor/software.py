@@ -28,6 +28,7 @@ class Software:
     python: str
     ouzel: str
     openvino: str
+    kernels: str  # instructions of ouzel-kernels, or the reason why there are none
     extras: dict[str, bool]  # whether all packages of each extra are installed
 
 
@@ -37,8 +38,19 @@ def read_software() -> Software:
         python=platform.python_version(),
         ouzel=ouzel.__version__,
         openvino=version("openvino"),
+        kernels=read_kernels(),
         extras=extras(),
     )
+
+
+def read_kernels() -> str:
+    """Returns the instructions of the 4-bit kernels, or the reason why there are none."""
+    try:
+        # The import takes half a second, and may itself fail.
+        from ouzel.backends.openvino.kernels.library import describe_kernels  # noqa: PLC0415
+    except ImportError as error:
+        return f"none: {error}"
+    return describe_kernels()
 
 
 def extras() -> dict[str, bool]:

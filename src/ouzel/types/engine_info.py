@@ -23,6 +23,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     max_num_batched_tokens: int
     load_s: float
     num_state_slots: int = 0  # slots for states of recurrent layers; 0: the model has none
+    kernels: str = ""  # instructions of Ouzel's own kernels; empty: the runtime has all products
     has_grammars: bool = False  # the engine can make an output follow a grammar
     has_beam_search: bool = True
     has_prompt_lookup: bool = False  # proposes tokens from earlier texts

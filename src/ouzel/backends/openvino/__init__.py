@@ -40,6 +40,7 @@ from ouzel.backends.openvino.compilation import (
 )
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
+from ouzel.backends.openvino.kernels.usage import describe_products, name_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
@@ -144,6 +145,8 @@ def make_checked_runner(
     """
     packs = uses_kernels(engine)
     language_model = load(core, Path(model.model), config, model, packs=packs)
+    if products := describe_products(language_model.graphs, engine):
+        logger.info("%s", products)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     make = partial(make_runner, core, config=config, memory_share=memory_share)
@@ -262,6 +265,7 @@ def make_runner(
         device=engine.device,
         weights=language_model.weights,
         precision=precision_name(compiled, engine),
+        kernels=name_kernels(language_model.graphs),
         kv_cache_dtype=cache_name(cache[0].dtype, has_scales=bool(language_model.key_scales)),
         vocab_size=language_model.vocab_size,
         max_model_len=plan.max_model_len,

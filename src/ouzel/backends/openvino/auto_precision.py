@@ -13,6 +13,7 @@ from collections.abc import Set as AbstractSet
 import msgspec
 
 from ouzel.backends.openvino.compilation import capabilities, compile_properties, is_compressed
+from ouzel.backends.openvino.kernels.usage import has_mostly_packed
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.withheld_instructions import withholds_amx
@@ -34,6 +35,9 @@ def resolve_auto_precision(
     bf16. Latent attention keeps bf16: its heads are so large that products in f32 took 1.1 to 1.3
     times as long in steps of 1 and 8 tokens.
 
+    A model of mostly packed matrices takes int8 also with AMX: Ouzel's own kernels multiply them,
+    by int8 rows or in bf16 as the number of rows demands.
+
     A deterministic engine takes int8 also with AMX and for latent attention: where AMX computes a
     product in bf16, its bits depend on the number of rows.
     """
@@ -41,7 +45,8 @@ def resolve_auto_precision(
         return engine
     if "BF16" not in capabilities(core, engine.device):
         return engine
-    may_use_amx = not withholds_amx() and not engine.deterministic
+    has_own_kernels = has_mostly_packed(model.graphs)
+    may_use_amx = not (withholds_amx() or engine.deterministic or has_own_kernels)
     if not prefers_int8(processor_flags(), may_use_amx=may_use_amx):
         return engine
     quantises_activations = (

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ouzel.backends.openvino.graph.product_factors import move_factors
+from ouzel.backends.openvino.kernels.usage import forbid_wide_rows
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
@@ -53,6 +54,8 @@ def compile_graphs(
     """
     for graph in language_model.graphs:
         move_factors(graph)
+    if engine.deterministic:
+        forbid_wide_rows(language_model.graphs)
     return _compile(
         core, language_model.graphs, engine, compile_properties(engine, language_model), "the model"
     )

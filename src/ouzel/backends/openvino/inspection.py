@@ -33,6 +33,7 @@ from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
+from ouzel.backends.openvino.kernels.usage import describe_products
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.loader import find_entry, refuse_options
@@ -60,6 +61,7 @@ class Inspection:
     stored: str  # the treatment of quantised matrices; empty if the checkpoint has none
     num_parameters: int  # 0: unknown, the model is an IR
     precision: str
+    kernels: str  # the kernels of 4-bit products; empty if the model has none
     kv_cache_dtype: str
     kv_cache_is_open: bool  # the first load chooses another type if u8 harms this model
     kv_cache_reason: str  # why the cache is f16 or u8; empty if the user has named a type
@@ -132,6 +134,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         stored=stored,
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
+        kernels=describe_products(language_model.graphs, engine),
         kv_cache_dtype=cache_name(tables[0].dtype, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
         kv_cache_reason=choice.reason,
@@ -168,6 +171,7 @@ def inspect_encoder(
         stored="",
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
+        kernels="",
         kv_cache_dtype="none",
         kv_cache_is_open=False,
         kv_cache_reason="",

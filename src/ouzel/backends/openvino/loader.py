@@ -13,6 +13,7 @@ from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.cache import (
+    PACKED,
     CachedWeights,
     EntryWriter,
     discard_entry,
@@ -192,7 +193,7 @@ def entry_kind(
         (",recompress", plan.recompress),
         (",mtp", predicts),
         (head, True),
-        (",packed", packs),
+        (PACKED, packs),
     )
     return f"{plan}{''.join(name for name, is_set in options if is_set)}"
 

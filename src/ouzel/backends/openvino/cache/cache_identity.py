@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections.abc import Iterable
 
+from ouzel.backends.openvino.kernels.usage import name_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.tables import Table
@@ -47,6 +48,9 @@ def cache_identity(
         sorted((table.name, str(table.dtype), table.row_shape) for table in tables),
         *(["deterministic"] if engine.deterministic else []),
     ]
+    # no entry without own kernels, either
+    if kernels := name_kernels(model.graphs):
+        facts.append(["kernels", kernels])
     # no entry without scales, so that identities of earlier versions stay valid
     if model.key_scales:
         facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})

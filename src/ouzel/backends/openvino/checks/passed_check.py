@@ -30,7 +30,7 @@ SELF_CHECK_FILE = "self_check.json"
 ROW_CHECK_FILE = "row_check.json"
 SETTINGS = ("device", "precision", "kv_cache_dtype", "num_threads")
 # Variables with these prefixes may choose other kernels.
-LIBRARY_VARIABLES = ("DNNL_", "ONEDNN_", "OPENVINO_", "OV_", "TBB_")
+LIBRARY_VARIABLES = ("DNNL_", "ONEDNN_", "OPENVINO_", "OUZEL_KERNELS_", "OV_", "TBB_")
 
 Facts = dict[str, str]
 

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.kernels.products import FACTORS_INPUT, LINEAR
 from ouzel.backends.openvino.library import ops, ov
 
 
@@ -44,11 +45,27 @@ class CompressedProduct:
             )
 
 
-def find_product(rows: Node) -> CompressedProduct | None:
+@dataclass(frozen=True)
+class PackedProduct:
+    """A product by a packed matrix; its bias, if any, is an input of the same operation."""
+
+    linear: Node
+
+    def scale_rows(self, factors: NDArray[np.float32]) -> None:
+        """Changes the graph in place; `factors` has one factor for each row of the matrix."""
+        for index in range(FACTORS_INPUT, self.linear.get_input_size()):
+            scaled = floats(self.linear.input_value(index).get_node()) * factors
+            constant = ops.constant(scaled.astype(np.float32))
+            self.linear.input(index).replace_source_output(constant.output(0))
+
+
+def find_product(rows: Node) -> CompressedProduct | PackedProduct | None:
     """Returns the product that makes the rows.
 
     Returns None for anything else, such as a sum with adapters or a product by a matrix of floats.
     """
+    if rows.get_type_name() == LINEAR:
+        return PackedProduct(rows)
     biased, product = None, rows
     if (
         rows.get_type_name() == "Add"

@@ -81,13 +81,20 @@ def _read_level(path: Path) -> str:
     return level.decode()
 
 
-def uses_kernels(engine: EngineConfig) -> bool:
-    """Tells whether matrices of four bits are multiplied by the kernels.
+def can_use_kernels(engine: EngineConfig) -> bool:
+    """Tells whether the options allow the kernels.
 
     The kernels quantise activations, so a user who names f32, bf16 or f16 does without them.
     """
-    return (
-        engine.device == "CPU"
-        and engine.precision in ("auto", "int8")
-        and isinstance(find_kernels(), Kernels)
-    )
+    return engine.device == "CPU" and engine.precision in ("auto", "int8")
+
+
+def uses_kernels(engine: EngineConfig) -> bool:
+    """Tells whether matrices of four bits are packed and multiplied by the kernels."""
+    return can_use_kernels(engine) and isinstance(find_kernels(), Kernels)
+
+
+def describe_kernels() -> str:
+    """Describes the kernels, or the reason why there are none, for people."""
+    found = find_kernels()
+    return found.level if isinstance(found, Kernels) else f"none: {found.reason}"

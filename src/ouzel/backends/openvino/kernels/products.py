@@ -10,7 +10,7 @@ from ouzel.backends.openvino.weights.source import Matrix
 
 LINEAR = "OuzelLinear"
 EMBEDDING = "OuzelEmbedding"
-FACTORS_INPUT, BIAS_INPUT = 2, 3  # inputs of an OuzelLinear
+FACTORS_INPUT = 2  # of an OuzelLinear; the bias follows, if there is one
 
 
 def make_linear(rows: Node, matrix: Matrix, cells: Node, factors: Node, bias: Node | None) -> Node:

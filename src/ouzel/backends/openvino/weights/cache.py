@@ -50,7 +50,8 @@ logger = logging.getLogger(__name__)
 
 FORMAT = 10  # increase it if the encodings or the layout of an entry change
 ALIGNMENT = 64
-CALIBRATED = ",calibrated"  # end of the part of an entry's name that stands for the weights
+PACKED = ",packed"  # end of the part of an entry's name that stands for the weights
+CALIBRATED = ",calibrated"  # behind it
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0
 
@@ -216,7 +217,21 @@ def preferred_path(entry: Path) -> Path:
             "`ouzel pull --weights ... --calibrate`",
             entry.parent,
         )
+    elif (other := calibrated_path(_other_layout(entry))).exists():
+        logger.warning(
+            "the calibrated weights %s are not used: they were made %s ouzel-kernels, and this "
+            "start multiplies matrices of four bits %s them (--precision, --device)",
+            other,
+            *(("without", "with") if PACKED in entry.name else ("for", "without")),
+        )
     return entry
+
+
+def _other_layout(entry: Path) -> Path:
+    """Returns the path of the entry with the same weights, packed or not."""
+    name, source, content = entry.name.rsplit("-", 2)
+    other = name.removesuffix(PACKED) if name.endswith(PACKED) else name + PACKED
+    return entry.with_name(f"{other}-{source}-{content}")
 
 
 def is_calibrated(entry: Path) -> bool:

@@ -19,7 +19,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Zeros
 
 BLOCK_ROWS = 32
 CELL_COLUMNS = 64
@@ -35,7 +35,9 @@ def fits_cells(encoding: Encoding, columns: int) -> bool:
 
 
 def pack_encoding(encoding: Encoding) -> Encoding:
-    return replace(encoding, is_packed=True)
+    """Returns the packed form of the encoding: scales and offsets are f16."""
+    zeros: Zeros | None = None if encoding.zeros is None else "f16"
+    return replace(encoding, scales="f16", zeros=zeros, is_packed=True)
 
 
 def num_scales(encoding: Encoding) -> int:
