@@ -95,7 +95,7 @@ void multiply_few(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float
         const __m512 offset[2] = {O ? halves(cell + (S + s) * 64) : scale[0], O ? halves(cell + (S + s) * 64 + 32) : scale[1]};
 #pragma GCC unroll 16
         for (int i = 0; i < R * 2; i++)
-            sums[i] = add_product<O>(sums[i], products[done & 3][i & 1] + (i >> 1) * 16, x.scale[place + (i >> 1)],
+            sums[i] = add_product<O>(sums[i], products[done & 3][i & 1] + (i >> 1) * 16, x.scale[(place + (i >> 1)) * S + s],
                                      O ? x.weighted[(place + (i >> 1)) * S + s] : 0, scale[i & 1], offset[i & 1]);
     }
 #pragma GCC unroll 16
@@ -150,7 +150,7 @@ void multiply_sixteen(const uint8_t* cells, size_t cell_bytes, const Chunk& x, f
             const __m512 offset = O ? halves(cell + (S + s) * 64 + half * 32) : scale;
 #pragma GCC unroll 16
             for (int m = 0; m < R; m++)
-                sums[m] = add_product<O>(sums[m], products[done & 3] + m * 16, x.scale[place + m],
+                sums[m] = add_product<O>(sums[m], products[done & 3] + m * 16, x.scale[(place + m) * S + s],
                                          O ? x.weighted[(place + m) * S + s] : 0, scale, offset);
         }
 #pragma GCC unroll 16

@@ -25,7 +25,7 @@
 namespace ouzel {
 
 constexpr size_t BLOCK = 32;        // outputs of a cell
-constexpr size_t GROUP = 64;        // inputs of a cell, and of a group of activations that share a scale
+constexpr size_t GROUP = 64;        // inputs of a cell
 constexpr size_t TILE_BYTES = 512;  // half of a cell's values: 16 outputs x 64 inputs
 constexpr size_t VALUES_BYTES = 2 * TILE_BYTES;
 constexpr size_t MOST_OUTPUTS = size_t(1) << 30, MOST_INPUTS = size_t(1) << 24;

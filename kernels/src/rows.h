@@ -1,4 +1,5 @@
-// Rows of activations, quantised to int8 in groups of 64 inputs, in the order in which the kernels read them.
+// Rows of activations, quantised to int8 in the groups in which the matrix has scales (32 or 64 inputs), in the order in which
+// the kernels read them.
 //
 // Rows are divided into chunks; the groups of a chunk's rows lie beside each other: values[chunk][group][row][64]. A
 // chunk that is not full has rows of zeros at its end.
@@ -43,7 +44,7 @@ struct Rows {
     bool is_wide = false;  // rows are kept in bf16, in tiles of 16 rows x 32 inputs: wide[chunk][2 * groups][16][32]
 
     Buffer<int8_t> values;
-    Buffer<float> scale;        // [chunk][group][row]
+    Buffer<float> scale;        // [chunk][group][row][scales]
     Buffer<int32_t> minus_8;    // -8 times the sum of the values: [chunk][group][row][scales]
     Buffer<float> weighted;     // the sum of the values times their scale: [chunk][group][row][scales]
     Buffer<uint16_t> wide;

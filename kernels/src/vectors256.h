@@ -28,11 +28,12 @@ struct Vectors256 {
     static Float fused(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
     static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }
 
-    // The bits of the largest absolute number of 64; those of an infinity or of a NaN are larger than any number's.
+    // The bits of the largest absolute number; an infinity or a NaN has more bits than any number.
+    template <int COUNT>
     static uint32_t largest_bits(const float* from) {
         const Int mask = _mm256_set1_epi32(0x7fffffff);
         Int largest = _mm256_setzero_si256();
-        for (int i = 0; i < 64; i += 8)
+        for (int i = 0; i < COUNT; i += 8)
             largest = _mm256_max_epi32(largest, _mm256_and_si256(mask, _mm256_castps_si256(_mm256_loadu_ps(from + i))));
         __m128i four = _mm_max_epi32(_mm256_castsi256_si128(largest), _mm256_extracti128_si256(largest, 1));
         four = _mm_max_epi32(four, _mm_shuffle_epi32(four, 0x4e));
@@ -40,22 +41,22 @@ struct Vectors256 {
         return uint32_t(_mm_cvtsi128_si32(four));
     }
 
-    static void quantize(const float* from, float inverse, bool is_finite, int8_t* to, int32_t sums[2]) {
+    // Writes round(from * inverse) and returns the sum; writes zeros if the numbers are not finite.
+    template <int COUNT>
+    static int32_t quantize(const float* from, float inverse, bool is_finite, int8_t* to) {
         const Float factor = _mm256_set1_ps(inverse);
         const Int mask = _mm256_set1_epi32(is_finite ? -1 : 0);
-        for (int half = 0; half < 2; half++) {
-            Int sum = _mm256_setzero_si256();
-            for (int i = half * 32; i < half * 32 + 32; i += 8) {
-                const Int n = _mm256_and_si256(mask, _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(from + i), factor)));
-                sum = _mm256_add_epi32(sum, n);
-                const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1));
-                _mm_storel_epi64(reinterpret_cast<__m128i*>(to + i), _mm_packs_epi16(words, words));
-            }
-            __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
-            four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
-            four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
-            sums[half] = _mm_cvtsi128_si32(four);
+        Int sum = _mm256_setzero_si256();
+        for (int i = 0; i < COUNT; i += 8) {
+            const Int n = _mm256_and_si256(mask, _mm256_cvtps_epi32(_mm256_mul_ps(_mm256_loadu_ps(from + i), factor)));
+            sum = _mm256_add_epi32(sum, n);
+            const __m128i words = _mm_packs_epi32(_mm256_castsi256_si128(n), _mm256_extracti128_si256(n, 1));
+            _mm_storel_epi64(reinterpret_cast<__m128i*>(to + i), _mm_packs_epi16(words, words));
         }
+        __m128i four = _mm_add_epi32(_mm256_castsi256_si128(sum), _mm256_extracti128_si256(sum, 1));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0x4e));
+        four = _mm_add_epi32(four, _mm_shuffle_epi32(four, 0xb1));
+        return _mm_cvtsi128_si32(four);
     }
 };
 

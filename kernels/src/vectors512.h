@@ -43,27 +43,28 @@ struct Vectors512 {
     static void flush(Sum&) {}
     static Int total(const Sum& sum) { return _mm512_add_epi32(sum.first, sum.second); }
 
-    // The bits of the largest absolute number of 64; those of an infinity or of a NaN are larger than any number's.
+    // The bits of the largest absolute number; an infinity or a NaN has more bits than any number.
+    template <int COUNT>
     static uint32_t largest_bits(const float* from) {
         const Int mask = _mm512_set1_epi32(0x7fffffff);
         Int largest = _mm512_setzero_si512();
-        for (int i = 0; i < 64; i += 16)
+        for (int i = 0; i < COUNT; i += 16)
             largest = _mm512_max_epi32(largest, _mm512_and_si512(mask, _mm512_castps_si512(_mm512_loadu_ps(from + i))));
         return uint32_t(_mm512_reduce_max_epi32(largest));
     }
 
-    static void quantize(const float* from, float inverse, bool is_finite, int8_t* to, int32_t sums[2]) {
+    // Writes round(from * inverse) and returns the sum; writes zeros if the numbers are not finite.
+    template <int COUNT>
+    static int32_t quantize(const float* from, float inverse, bool is_finite, int8_t* to) {
         const Float factor = _mm512_set1_ps(inverse);
         const __mmask16 mask = is_finite ? 0xffff : 0;
-        for (int half = 0; half < 2; half++) {
-            Int sum = _mm512_setzero_si512();
-            for (int i = half * 32; i < half * 32 + 32; i += 16) {
-                const Int n = _mm512_maskz_cvtps_epi32(mask, _mm512_mul_ps(_mm512_loadu_ps(from + i), factor));
-                sum = _mm512_add_epi32(sum, n);
-                _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(n));
-            }
-            sums[half] = _mm512_reduce_add_epi32(sum);
+        Int sum = _mm512_setzero_si512();
+        for (int i = 0; i < COUNT; i += 16) {
+            const Int n = _mm512_maskz_cvtps_epi32(mask, _mm512_mul_ps(_mm512_loadu_ps(from + i), factor));
+            sum = _mm512_add_epi32(sum, n);
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(to + i), _mm512_cvtepi32_epi8(n));
         }
+        return _mm512_reduce_add_epi32(sum);
     }
 };
 

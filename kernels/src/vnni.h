@@ -20,7 +20,7 @@ struct Chunk {  // the rows of a chunk
 
 inline Chunk chunk_of(const Rows& rows, size_t number) {
     const size_t place = number * rows.groups * rows.chunk;
-    return {rows.values.data() + place * GROUP, rows.scale.data() + place, rows.minus_8.data() + place * rows.scales,
+    return {rows.values.data() + place * GROUP, rows.scale.data() + place * rows.scales, rows.minus_8.data() + place * rows.scales,
             rows.weighted.data() + place * rows.scales, rows.chunk, rows.groups};
 }
 
@@ -72,7 +72,7 @@ void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, in
             for (int i = 0; i < NUM; i++) {
                 const int strip = first_strip + i % H, m = i / H;
                 const typename V::Float factor = V::halves(cells + s * BLOCK * 2 + strip * LANES * 2);
-                const typename V::Float product = V::multiply(V::total(products[i]), V::all(scale[m]));
+                const typename V::Float product = V::multiply(V::total(products[i]), V::all(scale[m * S + s]));
                 sums[i] = V::fused(product, factor, sums[i]);
                 if (HAS_OFFSETS) {
                     const typename V::Float offset = V::halves(cells + (S + s) * BLOCK * 2 + strip * LANES * 2);
@@ -80,7 +80,7 @@ void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, in
                 }
             }
         }
-        cells += cell_bytes, values += x.rows * GROUP, scale += x.rows;
+        cells += cell_bytes, values += x.rows * GROUP, scale += x.rows * S;
         minus_8 += x.rows * S, weighted += x.rows * S;
     }
 #pragma GCC unroll 32
@@ -124,34 +124,39 @@ size_t choose_chunk(size_t num_rows, const size_t (&sizes)[COUNT]) {
     return most;
 }
 
-// Quantises 64 numbers: value = round(x * 127 / largest), scale = largest / 127. A group with a number that is not
-// finite gets the scale NaN, so that its products are NaN; numbers below 1e-30 become 0.
-template <class V>
+// Quantises the inputs that share a scale: value = round(x * 127 / largest), scale = largest / 127. A number that is not
+// finite gives the scale NaN, so that its products are NaN; groups of numbers below 1e-30 become 0.
+template <class V, int S>
 void put_group(Rows& rows, size_t row, size_t group, const float* from) {
-    const size_t place = rows.at(row, group);
-    const uint32_t largest_bits = V::largest_bits(from);
-    float largest;
-    __builtin_memcpy(&largest, &largest_bits, 4);
-    const bool is_finite = largest_bits < 0x7f800000u, is_zero = largest < 1e-30f;
-    int32_t sums[2];
-    V::quantize(from, is_finite && !is_zero ? 127.f / largest : 0.f, is_finite, rows.values.data() + place * GROUP, sums);
-    const float scale = !is_finite ? __builtin_nanf("") : is_zero ? 0.f : largest / 127.f;
-    rows.scale.data()[place] = scale;
-    if (rows.scales == 1) sums[0] += sums[1];
-    for (int s = 0; s < rows.scales; s++) {
-        rows.minus_8.data()[place * rows.scales + s] = -8 * sums[s];
-        rows.weighted.data()[place * rows.scales + s] = float(sums[s]) * scale;
+    constexpr int INPUTS = int(GROUP) / S;
+    for (int s = 0; s < S; s++, from += INPUTS) {
+        const size_t place = rows.at(row, group) * S + s;
+        const uint32_t largest_bits = V::template largest_bits<INPUTS>(from);
+        float largest;
+        __builtin_memcpy(&largest, &largest_bits, 4);
+        const bool is_finite = largest_bits < 0x7f800000u, is_zero = largest < 1e-30f;
+        const float inverse = is_finite && !is_zero ? 127.f / largest : 0.f;
+        const int32_t sum = V::template quantize<INPUTS>(from, inverse, is_finite, rows.values.data() + place * INPUTS);
+        const float scale = !is_finite ? __builtin_nanf("") : is_zero ? 0.f : largest / 127.f;
+        rows.scale.data()[place] = scale;
+        rows.minus_8.data()[place] = -8 * sum;
+        rows.weighted.data()[place] = float(sum) * scale;
     }
+}
+
+template <class V, int S>
+void put_groups(Rows& rows, size_t row, const float* from) {
+    const size_t whole = rows.inputs / GROUP, rest = rows.inputs % GROUP;
+    for (size_t group = 0; group < whole; group++) put_group<V, S>(rows, row, group, from + group * GROUP);
+    if (!rest) return;
+    alignas(64) float last[GROUP] = {};
+    __builtin_memcpy(last, from + whole * GROUP, rest * sizeof(float));
+    put_group<V, S>(rows, row, whole, last);
 }
 
 template <class V>
 void put_quantized_row(Rows& rows, size_t row, const float* from) {
-    const size_t whole = rows.inputs / GROUP, rest = rows.inputs % GROUP;
-    for (size_t group = 0; group < whole; group++) put_group<V>(rows, row, group, from + group * GROUP);
-    if (!rest) return;
-    alignas(64) float last[GROUP] = {};
-    __builtin_memcpy(last, from + whole * GROUP, rest * sizeof(float));
-    put_group<V>(rows, row, whole, last);
+    rows.scales == 1 ? put_groups<V, 1>(rows, row, from) : put_groups<V, 2>(rows, row, from);
 }
 
 }  // namespace
