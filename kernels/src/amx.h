@@ -269,22 +269,16 @@ void multiply_by_tiles(const Matrix& matrix, size_t first_block, size_t num_bloc
         sink.take(first_block + block, 0, rows.count, sums + block * rows.chunks * 16 * BLOCK);
 }
 
-inline void put_wide_group(Rows& rows, size_t row, size_t group, const float* from) {
-    uint16_t* to = rows.wide.data() + rows.wide_at(row, group);
-    for (int half = 0; half < 2; half++)
-        _mm512_storeu_si512(to + half * 512, reinterpret_cast<__m512i>(_mm512_cvtne2ps_pbh(
-                                                 _mm512_loadu_ps(from + half * 32 + 16), _mm512_loadu_ps(from + half * 32))));
-}
-
-inline void put_row_for_tiles(Rows& rows, size_t row, const float* from) {
-    if (!rows.is_wide) return put_quantized_row<Vectors512>(rows, row, from);
-    const size_t whole = rows.inputs / GROUP, rest = rows.inputs % GROUP;
-    for (size_t group = 0; group < whole; group++) put_wide_group(rows, row, group, from + group * GROUP);
-    if (!rest) return;
-    alignas(64) float last[GROUP] = {};
-    __builtin_memcpy(last, from + whole * GROUP, rest * sizeof(float));
-    put_wide_group(rows, row, whole, last);
-}
+// Puts groups of rows in int8 or bf16.
+struct TileRows {
+    static void put(Rows& rows, size_t row, size_t group, const float* from) {
+        if (!rows.is_wide) return Quantizer<Vectors512>::put(rows, row, group, from);
+        uint16_t* to = rows.wide.data() + rows.wide_at(row, group);
+        for (int half = 0; half < 2; half++, from += 32)
+            _mm512_storeu_si512(to + half * 512, reinterpret_cast<__m512i>(
+                                                     _mm512_cvtne2ps_pbh(_mm512_loadu_ps(from + 16), _mm512_loadu_ps(from))));
+    }
+};
 
 }  // namespace
 }  // namespace ouzel

@@ -14,6 +14,11 @@ protected:
     ~Sink() = default;
 };
 
+// The activation x * sigmoid(x * (linear + cubic * x^2)): silu, and gelu with tanh or as x * sigmoid(1.702 x).
+struct Gate {
+    float linear, cubic;
+};
+
 struct Level {
     const char* name;
     bool (*is_supported)();
@@ -23,6 +28,10 @@ struct Level {
     size_t wide_from;
     // Quantises a row of `rows.inputs` numbers, or rounds it to bf16 if the rows are wide.
     void (*put_row)(Rows& rows, size_t row, const float* from);
+    // The same of the numbers x / sqrt(mean(x^2) + epsilon) * weight.
+    void (*put_normed_row)(Rows& rows, size_t row, const float* from, const float* weight, float epsilon);
+    // The same of 64 numbers of a row: gate * sigmoid(gate * (a + b * gate^2)) * up. Overwrites `gate`.
+    void (*put_gated_group)(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function);
     // Multiplies all rows by some blocks of the matrix.
     void (*multiply)(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink);
     // Ends the work of a thread: gives its tiles back.

@@ -48,6 +48,9 @@ void finish() {
 
 }  // namespace
 
-const Level AMX = {"amx", has_amx, amx_chunk, WIDE_FROM, put_row_for_tiles, multiply_by_tiles<Tiles>, finish};
+const Level AMX = {
+    "amx", has_amx, amx_chunk, WIDE_FROM, put_row<TileRows>,
+    put_normed_row<Vectors512, TileRows>, put_gated_group<Vectors512, TileRows>, multiply_by_tiles<Tiles>, finish,
+};
 
 }  // namespace ouzel

@@ -40,6 +40,9 @@ void finish() {}
 
 }  // namespace
 
-const Level AVX2 = {"avx2", has_avx2, chunk, 0, put_quantized_row<Vectors>, multiply_any<Kernels>, finish};
+const Level AVX2 = {
+    "avx2", has_avx2, chunk, 0, put_row<Quantizer<Vectors>>,
+    put_normed_row<Vectors, Quantizer<Vectors>>, put_gated_group<Vectors, Quantizer<Vectors>>, multiply_any<Kernels>, finish,
+};
 
 }  // namespace ouzel

@@ -7,11 +7,13 @@
 namespace ouzel {
 namespace {
 
-// The matrix of an operation. Inputs: rows or numbers of rows; cells u8 [bytes]; factors f32 [outputs].
+using Numbers = std::vector<int64_t>;
+
+// An operation with matrices of four bits. Its last inputs are the arrays of the matrices: for each matrix cells u8 [bytes],
+// factors f32 [outputs], and a bias f32 [outputs] if it has one. Attributes describe the matrices, one number for each.
 class MatrixOperation : public ov::op::Op {
 public:
     MatrixOperation() = default;
-    explicit MatrixOperation(const ov::OutputVector& arguments) : Op(arguments) {}
     bool has_evaluate() const override { return true; }
 
     bool visit_attributes(ov::AttributeVisitor& visitor) override {
@@ -19,123 +21,224 @@ public:
         visitor.on_attribute("inputs", inputs);
         visitor.on_attribute("scales", scales);
         visitor.on_attribute("has_offsets", has_offsets);
+        visitor.on_attribute("has_bias", has_bias);
+        visitor.on_attribute("may_be_wide", may_be_wide);
         return true;
     }
 
-    int64_t outputs = 0, inputs = 0, scales = 1;
-    bool has_offsets = false;
+    Numbers outputs, inputs, scales, has_offsets, has_bias;
+    bool may_be_wide = true;
 
 protected:
-    Layout layout() const { return {size_t(outputs), size_t(inputs), int(scales), has_offsets}; }
-
-    void copy_attributes(const MatrixOperation& other) {
-        outputs = other.outputs, inputs = other.inputs, scales = other.scales, has_offsets = other.has_offsets;
-    }
-
-    // A matrix whose arrays have the lengths that its layout needs.
-    void check_matrix() const {
-        NODE_VALIDATION_CHECK(this, outputs > 0 && inputs > 0 && scales > 0 && layout().is_valid(), "invalid sizes: outputs ", outputs,
-                              ", inputs ", inputs, ", scales ", scales);
-        const ov::PartialShape cells = get_input_partial_shape(1), factors = get_input_partial_shape(2);
-        NODE_VALIDATION_CHECK(this, get_input_element_type(1) == ov::element::u8 && cells == ov::PartialShape{int64_t(layout().bytes())},
-                              "cells must be u8 [", layout().bytes(), "], given ", get_input_element_type(1), " ", cells);
-        NODE_VALIDATION_CHECK(this, get_input_element_type(2) == ov::element::f32 && factors == ov::PartialShape{outputs},
-                              "factors must be f32 [", outputs, "], given ", get_input_element_type(2), " ", factors);
-    }
-
-    static Matrix matrix_of(const Layout& layout, const ov::TensorVector& arguments) {
-        return {layout, static_cast<const uint8_t*>(arguments[1].data(ov::element::u8))};
-    }
-};
-
-// Rows [..., inputs] times the transpose of the matrix, plus a bias f32 [outputs] if there is a fourth input.
-class Linear final : public MatrixOperation {
-public:
-    OPENVINO_OP("OuzelLinear", "ouzel_kernels", ov::op::Op);
-    Linear() = default;
-
-    bool visit_attributes(ov::AttributeVisitor& visitor) override {
-        visitor.on_attribute("may_be_wide", may_be_wide);
-        return MatrixOperation::visit_attributes(visitor);
-    }
-
-    void validate_and_infer_types() override {
-        NODE_VALIDATION_CHECK(this, get_input_size() == 3 || get_input_size() == 4, "takes 3 or 4 inputs, given ", get_input_size());
-        check_matrix();
-        auto shape = get_input_partial_shape(0);
-        NODE_VALIDATION_CHECK(this, get_input_element_type(0) == ov::element::f32, "rows must be f32, given ", get_input_element_type(0));
-        NODE_VALIDATION_CHECK(this, shape.rank().is_static() && shape.size() > 0 && shape[shape.size() - 1].compatible(inputs),
-                              "rows must end with ", inputs, " columns, given ", shape);
-        if (get_input_size() == 4)
-            NODE_VALIDATION_CHECK(this, get_input_element_type(3) == ov::element::f32 && get_input_partial_shape(3) == ov::PartialShape{outputs},
-                                  "bias must be f32 [", outputs, "], given ", get_input_element_type(3), " ", get_input_partial_shape(3));
-        shape[shape.size() - 1] = outputs;
-        set_output_type(0, ov::element::f32, shape);
-    }
-
-    std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override {
-        auto node = std::make_shared<Linear>();
-        node->copy_attributes(*this);
-        node->may_be_wide = may_be_wide;
+    template <class Operation>
+    std::shared_ptr<ov::Node> cloned(const ov::OutputVector& arguments) const {
+        auto node = std::make_shared<Operation>();
+        node->copy_from(*static_cast<const Operation*>(this));
         node->set_arguments(arguments);
         node->validate_and_infer_types();
         return node;
     }
 
+    void copy_matrices(const MatrixOperation& other) {
+        outputs = other.outputs, inputs = other.inputs, scales = other.scales;
+        has_offsets = other.has_offsets, has_bias = other.has_bias, may_be_wide = other.may_be_wide;
+    }
+
+    Layout layout(size_t number) const {
+        return {size_t(outputs[number]), size_t(inputs[number]), int(scales[number]), has_offsets[number] != 0};
+    }
+
+    // Checks the attributes, and the types and lengths of the arrays, which begin at the input `first`.
+    void check_matrices(size_t count, size_t first) const {
+        for (const Numbers* numbers : {&outputs, &inputs, &scales, &has_offsets, &has_bias})
+            NODE_VALIDATION_CHECK(this, numbers->size() == count, "has ", count, " matrices, given attributes of ", numbers->size());
+        size_t input = first;
+        for (size_t i = 0; i < count; i++) {
+            NODE_VALIDATION_CHECK(this, outputs[i] > 0 && inputs[i] > 0 && scales[i] > 0 && layout(i).is_valid(), "invalid sizes: outputs ",
+                                  outputs[i], ", inputs ", inputs[i], ", scales ", scales[i]);
+            check_array(input++, ov::element::u8, int64_t(layout(i).bytes()), "cells");
+            check_array(input++, ov::element::f32, outputs[i], "factors");
+            if (has_bias[i]) check_array(input++, ov::element::f32, outputs[i], "bias");
+        }
+        NODE_VALIDATION_CHECK(this, get_input_size() == input, "takes ", input, " inputs, given ", get_input_size());
+    }
+
+    void check_array(size_t input, ov::element::Type type, int64_t length, const char* name) const {
+        NODE_VALIDATION_CHECK(this, input < get_input_size(), "lacks the input ", name);
+        NODE_VALIDATION_CHECK(this, get_input_element_type(input) == type && get_input_partial_shape(input) == ov::PartialShape{length}, name,
+                              " must be ", type, " [", length, "], given ", get_input_element_type(input), " ", get_input_partial_shape(input));
+    }
+
+    // The shape of rows f32 [..., columns].
+    ov::PartialShape check_rows(size_t input, int64_t columns) const {
+        NODE_VALIDATION_CHECK(this, input < get_input_size() && get_input_element_type(input) == ov::element::f32, "rows must be f32");
+        const auto shape = get_input_partial_shape(input);
+        NODE_VALIDATION_CHECK(this, shape.rank().is_static() && shape.size() > 0 && shape[shape.size() - 1].compatible(columns),
+                              "rows must end with ", columns, " columns, given ", shape);
+        return shape;
+    }
+
+    std::vector<Product> products(const ov::TensorVector& arguments, size_t first) const {
+        std::vector<Product> found;
+        for (size_t i = 0; i < outputs.size(); i++) {
+            Product product{{layout(i), arguments[first].data<const uint8_t>()}, arguments[first + 1].data<const float>(), nullptr};
+            first += 2;
+            if (has_bias[i]) product.bias = arguments[first++].data<const float>();
+            found.push_back(product);
+        }
+        return found;
+    }
+};
+
+// The rows of a tensor: checks that they have the columns which a dynamic shape has promised.
+size_t count_rows(const ov::Tensor& rows, int64_t columns) {
+    const auto shape = rows.get_shape();
+    OPENVINO_ASSERT(!shape.empty() && shape.back() == size_t(columns), "rows must have ", columns, " columns, given ", shape);
+    return rows.get_size() / size_t(columns);
+}
+
+// Rows [..., inputs] times the transpose of each matrix: an output [..., outputs] for each. Inputs: rows; with an epsilon of 0 or
+// more the weight of an RMS norm [inputs] of the rows; with has_residual rows [..., outputs] that are added to the first
+// product; matrices.
+class Linear final : public MatrixOperation {
+public:
+    OPENVINO_OP("OuzelLinear", "ouzel_kernels", ov::op::Op);
+
+    bool visit_attributes(ov::AttributeVisitor& visitor) override {
+        visitor.on_attribute("epsilon", epsilon);
+        visitor.on_attribute("has_residual", has_residual);
+        return MatrixOperation::visit_attributes(visitor);
+    }
+    void copy_from(const Linear& other) { copy_matrices(other), epsilon = other.epsilon, has_residual = other.has_residual; }
+    std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override { return cloned<Linear>(arguments); }
+
+    void validate_and_infer_types() override {
+        NODE_VALIDATION_CHECK(this, !outputs.empty(), "needs a matrix");
+        check_matrices(outputs.size(), first_array());
+        for (size_t i = 1; i < outputs.size(); i++)
+            NODE_VALIDATION_CHECK(this, inputs[i] == inputs[0] && scales[i] == scales[0], "matrices must have equally many inputs and scales");
+        auto shape = check_rows(0, inputs[0]);
+        if (has_norm()) check_array(1, ov::element::f32, inputs[0], "norm");
+        if (has_residual) check_rows(first_array() - 1, outputs[0]);
+        set_output_size(outputs.size());
+        for (size_t i = 0; i < outputs.size(); i++) {
+            shape[shape.size() - 1] = outputs[i];
+            set_output_type(i, ov::element::f32, shape);
+        }
+    }
+
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
         auto shape = arguments[0].get_shape();
-        OPENVINO_ASSERT(shape.back() == size_t(inputs), "rows must have ", inputs, " columns, given ", shape);
-        const size_t num_rows = arguments[0].get_size() / size_t(inputs);
-        shape.back() = size_t(outputs);
-        results[0].set_shape(shape);
-        const Product product{matrix_of(layout(), arguments), arguments[2].data<const float>(),
-                              arguments.size() == 4 ? arguments[3].data<const float>() : nullptr, may_be_wide};
-        multiply(*find_level(), product, arguments[0].data<const float>(), num_rows, results[0].data<float>());
+        Source source{arguments[0].data<const float>(), count_rows(arguments[0], inputs[0])};
+        if (has_norm()) source.norm_weight = arguments[1].data<const float>(), source.epsilon = float(epsilon);
+        const float* residual = nullptr;
+        if (has_residual) {
+            const ov::Tensor& added = arguments[first_array() - 1];
+            OPENVINO_ASSERT(count_rows(added, outputs[0]) == source.count, "the residual must have as many rows as the product");
+            residual = added.data<const float>();
+        }
+        std::vector<float*> to;
+        for (size_t i = 0; i < outputs.size(); i++) {
+            shape.back() = size_t(outputs[i]);
+            results[i].set_shape(shape);
+            to.push_back(results[i].data<float>());
+        }
+        multiply(*find_level(), source, products(arguments, first_array()), to, residual, may_be_wide);
         return true;
     }
 
-    bool may_be_wide = true;
+    double epsilon = -1;
+    bool has_residual = false;
+
+private:
+    bool has_norm() const { return epsilon >= 0; }
+    size_t first_array() const { return 1 + (has_norm() ? 1 : 0) + (has_residual ? 1 : 0); }
 };
 
-// The rows of the matrix with these numbers, i32 or i64 [...]: f32 [..., inputs]. A number out of range gives a row of zeros.
+// x + down(activation(gate(norm(x))) * up(norm(x))), f32 [..., hidden]. Inputs: x; or, with four matrices, rows and the residual of
+// x = residual + projection(rows); the weight of the RMS norm [hidden]; the matrices projection, gate, up, down.
+class FeedForwardOperation final : public MatrixOperation {
+public:
+    OPENVINO_OP("OuzelFeedForward", "ouzel_kernels", ov::op::Op);
+
+    bool visit_attributes(ov::AttributeVisitor& visitor) override {
+        visitor.on_attribute("epsilon", epsilon);
+        visitor.on_attribute("linear", linear);
+        visitor.on_attribute("cubic", cubic);
+        return MatrixOperation::visit_attributes(visitor);
+    }
+    void copy_from(const FeedForwardOperation& other) {
+        copy_matrices(other), epsilon = other.epsilon, linear = other.linear, cubic = other.cubic;
+    }
+    std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override {
+        return cloned<FeedForwardOperation>(arguments);
+    }
+
+    void validate_and_infer_types() override {
+        NODE_VALIDATION_CHECK(this, outputs.size() == 3 || outputs.size() == 4, "takes 3 or 4 matrices, given ", outputs.size());
+        check_matrices(outputs.size(), first_array());
+        const size_t gate = outputs.size() - 3, up = gate + 1, down = gate + 2;
+        const int64_t hidden = outputs[down];
+        NODE_VALIDATION_CHECK(this, inputs[gate] == hidden && inputs[up] == hidden && outputs[gate] == inputs[down] &&
+                                        outputs[up] == inputs[down] && scales[gate] == scales[up] && (!gate || outputs[0] == hidden),
+                              "the sizes of the matrices do not fit each other");
+        const auto shape = check_rows(gate, hidden);
+        if (gate) check_rows(0, inputs[0]);
+        check_array(gate + 1, ov::element::f32, hidden, "norm");
+        NODE_VALIDATION_CHECK(this, epsilon >= 0, "epsilon must be 0 or more, given ", epsilon);
+        set_output_type(0, ov::element::f32, shape);
+    }
+
+    bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
+        const std::vector<Product> all = products(arguments, first_array());
+        const size_t gate = outputs.size() - 3;
+        const size_t count = count_rows(arguments[gate], outputs.back());
+        OPENVINO_ASSERT(!gate || count_rows(arguments[0], inputs[0]) == count, "the residual must have as many rows as the product");
+        results[0].set_shape(arguments[gate].get_shape());
+        const FeedForward layer{gate != 0, all[0], all[gate], all[gate + 1], all[gate + 2], arguments[gate + 1].data<const float>(),
+                                float(epsilon), {float(linear), float(cubic)}, may_be_wide};
+        feed_forward(*find_level(), layer, arguments[0].data<const float>(), gate ? arguments[1].data<const float>() : nullptr, count,
+                     results[0].data<float>());
+        return true;
+    }
+
+    double epsilon = 0, linear = 1, cubic = 0;  // of Gate
+
+private:
+    size_t first_array() const { return outputs.size() == 4 ? 3 : 2; }
+};
+
+// The rows of a matrix with these numbers, i32 or i64 [...]: f32 [..., inputs]. A number out of range gives a row of zeros.
 class Embedding final : public MatrixOperation {
 public:
     OPENVINO_OP("OuzelEmbedding", "ouzel_kernels", ov::op::Op);
-    Embedding() = default;
+
+    void copy_from(const Embedding& other) { copy_matrices(other); }
+    std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override { return cloned<Embedding>(arguments); }
 
     void validate_and_infer_types() override {
-        NODE_VALIDATION_CHECK(this, get_input_size() == 3, "takes 3 inputs, given ", get_input_size());
-        check_matrix();
+        check_matrices(1, 1);
         const auto type = get_input_element_type(0);
         NODE_VALIDATION_CHECK(this, type == ov::element::i32 || type == ov::element::i64, "numbers must be i32 or i64, given ", type);
         auto shape = get_input_partial_shape(0);
         NODE_VALIDATION_CHECK(this, shape.rank().is_static(), "numbers must have a known rank, given ", shape);
-        shape.push_back(inputs);
+        shape.push_back(inputs[0]);
         set_output_type(0, ov::element::f32, shape);
-    }
-
-    std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override {
-        auto node = std::make_shared<Embedding>();
-        node->copy_attributes(*this);
-        node->set_arguments(arguments);
-        node->validate_and_infer_types();
-        return node;
     }
 
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
         auto shape = arguments[0].get_shape();
-        shape.push_back(size_t(inputs));
+        shape.push_back(size_t(inputs[0]));
         results[0].set_shape(shape);
-        const Matrix matrix = matrix_of(layout(), arguments);
-        const float* factors = arguments[2].data<const float>();
+        const Product table = products(arguments, 1)[0];
         float* to = results[0].data<float>();
         const bool is_long = arguments[0].get_element_type() == ov::element::i64;
-        for (size_t i = 0; i < arguments[0].get_size(); i++, to += inputs) {
+        for (size_t i = 0; i < arguments[0].get_size(); i++, to += inputs[0]) {
             const int64_t number = is_long ? arguments[0].data<const int64_t>()[i] : arguments[0].data<const int32_t>()[i];
-            if (number < 0 || number >= outputs)
-                std::fill_n(to, inputs, 0.f);
+            if (number < 0 || number >= outputs[0])
+                std::fill_n(to, inputs[0], 0.f);
             else
-                decode_output(matrix, factors, size_t(number), to);
+                decode_output(table.matrix, table.factors, size_t(number), to);
         }
         return true;
     }
@@ -146,5 +249,6 @@ public:
 
 OPENVINO_CREATE_EXTENSIONS(std::vector<ov::Extension::Ptr>({
     std::make_shared<ov::OpExtension<ouzel::Linear>>(),
+    std::make_shared<ov::OpExtension<ouzel::FeedForwardOperation>>(),
     std::make_shared<ov::OpExtension<ouzel::Embedding>>(),
 }));

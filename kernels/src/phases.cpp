@@ -4,6 +4,7 @@
 #include <sched.h>
 
 #include <atomic>
+#include <exception>
 
 #include "tbb/task_arena.h"
 #include "tbb/task_group.h"
@@ -31,11 +32,21 @@ void wait_until_done(const Counter& counter, size_t chunks) {
 
 void run_phases(const Phase* phases, size_t count, void (*finish)()) {
     Counter counters[MOST_PHASES];
+    std::atomic<bool> has_failed{false};
+    std::exception_ptr failure;  // of the thread that set has_failed
+    const auto run_chunk = [&](const Phase& phase, size_t chunk) {
+        if (has_failed.load(std::memory_order_relaxed)) return;  // the others only count
+        try {
+            phase.body(chunk);
+        } catch (...) {
+            if (!has_failed.exchange(true)) failure = std::current_exception();
+        }
+    };
     const auto work = [&] {
         for (size_t phase = 0; phase < count; phase++) {
             const size_t chunks = phases[phase].chunks;
             for (size_t chunk; (chunk = counters[phase].next.fetch_add(1, std::memory_order_acq_rel)) < chunks;) {
-                phases[phase].body(chunk);
+                run_chunk(phases[phase], chunk);
                 counters[phase].done.fetch_add(1, std::memory_order_acq_rel);
             }
             wait_until_done(counters[phase], chunks);
@@ -43,11 +54,11 @@ void run_phases(const Phase* phases, size_t count, void (*finish)()) {
         finish();
     };
     const size_t helpers = num_threads() - 1;
-    if (!helpers) return work();
     tbb::task_group group;
     for (size_t i = 0; i < helpers; i++) group.run(work);
     work();
-    group.wait();
+    if (helpers) group.wait();
+    if (failure) std::rethrow_exception(failure);
 }
 
 size_t num_threads() { return size_t(tbb::this_task_arena::max_concurrency()); }

@@ -15,7 +15,7 @@ struct Phase {
 
 constexpr size_t MOST_PHASES = 8;
 
-// Calls `finish` on each thread after its last chunk.
+// Calls `finish` on each thread after its last chunk. Throws the first exception of a chunk, after the others have ended.
 void run_phases(const Phase* phases, size_t count, void (*finish)());
 
 // Threads of the calling arena.

@@ -9,71 +9,179 @@
 namespace ouzel {
 namespace {
 
+constexpr size_t BLOCKS_AT_ONCE = 4;  // blocks of a part, at most
+
+size_t parts_for_threads() { return 4 * num_threads(); }
+
 // Parts of `total` units, at least one unit each.
 struct Parts {
     size_t total, count;
     Parts(size_t total_, size_t at_most) : total(total_), count(std::max<size_t>(1, std::min(total_, at_most))) {}
     size_t begin(size_t part) const { return total * part / count; }
+    size_t size(size_t part) const { return begin(part + 1) - begin(part); }
 };
 
-constexpr size_t BLOCKS_AT_ONCE = 4;  // blocks of a part, at most
+Parts parts_of_rows(size_t count) { return {count, count <= 2 ? 1 : parts_for_threads()}; }
+Parts parts_of_blocks(size_t blocks) { return {blocks, std::max(parts_for_threads(), (blocks + BLOCKS_AT_ONCE - 1) / BLOCKS_AT_ONCE)}; }
 
-size_t parts_for_threads() { return 4 * num_threads(); }
-
-// Writes a product to memory, with factors and bias.
+// Writes a product to memory, with factors and bias, and adds the residual, which has the shape of the product.
 class Writer final : public Sink {
 public:
-    Writer(const Product& product, float* to) : product_(product), to_(to) {}
+    Writer(const Product& product, float* to, const float* residual) : product_(product), to_(to), residual_(residual) {}
 
     void take(size_t block, size_t first_row, size_t num_rows, const float* values) override {
         const size_t outputs = product_.matrix.layout.outputs, first = block * BLOCK;
         const size_t count = std::min(BLOCK, outputs - first);
-        float* to = to_ + first_row * outputs + first;
         const float *factors = product_.factors + first, *bias = product_.bias ? product_.bias + first : nullptr;
-        if (count == BLOCK)
-            for (size_t row = 0; row < num_rows; row++) take_whole(to + row * outputs, values + row * BLOCK, factors, bias);
-        else
-            for (size_t row = 0; row < num_rows; row++)
-                for (size_t i = 0; i < count; i++)
-                    to[row * outputs + i] = __builtin_fmaf(values[row * BLOCK + i], factors[i], bias ? bias[i] : -0.f);
+        for (size_t row = 0; row < num_rows; row++, values += BLOCK) {
+            const size_t at = (first_row + row) * outputs + first;
+            const float* residual = residual_ ? residual_ + at : nullptr;
+            count == BLOCK ? write_block(to_ + at, values, factors, bias, residual)
+                           : write_some(to_ + at, values, factors, bias, residual, count);
+        }
     }
 
 private:
-    static void take_whole(float* to, const float* values, const float* factors, const float* bias) {
+    static void write_block(float* to, const float* values, const float* factors, const float* bias, const float* residual) {
         for (size_t i = 0; i < BLOCK; i += 8) {
             const __m256 offset = bias ? _mm256_loadu_ps(bias + i) : _mm256_set1_ps(-0.f);
-            _mm256_storeu_ps(to + i, _mm256_fmadd_ps(_mm256_loadu_ps(values + i), _mm256_loadu_ps(factors + i), offset));
+            const __m256 sum = _mm256_fmadd_ps(_mm256_loadu_ps(values + i), _mm256_loadu_ps(factors + i), offset);
+            _mm256_storeu_ps(to + i, residual ? _mm256_add_ps(_mm256_loadu_ps(residual + i), sum) : sum);
+        }
+    }
+    static void write_some(float* to, const float* values, const float* factors, const float* bias, const float* residual, size_t count) {
+        for (size_t i = 0; i < count; i++) {
+            const float sum = __builtin_fmaf(values[i], factors[i], bias ? bias[i] : -0.f);
+            to[i] = residual ? residual[i] + sum : sum;
         }
     }
 
     const Product& product_;
     float* to_;
+    const float* residual_;
 };
+
+// Collects the outputs [first, first + 64) of all rows in to[row][64]; outputs after the last one are 0.
+class GroupWriter final : public Sink {
+public:
+    GroupWriter(const Product& product, size_t first_block, float* to) : product_(product), first_block_(first_block), to_(to) {}
+
+    void take(size_t block, size_t first_row, size_t num_rows, const float* values) override {
+        const size_t first = block * BLOCK, count = std::min(BLOCK, product_.matrix.layout.outputs - first);
+        float* to = to_ + first_row * GROUP + (block - first_block_) * BLOCK;
+        for (size_t row = 0; row < num_rows; row++, values += BLOCK, to += GROUP) {
+            for (size_t i = 0; i < count; i++)
+                to[i] = __builtin_fmaf(values[i], product_.factors[first + i], product_.bias ? product_.bias[first + i] : -0.f);
+            for (size_t i = count; i < BLOCK; i++) to[i] = 0;
+        }
+    }
+
+private:
+    const Product& product_;
+    size_t first_block_;
+    float* to_;
+};
+
+void prepare(Rows& rows, const Level& level, size_t count, const Layout& layout, bool may_be_wide) {
+    rows.resize(count, layout, level.chunk(count), may_be_wide && level.wide_from && count >= level.wide_from);
+}
+
+// A phase that puts all rows of a source.
+Phase rows_phase(const Level& level, const Source& source, Rows& rows) {
+    const Parts parts = parts_of_rows(source.count);
+    return {parts.count, [parts, &level, &source, &rows](size_t part) {
+                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++) {
+                    const float* from = source.rows + row * rows.inputs;
+                    source.norm_weight ? level.put_normed_row(rows, row, from, source.norm_weight, source.epsilon)
+                                       : level.put_row(rows, row, from);
+                }
+            }};
+}
+
+// A phase that multiplies all rows by a matrix.
+Phase product_phase(const Level& level, const Product& product, const Rows& rows, Writer& writer) {
+    const Parts parts = parts_of_blocks(product.matrix.layout.blocks());
+    return {parts.count, [parts, &level, &product, &rows, &writer](size_t part) {
+                level.multiply(product.matrix, parts.begin(part), parts.size(part), rows, writer);
+            }};
+}
+
+// The parts of several matrices, one after the other.
+struct ProductPart {
+    size_t product, first_block, num_blocks;
+};
+
+std::vector<ProductPart> parts_of_products(const std::vector<Product>& products) {
+    std::vector<ProductPart> found;
+    for (size_t i = 0; i < products.size(); i++) {
+        const Parts parts = parts_of_blocks(products[i].matrix.layout.blocks());
+        for (size_t part = 0; part < parts.count; part++) found.push_back({i, parts.begin(part), parts.size(part)});
+    }
+    return found;
+}
+
+// Numbers [count] of the calling thread; their contents are lost when they grow.
+float* numbers_of_thread(Buffer<float>& buffer, size_t count) {
+    buffer.reserve(count);
+    return buffer.data();
+}
 
 }  // namespace
 
-void multiply(const Level& level, const Product& product, const float* from, size_t num_rows, float* to) {
-    if (!num_rows) return;
+void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
+              const float* residual, bool may_be_wide) {
+    if (!source.count) return;
     static thread_local Rows rows_of_thread;
     Rows& rows = rows_of_thread;
-    const Matrix& matrix = product.matrix;
-    const size_t inputs = matrix.layout.inputs, blocks = matrix.layout.blocks();
-    rows.resize(num_rows, matrix.layout, level.chunk(num_rows), product.may_be_wide && level.wide_from && num_rows >= level.wide_from);
-    Writer writer(product, to);
-    const Parts row_parts(num_rows, num_rows <= 2 ? 1 : parts_for_threads());
-    const Parts block_parts(blocks, std::max(parts_for_threads(), (blocks + BLOCKS_AT_ONCE - 1) / BLOCKS_AT_ONCE));
+    prepare(rows, level, source.count, products[0].matrix.layout, may_be_wide);
+    std::vector<Writer> writers;
+    for (size_t i = 0; i < products.size(); i++) writers.emplace_back(products[i], to[i], i ? nullptr : residual);
+    const std::vector<ProductPart> parts = parts_of_products(products);
     const Phase phases[] = {
-        {row_parts.count,
-         [&](size_t part) {
-             for (size_t row = row_parts.begin(part); row < row_parts.begin(part + 1); row++) level.put_row(rows, row, from + row * inputs);
-         }},
-        {block_parts.count,
-         [&](size_t part) {
-             const size_t first = block_parts.begin(part);
-             level.multiply(matrix, first, block_parts.begin(part + 1) - first, rows, writer);
+        rows_phase(level, source, rows),
+        {parts.size(),
+         [&](size_t number) {
+             const ProductPart& part = parts[number];
+             level.multiply(products[part.product].matrix, part.first_block, part.num_blocks, rows, writers[part.product]);
          }},
     };
     run_phases(phases, 2, level.finish);
+}
+
+void feed_forward(const Level& level, const FeedForward& layer, const float* rows, const float* residual, size_t count, float* to) {
+    if (!count) return;
+    static thread_local Rows rows_of_thread[3];
+    static thread_local Buffer<float> middle_of_thread;
+    Rows &first = rows_of_thread[0], &normed = rows_of_thread[1], &inner = rows_of_thread[2];
+    const size_t hidden = layer.down.matrix.layout.outputs, groups = layer.down.matrix.layout.groups();
+    float* middle = layer.has_projection ? numbers_of_thread(middle_of_thread, count * hidden) : nullptr;
+    const float* x = layer.has_projection ? middle : rows;
+    if (layer.has_projection) prepare(first, level, count, layer.projection.matrix.layout, layer.may_be_wide);
+    prepare(normed, level, count, layer.gate.matrix.layout, layer.may_be_wide);
+    prepare(inner, level, count, layer.down.matrix.layout, layer.may_be_wide);
+    const Source source{rows, count}, middle_source{x, count, layer.norm_weight, layer.epsilon};
+    Writer projected(layer.projection, middle, residual), result(layer.down, to, x);
+    const Phase gated{groups, [&](size_t group) {
+                          static thread_local Buffer<float> gates_of_thread, ups_of_thread;
+                          float* gates = numbers_of_thread(gates_of_thread, count * GROUP);
+                          float* ups = numbers_of_thread(ups_of_thread, count * GROUP);
+                          const size_t block = group * 2, blocks = std::min<size_t>(2, layer.gate.matrix.layout.blocks() - block);
+                          if (blocks < 2) std::fill_n(gates, count * GROUP, 0.f), std::fill_n(ups, count * GROUP, 0.f);
+                          GroupWriter gate_writer(layer.gate, block, gates), up_writer(layer.up, block, ups);
+                          level.multiply(layer.gate.matrix, block, blocks, normed, gate_writer);
+                          level.multiply(layer.up.matrix, block, blocks, normed, up_writer);
+                          for (size_t row = 0; row < count; row++)
+                              level.put_gated_group(inner, row, group, gates + row * GROUP, ups + row * GROUP, layer.activation);
+                      }};
+    std::vector<Phase> phases;
+    if (layer.has_projection) {
+        phases.push_back(rows_phase(level, source, first));
+        phases.push_back(product_phase(level, layer.projection, first, projected));
+    }
+    phases.push_back(rows_phase(level, middle_source, normed));
+    phases.push_back(gated);
+    phases.push_back(product_phase(level, layer.down, inner, result));
+    run_phases(phases.data(), phases.size(), level.finish);
 }
 
 void decode_output(const Matrix& matrix, const float* factors, size_t output, float* to) {

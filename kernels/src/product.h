@@ -1,5 +1,7 @@
-// Products of rows of floats with a matrix of 4-bit weights, and rows of such a matrix.
+// Products of rows of floats with matrices of 4-bit weights, alone and in the feed-forward half of a layer.
 #pragma once
+#include <vector>
+
 #include "level.h"
 
 namespace ouzel {
@@ -8,11 +10,33 @@ struct Product {
     Matrix matrix;
     const float* factors;  // [outputs]
     const float* bias;     // [outputs], or nullptr
-    bool may_be_wide;      // many rows may be multiplied in bf16
 };
 
-// to[num_rows][outputs] = from[num_rows][inputs] times the transpose of the matrix.
-void multiply(const Level& level, const Product& product, const float* from, size_t num_rows, float* to);
+// Rows [count][inputs], with an RMS norm if there is a weight [inputs].
+struct Source {
+    const float* rows;
+    size_t count;
+    const float* norm_weight = nullptr;
+    float epsilon = 0;
+};
+
+// to[i][count][outputs of i] = rows times the transpose of each matrix. The matrices have equally many inputs and scales. The
+// residual, or nullptr, is added to the first product. `may_be_wide`: many rows may be multiplied in bf16.
+void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
+              const float* residual, bool may_be_wide);
+
+// y = x + down(activation(gate(norm(x))) * up(norm(x))), where x are the rows, or residual + projection(rows).
+struct FeedForward {
+    bool has_projection;
+    Product projection, gate, up, down;
+    const float* norm_weight;  // nullptr: no norm
+    float epsilon;
+    Gate activation;
+    bool may_be_wide;
+};
+
+// to[count][outputs of down]; the residual is nullptr without a projection.
+void feed_forward(const Level& level, const FeedForward& layer, const float* rows, const float* residual, size_t count, float* to);
 
 // Decodes an output's weights: to[inputs].
 void decode_output(const Matrix& matrix, const float* factors, size_t output, float* to);

@@ -27,6 +27,17 @@ struct Vectors256 {
     static Float multiply(Int a, Float b) { return _mm256_mul_ps(_mm256_cvtepi32_ps(a), b); }
     static Float fused(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
     static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }
+    static Float load_floats(const float* p) { return _mm256_loadu_ps(p); }
+    static Float plus(Float a, Float b) { return _mm256_add_ps(a, b); }
+    static Float times(Float a, Float b) { return _mm256_mul_ps(a, b); }
+    static Float over(Float a, Float b) { return _mm256_div_ps(a, b); }
+    static Float least(Float a, Float b) { return _mm256_min_ps(b, a); }  // a NaN in `a` stays
+    static Float largest(Float a, Float b) { return _mm256_max_ps(b, a); }
+    static Float rounded(Float a) { return _mm256_round_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+    // 2^n for whole numbers n in [-126, 127].
+    static Float power_of_two(Float n) {
+        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_add_epi32(_mm256_cvtps_epi32(n), _mm256_set1_epi32(127)), 23));
+    }
 
     // The bits of the largest absolute number; an infinity or a NaN has more bits than any number.
     template <int COUNT>

@@ -27,6 +27,17 @@ struct Vectors512 {
     static Float multiply(Int a, Float b) { return _mm512_mul_ps(_mm512_cvtepi32_ps(a), b); }
     static Float fused(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
     static void store(float* to, Float value) { _mm512_storeu_ps(to, value); }
+    static Float load_floats(const float* p) { return _mm512_loadu_ps(p); }
+    static Float plus(Float a, Float b) { return _mm512_add_ps(a, b); }
+    static Float times(Float a, Float b) { return _mm512_mul_ps(a, b); }
+    static Float over(Float a, Float b) { return _mm512_div_ps(a, b); }
+    static Float least(Float a, Float b) { return _mm512_min_ps(b, a); }  // a NaN in `a` stays
+    static Float largest(Float a, Float b) { return _mm512_max_ps(b, a); }
+    static Float rounded(Float a) { return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC); }
+    // 2^n for whole numbers n in [-126, 127].
+    static Float power_of_two(Float n) {
+        return _mm512_castsi512_ps(_mm512_slli_epi32(_mm512_add_epi32(_mm512_cvtps_epi32(n), _mm512_set1_epi32(127)), 23));
+    }
 
     struct Sum {
         __m512i first, second;  // two chains of additions, where there are few sums

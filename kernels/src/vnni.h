@@ -3,12 +3,14 @@
 // `V` has the operations of the vectors. A strip is the outputs of one vector: a block has 32 / V::LANES strips. The
 // sums of M rows and H strips stay in registers, from the first group to the last.
 #pragma once
+#include <initializer_list>
+
 #include "level.h"
 
 namespace ouzel {
 namespace {
 
-constexpr size_t CELLS_AHEAD = 2;  // weights are prefetched this many cells ahead
+constexpr size_t CELLS_AHEAD = 4;  // weights are prefetched this many cells ahead
 
 struct Chunk {  // the rows of a chunk
     const int8_t* values;
@@ -127,7 +129,7 @@ size_t choose_chunk(size_t num_rows, const size_t (&sizes)[COUNT]) {
 // Quantises the inputs that share a scale: value = round(x * 127 / largest), scale = largest / 127. A number that is not
 // finite gives the scale NaN, so that its products are NaN; groups of numbers below 1e-30 become 0.
 template <class V, int S>
-void put_group(Rows& rows, size_t row, size_t group, const float* from) {
+void quantize_group(Rows& rows, size_t row, size_t group, const float* from) {
     constexpr int INPUTS = int(GROUP) / S;
     for (int s = 0; s < S; s++, from += INPUTS) {
         const size_t place = rows.at(row, group) * S + s;
@@ -144,19 +146,87 @@ void put_group(Rows& rows, size_t row, size_t group, const float* from) {
     }
 }
 
-template <class V, int S>
-void put_groups(Rows& rows, size_t row, const float* from) {
-    const size_t whole = rows.inputs / GROUP, rest = rows.inputs % GROUP;
-    for (size_t group = 0; group < whole; group++) put_group<V, S>(rows, row, group, from + group * GROUP);
+// Puts groups of quantised rows.
+template <class V>
+struct Quantizer {
+    static void put(Rows& rows, size_t row, size_t group, const float* from) {
+        rows.scales == 1 ? quantize_group<V, 1>(rows, row, group, from) : quantize_group<V, 2>(rows, row, group, from);
+    }
+};
+
+// Calls put(group, 64 numbers, count) for all groups of a row; the last group has `count` numbers, then zeros.
+template <class Put>
+OUZEL_INLINE void put_groups(const float* from, size_t inputs, Put&& put) {
+    const size_t whole = inputs / GROUP, rest = inputs % GROUP;
+    for (size_t group = 0; group < whole; group++) put(group, from + group * GROUP, GROUP);
     if (!rest) return;
     alignas(64) float last[GROUP] = {};
     __builtin_memcpy(last, from + whole * GROUP, rest * sizeof(float));
-    put_group<V, S>(rows, row, whole, last);
+    put(whole, last, rest);
 }
 
+template <class P>
+void put_row(Rows& rows, size_t row, const float* from) {
+    put_groups(from, rows.inputs, [&](size_t group, const float* numbers, size_t) { P::put(rows, row, group, numbers); });
+}
+
+// Number i of a row is added to sum i % 64, and the sums are added in halves: all levels add in this order.
 template <class V>
-void put_quantized_row(Rows& rows, size_t row, const float* from) {
-    rows.scales == 1 ? put_groups<V, 1>(rows, row, from) : put_groups<V, 2>(rows, row, from);
+float sum_of_squares(const float* from, size_t inputs) {
+    constexpr int VECTORS = int(GROUP) / V::LANES;
+    typename V::Float sums[VECTORS];
+    for (int i = 0; i < VECTORS; i++) sums[i] = V::zero();
+    put_groups(from, inputs, [&](size_t, const float* numbers, size_t) {
+        for (int i = 0; i < VECTORS; i++) {
+            const typename V::Float x = V::load_floats(numbers + i * V::LANES);
+            sums[i] = V::fused(x, x, sums[i]);
+        }
+    });
+    alignas(64) float parts[GROUP];
+    for (int i = 0; i < VECTORS; i++) V::store(parts + i * V::LANES, sums[i]);
+    for (size_t half = GROUP / 2; half; half /= 2)
+        for (size_t i = 0; i < half; i++) parts[i] += parts[i + half];
+    return parts[0];
+}
+
+template <class V, class P>
+void put_normed_row(Rows& rows, size_t row, const float* from, const float* weight, float epsilon) {
+    const float mean = sum_of_squares<V>(from, rows.inputs) / float(rows.inputs);
+    const typename V::Float factor = V::all(1.f / __builtin_sqrtf(mean + epsilon));
+    put_groups(from, rows.inputs, [&](size_t group, const float* numbers, size_t count) {
+        alignas(64) float weights[GROUP] = {}, normed[GROUP];
+        const float* w = weight + group * GROUP;
+        if (count < GROUP) __builtin_memcpy(weights, w, count * sizeof(float)), w = weights;
+        for (int i = 0; i < int(GROUP); i += V::LANES)
+            V::store(normed + i, V::times(V::times(V::load_floats(numbers + i), factor), V::load_floats(w + i)));
+        P::put(rows, row, group, normed);
+    });
+}
+
+// exp(x) for x in [-87, 87], with an error below 2 units in the last place: 2^n * polynomial(r) with x = n log(2) + r. The
+// coefficients are those of Cephes' expf.
+template <class V>
+typename V::Float exponential(typename V::Float x) {
+    x = V::least(V::largest(x, V::all(-87.f)), V::all(87.f));
+    const typename V::Float n = V::rounded(V::times(x, V::all(1.44269504f)));
+    typename V::Float r = V::fused(n, V::all(-0.693359375f), x);
+    r = V::fused(n, V::all(2.12194440e-4f), r);
+    typename V::Float y = V::all(1.9875691500e-4f);
+    for (float coefficient : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+        y = V::fused(y, r, V::all(coefficient));
+    y = V::plus(V::fused(y, V::times(r, r), r), V::all(1.f));
+    return V::times(y, V::power_of_two(n));
+}
+
+template <class V, class P>
+void put_gated_group(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function) {
+    const typename V::Float one = V::all(1.f), linear = V::all(-function.linear), cubic = V::all(-function.cubic);
+    for (int i = 0; i < int(GROUP); i += V::LANES) {
+        const typename V::Float x = V::load_floats(gate + i);
+        const typename V::Float e = exponential<V>(V::times(x, V::fused(V::times(x, x), cubic, linear)));
+        V::store(gate + i, V::times(V::over(x, V::plus(one, e)), V::load_floats(up + i)));
+    }
+    P::put(rows, row, group, gate);
 }
 
 }  // namespace

@@ -7,7 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
-from ouzel.backends.openvino.kernels.products import make_embedding, make_linear
+from ouzel.backends.openvino.kernels.products import (
+    describe_arrays,
+    make_embedding,
+    make_linear,
+)
 from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -32,14 +36,14 @@ class Constants:
         """Multiplies the rows by the transpose of the matrix, and adds the bias."""
         addend = None if bias is None else self.array(bias)
         if matrix.encoding.is_packed:
-            return make_linear(rows, matrix, *self._cells(matrix), addend)
+            return make_linear(rows, [describe_arrays(matrix, *self._cells(matrix), addend)])
         product = ops.matmul(rows, self.matrix(matrix), False, True)
         return product if addend is None else ops.add(product, addend)
 
     def embed(self, matrix: Matrix, numbers: Node) -> Node:
         """Returns the rows of the matrix with these numbers."""
         if matrix.encoding.is_packed:
-            return make_embedding(numbers, matrix, *self._cells(matrix))
+            return make_embedding(numbers, describe_arrays(matrix, *self._cells(matrix), None))
         return gather(self.matrix(matrix), numbers)
 
     def _cells(self, matrix: Matrix) -> tuple[Node, Node]:

@@ -1,7 +1,10 @@
 """Makes the operations that multiply by packed matrices, and the rows of such matrices.
 
-kernels/src/operations.cpp implements them.
+kernels/src/operations.cpp implements them and describes their inputs and attributes.
 """
+
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
@@ -9,38 +12,111 @@ from ouzel.backends.openvino.weights.cells import num_scales
 from ouzel.backends.openvino.weights.source import Matrix
 
 LINEAR = "OuzelLinear"
+FEED_FORWARD = "OuzelFeedForward"
 EMBEDDING = "OuzelEmbedding"
-FACTORS_INPUT = 2  # of an OuzelLinear; the bias follows, if there is one
+
+_ATTRIBUTES = ("outputs", "inputs", "scales", "has_offsets", "has_bias")  # one number a matrix
 
 
-def make_linear(rows: Node, matrix: Matrix, cells: Node, factors: Node, bias: Node | None) -> Node:
-    """Multiplies rows f32 [..., columns] by the transpose of the matrix, and adds the bias."""
-    inputs = [rows, cells, factors] if bias is None else [rows, cells, factors, bias]
-    return _make(LINEAR, inputs, _attributes(matrix) | {"may_be_wide": True})
+@dataclass(frozen=True, slots=True)
+class PackedArrays:
+    """A matrix as inputs of an operation: cells, factors, and the bias if there is one."""
+
+    inputs: tuple[Node, ...]
+    attributes: tuple[int, ...]  # by _ATTRIBUTES
+
+    @property
+    def scales(self) -> int:
+        return self.attributes[_ATTRIBUTES.index("scales")]
 
 
-def make_embedding(numbers: Node, matrix: Matrix, cells: Node, factors: Node) -> Node:
+@dataclass(frozen=True, slots=True)
+class RowNorm:
+    """An RMS norm of the rows, which the operation computes before the product."""
+
+    weight: Node  # f32 [columns]
+    epsilon: float
+
+
+def describe_arrays(matrix: Matrix, cells: Node, factors: Node, bias: Node | None) -> PackedArrays:
+    num_rows, num_columns = matrix.shape
+    encoding = matrix.encoding
+    inputs = (cells, factors) if bias is None else (cells, factors, bias)
+    return PackedArrays(
+        inputs,
+        (
+            num_rows,
+            num_columns,
+            num_scales(encoding),
+            encoding.zeros is not None,
+            bias is not None,
+        ),
+    )
+
+
+def make_linear(
+    rows: Node,
+    matrices: Sequence[PackedArrays],
+    *,
+    norm: RowNorm | None = None,
+    residual: Node | None = None,
+) -> Node:
+    """Multiplies rows f32 [..., columns] by the transposes of the matrices: an output for each.
+
+    The rows are normalised first, and the residual is added to the first product.
+    """
+    inputs = [rows]
+    inputs += [] if norm is None else [norm.weight]
+    inputs += [] if residual is None else [residual]
+    attributes = {
+        "epsilon": -1.0 if norm is None else norm.epsilon,
+        "has_residual": residual is not None,
+    }
+    return _make(LINEAR, inputs, matrices, attributes)
+
+
+def make_feed_forward(
+    rows: Sequence[Node], norm: RowNorm, matrices: Sequence[PackedArrays], gate: tuple[float, float]
+) -> Node:
+    """Makes the feed-forward half of a layer, with the norm before it and the sum after it.
+
+    `rows` are the rows x; or rows and a residual, of which the first of four matrices makes x.
+    `gate` are the numbers a and b of the activation x * sigmoid(x * (a + b * x^2)).
+    """
+    attributes = {"epsilon": norm.epsilon, "linear": gate[0], "cubic": gate[1]}
+    return _make(FEED_FORWARD, [*rows, norm.weight], matrices, attributes)
+
+
+def make_embedding(numbers: Node, matrix: PackedArrays) -> Node:
     """Returns f32 [..., columns], the rows of the matrix with these numbers, i32 or i64 [...]."""
-    return _make(EMBEDDING, [numbers, cells, factors], _attributes(matrix))
+    return _make(EMBEDDING, [numbers], [matrix], {})
+
+
+def linear_arrays(linear: Node) -> PackedArrays:
+    """Returns the matrix of a linear operation as `make_linear` makes it of one matrix."""
+    attributes = linear.get_attributes()
+    return PackedArrays(
+        tuple(linear.input_values()[1:]), tuple(int(attributes[name][0]) for name in _ATTRIBUTES)
+    )
 
 
 def replace_rows(linear: Node, rows: Node) -> Node:
-    """Returns a product like `linear` of other rows."""
-    values = linear.input_values()
-    return _make(LINEAR, [rows, *values[1:]], linear.get_attributes())
+    """Returns a product like `linear`, which has one matrix, of other rows."""
+    return make_linear(rows, [linear_arrays(linear)])
 
 
-def _attributes(matrix: Matrix) -> dict[str, object]:
-    num_rows, num_columns = matrix.shape
-    return {
-        "outputs": num_rows,
-        "inputs": num_columns,
-        "scales": num_scales(matrix.encoding),
-        "has_offsets": matrix.encoding.zeros is not None,
-    }
-
-
-def _make(name: str, inputs: list[Node], attributes: dict[str, object]) -> Node:
+def _make(
+    name: str,
+    inputs: Sequence[Node],
+    matrices: Sequence[PackedArrays],
+    attributes: dict[str, object],
+) -> Node:
     kernels = find_kernels()
     assert isinstance(kernels, Kernels), "matrices are packed only for kernels that were found"
-    return kernels.factory.create(name, [get_output(each) for each in inputs], attributes)
+    of_matrices = {
+        name: [matrix.attributes[index] for matrix in matrices]
+        for index, name in enumerate(_ATTRIBUTES)
+    }
+    arrays = [each for matrix in matrices for each in matrix.inputs]
+    values = [get_output(each) for each in (*inputs, *arrays)]
+    return kernels.factory.create(name, values, of_matrices | attributes)

@@ -10,7 +10,7 @@ from ouzel.backends.openvino.kernels.library import (
     can_use_kernels,
     find_kernels,
 )
-from ouzel.backends.openvino.kernels.products import LINEAR
+from ouzel.backends.openvino.kernels.products import FEED_FORWARD, LINEAR
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 
@@ -19,7 +19,7 @@ _FOUR_BITS = ("i4", "u4")
 
 def find_linears(graph: ov.Model) -> list[Node]:
     """Returns the products by packed matrices."""
-    return [node for node in graph.get_ops() if node.get_type_name() == LINEAR]
+    return [node for node in graph.get_ops() if node.get_type_name() in (LINEAR, FEED_FORWARD)]
 
 
 def has_mostly_packed(graphs: Sequence[ov.Model]) -> bool:

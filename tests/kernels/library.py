@@ -1,0 +1,100 @@
+"""Calls the functions of the library of `ouzel-kernels` by ctypes, without a graph."""
+
+import ctypes
+from dataclasses import dataclass
+
+import numpy as np
+import ouzel_kernels
+import pytest
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.weights.cells import num_scales, pack_rows
+from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+
+Floats = NDArray[np.float32]
+
+# the levels of kernels/src/level.h; the last one is AMX with tiles in plain C++
+LEVELS = ("avx2", "avx_vnni", "avx512_vnni", "amx", "emulated_amx")
+
+needs_library = pytest.mark.skipif(
+    ouzel_kernels.LIBRARY is None, reason=f"ouzel-kernels: {ouzel_kernels.REASON}"
+)
+
+
+def load() -> ctypes.CDLL:
+    library = ctypes.CDLL(str(ouzel_kernels.LIBRARY))
+    size, flag, array = ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p
+    library.ouzel_kernels_level.restype = ctypes.c_char_p
+    library.ouzel_kernels_bytes.restype = size
+    library.ouzel_kernels_bytes.argtypes = [size, size, flag, flag]
+    library.ouzel_kernels_multiply.argtypes = [
+        *(ctypes.c_char_p, size, size, flag, flag),
+        *(array, size, array, array, array, size, flag, array),
+    ]
+    return library
+
+
+def supported_levels() -> list[str]:
+    library = load()
+    return [name for name in LEVELS if library.ouzel_kernels_supports(name.encode())]
+
+
+@dataclass(frozen=True)
+class PackedMatrix:
+    """A matrix [outputs, inputs], packed, and the same numbers in float64."""
+
+    outputs: int
+    inputs: int
+    scales: int  # of an output in a cell
+    has_offsets: bool
+    parts: Parts
+    weights: NDArray[np.float64]
+
+    def multiply(
+        self, level: str, rows: Floats, bias: Floats | None = None, *, may_be_wide: bool = False
+    ) -> Floats:
+        """Multiplies rows [count, inputs] by the transpose of the matrix."""
+        rows = np.ascontiguousarray(rows)
+        values, factors = self.parts["values"], self.parts["factors"]
+        products = np.full((len(rows), self.outputs), np.nan, np.float32)
+        status = load().ouzel_kernels_multiply(
+            *(level.encode(), self.outputs, self.inputs, self.scales, self.has_offsets),
+            *(values.ctypes.data, values.nbytes, factors.ctypes.data),
+            *(None if bias is None else bias.ctypes.data, rows.ctypes.data, len(rows)),
+            *(may_be_wide, products.ctypes.data),
+        )
+        assert status == 0, f"the library answered {status}"
+        return products
+
+    def quantise(self, rows: Floats) -> NDArray[np.float64]:
+        """Returns the rows as the kernels round them: int8 with a scale for each group."""
+        size = 64 // self.scales
+        padded = np.pad(rows, ((0, 0), (0, -self.inputs % size)))
+        groups = padded.reshape(len(rows), -1, size)
+        largest = np.abs(groups).max(axis=2, keepdims=True)
+        inverse = np.float32(127) / np.where(largest < 1e-30, np.inf, largest).astype(np.float32)
+        levels = np.rint(groups * inverse).astype(np.float64)
+        rounded = levels * (largest / np.float32(127))
+        return rounded.reshape(len(rows), -1)[:, : self.inputs]
+
+
+def make_matrix(
+    outputs: int, inputs: int, encoding: Encoding, random: np.random.Generator
+) -> PackedMatrix:
+    """Makes a random matrix in this encoding; the numbers are exact in f16."""
+    num_groups = encoding.num_groups(inputs)
+    levels = random.integers(0, 16, (outputs, inputs), np.uint8)
+    scales = (random.integers(1, 2**8, (outputs, num_groups)) / 2**12).astype(np.float32)
+    parts: Parts = {"values": levels[:, ::2] | levels[:, 1::2] << np.uint8(4), "scales": scales}
+    signed = np.where(levels < 8, levels, levels.astype(np.float64) - 16)  # two's complement
+    if encoding.zeros is not None:
+        parts["zeros"] = random.integers(0, 16, scales.shape, np.uint8)
+        signed = levels - np.repeat(parts["zeros"], inputs // num_groups, axis=1).astype(np.float64)
+    return PackedMatrix(
+        outputs,
+        inputs,
+        num_scales(encoding),
+        encoding.zeros is not None,
+        pack_rows(encoding, parts),
+        signed * np.repeat(scales, inputs // num_groups, axis=1),
+    )
