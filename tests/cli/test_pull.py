@@ -226,7 +226,7 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
         env = environment(tmp_path, hub.url)
         _, first, _ = pull("owner/model", "--weights", "int4", env=env)
         _, second, _ = pull("owner/model", "--weights", "int4", env=env)
-    assert re.search(r"weights \(int4\) are made in \d+ s: \S+-int4-", first)
+    assert re.search(r"weights \(int4\) are made in \d+ s: \S+-int4(,packed)?-", first)
     assert "weights (int4) are stored already" in second
     assert second.endswith("ouzel serve owner/model --weights int4\n")
 

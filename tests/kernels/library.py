@@ -70,12 +70,12 @@ class PackedMatrix:
         """Returns the rows as the kernels round them: int8 with a scale for each group."""
         size = 64 // self.scales
         padded = np.pad(rows, ((0, 0), (0, -self.inputs % size)))
-        groups = padded.reshape(len(rows), -1, size)
+        groups = padded.reshape(len(rows), padded.shape[1] // size, size)
         largest = np.abs(groups).max(axis=2, keepdims=True)
         inverse = np.float32(127) / np.where(largest < 1e-30, np.inf, largest).astype(np.float32)
         levels = np.rint(groups * inverse).astype(np.float64)
         rounded = levels * (largest / np.float32(127))
-        return rounded.reshape(len(rows), -1)[:, : self.inputs]
+        return rounded.reshape(padded.shape)[:, : self.inputs]
 
 
 def make_matrix(

@@ -1,20 +1,25 @@
 """The operations in graphs: their results, and the models that they refuse."""
 
 import ctypes
+from collections.abc import Mapping, Sequence
+from typing import Any  # Any: attributes
 
 import numpy as np
 import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
-from ouzel.backends.openvino.kernels.products import EMBEDDING, LINEAR
+from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.encodings import Encoding
-from tests.kernels.library import PackedMatrix, load, make_matrix, needs_library
+from tests.kernels.library import Floats, PackedMatrix, load, make_matrix, needs_library
 
 pytestmark = needs_library
 
-ATTRIBUTES = {"outputs": 70, "inputs": 128, "scales": 1, "has_offsets": False}
+HIDDEN, INNER = 128, 96
+EPSILON = 1e-6
+INT4, UINT4 = Encoding("i4", "f32", group_size=64), Encoding("u4", "f32", "u8", 32)
+LINEAR_OPTIONS: Mapping[str, Any] = {"epsilon": -1.0, "has_residual": False, "may_be_wide": True}
 
 
 @pytest.fixture(scope="module")
@@ -26,35 +31,145 @@ def kernels() -> Kernels:
 
 @pytest.fixture(scope="module")
 def matrix() -> PackedMatrix:
-    encoding = Encoding("i4", "f32", group_size=64)
-    return make_matrix(70, 128, encoding, np.random.default_rng(0))
+    return make_matrix(70, HIDDEN, INT4, np.random.default_rng(0))
 
 
-def constants(matrix: PackedMatrix) -> list[ov.Output]:
-    values = ops.constant(matrix.parts["values"].reshape(-1))
-    factors = ops.constant(matrix.parts["factors"].reshape(-1)[: matrix.outputs])
-    return [values.output(0), factors.output(0)]
+def attributes(*matrices: PackedMatrix, has_bias: bool = False) -> dict[str, Any]:
+    return {
+        "outputs": [each.outputs for each in matrices],
+        "inputs": [each.inputs for each in matrices],
+        "scales": [each.scales for each in matrices],
+        "has_offsets": [int(each.has_offsets) for each in matrices],
+        "has_bias": [int(has_bias)] * len(matrices),
+    }
 
 
-def run(node: ov.Node, parameter: ov.Node, values: NDArray[np.generic]) -> NDArray[np.float32]:
-    model = ov.Model([ops.result(node)], [parameter], "one")
-    results: NDArray[np.float32] = ov.Core().compile_model(model, "CPU")(values)[0]
-    return results
+def arrays(*matrices: PackedMatrix) -> list[ov.Output]:
+    found = []
+    for each in matrices:
+        factors = each.parts["factors"].reshape(-1)[: each.outputs]
+        found += [constant(each.parts["values"].reshape(-1)), constant(factors)]
+    return found
+
+
+def constant(values: NDArray[np.generic]) -> ov.Output:
+    return ops.constant(values).output(0)
+
+
+def parameter(*shape: int) -> ov.Node:
+    return ops.parameter(list(shape), ov.Type.f32)
+
+
+def run(
+    node: ov.Node, parameters: Sequence[ov.Node], *values: NDArray[np.generic]
+) -> list[NDArray[np.float32]]:
+    results = [ops.result(output) for output in node.outputs()]
+    compiled = ov.Core().compile_model(ov.Model(results, list(parameters), "one"), "CPU")
+    found = compiled(list(values))
+    return [np.array(found[index]) for index in range(len(results))]
+
+
+def random_rows(*shape: int, seed: int = 1) -> Floats:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def normalise(rows: Floats, weight: Floats) -> Floats:
+    mean = np.mean(rows.astype(np.float64) ** 2, axis=-1, keepdims=True)
+    return (rows / np.sqrt(mean + EPSILON) * weight).astype(np.float32)
+
+
+def relative_error(found: NDArray[np.float32], exact: NDArray[np.float64]) -> float:
+    return float(np.linalg.norm(found - exact) / np.linalg.norm(exact))
 
 
 @pytest.mark.parametrize("shape", [(1, 128), (5, 128), (2, 3, 128), (0, 128), (4, 1, 1, 128)])
 def test_a_product_keeps_the_dimensions_of_its_rows(
     kernels: Kernels, matrix: PackedMatrix, shape: tuple[int, ...]
 ) -> None:
-    rows = ops.parameter([-1] * (len(shape) - 1) + [128], ov.Type.f32)
+    rows = parameter(*[-1] * (len(shape) - 1), HIDDEN)
     node = kernels.factory.create(
-        LINEAR, [rows.output(0), *constants(matrix)], ATTRIBUTES | {"may_be_wide": True}
+        LINEAR, [rows.output(0), *arrays(matrix)], attributes(matrix) | LINEAR_OPTIONS
     )
-    values = np.random.default_rng(1).standard_normal(shape).astype(np.float32)
-    products = run(node, rows, values)
+    values = random_rows(*shape)
+    [products] = run(node, [rows], values)
     assert products.shape == (*shape[:-1], 70)
-    exact = matrix.quantise(values.reshape(-1, 128)) @ matrix.weights.T
+    exact = matrix.quantise(values.reshape(-1, HIDDEN)) @ matrix.weights.T
     np.testing.assert_allclose(products.reshape(-1, 70), exact, rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+def test_several_products_of_normalised_rows(kernels: Kernels, count: int) -> None:
+    random = np.random.default_rng(2)
+    matrices = [make_matrix(size, HIDDEN, INT4, random) for size in (64, 33, 1)]
+    weight = random.standard_normal(HIDDEN).astype(np.float32)
+    rows, residual = parameter(-1, HIDDEN), parameter(-1, 64)
+    node = kernels.factory.create(
+        LINEAR,
+        [rows.output(0), constant(weight), residual.output(0), *arrays(*matrices)],
+        attributes(*matrices) | {"epsilon": EPSILON, "has_residual": True, "may_be_wide": False},
+    )
+    values, added = random_rows(count, HIDDEN), random_rows(count, 64, seed=3)
+    found = run(node, [rows, residual], values, added)
+    normed = normalise(values, weight)
+    for index, (products, each) in enumerate(zip(found, matrices, strict=True)):
+        exact = normed.astype(np.float64) @ each.weights.T + (added if index == 0 else 0)
+        assert products.shape == (count, each.outputs)
+        assert relative_error(products, exact) < 0.02
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 40, 130])
+@pytest.mark.parametrize("has_projection", [False, True])
+@pytest.mark.parametrize("encoding", [INT4, UINT4], ids=str)
+def test_the_feed_forward_half_of_a_layer(
+    kernels: Kernels, count: int, has_projection: bool, encoding: Encoding
+) -> None:
+    random = np.random.default_rng(4)
+    inner = INNER if encoding is UINT4 else 192
+    gate, up = (make_matrix(inner, HIDDEN, encoding, random) for _ in range(2))
+    projection, down = (make_matrix(HIDDEN, size, encoding, random) for size in (64, inner))
+    weight = random.standard_normal(HIDDEN).astype(np.float32)
+    matrices = [*([projection] if has_projection else []), gate, up, down]
+    rows = [parameter(-1, HIDDEN)]
+    values = [random_rows(count, HIDDEN)]
+    x = values[0].astype(np.float64)
+    if has_projection:
+        rows.insert(0, parameter(-1, 64))
+        values.insert(0, random_rows(count, 64, seed=5))
+        x = x + projection.quantise(values[0]) @ projection.weights.T
+    node = kernels.factory.create(
+        FEED_FORWARD,
+        [*(each.output(0) for each in rows), constant(weight), *arrays(*matrices)],
+        attributes(*matrices)
+        | {"epsilon": EPSILON, "linear": 1.0, "cubic": 0.0, "may_be_wide": False},
+    )
+    [found] = run(node, rows, *values)
+    normed = normalise(x.astype(np.float32), weight).astype(np.float64)
+    gates = normed @ gate.weights.T
+    exact = x + (gates / (1 + np.exp(-gates)) * (normed @ up.weights.T)) @ down.weights.T
+    assert relative_error(found, exact) < 0.03
+    alone = run(node, rows, *(each[:1] for each in values))[0]
+    assert np.array_equal(found[:1], alone), "a row has the same bits among other rows"
+
+
+def test_gelu_with_tanh(kernels: Kernels) -> None:
+    random = np.random.default_rng(6)
+    gate, up = (make_matrix(64, HIDDEN, INT4, random) for _ in range(2))
+    down = make_matrix(HIDDEN, 64, INT4, random)
+    rows = parameter(-1, HIDDEN)
+    ones = np.ones(HIDDEN, np.float32)
+    options = {"epsilon": EPSILON, "linear": 1.5957691216057308, "cubic": 0.0713548162726009}
+    node = kernels.factory.create(
+        FEED_FORWARD,
+        [rows.output(0), constant(ones), *arrays(gate, up, down)],
+        attributes(gate, up, down) | options | {"may_be_wide": False},
+    )
+    values = random_rows(5, HIDDEN)
+    [found] = run(node, [rows], values)
+    normed = normalise(values, ones).astype(np.float64)
+    z = normed @ gate.weights.T
+    gates = 0.5 * z * (1 + np.tanh(np.sqrt(2 / np.pi) * (z + 0.044715 * z**3)))
+    exact = values + (gates * (normed @ up.weights.T)) @ down.weights.T
+    assert relative_error(found, exact) < 0.03
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -62,74 +177,106 @@ def test_rows_of_a_matrix_are_exact(
     kernels: Kernels, matrix: PackedMatrix, dtype: type[np.generic]
 ) -> None:
     numbers = ops.parameter([-1], ov.Type(dtype))
-    node = kernels.factory.create(EMBEDDING, [numbers.output(0), *constants(matrix)], ATTRIBUTES)
+    node = kernels.factory.create(
+        EMBEDDING, [numbers.output(0), *arrays(matrix)], attributes(matrix)
+    )
     wanted = [0, 69, 31, 32, 5, 5]
-    assert np.array_equal(run(node, numbers, np.array(wanted, dtype)), matrix.weights[wanted])
+    [rows] = run(node, [numbers], np.array(wanted, dtype))
+    assert np.array_equal(rows, matrix.weights[wanted])
 
 
 def test_a_number_out_of_range_gives_zeros(kernels: Kernels, matrix: PackedMatrix) -> None:
     numbers = ops.parameter([-1], ov.Type.i64)
-    node = kernels.factory.create(EMBEDDING, [numbers.output(0), *constants(matrix)], ATTRIBUTES)
-    rows = run(node, numbers, np.array([-1, 70, 2**31 - 1, 3], np.int64))
+    node = kernels.factory.create(
+        EMBEDDING, [numbers.output(0), *arrays(matrix)], attributes(matrix)
+    )
+    [rows] = run(node, [numbers], np.array([-1, 70, 2**31 - 1, 3], np.int64))
     assert not rows[:3].any()
     assert np.array_equal(rows[3], matrix.weights[3])
 
 
 @pytest.mark.parametrize(
-    ("attributes", "message"),
+    ("wrong", "message"),
     [
-        ({"outputs": 71}, "cells must be u8|factors must be f32"),
-        ({"outputs": 129}, "cells must be u8"),
-        ({"inputs": 192}, "cells must be u8"),
-        ({"scales": 2}, "cells must be u8"),
-        ({"has_offsets": True}, "cells must be u8"),
-        ({"scales": 3}, "invalid sizes"),
-        ({"outputs": 0}, "invalid sizes"),
-        ({"outputs": -5}, "invalid sizes"),
-        ({"inputs": 2**40}, "invalid sizes"),
-        ({"inputs": 64}, "cells must be u8"),
+        ({"outputs": [71]}, "factors must be f32"),
+        ({"outputs": [129]}, "cells must be u8"),
+        ({"inputs": [192]}, "cells must be u8"),
+        ({"scales": [2]}, "cells must be u8"),
+        ({"has_offsets": [1]}, "cells must be u8"),
+        ({"has_bias": [1]}, "lacks the input bias"),
+        ({"scales": [3]}, "invalid sizes"),
+        ({"outputs": [0]}, "invalid sizes"),
+        ({"outputs": [-5]}, "invalid sizes"),
+        ({"inputs": [2**40]}, "invalid sizes"),
+        ({"inputs": [64]}, "cells must be u8"),
+        ({"inputs": []}, "given attributes of 0"),
+        ({"outputs": []}, "needs a matrix"),
+        ({"outputs": [70, 70]}, "given attributes of"),
+        ({"epsilon": 1e-6}, "cells must be u8|norm must be f32"),
+        ({"has_residual": True}, "cells must be u8"),
     ],
 )
 def test_a_matrix_with_other_lengths_is_refused(
-    kernels: Kernels, matrix: PackedMatrix, attributes: dict[str, object], message: str
+    kernels: Kernels, matrix: PackedMatrix, wrong: dict[str, object], message: str
 ) -> None:
-    rows = ops.parameter([-1, 128], ov.Type.f32).output(0)
+    rows = parameter(-1, HIDDEN).output(0)
     with pytest.raises(RuntimeError, match=message):
-        kernels.factory.create(LINEAR, [rows, *constants(matrix)], ATTRIBUTES | attributes)
+        kernels.factory.create(
+            LINEAR, [rows, *arrays(matrix)], attributes(matrix) | LINEAR_OPTIONS | wrong
+        )
+
+
+def test_matrices_that_do_not_fit_each_other_are_refused(kernels: Kernels) -> None:
+    random = np.random.default_rng(7)
+    gate, down = make_matrix(64, HIDDEN, INT4, random), make_matrix(HIDDEN, 64, INT4, random)
+    other = make_matrix(96, HIDDEN, INT4, random)
+    inputs = [parameter(-1, HIDDEN).output(0), constant(np.ones(HIDDEN, np.float32))]
+    options = {"epsilon": EPSILON, "linear": 1.0, "cubic": 0.0, "may_be_wide": False}
+    for matrices in ((gate, other, down), (other, gate, down), (gate, gate, gate)):
+        with pytest.raises(RuntimeError, match="sizes of the matrices do not fit"):
+            kernels.factory.create(
+                FEED_FORWARD, [*inputs, *arrays(*matrices)], attributes(*matrices) | options
+            )
 
 
 def test_rows_of_another_length_or_type_are_refused(kernels: Kernels, matrix: PackedMatrix) -> None:
-    for parameter, message in (
-        (ops.parameter([-1, 127], ov.Type.f32), "rows must end with 128 columns"),
-        (ops.parameter([-1, 128], ov.Type.f16), "rows must be f32"),
-        (ops.parameter([], ov.Type.f32), "rows must end with 128 columns"),
+    for rows, message in (
+        (parameter(-1, 127), "rows must end with 128 columns"),
+        (ops.parameter([-1, HIDDEN], ov.Type.f16), "rows must be f32"),
+        (parameter(), "rows must end with 128 columns"),
     ):
         with pytest.raises(RuntimeError, match=message):
             kernels.factory.create(
-                LINEAR, [parameter.output(0), *constants(matrix)], dict(ATTRIBUTES)
+                LINEAR, [rows.output(0), *arrays(matrix)], attributes(matrix) | LINEAR_OPTIONS
             )
 
 
 def test_rows_that_turn_out_to_have_another_length_are_refused(
     kernels: Kernels, matrix: PackedMatrix
 ) -> None:
-    rows = ops.parameter([-1, -1], ov.Type.f32)
-    node = kernels.factory.create(LINEAR, [rows.output(0), *constants(matrix)], dict(ATTRIBUTES))
+    rows = parameter(-1, -1)
+    node = kernels.factory.create(
+        LINEAR, [rows.output(0), *arrays(matrix)], attributes(matrix) | LINEAR_OPTIONS
+    )
     with pytest.raises(RuntimeError, match="rows must"):
-        run(node, rows, np.zeros((3, 100), np.float32))
+        run(node, [rows], np.zeros((3, 100), np.float32))
 
 
-def test_a_bias_of_another_length_is_refused(kernels: Kernels, matrix: PackedMatrix) -> None:
-    rows = ops.parameter([-1, 128], ov.Type.f32).output(0)
-    bias = ops.constant(np.zeros(71, np.float32)).output(0)
-    with pytest.raises(RuntimeError, match="bias must be f32"):
-        kernels.factory.create(LINEAR, [rows, *constants(matrix), bias], dict(ATTRIBUTES))
+def test_a_residual_of_other_rows_is_refused(kernels: Kernels, matrix: PackedMatrix) -> None:
+    rows, residual = parameter(-1, HIDDEN), parameter(-1, 70)
+    node = kernels.factory.create(
+        LINEAR,
+        [rows.output(0), residual.output(0), *arrays(matrix)],
+        attributes(matrix) | LINEAR_OPTIONS | {"has_residual": True},
+    )
+    with pytest.raises(RuntimeError, match="as many rows"):
+        run(node, [rows, residual], random_rows(3, HIDDEN), random_rows(2, 70))
 
 
 def test_the_library_refuses_wrong_sizes(matrix: PackedMatrix) -> None:
     library, nothing = load(), ctypes.c_void_p()
     values = matrix.parts["values"]
-    sizes = (b"avx2", 70, 128, 1, 0, values.ctypes.data, values.nbytes - 1)
+    sizes = (b"avx2", 70, HIDDEN, 1, 0, values.ctypes.data, values.nbytes - 1)
     assert library.ouzel_kernels_multiply(*sizes, *(nothing,) * 3, 1, 0, nothing) == 2
-    assert library.ouzel_kernels_bytes(0, 128, 1, 0) == 0
+    assert library.ouzel_kernels_bytes(0, HIDDEN, 1, 0) == 0
     assert library.ouzel_kernels_bytes(70, 2**40, 1, 0) == 0

@@ -31,7 +31,9 @@ if _leaves_converter_out:
     del sys.modules[_CONVERTER]
 
 __all__ = [
+    "NodeFactory",
     "internal_operations",
+    "load_operations",
     "op",
     "ops",
     "ops1",
@@ -47,7 +49,16 @@ def internal_operations() -> NodeFactory:
 
     Loads the plugin's library. Raises RuntimeError if the library cannot be loaded.
     """
+    libraries = (Path(ov.__file__).parent / "libs").glob("*openvino_*_cpu_plugin.*")
+    return load_operations(*sorted(libraries))
+
+
+def load_operations(*libraries: Path) -> NodeFactory:
+    """Returns the factory for the operations of these libraries.
+
+    Raises RuntimeError if a library cannot be loaded.
+    """
     factory = NodeFactory("opset13")
-    for library in sorted((Path(ov.__file__).parent / "libs").glob("*openvino_*_cpu_plugin.*")):
+    for library in libraries:
         factory.add_extension(library)
     return factory

@@ -12,16 +12,14 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from openvino.utils.node_factory import NodeFactory
-
-from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.library import NodeFactory, load_operations, ov
 from ouzel.config import EngineConfig
 from ouzel.machine.instructions import processor_flags
 
 logger = logging.getLogger(__name__)
 
 LEVEL_VARIABLE = "OUZEL_KERNELS_LEVEL"
-_NEEDED_FLAGS = frozenset({"avx2", "fma", "f16c"})  # as Linux spells them
+_NEEDED_FLAGS = frozenset({"avx2", "fma", "f16c"})  # the names are Linux's
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,9 +58,8 @@ def find_kernels() -> Kernels | KernelsMissing:
 
 
 def _load(path: Path) -> Kernels | KernelsMissing:
-    factory = NodeFactory("opset13")
     try:
-        factory.add_extension(path)
+        factory = load_operations(path)
         level = _read_level(path)
     except (OSError, RuntimeError) as error:
         return KernelsMissing(f"{path.name} cannot be loaded: {str(error).splitlines()[0]}")

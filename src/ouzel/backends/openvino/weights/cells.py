@@ -136,7 +136,7 @@ def _widen_groups(
 
 
 def _row_factors(tables: list[NDArray[np.float32]], rows: int) -> NDArray[np.float32]:
-    """Returns for each row the power of two that divides its largest number to [1, 2); else 1."""
+    """Returns a power of two for each row, which brings its largest number to [1, 2); or 1."""
     largest = np.max([np.abs(table).max(axis=1) for table in tables], axis=0)
     exponents = np.where(largest > 0, np.frexp(largest)[1] - 1, 0)
     factors = np.ones(rows, np.float32)

@@ -211,16 +211,21 @@ def find_origin(
     encodings = {tensors.stored_encoding(tensor) for tensor in sources}
     stored = common_encoding(encodings, width, spec.shape[-1])
     is_rounded = width != "auto" and stored is None
-    is_unpacked = spec.is_integer and stored is not None and stored.values in FLOATS_OF_FOUR_BITS
-    packed = stored if stored is None or not packs else packed_encoding(spec, stored)
-    if stored is not None and packed is not None and packed.is_packed:
-        return Origin(sources, stored, packed, form, option, is_rounded)
-    if stored is None or stored.is_slow_integer or (is_unpacked and stored != MXFP4):
+    kept = None if stored is None else kept_encoding(spec, stored, packs=packs)
+    if kept is None:
         encoding = compressed_encoding(spec, width, encodings)
         encoding = packed_encoding(spec, encoding) if packs else encoding
         return Origin(sources, None, encoding, form, option, is_rounded)
-    encoding = INT8_OF_MXFP4 if is_unpacked else stored
-    return Origin(sources, stored, encoding, form, option, is_rounded)
+    return Origin(sources, stored, kept, form, option, is_rounded)
+
+
+def kept_encoding(spec: MatrixSpec, stored: Encoding, *, packs: bool) -> Encoding | None:
+    """Returns the encoding that holds the stored values exactly; None if they are compressed."""
+    if packs and (packed := packed_encoding(spec, stored)).is_packed:
+        return packed
+    if spec.is_integer and stored.values in FLOATS_OF_FOUR_BITS:
+        return INT8_OF_MXFP4 if stored == MXFP4 else None
+    return None if stored.is_slow_integer else stored
 
 
 def packed_encoding(spec: MatrixSpec, encoding: Encoding) -> Encoding:
