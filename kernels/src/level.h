@@ -32,6 +32,9 @@ struct Level {
     void (*put_normed_row)(Rows& rows, size_t row, const float* from, const float* weight, float epsilon);
     // The same of 64 numbers of a row: gate * sigmoid(gate * (a + b * gate^2)) * up. Overwrites `gate`.
     void (*put_gated_group)(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function);
+    // Normalises a head of `size` numbers if there is a weight (as `put_normed_row`), then turns it by angles: with the halves a
+    // and b of the head, a becomes a * cos - b * sin, and b becomes b * cos + a * sin.
+    void (*turn_head)(float* head, size_t size, const float* weight, float epsilon, const float* cos, const float* sin);
     // Multiplies all rows by some blocks of the matrix.
     void (*multiply)(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink);
     // Ends the work of a thread: gives its tiles back.

@@ -42,7 +42,7 @@ void finish() {}
 
 const Level AVX_VNNI = {
     "avx_vnni", has_avx_vnni, chunk, 0, put_row<Quantizer<Vectors>>,
-    put_normed_row<Vectors, Quantizer<Vectors>>, put_gated_group<Vectors, Quantizer<Vectors>>, multiply_any<Kernels>, finish,
+    put_normed_row<Vectors, Quantizer<Vectors>>, put_gated_group<Vectors, Quantizer<Vectors>>, turn_head<Vectors>, multiply_any<Kernels>, finish,
 };
 
 }  // namespace ouzel

@@ -66,7 +66,7 @@ void finish() {}
 
 const Level EMULATED_AMX = {
     "emulated_amx", has_avx512_bf16, amx_chunk, WIDE_FROM, put_row<TileRows>,
-    put_normed_row<Vectors512, TileRows>, put_gated_group<Vectors512, TileRows>, multiply_by_tiles<Tiles>, finish,
+    put_normed_row<Vectors512, TileRows>, put_gated_group<Vectors512, TileRows>, turn_head<Vectors512>, multiply_by_tiles<Tiles>, finish,
 };
 
 }  // namespace ouzel

@@ -97,9 +97,17 @@ size_t count_rows(const ov::Tensor& rows, int64_t columns) {
     return rows.get_size() / size_t(columns);
 }
 
+// The numbers of rows that stand beside `count` other rows.
+const float* rows_like(const ov::Tensor& rows, int64_t columns, size_t count) {
+    const size_t found = count_rows(rows, columns);
+    OPENVINO_ASSERT(found == count, "rows of ", columns, " columns must be as many rows as the others, ", count, ", given ", found);
+    return rows.data<const float>();
+}
+
 // Rows [..., inputs] times the transpose of each matrix: an output [..., outputs] for each. Inputs: rows; with an epsilon of 0 or
-// more the weight of an RMS norm [inputs] of the rows; with has_residual rows [..., outputs] that are added to the first
-// product; matrices.
+// more the weight of an RMS norm [inputs] of the rows; with has_residual rows [..., outputs] that are added to the first product;
+// if the first num_turned products are heads of head_size outputs, which are turned: cos and sin [rows, head_size / 2], and with a
+// head_epsilon of 0 or more, for each of these products the weight of an RMS norm [head_size] of the heads; matrices.
 class Linear final : public MatrixOperation {
 public:
     OPENVINO_OP("OuzelLinear", "ouzel_kernels", ov::op::Op);
@@ -107,19 +115,28 @@ public:
     bool visit_attributes(ov::AttributeVisitor& visitor) override {
         visitor.on_attribute("epsilon", epsilon);
         visitor.on_attribute("has_residual", has_residual);
+        visitor.on_attribute("head_size", head_size);
+        visitor.on_attribute("num_turned", num_turned);
+        visitor.on_attribute("head_epsilon", head_epsilon);
         return MatrixOperation::visit_attributes(visitor);
     }
-    void copy_from(const Linear& other) { copy_matrices(other), epsilon = other.epsilon, has_residual = other.has_residual; }
+    void copy_from(const Linear& other) {
+        copy_matrices(other), epsilon = other.epsilon, has_residual = other.has_residual;
+        head_size = other.head_size, num_turned = other.num_turned, head_epsilon = other.head_epsilon;
+    }
     std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override { return cloned<Linear>(arguments); }
 
     void validate_and_infer_types() override {
         NODE_VALIDATION_CHECK(this, !outputs.empty(), "needs a matrix");
+        check_heads();
         check_matrices(outputs.size(), first_array());
         for (size_t i = 1; i < outputs.size(); i++)
             NODE_VALIDATION_CHECK(this, inputs[i] == inputs[0] && scales[i] == scales[0], "matrices must have equally many inputs and scales");
         auto shape = check_rows(0, inputs[0]);
         if (has_norm()) check_array(1, ov::element::f32, inputs[0], "norm");
-        if (has_residual) check_rows(first_array() - 1, outputs[0]);
+        if (has_residual) check_rows(has_norm() ? 2 : 1, outputs[0]);
+        for (size_t i = 0; num_turned && i < 2; i++) check_rows(first_angle() + i, head_size / 2);
+        for (int64_t i = 0; has_head_norm() && i < num_turned; i++) check_array(first_angle() + 2 + i, ov::element::f32, head_size, "head norm");
         set_output_size(outputs.size());
         for (size_t i = 0; i < outputs.size(); i++) {
             shape[shape.size() - 1] = outputs[i];
@@ -132,10 +149,14 @@ public:
         Source source{arguments[0].data<const float>(), count_rows(arguments[0], inputs[0])};
         if (has_norm()) source.norm_weight = arguments[1].data<const float>(), source.epsilon = float(epsilon);
         const float* residual = nullptr;
-        if (has_residual) {
-            const ov::Tensor& added = arguments[first_array() - 1];
-            OPENVINO_ASSERT(count_rows(added, outputs[0]) == source.count, "the residual must have as many rows as the product");
-            residual = added.data<const float>();
+        if (has_residual) residual = rows_like(arguments[has_norm() ? 2 : 1], outputs[0], source.count);
+        Heads heads;
+        if (num_turned) {
+            heads.size = size_t(head_size), heads.epsilon = float(head_epsilon);
+            heads.cos = rows_like(arguments[first_angle()], head_size / 2, source.count);
+            heads.sin = rows_like(arguments[first_angle() + 1], head_size / 2, source.count);
+            for (int64_t i = 0; i < num_turned; i++)
+                heads.norm_weights.push_back(has_head_norm() ? arguments[first_angle() + 2 + i].data<const float>() : nullptr);
         }
         std::vector<float*> to;
         for (size_t i = 0; i < outputs.size(); i++) {
@@ -143,16 +164,26 @@ public:
             results[i].set_shape(shape);
             to.push_back(results[i].data<float>());
         }
-        multiply(*find_level(), source, products(arguments, first_array()), to, residual, may_be_wide);
+        multiply(*find_level(), source, products(arguments, first_array()), to, residual, heads, may_be_wide);
         return true;
     }
 
-    double epsilon = -1;
+    double epsilon = -1, head_epsilon = -1;
     bool has_residual = false;
+    int64_t head_size = 0, num_turned = 0;
 
 private:
+    void check_heads() const {
+        NODE_VALIDATION_CHECK(this, num_turned >= 0 && num_turned <= int64_t(outputs.size()), "turns ", num_turned, " of ", outputs.size(), " products");
+        NODE_VALIDATION_CHECK(this, !num_turned || (head_size > 0 && head_size % BLOCK == 0), "head_size must be a multiple of ", BLOCK, ", given ",
+                              head_size);
+        for (int64_t i = 0; i < num_turned; i++)
+            NODE_VALIDATION_CHECK(this, outputs[i] % head_size == 0, "outputs must be heads of ", head_size, ", given ", outputs[i]);
+    }
     bool has_norm() const { return epsilon >= 0; }
-    size_t first_array() const { return 1 + (has_norm() ? 1 : 0) + (has_residual ? 1 : 0); }
+    bool has_head_norm() const { return head_epsilon >= 0; }
+    size_t first_angle() const { return 1 + (has_norm() ? 1 : 0) + (has_residual ? 1 : 0); }
+    size_t first_array() const { return first_angle() + (num_turned ? 2 : 0) + (has_head_norm() ? size_t(num_turned) : 0); }
 };
 
 // x + down(activation(gate(norm(x))) * up(norm(x))), f32 [..., hidden]. Inputs: x; or, with four matrices, rows and the residual of
@@ -193,7 +224,7 @@ public:
         const std::vector<Product> all = products(arguments, first_array());
         const size_t gate = outputs.size() - 3;
         const size_t count = count_rows(arguments[gate], outputs.back());
-        OPENVINO_ASSERT(!gate || count_rows(arguments[0], inputs[0]) == count, "the residual must have as many rows as the product");
+        if (gate) rows_like(arguments[0], inputs[0], count);
         results[0].set_shape(arguments[gate].get_shape());
         const FeedForward layer{gate != 0, all[0], all[gate], all[gate + 1], all[gate + 2], arguments[gate + 1].data<const float>(),
                                 float(epsilon), {float(linear), float(cubic)}, may_be_wide};

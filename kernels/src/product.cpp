@@ -111,10 +111,11 @@ struct ProductPart {
     size_t product, first_block, num_blocks;
 };
 
-std::vector<ProductPart> parts_of_products(const std::vector<Product>& products) {
+std::vector<ProductPart> parts_of_products(const std::vector<Product>& products, const Heads& heads) {
     std::vector<ProductPart> found;
     for (size_t i = 0; i < products.size(); i++) {
-        const Parts parts = parts_of_blocks(products[i].matrix.layout.blocks());
+        const Layout& layout = products[i].matrix.layout;
+        const Parts parts = i < heads.norm_weights.size() ? Parts(layout.blocks(), layout.outputs / heads.size) : parts_of_blocks(layout.blocks());
         for (size_t part = 0; part < parts.count; part++) found.push_back({i, parts.begin(part), parts.size(part)});
     }
     return found;
@@ -129,20 +130,25 @@ float* numbers_of_thread(Buffer<float>& buffer, size_t count) {
 }  // namespace
 
 void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
-              const float* residual, bool may_be_wide) {
+              const float* residual, const Heads& heads, bool may_be_wide) {
     if (!source.count) return;
     static thread_local Rows rows_of_thread;
     Rows& rows = rows_of_thread;
     prepare(rows, level, source.count, products[0].matrix.layout, may_be_wide);
     std::vector<Writer> writers;
     for (size_t i = 0; i < products.size(); i++) writers.emplace_back(products[i], to[i], i ? nullptr : residual);
-    const std::vector<ProductPart> parts = parts_of_products(products);
+    const std::vector<ProductPart> parts = parts_of_products(products, heads);
     const Phase phases[] = {
         rows_phase(level, source, rows),
         {parts.size(),
          [&](size_t number) {
              const ProductPart& part = parts[number];
              level.multiply(products[part.product].matrix, part.first_block, part.num_blocks, rows, writers[part.product]);
+             if (part.product >= heads.norm_weights.size()) return;
+             const size_t outputs = products[part.product].matrix.layout.outputs, half = heads.size / 2;
+             float* head = to[part.product] + part.first_block * BLOCK;
+             for (size_t row = 0; row < source.count; row++, head += outputs)
+                 level.turn_head(head, heads.size, heads.norm_weights[part.product], heads.epsilon, heads.cos + row * half, heads.sin + row * half);
          }},
     };
     run_phases(phases, 2, level.finish);

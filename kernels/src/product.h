@@ -20,10 +20,18 @@ struct Source {
     float epsilon = 0;
 };
 
+// The heads of the first products, which are turned by the angles of their rows: cos and sin are [count][size / 2].
+struct Heads {
+    size_t size = 0;  // outputs of a head, a multiple of 32
+    const float *cos = nullptr, *sin = nullptr;
+    std::vector<const float*> norm_weights;  // for each of these products: of an RMS norm of each head, or nullptr
+    float epsilon = 0;
+};
+
 // to[i][count][outputs of i] = rows times the transpose of each matrix. The matrices have equally many inputs and scales. The
 // residual, or nullptr, is added to the first product. `may_be_wide`: many rows may be multiplied in bf16.
 void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
-              const float* residual, bool may_be_wide);
+              const float* residual, const Heads& heads, bool may_be_wide);
 
 // y = x + down(activation(gate(norm(x))) * up(norm(x))), where x are the rows, or residual + projection(rows).
 struct FeedForward {

@@ -29,6 +29,7 @@ struct Vectors256 {
     static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }
     static Float load_floats(const float* p) { return _mm256_loadu_ps(p); }
     static Float plus(Float a, Float b) { return _mm256_add_ps(a, b); }
+    static Float minus(Float a, Float b) { return _mm256_sub_ps(a, b); }
     static Float times(Float a, Float b) { return _mm256_mul_ps(a, b); }
     static Float over(Float a, Float b) { return _mm256_div_ps(a, b); }
     static Float least(Float a, Float b) { return _mm256_min_ps(b, a); }  // a NaN in `a` stays

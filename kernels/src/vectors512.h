@@ -29,6 +29,7 @@ struct Vectors512 {
     static void store(float* to, Float value) { _mm512_storeu_ps(to, value); }
     static Float load_floats(const float* p) { return _mm512_loadu_ps(p); }
     static Float plus(Float a, Float b) { return _mm512_add_ps(a, b); }
+    static Float minus(Float a, Float b) { return _mm512_sub_ps(a, b); }
     static Float times(Float a, Float b) { return _mm512_mul_ps(a, b); }
     static Float over(Float a, Float b) { return _mm512_div_ps(a, b); }
     static Float least(Float a, Float b) { return _mm512_min_ps(b, a); }  // a NaN in `a` stays

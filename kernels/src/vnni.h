@@ -203,6 +203,23 @@ void put_normed_row(Rows& rows, size_t row, const float* from, const float* weig
     });
 }
 
+template <class V>
+void turn_head(float* head, size_t size, const float* weight, float epsilon, const float* cos, const float* sin) {
+    const size_t half = size / 2;
+    if (weight) {
+        const float mean = sum_of_squares<V>(head, size) / float(size);
+        const typename V::Float factor = V::all(1.f / __builtin_sqrtf(mean + epsilon));
+        for (size_t i = 0; i < size; i += V::LANES)
+            V::store(head + i, V::times(V::times(V::load_floats(head + i), factor), V::load_floats(weight + i)));
+    }
+    for (size_t i = 0; i < half; i += V::LANES) {
+        const typename V::Float a = V::load_floats(head + i), b = V::load_floats(head + half + i);
+        const typename V::Float c = V::load_floats(cos + i), s = V::load_floats(sin + i);
+        V::store(head + i, V::minus(V::times(a, c), V::times(b, s)));
+        V::store(head + half + i, V::fused(b, c, V::times(a, s)));
+    }
+}
+
 // exp(x) for x in [-87, 87], with an error below 2 units in the last place: 2^n * polynomial(r) with x = n log(2) + r. The
 // coefficients are those of Cephes' expf.
 template <class V>

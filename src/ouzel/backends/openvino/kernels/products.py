@@ -38,6 +38,17 @@ class RowNorm:
     epsilon: float
 
 
+@dataclass(frozen=True, slots=True)
+class TurnedHeads:
+    """The heads of the first products of a linear, which are normalised and turned."""
+
+    size: int
+    cos: Node  # f32 [rows, size / 2]
+    sin: Node
+    norms: tuple[RowNorm, ...]  # one for each of these products; empty: no norms
+    num_products: int
+
+
 def describe_arrays(matrix: Matrix, cells: Node, factors: Node, bias: Node | None) -> PackedArrays:
     num_rows, num_columns = matrix.shape
     encoding = matrix.encoding
@@ -60,18 +71,27 @@ def make_linear(
     *,
     norm: RowNorm | None = None,
     residual: Node | None = None,
+    heads: TurnedHeads | None = None,
 ) -> Node:
     """Multiplies rows f32 [..., columns] by the transposes of the matrices: an output for each.
 
-    The rows are normalised first, and the residual is added to the first product.
+    The rows are normalised first, the residual is added to the first product, and the heads are
+    turned at the end.
     """
     inputs = [rows]
     inputs += [] if norm is None else [norm.weight]
     inputs += [] if residual is None else [residual]
-    attributes = {
+    attributes: dict[str, object] = {
         "epsilon": -1.0 if norm is None else norm.epsilon,
         "has_residual": residual is not None,
     }
+    if heads is not None:
+        inputs += [heads.cos, heads.sin, *(each.weight for each in heads.norms)]
+        attributes |= {
+            "head_size": heads.size,
+            "num_turned": heads.num_products,
+            "head_epsilon": heads.norms[0].epsilon if heads.norms else -1.0,
+        }
     return _make(LINEAR, inputs, matrices, attributes)
 
 
@@ -83,7 +103,11 @@ def make_feed_forward(
     `rows` are the rows x; or rows and a residual, of which the first of four matrices makes x.
     `gate` are the numbers a and b of the activation x * sigmoid(x * (a + b * x^2)).
     """
-    attributes = {"epsilon": norm.epsilon, "linear": gate[0], "cubic": gate[1]}
+    attributes: dict[str, object] = {
+        "epsilon": norm.epsilon,
+        "linear": gate[0],
+        "cubic": gate[1],
+    }
     return _make(FEED_FORWARD, [*rows, norm.weight], matrices, attributes)
 
 

@@ -1,0 +1,190 @@
+"""Finds parts of a graph that one operation of the kernels can compute: norms and turned heads.
+
+The functions look at the nodes that graph/norms.py and graph/rotation.py make.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.kernels.products import RowNorm, TurnedHeads
+from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
+
+
+@dataclass(frozen=True, slots=True)
+class NormedRows:
+    rows: Node
+    norm: RowNorm
+    nodes: frozenset[str]  # names of the operations of the norm
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedRows:
+    """Rows of heads that are normalised, perhaps, and turned."""
+
+    result: Node  # the turned rows [T, heads * size]
+    size: int
+    cos: Node  # [T, size / 2]
+    sin: Node
+    norm: RowNorm | None
+
+
+def find_norm(rows: Node) -> NormedRows | None:
+    """Returns the RMS norm that makes the rows."""
+    scaled = rows.get_node()
+    if scaled.get_type_name() != "Multiply":
+        return None
+    normalised, weight = scaled.input_value(0).get_node(), scaled.input_value(1)
+    chain = follow(
+        normalised, ("Multiply", 1), ("Divide", 1), ("Sqrt", 0), ("Add", 0), ("ReduceMean", 0)
+    )
+    if chain is None or weight.get_node().get_type_name() != "Constant":
+        return None
+    *_, total, _mean, power = chain
+    x, epsilon = normalised.input_value(0), read_number(total.input_value(1).get_node())
+    if power.get_type_name() != "Power" or not is_same(power.input_value(0), x):
+        return None
+    columns = x.get_partial_shape()[-1]
+    is_row_norm = columns.is_static and list(weight.get_shape()) == [columns.get_length()]
+    if not is_row_norm or epsilon is None or read_number(power.input_value(1).get_node()) != 2:
+        return None
+    names = frozenset(node.get_name() for node in (scaled, *chain))
+    return NormedRows(x, RowNorm(weight, epsilon), names)
+
+
+def find_turned(rows: Node) -> TurnedRows | None:
+    """Returns the turned heads if the rows [T, heads * size] are only made into turned heads."""
+    in_heads = only_reader(rows)
+    if in_heads is None or in_heads.get_type_name() != "Reshape":
+        return None
+    heads = in_heads.output(0)
+    shape = heads.get_partial_shape()
+    if shape.rank.get_length() != 3 or not shape[2].is_static:
+        return None
+    size, norm = shape[2].get_length(), None
+    if (normed := _find_reading_norm(heads)) is not None:
+        heads, norm = normed.output(0), find_norm(normed.output(0))
+    turned = _find_rotation(heads, size)
+    merged = None if turned is None else only_reader(turned.output(0))
+    if turned is None or merged is None or merged.get_type_name() != "Reshape":
+        return None
+    if size % BLOCK_ROWS or not _is_merged(merged, rows):
+        return None
+    angles = [_find_angles(turned.input_value(index).get_node().input_value(1)) for index in (0, 1)]
+    if angles[0] is None or angles[1] is None:
+        return None
+    return TurnedRows(
+        merged.output(0), size, angles[0], angles[1], None if norm is None else norm.norm
+    )
+
+
+def join_heads(turned: Sequence[TurnedRows]) -> TurnedHeads | None:
+    """Returns the heads of several products; None if there are none."""
+    if not turned:
+        return None
+    norms = tuple(each.norm for each in turned if each.norm is not None)
+    first = turned[0]
+    return TurnedHeads(first.size, first.cos, first.sin, norms, len(turned))
+
+
+def have_equal_heads(turned: Sequence[TurnedRows]) -> bool:
+    """Tells whether one operation can turn these heads."""
+    return all(
+        each.size == turned[0].size
+        and is_same(each.cos, turned[0].cos)
+        and is_same(each.sin, turned[0].sin)
+        and (each.norm and each.norm.epsilon) == (turned[0].norm and turned[0].norm.epsilon)
+        for each in turned
+    )
+
+
+def _find_reading_norm(heads: Node) -> Node | None:
+    """Returns the last node of a norm if it alone reads the heads."""
+    for reader in readers(heads):
+        scaled = only_reader(reader.output(0)) if reader.get_type_name() == "Multiply" else None
+        found = None if scaled is None else find_norm(scaled.output(0))
+        if found is not None and is_same(found.rows, heads) and reader_names(heads) <= found.nodes:
+            return scaled
+    return None
+
+
+def _find_rotation(heads: Node, size: int) -> Node | None:
+    """Returns the sum heads * cos + concat(-second, first) * sin, if it alone reads the heads."""
+    products = [node for node in readers(heads) if node.get_type_name() == "Multiply"]
+    slices = [node for node in readers(heads) if node.get_type_name() == "Slice"]
+    if len(products) != 1 or len(slices) != 2 or len(readers(heads)) != 3:
+        return None
+    total = only_reader(products[0].output(0))
+    if total is None or total.get_type_name() != "Add":
+        return None
+    chain = follow(total, ("Add", 1), ("Multiply", 0), ("Concat", 0), ("Multiply", 0))
+    if chain is None or not is_same(total.input_value(0), products[0].output(0)):
+        return None
+    _, _, both, negated, second = chain
+    first = both.input_value(1).get_node()
+    is_turned = (
+        read_number(negated.input_value(1).get_node()) == -1
+        and _slice_begin(second, heads) == size // 2
+        and _slice_begin(first, heads) == 0
+    )
+    return total if is_turned else None
+
+
+def _slice_begin(node: Node, heads: Node) -> float | None:
+    """Returns the begin of a slice of the heads' last axis."""
+    if node.get_type_name() != "Slice" or not is_same(node.input_value(0), heads):
+        return None
+    return read_number(node.input_value(1).get_node())
+
+
+def _find_angles(doubled: Node) -> Node | None:
+    """Returns the angles [T, size / 2] whose columns are doubled in [T, 1, size]."""
+    chain = follow(doubled.get_node(), ("Unsqueeze", 0), ("Concat", 0))
+    if chain is None:
+        return None
+    both = chain[1]
+    halves = both.input_values()
+    return halves[0] if len(halves) == 2 and is_same(*halves) else None
+
+
+def _is_merged(merged: Node, rows: Node) -> bool:
+    return bool(merged.output(0).get_partial_shape() == rows.get_partial_shape())
+
+
+def follow(node: Node, *steps: tuple[str, int]) -> list[Node] | None:
+    """Returns the nodes from `node` on along the inputs; None if a node has another type."""
+    found = [node]
+    for name, index in steps:
+        if found[-1].get_type_name() != name:
+            return None
+        found.append(found[-1].input_value(index).get_node())
+    return found
+
+
+def read_number(node: Node) -> float | None:
+    """Returns the only element of a constant."""
+    if node.get_type_name() != "Constant":
+        return None
+    values = node.get_data().reshape(-1)
+    return float(values[0]) if values.size == 1 else None
+
+
+def readers(value: Node) -> list[Node]:
+    return [each.get_node() for each in value.get_target_inputs()]
+
+
+def reader_names(value: Node) -> set[str]:
+    return {node.get_name() for node in readers(value)}
+
+
+def only_reader(value: Node) -> Node | None:
+    found = readers(value)
+    return found[0] if len(found) == 1 else None
+
+
+def is_same(one: Node, other: Node) -> bool:
+    """Tells whether two values are the same output of the same node."""
+    return (one.get_node().get_name(), one.get_index()) == (
+        other.get_node().get_name(),
+        other.get_index(),
+    )
