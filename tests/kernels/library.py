@@ -75,7 +75,8 @@ class PackedMatrix:
         inverse = np.float32(127) / np.where(largest < 1e-30, np.inf, largest).astype(np.float32)
         levels = np.rint(groups * inverse).astype(np.float64)
         rounded = levels * (largest / np.float32(127))
-        return rounded.reshape(padded.shape)[:, : self.inputs]
+        exact: NDArray[np.float64] = rounded.reshape(padded.shape)[:, : self.inputs]
+        return exact
 
 
 def make_matrix(

@@ -1,7 +1,7 @@
 """The operations in graphs: their results, and the models that they refuse."""
 
 import ctypes
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any  # Any: attributes
 
 import numpy as np
@@ -19,7 +19,7 @@ pytestmark = needs_library
 HIDDEN, INNER = 128, 96
 EPSILON = 1e-6
 INT4, UINT4 = Encoding("i4", "f32", group_size=64), Encoding("u4", "f32", "u8", 32)
-LINEAR_OPTIONS: Mapping[str, Any] = {"epsilon": -1.0, "has_residual": False, "may_be_wide": True}
+LINEAR_OPTIONS: dict[str, Any] = {"epsilon": -1.0, "has_residual": False, "may_be_wide": True}
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +75,8 @@ def random_rows(*shape: int, seed: int = 1) -> Floats:
 
 def normalise(rows: Floats, weight: Floats) -> Floats:
     mean = np.mean(rows.astype(np.float64) ** 2, axis=-1, keepdims=True)
-    return (rows / np.sqrt(mean + EPSILON) * weight).astype(np.float32)
+    normed: Floats = (rows / np.sqrt(mean + EPSILON) * weight).astype(np.float32)
+    return normed
 
 
 def relative_error(found: NDArray[np.float32], exact: NDArray[np.float64]) -> float:
@@ -110,11 +111,49 @@ def test_several_products_of_normalised_rows(kernels: Kernels, count: int) -> No
     )
     values, added = random_rows(count, HIDDEN), random_rows(count, 64, seed=3)
     found = run(node, [rows, residual], values, added)
-    normed = normalise(values, weight)
+    normed = matrices[0].quantise(normalise(values, weight))
     for index, (products, each) in enumerate(zip(found, matrices, strict=True)):
-        exact = normed.astype(np.float64) @ each.weights.T + (added if index == 0 else 0)
+        exact = normed @ each.weights.T + (added if index == 0 else 0)
         assert products.shape == (count, each.outputs)
-        assert relative_error(products, exact) < 0.02
+        assert relative_error(products, exact) < 0.01
+
+
+def turn(heads: Floats, cos: Floats, sin: Floats) -> Floats:
+    first, second = np.split(heads, 2, axis=-1)
+    cos, sin = cos[:, None], sin[:, None]
+    return np.concatenate([first * cos - second * sin, second * cos + first * sin], axis=-1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+@pytest.mark.parametrize("has_norm", [False, True])
+def test_heads_are_normalised_and_turned(kernels: Kernels, count: int, has_norm: bool) -> None:
+    random, size = np.random.default_rng(8), 32
+    matrices = [make_matrix(heads * size, HIDDEN, INT4, random) for heads in (3, 1, 2)]
+    rows, *angles = parameter(-1, HIDDEN), parameter(-1, size // 2), parameter(-1, size // 2)
+    weights = [random.standard_normal(size).astype(np.float32) for _ in range(2)] * has_norm
+    node = kernels.factory.create(
+        LINEAR,
+        [
+            *(each.output(0) for each in (rows, *angles)),
+            *map(constant, weights),
+            *arrays(*matrices),
+        ],
+        attributes(*matrices)
+        | LINEAR_OPTIONS
+        | {"head_size": size, "num_turned": 2, "head_epsilon": EPSILON if has_norm else -1.0},
+    )
+    values = random_rows(count, HIDDEN)
+    cos, sin = (random_rows(count, size // 2, seed=seed) for seed in (10, 11))
+    found = run(node, [rows, *angles], values, cos, sin)
+    for index, (products, each) in enumerate(zip(found, matrices, strict=True)):
+        heads = (matrices[index].quantise(values) @ each.weights.T).astype(np.float32)
+        heads = heads.reshape(count, -1, size)
+        if index < 2:
+            heads = normalise(heads, weights[index]) if has_norm else heads
+            heads = turn(heads, cos, sin)
+        np.testing.assert_allclose(
+            products, heads.reshape(count, -1), rtol=0, atol=1e-5 * abs(heads).max()
+        )
 
 
 @pytest.mark.parametrize("count", [1, 3, 8, 40, 130])
@@ -214,6 +253,9 @@ def test_a_number_out_of_range_gives_zeros(kernels: Kernels, matrix: PackedMatri
         ({"outputs": [70, 70]}, "given attributes of"),
         ({"epsilon": 1e-6}, "cells must be u8|norm must be f32"),
         ({"has_residual": True}, "cells must be u8"),
+        ({"num_turned": 2}, "turns 2 of 1 products"),
+        ({"num_turned": 1}, "head_size must be a multiple of 32"),
+        ({"num_turned": 1, "head_size": 32}, "outputs must be heads of 32"),
     ],
 )
 def test_a_matrix_with_other_lengths_is_refused(

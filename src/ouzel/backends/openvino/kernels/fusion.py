@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.kernels.patterns import (
+    NormedRows,
     TurnedRows,
     find_norm,
     find_turned,
@@ -126,14 +127,12 @@ def _read_activation(node: Node) -> tuple[float, float] | None:
 
 def _fuse_group(linear: Node) -> None:
     """Joins the linears of the same rows; the first of them, in the order of the graph, does."""
-    rows = linear.input_value(0)
     if not _is_plain(linear) or not readers(linear.output(0)):
         return
+    rows = linear.input_value(0)
     group = [node for node in readers(rows) if _can_join(node, linear)]
-    normed = find_norm(rows)
-    if normed is not None and reader_names(rows) != {node.get_name() for node in group}:
-        normed = None
     turned = _turned_outputs(group)
+    normed = _find_norm_for(rows, group)
     if len(group) < 2 and normed is None and not turned:
         return
     # A fixed order of the products: the turned ones first, then the large ones.
@@ -145,8 +144,15 @@ def _fuse_group(linear: Node) -> None:
         heads=join_heads([turned[node.get_name()] for node in group[: len(turned)]]),
     )
     for index, node in enumerate(group):
-        found = turned.get(node.get_name())
-        _replace(node.output(0) if found is None else found.result, joined.output(index))
+        name = node.get_name()
+        result = turned[name].result if name in turned else node.output(0)
+        _replace(result, joined.output(index))
+
+
+def _find_norm_for(rows: Node, group: list[Node]) -> NormedRows | None:
+    """Returns the norm that makes the rows if nothing but the group reads them."""
+    is_only_reader = reader_names(rows) == {node.get_name() for node in group}
+    return find_norm(rows) if is_only_reader else None
 
 
 def _turned_outputs(group: list[Node]) -> dict[str, TurnedRows]:

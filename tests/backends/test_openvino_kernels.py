@@ -1,0 +1,103 @@
+"""Families on Ouzel's own kernels, against the same matrices of four bits multiplied in float32."""
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino import load as load_model
+from ouzel.backends.openvino import read_config
+from ouzel.backends.openvino.kernels.fusion import fuse_products
+from ouzel.backends.openvino.kernels.library import uses_kernels
+from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR
+from ouzel.backends.openvino.kernels.usage import find_linears
+from ouzel.backends.openvino.library import ov
+from ouzel.config import EngineConfig, ModelConfig
+from tests.backends import GOLDEN_NAMES, of_kinds
+from tests.backends.conftest import Golden, Load, read_golden
+from tests.backends.forward import Driver, median_error, relative_error
+
+pytestmark = pytest.mark.skipif(
+    not uses_kernels(EngineConfig()), reason="ouzel-kernels cannot run here"
+)
+
+WEIGHTS = "int4,head=int4,embedding=int4"
+# Rounding activations to int8. Routers of experts may choose another expert by it.
+MEDIAN_TOLERANCE, TOLERANCE = 0.12, 0.35
+OPERATIONS = (LINEAR, FEED_FORWARD, EMBEDDING)
+
+
+@pytest.mark.parametrize(
+    "golden", of_kinds("own kernels under other families", GOLDEN_NAMES), indirect=True
+)
+def test_own_kernels_agree_with_float32(golden: Golden, load: Load) -> None:
+    exact_runner = load(golden.directory, WEIGHTS)
+    _, exact = Driver(exact_runner).prefill(golden.prompt, len(golden.prompt))
+    runner = load(golden.directory, WEIGHTS, "auto", "auto")
+    _, whole = Driver(runner).prefill(golden.prompt, len(golden.prompt))
+    _, in_chunks = Driver(runner).prefill(golden.prompt, 3)
+    assert runner.info.kernels and not exact_runner.info.kernels
+    for logits in (whole, in_chunks):
+        assert median_error(logits, exact) < MEDIAN_TOLERANCE
+        assert relative_error(logits, exact) < TOLERANCE
+
+
+def build_graph(name: str, tmp_path: Path) -> ov.Model:
+    directory = read_golden(name).directory
+    model = ModelConfig(model=str(directory), weights=WEIGHTS, cache_dir=str(tmp_path))
+    return load_model(ov.Core(), directory, read_config(directory), model, packs=True).graph
+
+
+def count_operations(graph: ov.Model) -> Counter[str]:
+    fused = graph.clone()
+    fuse_products(fused)
+    return Counter(name for node in fused.get_ops() if (name := node.get_type_name()) in OPERATIONS)
+
+
+def num_layers(name: str) -> int:
+    config = read_config(read_golden(name).directory)
+    return config.text_model().size("num_hidden_layers")
+
+
+@pytest.mark.parametrize("name", ["llama-bias", "qwen3"])
+def test_a_layer_of_llama_or_qwen3_has_two_operations(name: str, tmp_path: Path) -> None:
+    """Beside them there are the embedding and the head with its norm."""
+    found = count_operations(build_graph(name, tmp_path))
+    layers = num_layers(name)
+    assert found == {LINEAR: layers + 1, FEED_FORWARD: layers, EMBEDDING: 1}
+
+
+@pytest.mark.parametrize("name", ["qwen3", "gpt-oss", "granitemoehybrid", "gemma4-shared"])
+def test_no_product_is_lost(name: str, tmp_path: Path) -> None:
+    graph = build_graph(name, tmp_path)
+    before = sum(len(node.get_attributes()["outputs"]) for node in find_linears(graph))
+    fused = graph.clone()
+    fuse_products(fused)
+    after = sum(len(node.get_attributes()["outputs"]) for node in find_linears(fused))
+    assert before == after > 0
+
+
+def test_the_graph_of_the_model_stays_as_it_is(tmp_path: Path) -> None:
+    graph = build_graph("qwen3", tmp_path)
+    before = Counter(node.get_type_name() for node in graph.get_ops())
+    count_operations(graph)
+    assert Counter(node.get_type_name() for node in graph.get_ops()) == before
+
+
+def test_a_row_has_the_same_bits_alone_and_among_others(load: Load) -> None:
+    golden = read_golden("qwen3")
+    runner = load(golden.directory, WEIGHTS, "auto", "auto")
+    driver = Driver(runner)
+    prompts = [golden.prompt[: 2 + index] for index in range(7)]
+    alone = []
+    for prompt in prompts:
+        sequence = driver.sequence()
+        alone.append([driver.step([(sequence, prompt)])[0], driver.step([(sequence, [5])])[0]])
+    driver = Driver(runner)
+    sequences = [driver.sequence() for _ in prompts]
+    first = driver.step(list(zip(sequences, prompts, strict=True)))
+    second = driver.step([(sequence, [5]) for sequence in sequences])
+    for row in range(len(prompts)):
+        assert np.array_equal(first[row], alone[row][0])
+        assert np.array_equal(second[row], alone[row][1])
