@@ -107,7 +107,7 @@ def test_inspect_reports_the_calibrated_weights_of_a_server(
     demo: Path, made_entry: Path, tmp_path: Path
 ) -> None:
     model = ModelConfig(model=str(demo), weights="int4", cache_dir=str(tmp_path))
-    engine = EngineConfig(kv_cache_gib=0.01, precision="f32")  # without packed matrices
+    engine = EngineConfig(kv_cache_gib=0.01, precision="f32")  # has no packed matrices
     plain = inspect_model(model, engine)
     copy_entry(made_entry, tmp_path)
     found = inspect_model(model, engine)

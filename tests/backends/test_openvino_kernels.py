@@ -1,4 +1,4 @@
-"""Families on Ouzel's own kernels, against the same matrices of four bits multiplied in float32."""
+"""Compares families on Ouzel's own kernels with the same matrices multiplied in float32."""
 
 from collections import Counter
 from pathlib import Path

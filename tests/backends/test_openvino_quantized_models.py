@@ -215,7 +215,7 @@ def test_the_log_counts_the_matrices_in_their_stored_encoding(
 
 def test_inspection_shows_the_stored_encoding(tmp_path: Path) -> None:
     quantised, _ = write_models(tmp_path, *FORMATS["pack"][:2])
-    engine = EngineConfig(kv_cache_gib=0.01, precision="f32")  # without packed matrices
+    engine = EngineConfig(kv_cache_gib=0.01, precision="f32")  # has no packed matrices
     inspected = inspect_model(ModelConfig(model=str(quantised)), engine)
     assert [encoding for encoding, _ in inspected.weights if "scales" in encoding] == [
         "i4, f16 scales of 32",

@@ -45,7 +45,7 @@ class PackedMatrix:
 
     outputs: int
     inputs: int
-    scales: int  # of an output in a cell
+    scales: int  # the number of scales that an output has in a cell
     has_offsets: bool
     parts: Parts
     weights: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""The operations in graphs: their results, and the models that they refuse."""
+"""Runs the operations in graphs, and lets them refuse arrays that do not fit."""
 
 import ctypes
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""The products of each level against numpy, and against each other bit for bit."""
+"""Compares the products of each level with numpy, and bit for bit with other levels."""
 
 import numpy as np
 import pytest

@@ -58,24 +58,28 @@ def find_turned(rows: Node) -> TurnedRows | None:
     if in_heads is None or in_heads.get_type_name() != "Reshape":
         return None
     heads = in_heads.output(0)
+    size = _head_size(heads)
+    scaled = _find_reading_norm(heads)
+    norm = None if scaled is None else find_norm(scaled.output(0))
+    turned = _find_rotation(heads if scaled is None else scaled.output(0), size)
+    merged = None if turned is None else only_reader(turned.output(0))
+    if turned is None or merged is None or not _is_merged(merged, rows):
+        return None
+    cos, sin = (
+        _find_angles(turned.input_value(index).get_node().input_value(1)) for index in (0, 1)
+    )
+    if cos is None or sin is None:
+        return None
+    return TurnedRows(merged.output(0), size, cos, sin, None if norm is None else norm.norm)
+
+
+def _head_size(heads: Node) -> int:
+    """Returns the size of heads [T, heads, size], 0 if the kernels cannot turn them."""
     shape = heads.get_partial_shape()
     if shape.rank.get_length() != 3 or not shape[2].is_static:
-        return None
-    size, norm = shape[2].get_length(), None
-    if (normed := _find_reading_norm(heads)) is not None:
-        heads, norm = normed.output(0), find_norm(normed.output(0))
-    turned = _find_rotation(heads, size)
-    merged = None if turned is None else only_reader(turned.output(0))
-    if turned is None or merged is None or merged.get_type_name() != "Reshape":
-        return None
-    if size % BLOCK_ROWS or not _is_merged(merged, rows):
-        return None
-    angles = [_find_angles(turned.input_value(index).get_node().input_value(1)) for index in (0, 1)]
-    if angles[0] is None or angles[1] is None:
-        return None
-    return TurnedRows(
-        merged.output(0), size, angles[0], angles[1], None if norm is None else norm.norm
-    )
+        return 0
+    size: int = shape[2].get_length()
+    return 0 if size % BLOCK_ROWS else size
 
 
 def join_heads(turned: Sequence[TurnedRows]) -> TurnedHeads | None:
@@ -110,6 +114,8 @@ def _find_reading_norm(heads: Node) -> Node | None:
 
 def _find_rotation(heads: Node, size: int) -> Node | None:
     """Returns the sum heads * cos + concat(-second, first) * sin, if it alone reads the heads."""
+    if not size:
+        return None
     products = [node for node in readers(heads) if node.get_type_name() == "Multiply"]
     slices = [node for node in readers(heads) if node.get_type_name() == "Slice"]
     if len(products) != 1 or len(slices) != 2 or len(readers(heads)) != 3:
@@ -148,7 +154,9 @@ def _find_angles(doubled: Node) -> Node | None:
 
 
 def _is_merged(merged: Node, rows: Node) -> bool:
-    return bool(merged.output(0).get_partial_shape() == rows.get_partial_shape())
+    """Tells whether a node brings heads back to the shape of the rows."""
+    has_shape = merged.output(0).get_partial_shape() == rows.get_partial_shape()
+    return bool(merged.get_type_name() == "Reshape" and has_shape)
 
 
 def follow(node: Node, *steps: tuple[str, int]) -> list[Node] | None:

@@ -23,7 +23,7 @@ class PackedArrays:
     """A matrix as inputs of an operation: cells, factors, and the bias if there is one."""
 
     inputs: tuple[Node, ...]
-    attributes: tuple[int, ...]  # in the order of _ATTRIBUTES
+    attributes: tuple[int, ...]  # one for each name of _ATTRIBUTES
 
     @property
     def scales(self) -> int:
