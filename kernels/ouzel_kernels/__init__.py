@@ -1,0 +1,28 @@
+"""The package names the library of kernels, or the reason why there is none."""
+
+import platform
+import sys
+from pathlib import Path
+
+_FOLDER = Path(__file__).parent
+_FILE = _FOLDER / "libouzel_kernels.so"
+
+
+def _find_reason() -> str:
+    if _FILE.is_file():
+        return ""
+    if sys.platform != "linux" or platform.machine() != "x86_64":
+        system = f"{platform.system()} on {platform.machine()}"
+        return f"ouzel-kernels is for Linux on x86_64, given {system}"
+    return (
+        "the library was not compiled when ouzel-kernels was installed. It needs GCC 11 or "
+        "Clang 12. After their installation, install ouzel-kernels again, without a cache"
+    )
+
+
+# The library, if it was compiled.
+LIBRARY: Path | None = _FILE if _FILE.is_file() else None
+# The version of openvino that the library was compiled against: it loads with no other one.
+OPENVINO: str | None = (_FOLDER / "openvino_version").read_text().strip() if LIBRARY else None
+# Why there is no library; empty if there is one.
+REASON: str = _find_reason()
