@@ -88,10 +88,10 @@ test-ray *arguments:
 ci:
     .ci/run
 
-# A wheel and an sdist in dist/, built twice and checked, and a server out of the wheel
+# Wheels and sdists of ouzel and ouzel-kernels in dist/, built twice and checked, and a server out of the wheels
 build *arguments:
     uv run python -m tools.house.distributions
-    uv run python -m tools.house.try_wheel dist/*.whl {{ arguments }}
+    uv run python -m tools.house.try_wheel dist/ouzel-*.whl {{ arguments }}
 
 # All that a release must pass
 release-check: lint types measure build

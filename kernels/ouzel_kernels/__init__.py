@@ -15,8 +15,9 @@ def _find_reason() -> str:
         system = f"{platform.system()} on {platform.machine()}"
         return f"ouzel-kernels is for Linux on x86_64, given {system}"
     return (
-        "the library was not compiled when ouzel-kernels was installed. It needs GCC 11 or "
-        "Clang 12. After their installation, install ouzel-kernels again, without a cache"
+        "ouzel-kernels could not compile its library when it was installed: there was no C++ "
+        "compiler (GCC 11, Clang 12 or newer), or the compilation failed. Install a compiler and "
+        "then ouzel-kernels again, without a cache: `uv sync --reinstall-package ouzel-kernels`"
     )
 
 
