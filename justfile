@@ -84,6 +84,10 @@ image-check *arguments:
 test-ray *arguments:
     uv run pytest -n 0 --release tests/cluster {{ arguments }}
 
+# The products of kernels/ on every level that this processor supports, against plain loops and under sanitizers; needs a C++ compiler
+kernels-check:
+    uv run --with 'tbb-devel==2021.13.1' --with cmake --with ninja kernels/tests/check.sh
+
 # What CI runs
 ci:
     .ci/run

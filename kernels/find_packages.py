@@ -3,12 +3,14 @@
 The interpreter that runs this has the packages openvino and tbb-devel.
 """
 
+import sys
 from importlib.metadata import distribution
 from importlib.util import find_spec
 from pathlib import Path
 
 openvino = find_spec("openvino")  # without an import
-assert openvino is not None and openvino.origin is not None
+if openvino is None or openvino.origin is None:
+    sys.exit("the package openvino is not installed")
 [header] = [
     file
     for file in distribution("tbb-devel").files or ()
