@@ -84,14 +84,18 @@ image-check *arguments:
 test-ray *arguments:
     uv run pytest -n 0 --release tests/cluster {{ arguments }}
 
+# The products of kernels/ on every level that this processor supports, against plain loops and under sanitizers; needs a C++ compiler
+kernels-check:
+    uv run --with 'tbb-devel==2021.13.1' --with cmake --with ninja kernels/tests/check.sh
+
 # What CI runs
 ci:
     .ci/run
 
-# A wheel and an sdist in dist/, built twice and checked, and a server out of the wheel
+# Wheels and sdists of ouzel and ouzel-kernels in dist/, built twice and checked, and a server out of the wheels
 build *arguments:
     uv run python -m tools.house.distributions
-    uv run python -m tools.house.try_wheel dist/*.whl {{ arguments }}
+    uv run python -m tools.house.try_wheel dist/ouzel-*.whl {{ arguments }}
 
 # All that a release must pass
 release-check: lint types measure build

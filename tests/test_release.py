@@ -1,6 +1,7 @@
 """`tools/house/release.py` compares tag, version, changelog and index."""
 
 import re
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -43,14 +44,16 @@ def test_a_disagreement_is_reported(tag: str, version: str, changelog: str, abou
 
 UNKNOWN = "ERROR: No matching distribution found for ouzel"
 LISTED = "ouzel (1.1.0)\nAvailable versions: 1.1.0, 1.0.0rc1\n"
+read = partial(read_published, name="ouzel")
+find_disagreements = partial(name_disagreements, name="ouzel")
 
 
 def test_an_unused_name_is_free() -> None:
-    assert name_disagreements(read_published("", UNKNOWN), "1.2.0", CHANGELOG) == []
+    assert find_disagreements(read("", UNKNOWN), "1.2.0", CHANGELOG) == []
 
 
 def test_a_name_of_another_project_is_reported() -> None:
-    [found] = name_disagreements(read_published(LISTED, ""), "1.2.0", CHANGELOG)
+    [found] = find_disagreements(read(LISTED, ""), "1.2.0", CHANGELOG)
 
     assert found.startswith(
         "the name ouzel is taken on the index: CHANGELOG.md has no heading for 1.0.0rc1, 1.1.0."
@@ -62,8 +65,8 @@ def test_earlier_versions_of_this_project_do_not_block_the_name() -> None:
         CHANGELOG + "\n## 1.1.0 - 2026-10-01\n\n- More.\n\n## 1.0.0rc1 - 2026-09-01\n\n- Less.\n"
     )
 
-    assert name_disagreements(read_published(LISTED, ""), "1.2.0", changelog) == []
-    [found] = name_disagreements(read_published(LISTED, ""), "1.1.0", changelog)
+    assert find_disagreements(read(LISTED, ""), "1.2.0", changelog) == []
+    [found] = find_disagreements(read(LISTED, ""), "1.1.0", changelog)
     assert "1.1.0 is on the index already" in found
 
 
@@ -76,7 +79,7 @@ def test_the_check_of_a_good_release_ends_with_status_0() -> None:
 
 def test_an_index_that_does_not_answer_ends_the_check() -> None:
     with pytest.raises(ValueError, match="could not be asked for ouzel: no route"):
-        read_published("", "no route\n")
+        read("", "no route\n")
 
 
 def test_the_changelog_has_this_version_and_can_be_read_in_two_minutes() -> None:

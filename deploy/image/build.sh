@@ -16,6 +16,9 @@ for extra in ${EXTRAS-}; do
 done
 uv sync --python "${PYTHON-python3}" "$@"
 
+# The kernels are for this processor only; without a compiler their package has no library.
+[ "$(uname -m)" != x86_64 ] || "$directory/bin/python" -c 'import ouzel_kernels as kernels; assert kernels.LIBRARY, kernels.REASON'
+
 # Stubs and C headers are read by nobody here.
 find "$directory" -name '*.pyi' -delete
 find "$directory" -type d -path '*/site-packages/*/include' -prune -exec rm -rf {} +

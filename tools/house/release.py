@@ -12,9 +12,9 @@ from pathlib import Path
 from ouzel import __version__
 
 CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
-NAME = "ouzel"
+NAMES = ("ouzel", "ouzel-kernels")
 # `--pre` lists release candidates too. The settings of uv and pip on this machine name the index.
-_INDEX_COMMAND = ("uv", "tool", "run", "pip", "index", "versions", "--pre", NAME)
+_INDEX_COMMAND = ("uv", "tool", "run", "pip", "index", "versions", "--pre")
 _UNKNOWN_NAME = "No matching distribution found"
 
 
@@ -34,10 +34,12 @@ def disagreements(tag: str, version: str, changelog: str) -> list[str]:
     return found
 
 
-def name_disagreements(published: Iterable[str], version: str, changelog: str) -> list[str]:
+def name_disagreements(
+    published: Iterable[str], version: str, changelog: str, *, name: str
+) -> list[str]:
     """Returns a sentence each if another project has the name, or if the version is published.
 
-    `published` has the versions that the index lists under our name. Every version of ours has a
+    `published` has the versions that the index lists under the name. Every version of ours has a
     heading in the changelog; a version without a heading was published by somebody else.
     """
     headings = set(re.findall(r"^## (\S+) - ", changelog, re.M))
@@ -45,23 +47,23 @@ def name_disagreements(published: Iterable[str], version: str, changelog: str) -
     found = []
     if foreign:
         found.append(
-            f"the name {NAME} is taken on the index: CHANGELOG.md has no heading for "
+            f"the name {name} is taken on the index: CHANGELOG.md has no heading for "
             f"{', '.join(foreign)}. Choose another name in pyproject.toml, and change every "
             "command that installs it"
         )
     if version in published:
-        found.append(f"{NAME} {version} is on the index already: a new release needs a new version")
+        found.append(f"{name} {version} is on the index already: a new release needs a new version")
     return found
 
 
-def read_published(output: str, errors: str) -> list[str]:
+def read_published(output: str, errors: str, *, name: str) -> list[str]:
     """Reads the versions from pip's output; none if the index does not know the name."""
     if _UNKNOWN_NAME in errors:
         return []
     listed = re.search(r"^Available versions: (.+)$", output, re.M)
     if listed is None:
         raise ValueError(
-            f"the index could not be asked for {NAME}: {errors.strip() or output.strip()}"
+            f"the index could not be asked for {name}: {errors.strip() or output.strip()}"
         )
     return listed[1].split(", ")
 
@@ -70,15 +72,15 @@ def main() -> None:
     if len(sys.argv) != 2:
         sys.exit("usage: uv run python -m tools.house.release vX.Y.Z")
     changelog = CHANGELOG.read_text()
-    asked = subprocess.run(_INDEX_COMMAND, capture_output=True, text=True, check=False)
-    try:
-        published = read_published(asked.stdout, asked.stderr)
-    except ValueError as error:
-        sys.exit(str(error))
-    exit_with(
-        disagreements(sys.argv[1], __version__, changelog)
-        + name_disagreements(published, __version__, changelog)
-    )
+    found = disagreements(sys.argv[1], __version__, changelog)
+    for name in NAMES:
+        asked = subprocess.run([*_INDEX_COMMAND, name], capture_output=True, text=True, check=False)
+        try:
+            published = read_published(asked.stdout, asked.stderr, name=name)
+        except ValueError as error:
+            sys.exit(str(error))
+        found += name_disagreements(published, __version__, changelog, name=name)
+    exit_with(found)
 
 
 def exit_with(faults: list[str]) -> None:

@@ -2,8 +2,9 @@
 
     python -m tools.house.try_wheel WHEEL [--python 3.13]
 
-The program needs uv and the standard library, and no package of this repository. It prints the size
-of the installed packages and the answer; it exits with 1 if a step fails.
+The wheel of `ouzel-kernels` lies beside WHEEL. The program needs uv and the standard library, and
+no package of this repository. It prints the size of the installed packages, the library of kernels
+and the answer; it exits with 1 if a step fails.
 """
 
 import argparse
@@ -26,9 +27,17 @@ def install(wheel: Path, directory: Path, python: str) -> Path:
     """Installs the wheel into an environment at `directory`; returns the path of its `ouzel`."""
     subprocess.run(["uv", "venv", "--quiet", "--python", python, str(directory)], check=True)
     interpreter = directory / "bin" / "python"
-    command = ["uv", "pip", "install", "--quiet", "--python", str(interpreter), str(wheel)]
-    subprocess.run(command, check=True)
+    command = ["uv", "pip", "install", "--quiet", "--python", str(interpreter)]
+    subprocess.run([*command, "--find-links", str(wheel.parent), str(wheel)], check=True)
     return directory / "bin" / "ouzel"
+
+
+def load_kernels(python: Path) -> str:
+    """Loads the library of `ouzel-kernels`, which must be there, and returns its name."""
+    script = "import ctypes, ouzel_kernels as kernels; assert kernels.LIBRARY, kernels.REASON; "
+    script += "ctypes.CDLL(str(kernels.LIBRARY)); print(kernels.LIBRARY.name)"
+    command = [str(python), "-c", script]
+    return subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True).stdout.strip()
 
 
 def installed_bytes(directory: Path) -> int:
@@ -109,6 +118,7 @@ def main() -> None:
             for name in ("ouzel", "python")
         )
         print(f"{ours} on {python}: {installed_bytes(directory) / 2**20:.0f} MiB installed")
+        print(f"kernels: {load_kernels(ouzel.with_name('python'))}")
         with serving(ouzel, Path(scratch)) as url:
             print(f"{QUESTION} {ask(url)}")
 

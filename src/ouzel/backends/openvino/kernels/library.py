@@ -50,7 +50,7 @@ def find_kernels() -> Kernels | KernelsMissing:
     missing = sorted(_NEEDED_FLAGS - processor_flags())
     if missing:
         return KernelsMissing(f"this processor lacks {', '.join(missing)}")
-    if not ov.__version__.startswith(ouzel_kernels.OPENVINO + "-"):
+    if not ov.__version__.startswith(f"{ouzel_kernels.OPENVINO}-"):
         return KernelsMissing(
             f"ouzel-kernels is made for openvino {ouzel_kernels.OPENVINO}, given {ov.__version__}"
         )
