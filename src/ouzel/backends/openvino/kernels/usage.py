@@ -50,10 +50,10 @@ def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:
     found = find_kernels()
     num_packed = sum(len(find_linears(graph)) for graph in graphs)
     if num_packed and isinstance(found, Kernels):
-        return f"ouzel-kernels ({found.level}) have {num_packed} products of 4-bit matrices"
+        return f"ouzel-kernels ({found.level}) multiply {num_packed} matrices of four bits"
     if isinstance(found, KernelsMissing) and can_use_kernels(engine) and _has_four_bits(graphs):
         return (
-            "OpenVINO has all products of 4-bit matrices, and takes up to twice the time of "
+            "OpenVINO multiplies the matrices of four bits, and takes up to twice the time of "
             f"ouzel-kernels: {found.reason}"
         )
     return ""
