@@ -1,5 +1,3 @@
-#include <cpuid.h>
-
 #include <cstdlib>
 #include <cstring>
 
