@@ -1,195 +1,609 @@
-// Checks the products of every level that this processor supports against plain loops, rows of matrices, and phases.
+// Checks products and the feed-forward half of a layer on each level that this processor supports, without OpenVINO.
 //
-// Quantised rows: all levels give the bits of a loop that rounds as the kernels do (NaN stands for any NaN), and are as close
-// to the product in doubles as int8 can be. Rows in bf16: as close as bf16 can be. `just kernels-check` runs this with the
-// sanitizers of addresses and of undefined behaviour; arrays have no byte to spare.
+//   check [--threads N] [--level NAME] [--small]
+//
+// Products are compared with a plain loop in double precision over the same rounded rows, and bit for bit with a loop that adds
+// in the order of the kernels. Fused products are compared bit for bit with those of each row alone on the level AVX2. All
+// arrays have exactly the lengths that product.h names, so that AddressSanitizer and Valgrind see an access after their ends.
+// --small takes few shapes and rows. Prints a line for each level; exits with 1 after a fault, and with 2 for wrong arguments.
+#include <immintrin.h>
+
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
-#include <memory>
+#include <limits>
 #include <random>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
 #include "phases.h"
+#include "processor.h"
 #include "product.h"
 #include "tbb/global_control.h"
 #include "tbb/task_arena.h"
 
-using namespace ouzel;
-
+namespace ouzel {
 namespace {
 
-constexpr int THREADS = 4;  // more than processors, perhaps: threads come late
-constexpr int MOST_FAULTS = 10;
+using Floats = std::vector<float>;
+using Doubles = std::vector<double>;
 
-int num_faults = 0;
-std::mt19937 random_bits(7);
+constexpr double SUM_ERROR = 2e-6;           // of a sum of floats, relative to the sum of the absolute numbers
+constexpr double BF16_ERROR = 0.01;          // of a product, relative to its norm
+constexpr double FEED_FORWARD_ERROR = 2e-3;  // a number near the middle of two int8 may be rounded to either of them
+constexpr double ACTIVATION_ERROR = 1e-5;    // of an activation, relative to it
+constexpr float EPSILON = 1e-6f;
+constexpr Gate SILU = {1, 0}, GELU = {1.5957691216057308f, 0.0713548162726009f};
 
-float uniform(float low, float high) { return std::uniform_real_distribution<float>(low, high)(random_bits); }
-uint32_t below(uint32_t count) { return std::uniform_int_distribution<uint32_t>(0, count - 1)(random_bits); }
+struct Shape {
+    size_t outputs, inputs;
+};
 
-float widen_half(uint16_t bits) {
-    const int exponent = bits >> 10 & 31, mantissa = bits & 1023;
-    const float size = exponent ? std::ldexp(float(1024 + mantissa), exponent - 25) : std::ldexp(float(mantissa), -24);
-    return bits >> 15 ? -size : size;
-}
+struct Kind {
+    int scales;
+    bool has_offsets;
+};
+constexpr Kind KINDS[] = {{1, false}, {1, true}, {2, false}, {2, true}};
 
-// A matrix and its weights, unpacked.
+struct Options {
+    int threads = 1;
+    const char* level = nullptr;
+    bool is_small = false;
+
+    std::vector<Shape> shapes() const {
+        if (is_small) return {{1, 32}, {33, 96}};
+        return {{1, 32}, {33, 96}, {70, 320}, {96, 1024}, {600, 64}, {40, 1100}};  // {600, 64}: more blocks than parts
+    }
+    std::vector<size_t> counts() const {
+        if (is_small) return {1, 2, 3, 4, 5, 9};
+        std::vector<size_t> all;
+        for (size_t count = 1; count <= 17; count++) all.push_back(count);
+        for (size_t count : {33, 127, 128, 140}) all.push_back(count);
+        return all;
+    }
+    std::vector<size_t> few_counts() const {
+        if (is_small) return {1, 3, 5};
+        return {1, 2, 3, 5, 8, 16, 17, 33, 127, 128};
+    }
+    std::vector<size_t> inner_sizes() const {
+        if (is_small) return {32, 96};
+        return {32, 96, 192};
+    }
+};
+
+// Counts the checks of a level and prints those that fail.
+class Report {
+public:
+    explicit Report(const char* level) : level_(level) {}
+
+    void expect(bool holds, const std::string& what) {
+        checks_++;
+        if (holds) return;
+        if (++faults_ <= MOST_PRINTED) std::printf("%s: fault: %s\n", level_, what.c_str());
+    }
+    bool end() const {
+        std::printf("%s: %zu checks, %zu faults\n", level_, checks_, faults_);
+        return faults_ == 0;
+    }
+
+private:
+    static constexpr size_t MOST_PRINTED = 20;
+    const char* level_;
+    size_t checks_ = 0, faults_ = 0;
+};
+
+class Random {
+public:
+    explicit Random(unsigned seed) : engine_(seed) {}
+
+    float between(float least, float largest) { return least + (largest - least) * float(engine_() >> 8) * 0x1p-24f; }
+    unsigned below(unsigned end) { return unsigned(engine_() % end); }
+    Floats numbers(size_t count) {
+        Floats found(count);
+        for (float& each : found) each = between(-2, 2);
+        return found;
+    }
+
+private:
+    std::mt19937 engine_;
+};
+
+// A matrix with random values, scales and factors.
 struct TestMatrix {
     Layout layout;
-    std::unique_ptr<uint8_t[]> memory;
-    Matrix matrix;
-    std::vector<int> values;             // [outputs][inputs], from -8 to 7
-    std::vector<float> scales, offsets;  // [outputs][inputs]
-    std::vector<float> factors, bias;    // [outputs]
+    std::vector<uint8_t> memory;  // of the cells, which begin at an odd address
+    Floats factors, bias;
+    std::vector<int> values;    // [outputs][inputs], from -8 to 7
+    Floats scales, offsets;     // [outputs][inputs], without the factors
+    Floats weights;     // [outputs][inputs]
+    Floats magnitudes;  // [outputs][inputs]: the absolute value and the absolute offset of each weight, added
 
-    explicit TestMatrix(const Layout& layout_) : layout(layout_), memory(new uint8_t[layout_.bytes() + 1]()) {
-        uint8_t* cells = memory.get() + 1;  // at an odd address
-        matrix = {layout, cells};
-        for (size_t output = 0; output < layout.outputs; output++) {
-            factors.push_back(std::ldexp(1.f, int(below(5)) - 2));
-            bias.push_back(uniform(-1, 1));
-            for (size_t input = 0; input < layout.inputs; input++) {
-                uint8_t* cell = cells + output / BLOCK * layout.block_bytes() + input / GROUP * layout.cell_bytes();
-                const size_t inputs_of_scale = GROUP / size_t(layout.scales), lane = output % BLOCK;
-                const size_t number = input % GROUP / inputs_of_scale;
-                uint8_t* scale = cell + (number * BLOCK + lane) * 2;
-                uint8_t* offset = scale + size_t(layout.scales) * BLOCK * 2;
-                if (input % inputs_of_scale == 0) {  // one of 8 scales is denormal
-                    put(scale, below(8) ? 0x2000 + below(0x800) : below(0x400));
-                    if (layout.has_offsets) put(offset, below(2) << 15 | (0x1c00 + below(0x1000)));
+    TestMatrix(Shape shape, Kind kind, Random& random)
+        : layout{shape.outputs, shape.inputs, kind.scales, kind.has_offsets},
+          memory(layout.bytes() + 1),
+          factors(shape.outputs),
+          bias(random.numbers(shape.outputs)),
+          values(shape.outputs * shape.inputs),
+          scales(values.size()),
+          offsets(values.size()),
+          weights(values.size()),
+          magnitudes(values.size()) {
+        for (float& factor : factors) factor = std::ldexp(1.f, int(random.below(7)) - 3);
+        for (size_t output = 0; output < layout.blocks() * BLOCK; output++)
+            for (size_t input = 0; input < layout.groups() * GROUP; input++) put(output, input, random);
+    }
+
+    const uint8_t* cells() const { return memory.data() + 1; }
+    Product product(bool has_bias = true) const { return {{layout, cells()}, factors.data(), has_bias ? bias.data() : nullptr}; }
+
+private:
+    // Writes a value, and a scale and an offset before the first value that has them. Values after the last output or input are 0.
+    void put(size_t output, size_t input, Random& random) {
+        const bool is_inside = output < layout.outputs && input < layout.inputs;
+        const size_t s = input % GROUP * size_t(layout.scales) / GROUP, lane = output % BLOCK;
+        uint8_t* cell = memory.data() + 1 + output / BLOCK * layout.block_bytes() + input / GROUP * layout.cell_bytes();
+        uint8_t* scale = cell + s * BLOCK * 2 + lane * 2;
+        uint8_t* offset = cell + (size_t(layout.scales) + s) * BLOCK * 2 + lane * 2;
+        if (is_inside && input % (GROUP / size_t(layout.scales)) == 0) {
+            put_half(scale, random.below(8) ? random.between(-1, 1) : random.between(-6e-5f, 6e-5f));  // the latter are denormal
+            if (layout.has_offsets) put_half(offset, random.between(-8, 8));
+        }
+        const unsigned value = is_inside ? random.below(16) : 8;
+        const size_t vector = input % GROUP / 8, byte = input % 4;
+        uint8_t* to = cell + layout.header_bytes() + lane / 16 * TILE_BYTES + vector * 64 + lane % 16 * 4 + byte;
+        *to = uint8_t(*to | (input % 8 < 4 ? value : value << 4));
+        if (!is_inside) return;
+        const size_t at = output * layout.inputs + input;
+        values[at] = int(value) - 8, scales[at] = half(scale), offsets[at] = layout.has_offsets ? half(offset) : 0.f;
+        const float number = float(values[at]);
+        weights[at] = std::fma(number, scales[at], offsets[at]) * factors[output];
+        magnitudes[at] = (std::fabs(number * scales[at]) + std::fabs(offsets[at])) * factors[output];
+    }
+    static float half(const uint8_t* from) {
+        uint16_t bits;
+        std::memcpy(&bits, from, 2);
+        return _cvtsh_ss(bits);
+    }
+    static void put_half(uint8_t* to, float value) {
+        const uint16_t bits = uint16_t(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT));
+        std::memcpy(to, &bits, 2);
+    }
+};
+
+Floats slice(const Floats& numbers, size_t first_row, size_t num_rows, size_t columns) {
+    const auto begin = numbers.begin() + std::ptrdiff_t(first_row * columns);
+    return Floats(begin, begin + std::ptrdiff_t(num_rows * columns));
+}
+
+bool has_same_bits(const Floats& a, const Floats& b) { return a.size() == b.size() && !std::memcmp(a.data(), b.data(), a.size() * sizeof(float)); }
+
+// Rows as the kernels round them: int8 with a scale for each group of 64 / scales numbers.
+struct RoundedRows {
+    size_t inputs, group_size, groups;
+    std::vector<int> values;  // [count][inputs]
+    Floats scales;            // [count][groups]
+
+    RoundedRows(const Floats& rows, size_t inputs_, int scales_of_cell)
+        : inputs(inputs_), group_size(GROUP / size_t(scales_of_cell)), groups((inputs + group_size - 1) / group_size), values(rows.size()) {
+        for (size_t first = 0; first < rows.size(); first += inputs)
+            for (size_t begin = first; begin < first + inputs; begin += group_size) {
+                const size_t end = std::min(begin + group_size, first + inputs);
+                float largest = 0;
+                for (size_t i = begin; i < end; i++) largest = std::max(largest, std::fabs(rows[i]));
+                scales.push_back(largest < 1e-30f ? 0 : largest / 127.f);
+                for (size_t i = begin; i < end && largest >= 1e-30f; i++) values[i] = int(std::nearbyint(rows[i] * (127.f / largest)));
+            }
+    }
+    size_t count() const { return values.size() / inputs; }
+    float scale(size_t row, size_t group) const { return scales[row * groups + group]; }
+};
+
+Doubles round_rows(const Floats& rows, size_t inputs, int scales) {
+    const RoundedRows rounded(rows, inputs, scales);
+    Doubles found(rows.size());
+    for (size_t i = 0; i < rows.size(); i++)
+        found[i] = double(rounded.values[i]) * double(rounded.scale(i / inputs, i % inputs / rounded.group_size));
+    return found;
+}
+
+// Products with the bits of the kernels: a loop that adds in their order.
+Floats multiply_in_order(const RoundedRows& rows, const TestMatrix& matrix) {
+    Floats found;
+    for (size_t row = 0; row < rows.count(); row++)
+        for (size_t output = 0; output < matrix.layout.outputs; output++) {
+            float sum = 0;
+            for (size_t group = 0; group < rows.groups; group++) {
+                const size_t begin = group * rows.group_size, end = std::min(begin + rows.group_size, rows.inputs);
+                const size_t weights = output * rows.inputs;
+                int product = 0, total = 0;
+                for (size_t i = begin; i < end; i++) {
+                    const int value = rows.values[row * rows.inputs + i];
+                    product += value * matrix.values[weights + i], total += value;
                 }
-                const uint32_t value = below(16);
-                const size_t in_vector = input % 8;
-                uint8_t& byte = cell[layout.header_bytes() + lane / 16 * TILE_BYTES + input % GROUP / 8 * 64 + lane % 16 * 4 + in_vector % 4];
-                byte = uint8_t(byte | value << (in_vector < 4 ? 0 : 4));
-                values.push_back(int(value) - 8);
-                scales.push_back(get(scale));
-                offsets.push_back(layout.has_offsets ? get(offset) : 0.f);
+                const float scale = rows.scale(row, group);
+                sum = std::fma(float(product) * scale, matrix.scales[weights + begin], sum);
+                if (matrix.layout.has_offsets) sum = std::fma(float(total) * scale, matrix.offsets[weights + begin], sum);
+            }
+            found.push_back(std::fma(sum, matrix.factors[output], matrix.bias[output]));
+        }
+    return found;
+}
+
+Doubles widen(const Floats& numbers) { return Doubles(numbers.begin(), numbers.end()); }
+Floats narrow(const Doubles& numbers) { return Floats(numbers.begin(), numbers.end()); }
+
+// rows [count][inputs] times the transpose of `weights` [outputs][inputs].
+Doubles multiply_plain(const Doubles& rows, const Floats& weights, size_t inputs) {
+    const size_t outputs = weights.size() / inputs, count = rows.size() / inputs;
+    Doubles found(count * outputs);
+    for (size_t row = 0; row < count; row++)
+        for (size_t output = 0; output < outputs; output++) {
+            double sum = 0;
+            for (size_t i = 0; i < inputs; i++) sum += rows[row * inputs + i] * double(weights[output * inputs + i]);
+            found[row * outputs + output] = sum;
+        }
+    return found;
+}
+
+Doubles multiply_plain(const Doubles& rows, const TestMatrix& matrix, bool has_bias = true) {
+    Doubles found = multiply_plain(rows, matrix.weights, matrix.layout.inputs);
+    for (size_t i = 0; has_bias && i < found.size(); i++) found[i] += double(matrix.bias[i % matrix.layout.outputs]);
+    return found;
+}
+
+// The distance of two arrays, relative to the norm of the second one.
+double relative_error(const Floats& found, const Doubles& exact, size_t count) {
+    double distance = 0, norm = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double difference = double(found[i]) - exact[i];
+        distance += difference * difference, norm += exact[i] * exact[i];
+    }
+    return std::sqrt(distance / std::max(norm, 1e-300));
+}
+
+Floats normalise(const Floats& rows, const Floats& weight) {
+    const size_t inputs = weight.size();
+    Floats found(rows.size());
+    for (size_t first = 0; first < rows.size(); first += inputs) {
+        double squares = 0;
+        for (size_t i = 0; i < inputs; i++) squares += double(rows[first + i]) * double(rows[first + i]);
+        const double factor = 1 / std::sqrt(squares / double(inputs) + double(EPSILON));
+        for (size_t i = 0; i < inputs; i++) found[first + i] = float(double(rows[first + i]) * factor * double(weight[i]));
+    }
+    return found;
+}
+
+std::string describe(const TestMatrix& matrix, size_t count) {
+    const Layout& layout = matrix.layout;
+    return std::to_string(count) + " rows by " + std::to_string(layout.outputs) + " x " + std::to_string(layout.inputs) + ", " +
+           std::to_string(layout.scales) + " scales" + (layout.has_offsets ? ", offsets" : "");
+}
+
+Floats multiply_rows(const Level& level, const TestMatrix& matrix, const Floats& rows, bool may_be_wide = false, bool has_bias = true) {
+    const size_t count = rows.size() / matrix.layout.inputs;
+    Floats to(count * matrix.layout.outputs, std::numeric_limits<float>::quiet_NaN());
+    multiply(level, {rows.data(), count}, {matrix.product(has_bias)}, {to.data()}, nullptr, {}, may_be_wide);
+    return to;
+}
+
+// Calls `compute` for each row, and joins what it returns.
+template <class Compute>
+Floats one_by_one(size_t count, Compute&& compute) {
+    Floats found;
+    for (size_t row = 0; row < count; row++) {
+        const Floats one = compute(row);
+        found.insert(found.end(), one.begin(), one.end());
+    }
+    return found;
+}
+
+void check_weights(const TestMatrix& matrix, Report& report) {
+    const size_t inputs = matrix.layout.inputs;
+    for (size_t output = 0; output < matrix.layout.outputs; output++) {
+        Floats decoded(inputs);
+        decode_output({matrix.layout, matrix.cells()}, matrix.factors.data(), output, decoded.data());
+        report.expect(has_same_bits(decoded, slice(matrix.weights, output, 1, inputs)),
+                      "decode_output gives other weights: " + describe(matrix, 0) + ", output " + std::to_string(output));
+    }
+}
+
+// Whether each number is as near to the exact one as a sum of floats is.
+bool is_near(const Floats& found, const Doubles& exact, const Doubles& magnitudes) {
+    for (size_t i = 0; i < found.size(); i++)
+        if (!(std::fabs(double(found[i]) - exact[i]) <= SUM_ERROR * (magnitudes[i] + std::fabs(exact[i]) + 1))) return false;
+    return true;
+}
+
+void check_products(const Level& level, const TestMatrix& matrix, const Options& options, Random& random, Report& report) {
+    const size_t inputs = matrix.layout.inputs, outputs = matrix.layout.outputs, most = options.counts().back();
+    const Floats rows = random.numbers(most * inputs);
+    const Doubles rounded = round_rows(rows, inputs, matrix.layout.scales);
+    const Doubles exact = multiply_plain(rounded, matrix), unrounded = multiply_plain(widen(rows), matrix);
+    Doubles absolute = rounded;
+    for (double& each : absolute) each = std::fabs(each);
+    const Doubles magnitudes = multiply_plain(absolute, matrix.magnitudes, inputs);
+    const Floats in_order = multiply_in_order(RoundedRows(rows, inputs, matrix.layout.scales), matrix);
+    for (size_t count : options.counts()) {
+        const Floats found = multiply_rows(level, matrix, slice(rows, 0, count, inputs));
+        report.expect(is_near(found, exact, magnitudes), "the products are not those of the plain loop: " + describe(matrix, count));
+        for (size_t first : {size_t(0), most - count})
+            report.expect(has_same_bits(multiply_rows(level, matrix, slice(rows, first, count, inputs)), slice(in_order, first, count, outputs)),
+                          "the bits of a row are not those of a loop in order: " + describe(matrix, count));
+        const Floats wide = multiply_rows(level, matrix, slice(rows, 0, count, inputs), true);
+        if (level.wide_from && count >= level.wide_from)
+            report.expect(relative_error(wide, unrounded, wide.size()) < BF16_ERROR, "bf16 is inexact: " + describe(matrix, count));
+        else
+            report.expect(has_same_bits(wide, found), "few rows are not quantised: " + describe(matrix, count));
+    }
+}
+
+// A number that is not finite makes the products of its row NaN (in bf16: not finite), and changes no other row.
+void check_not_finite(const Level& level, const TestMatrix& matrix, const Options& options, Random& random, Report& report) {
+    const size_t inputs = matrix.layout.inputs, outputs = matrix.layout.outputs;
+    const float infinity = std::numeric_limits<float>::infinity();
+    for (size_t count : options.few_counts())
+        for (float bad : {std::numeric_limits<float>::quiet_NaN(), infinity, -infinity})
+            for (bool may_be_wide : {false, true}) {
+                const bool is_wide = may_be_wide && level.wide_from && count >= level.wide_from;
+                Floats rows = random.numbers(count * inputs);
+                const Floats sound = multiply_rows(level, matrix, rows, may_be_wide);
+                const size_t spoilt = count / 2;
+                rows[spoilt * inputs + random.below(unsigned(inputs))] = bad;
+                const Floats found = multiply_rows(level, matrix, rows, may_be_wide);
+                bool is_spoilt = true, is_sound = true;
+                for (size_t i = 0; i < found.size(); i++) {
+                    if (i / outputs == spoilt)
+                        is_spoilt &= is_wide ? !std::isfinite(found[i]) : std::isnan(found[i]);
+                    else
+                        is_sound &= found[i] == sound[i];
+                }
+                const std::string what = std::to_string(bad) + (is_wide ? " in bf16: " : ": ") + describe(matrix, count);
+                report.expect(is_spoilt, "the row has finite products with " + what);
+                report.expect(is_sound, "other rows change with " + what);
+            }
+}
+
+// Rows of zeros and of very small numbers give zeros; other rows have the error of int8.
+void check_sizes(const Level& level, const TestMatrix& matrix, const Options& options, Random& random, Report& report) {
+    const size_t inputs = matrix.layout.inputs;
+    for (size_t count : options.few_counts())
+        for (float size : {0.f, -0.f, 1e-45f, 1e-40f, 1e-38f, 4e-31f, 1e-25f, 1e30f}) {
+            Floats rows = random.numbers(count * inputs);
+            for (float& each : rows) each *= size;
+            const Floats found = multiply_rows(level, matrix, rows, false, false);
+            const std::string what = "rows of the size " + std::to_string(std::log10(std::fabs(size))) + ": " + describe(matrix, count);
+            if (std::fabs(size) < 1e-30f) {
+                bool is_zero = true;
+                for (float each : found) is_zero &= each == 0;
+                report.expect(is_zero, what);
+            } else {
+                const Doubles exact = multiply_plain(round_rows(rows, inputs, matrix.layout.scales), matrix, false);
+                report.expect(relative_error(found, exact, found.size()) < 1e-5, what);
+            }
+        }
+}
+
+// Three products of one source, with a norm, and a residual for the first one; with heads, the first two are turned.
+struct TestSource {
+    static constexpr size_t INPUTS = 70, COUNT = 3, HEAD = 64;
+    static constexpr size_t OUTPUTS[COUNT] = {128, 64, 5};
+    bool has_heads, has_head_norm;
+    std::vector<TestMatrix> matrices;
+    Floats rows, residual, norm_weight, cosines, sines;
+    std::vector<Floats> head_weights;
+
+    TestSource(size_t count, bool turns, bool norms_heads, Kind kind, Random& random)
+        : has_heads(turns),
+          has_head_norm(norms_heads),
+          rows(random.numbers(count * INPUTS)),
+          residual(random.numbers(count * OUTPUTS[0])),
+          norm_weight(random.numbers(INPUTS)),
+          cosines(count * HEAD / 2),
+          sines(cosines.size()) {
+        for (size_t outputs : OUTPUTS) matrices.emplace_back(Shape{outputs, INPUTS}, kind, random);
+        for (size_t i = 0; i < 2; i++) head_weights.push_back(random.numbers(HEAD));
+        for (size_t i = 0; i < cosines.size(); i++) {
+            const float angle = random.between(-4, 4);
+            cosines[i] = std::cos(angle), sines[i] = std::sin(angle);
+        }
+    }
+
+    static bool has_bias(size_t number) { return number != 1; }
+
+    // The products of some rows.
+    std::vector<Floats> compute(const Level& level, size_t first, size_t count) const {
+        const Floats some = slice(rows, first, count, INPUTS), added = slice(residual, first, count, OUTPUTS[0]);
+        const Floats cos = slice(cosines, first, count, HEAD / 2), sin = slice(sines, first, count, HEAD / 2);
+        std::vector<Product> products;
+        std::vector<Floats> found;
+        std::vector<float*> to;
+        for (size_t i = 0; i < COUNT; i++) {
+            products.push_back(matrices[i].product(has_bias(i)));
+            found.emplace_back(count * OUTPUTS[i], std::numeric_limits<float>::quiet_NaN());
+            to.push_back(found.back().data());
+        }
+        Heads heads;
+        if (has_heads) {
+            heads = {HEAD, cos.data(), sin.data(), {}, EPSILON};
+            for (const Floats& weight : head_weights) heads.norm_weights.push_back(has_head_norm ? weight.data() : nullptr);
+        }
+        multiply(level, {some.data(), count, norm_weight.data(), EPSILON}, products, to, added.data(), heads, false);
+        return found;
+    }
+
+    Doubles compute_plain(size_t number) const {
+        const TestMatrix& matrix = matrices[number];
+        const Doubles rounded = round_rows(normalise(rows, norm_weight), INPUTS, matrix.layout.scales);
+        Doubles found = multiply_plain(rounded, matrix, has_bias(number));
+        for (size_t i = 0; !number && i < found.size(); i++) found[i] += double(residual[i]);
+        if (has_heads && number < 2)
+            for (size_t head = 0; head < found.size() / HEAD; head++)
+                turn(found.data() + head * HEAD, number, head * HEAD / OUTPUTS[number] * HEAD / 2);
+        return found;
+    }
+
+private:
+    void turn(double* head, size_t number, size_t first_angle) const {
+        double squares = 0;
+        for (size_t i = 0; i < HEAD; i++) squares += head[i] * head[i];
+        const double factor = 1 / std::sqrt(squares / double(HEAD) + double(EPSILON));
+        for (size_t i = 0; has_head_norm && i < HEAD; i++) head[i] *= factor * double(head_weights[number][i]);
+        for (size_t i = 0; i < HEAD / 2; i++) {
+            const double a = head[i], b = head[HEAD / 2 + i], cos = double(cosines[first_angle + i]), sin = double(sines[first_angle + i]);
+            head[i] = a * cos - b * sin, head[HEAD / 2 + i] = b * cos + a * sin;
+        }
+    }
+};
+
+void check_sources(const Level& level, Kind kind, const Options& options, Random& random, Report& report) {
+    const size_t most = options.few_counts().back();
+    for (int turns = 0; turns < 3; turns++) {
+        const TestSource source(most, turns > 0, turns > 1, kind, random);
+        std::vector<Floats> alone(TestSource::COUNT);
+        std::vector<Doubles> exact;
+        for (size_t i = 0; i < TestSource::COUNT; i++) exact.push_back(source.compute_plain(i));
+        for (size_t row = 0; row < most; row++) {
+            const std::vector<Floats> one = source.compute(AVX2, row, 1);
+            for (size_t i = 0; i < one.size(); i++) alone[i].insert(alone[i].end(), one[i].begin(), one[i].end());
+        }
+        for (size_t count : options.few_counts()) {
+            const std::vector<Floats> found = source.compute(level, 0, count);
+            for (size_t i = 0; i < found.size(); i++) {
+                const std::string what =
+                    "product " + std::to_string(i) + " of normed rows" + (turns ? ", turned: " : ": ") + describe(source.matrices[i], count);
+                report.expect(relative_error(found[i], exact[i], found[i].size()) < FEED_FORWARD_ERROR, what + " is inexact");
+                report.expect(has_same_bits(found[i], slice(alone[i], 0, count, TestSource::OUTPUTS[i])), what + " has other bits");
             }
         }
     }
+}
 
-    static void put(uint8_t* to, uint32_t half) { to[0] = uint8_t(half), to[1] = uint8_t(half >> 8); }
-    static float get(const uint8_t* from) { return widen_half(uint16_t(from[0] | from[1] << 8)); }
+double activate(Gate activation, double x) {
+    return x / (1 + std::exp(-x * (double(activation.linear) + double(activation.cubic) * x * x)));
+}
+
+// Activations of numbers of all sizes, each against a double.
+void check_activations(const Level& level, const TestMatrix& matrix, Random& random, Report& report) {
+    for (Gate activation : {SILU, GELU})
+        for (float size : {1e-20f, 0.01f, 1.f, 10.f, 100.f, 1e10f}) {
+            Floats gates(GROUP), ups = random.numbers(GROUP);
+            for (float& each : gates) each = random.between(-size, size);
+            const Floats before = gates;
+            Floats others = gates;
+            Rows rows, other_rows;
+            rows.resize(1, matrix.layout, level.chunk(1), false), other_rows.resize(1, matrix.layout, AVX2.chunk(1), false);
+            level.put_gated_group(rows, 0, 0, gates.data(), ups.data(), activation);
+            AVX2.put_gated_group(other_rows, 0, 0, others.data(), ups.data(), activation);
+            bool is_right = true;
+            for (size_t i = 0; i < GROUP; i++) {
+                const double exact = activate(activation, double(before[i])) * double(ups[i]);
+                is_right &= std::fabs(double(gates[i]) - exact) <= ACTIVATION_ERROR * std::fabs(exact) + 1e-25;
+            }
+            const std::string what = "activations of numbers up to " + std::to_string(size);
+            report.expect(is_right, what + " are inexact");
+            report.expect(has_same_bits(gates, others), what + " have other bits");
+        }
+}
+
+// The feed-forward half of a layer with random matrices.
+struct TestLayer {
+    static constexpr size_t HIDDEN = 70, PROJECTED = 40;
+    bool has_projection, has_norm;
+    Gate activation;
+    TestMatrix projection, gate, up, down;
+    Floats norm_weight;
+
+    TestLayer(size_t inner, bool projects, bool norms, Gate function, Kind kind, Random& random)
+        : has_projection(projects),
+          has_norm(norms),
+          activation(function),
+          projection({HIDDEN, PROJECTED}, kind, random),
+          gate({inner, HIDDEN}, kind, random),
+          up({inner, HIDDEN}, kind, random),
+          down({HIDDEN, inner}, kind, random),
+          norm_weight(random.numbers(HIDDEN)) {}
+
+    size_t inputs() const { return has_projection ? PROJECTED : HIDDEN; }
+
+    Floats compute(const Level& level, const Floats& rows, const Floats& residual, bool may_be_wide = false) const {
+        const size_t count = rows.size() / inputs();
+        Floats to(count * HIDDEN, std::numeric_limits<float>::quiet_NaN());
+        const FeedForward layer{has_projection, projection.product(false), gate.product(), up.product(false), down.product(),
+                                has_norm ? norm_weight.data() : nullptr, EPSILON, activation, may_be_wide};
+        feed_forward(level, layer, rows.data(), has_projection ? residual.data() : nullptr, count, to.data());
+        return to;
+    }
+
+    Doubles compute_plain(const Floats& rows, const Floats& residual, bool rounds) const {
+        const auto take = [&](const Floats& numbers, const TestMatrix& matrix) {
+            return rounds ? round_rows(numbers, matrix.layout.inputs, matrix.layout.scales) : widen(numbers);
+        };
+        Doubles x = widen(has_projection ? residual : rows);
+        if (has_projection) add(x, multiply_plain(take(rows, projection), projection, false));
+        const Floats normed = has_norm ? normalise(narrow(x), norm_weight) : narrow(x);
+        Doubles gates = multiply_plain(take(normed, gate), gate);
+        const Doubles ups = multiply_plain(take(normed, up), up, false);
+        for (size_t i = 0; i < gates.size(); i++) gates[i] = activate(activation, gates[i]) * ups[i];
+        add(x, multiply_plain(take(narrow(gates), down), down));
+        return x;
+    }
+
+private:
+    static void add(Doubles& to, const Doubles& numbers) {
+        for (size_t i = 0; i < to.size(); i++) to[i] += numbers[i];
+    }
 };
 
-enum class Kind { NORMAL, LARGE, MIXED, TINY, ZEROS, NOT_A_NUMBER, INFINITE };
-
-Kind kind_of(size_t row) {
-    constexpr Kind KINDS[] = {Kind::NORMAL, Kind::MIXED, Kind::NOT_A_NUMBER, Kind::LARGE, Kind::ZEROS, Kind::INFINITE, Kind::TINY};
-    return KINDS[row % 7];
-}
-
-float number_of(Kind kind) {
-    switch (kind) {
-        case Kind::LARGE: return uniform(-1e30f, 1e30f);
-        case Kind::MIXED: return below(4) ? uniform(-1e-3f, 1e-3f) : below(2) ? uniform(-500, 500) : uniform(-1e-39f, 1e-39f);
-        case Kind::TINY: return uniform(-1e-39f, 1e-39f);  // denormal
-        case Kind::ZEROS: return below(2) ? 0.f : -0.f;
-        default: return uniform(-2, 2);
+void check_layer(const Level& level, const TestLayer& layer, const std::string& name, const Options& options, Random& random, Report& report) {
+    const size_t most = options.few_counts().back(), inputs = layer.inputs(), hidden = TestLayer::HIDDEN;
+    const Floats rows = random.numbers(most * inputs), residual = random.numbers(most * hidden);
+    const auto some = [&](const Level& on, size_t first, size_t count, bool may_be_wide) {
+        return layer.compute(on, slice(rows, first, count, inputs), slice(residual, first, count, hidden), may_be_wide);
+    };
+    const Doubles exact = layer.compute_plain(rows, residual, true), unrounded = layer.compute_plain(rows, residual, false);
+    const Floats alone = one_by_one(most, [&](size_t row) { return some(AVX2, row, 1, false); });
+    for (size_t count : options.few_counts()) {
+        const std::string what = name + " of " + std::to_string(count) + " rows: ";
+        const Floats found = some(level, 0, count, false);
+        const double error = relative_error(found, exact, found.size());
+        report.expect(error < FEED_FORWARD_ERROR, what + "the error is " + std::to_string(error));
+        report.expect(has_same_bits(found, slice(alone, 0, count, hidden)), what + "the bits depend on the level or on other rows");
+        const Floats wide = some(level, 0, count, true);
+        if (level.wide_from && count >= level.wide_from)
+            report.expect(relative_error(wide, unrounded, wide.size()) < BF16_ERROR, what + "bf16 is inexact");
+        else
+            report.expect(has_same_bits(wide, found), what + "few rows are not quantised");
+        Floats spoilt = slice(rows, 0, count, inputs);
+        spoilt[count / 2 * inputs + random.below(unsigned(inputs))] = std::numeric_limits<float>::quiet_NaN();
+        const Floats others = layer.compute(level, spoilt, slice(residual, 0, count, hidden));
+        bool is_right = true;
+        for (size_t i = 0; i < found.size(); i++) is_right &= i / hidden == count / 2 ? std::isnan(others[i]) : others[i] == found[i];
+        report.expect(is_right, what + "a NaN does not spoil its row, or spoils others");
     }
 }
 
-std::vector<float> make_rows(size_t num_rows, size_t inputs) {
-    std::vector<float> rows(num_rows * inputs);
-    for (size_t row = 0; row < num_rows; row++) {
-        for (size_t input = 0; input < inputs; input++) rows[row * inputs + input] = number_of(kind_of(row));
-        float& one = rows[row * inputs + below(uint32_t(inputs))];
-        if (kind_of(row) == Kind::NOT_A_NUMBER) one = NAN;
-        if (kind_of(row) == Kind::INFINITE) one = below(2) ? INFINITY : -INFINITY;
-    }
-    return rows;
-}
-
-// What a product is by plain loops.
-struct Expected {
-    float quantized;           // with the rounding of the kernels
-    double exact;              // without
-    double error, wide_error;  // the most by which products of int8 and of bf16 may differ from it
-};
-
-Expected expect(const TestMatrix& m, size_t output, const float* row, bool has_bias) {
-    const size_t inputs = m.layout.inputs;
-    const float factor = m.factors[output];
-    float sum = 0;
-    double exact = 0, error = 0, size = 0;
-    const size_t inputs_of_scale = GROUP / size_t(m.layout.scales);
-    for (size_t begin = 0; begin < inputs; begin += inputs_of_scale) {
-        const size_t end = std::min(inputs, begin + inputs_of_scale);
-        float largest = 0;
-        bool is_finite = true;
-        for (size_t i = begin; i < end; i++) largest = std::max(largest, std::fabs(row[i])), is_finite &= bool(std::isfinite(row[i]));
-        const bool is_zero = largest < 1e-30f;
-        const float inverse = is_finite && !is_zero ? 127.f / largest : 0.f;
-        const float row_scale = !is_finite ? NAN : is_zero ? 0.f : largest / 127.f;
-        int product = 0, total = 0;
-        for (size_t i = begin; i < end; i++) {
-            const size_t place = output * inputs + i;
-            const int value = is_finite ? int(std::nearbyint(row[i] * inverse)) : 0;
-            product += value * m.values[place], total += value;
-            const double weight = double(m.values[place]) * m.scales[place] + m.offsets[place];
-            const double weight_size = std::fabs(m.values[place] * m.scales[place]) + std::fabs(m.offsets[place]);
-            exact += row[i] * weight;
-            size += std::fabs(row[i]) * weight_size, error += 0.5 * row_scale * weight_size;
-        }
-        sum = std::fma(float(product) * row_scale, m.scales[output * inputs + begin], sum);
-        if (m.layout.has_offsets) sum = std::fma(float(total) * row_scale, m.offsets[output * inputs + begin], sum);
-    }
-    const float bias = has_bias ? m.bias[output] : -0.f;
-    const double rounding = 1e-5 * (size * factor + std::fabs(bias)) + 1e-28;
-    return {std::fma(sum, factor, bias), exact * factor + bias, error * factor * 1.001 + rounding, size * factor / 128 + rounding};
-}
-
-void report(const Level& level, const TestMatrix& m, size_t num_rows, size_t row, size_t output, const char* what, double given, double wanted) {
-    if (++num_faults <= MOST_FAULTS)
-        std::printf("%s, %zu outputs x %zu inputs, scales %d, offsets %d, %zu rows: row %zu, output %zu %s: %.9g, expected %.9g\n",
-                    level.name, m.layout.outputs, m.layout.inputs, m.layout.scales, m.layout.has_offsets, num_rows, row, output, what, given, wanted);
-}
-
-bool have_same_bits(float a, float b) { return std::isnan(a) ? std::isnan(b) : !std::memcmp(&a, &b, sizeof a); }
-
-void check_products(const Level& level, const TestMatrix& m, const std::vector<float>& rows, const std::vector<Expected>& expected,
-                    size_t num_rows, bool has_bias, bool may_be_wide) {
-    const size_t outputs = m.layout.outputs;
-    std::unique_ptr<float[]> to(new float[num_rows * outputs]);
-    std::fill_n(to.get(), num_rows * outputs, 12345.f);
-    multiply(level, {rows.data(), num_rows}, {{m.matrix, m.factors.data(), has_bias ? m.bias.data() : nullptr}}, {to.get()}, nullptr, {},
-             may_be_wide);
-    const bool is_wide = may_be_wide && level.wide_from && num_rows >= level.wide_from;
-    for (size_t row = 0; row < num_rows; row++)
-        for (size_t output = 0; output < outputs; output++) {
-            const float given = to[row * outputs + output];
-            const Expected& wanted = expected[row * outputs + output];
-            const bool is_finite = kind_of(row) != Kind::NOT_A_NUMBER && kind_of(row) != Kind::INFINITE;
-            if (!is_wide && !have_same_bits(given, wanted.quantized)) report(level, m, num_rows, row, output, "has other bits", given, wanted.quantized);
-            if (bool(std::isfinite(given)) != is_finite) report(level, m, num_rows, row, output, "is wrong", given, wanted.exact);
-            if (is_finite && !(std::fabs(given - wanted.exact) <= (is_wide ? wanted.wide_error : wanted.error)))
-                report(level, m, num_rows, row, output, is_wide ? "in bf16 is far away" : "is far away", given, wanted.exact);
+void check_layers(const Level& level, Kind kind, const Options& options, Random& random, Report& report) {
+    for (size_t inner : options.inner_sizes())
+        for (bool has_projection : {false, true}) {
+            const bool has_norm = inner != 96 || has_projection;
+            const TestLayer layer(inner, has_projection, has_norm, kind.has_offsets ? GELU : SILU, kind, random);
+            const std::string name = "a feed-forward half of " + std::to_string(inner) + (has_projection ? ", with projection" : "") +
+                                     (has_norm ? "" : ", without norm") + ", " + std::to_string(kind.scales) + " scales" +
+                                     (kind.has_offsets ? ", offsets" : "");
+            check_layer(level, layer, name, options, random, report);
         }
 }
 
-void check_decoded(const TestMatrix& m) {
-    const size_t inputs = m.layout.inputs;
-    for (size_t output = 0; output < m.layout.outputs; output++) {
-        std::unique_ptr<float[]> to(new float[inputs]);
-        decode_output(m.matrix, m.factors.data(), output, to.get());
-        for (size_t i = 0; i < inputs; i++) {
-            const size_t place = output * inputs + i;
-            const float wanted = std::fma(float(m.values[place]), m.scales[place], m.offsets[place]) * m.factors[output];
-            if (!have_same_bits(to[i], wanted) && ++num_faults <= MOST_FAULTS)
-                std::printf("decode_output: output %zu, input %zu: %.9g, expected %.9g\n", output, i, to[i], wanted);
-        }
-    }
-}
-
-// No chunk begins before all chunks of the phase before it have ended, and each runs once.
-void check_phases() {
+// Each chunk runs once, after all chunks of the phase before it, and each thread finishes once.
+void check_order_of_phases(Report& report) {
     constexpr size_t CHUNKS = 8;
-    static std::atomic<size_t> num_finished{0};
+    static std::atomic<size_t> num_finished;
     std::atomic<size_t> done[MOST_PHASES] = {};
     std::atomic<bool> is_early{false};
     std::vector<Phase> phases;
@@ -201,46 +615,94 @@ void check_phases() {
                           }});
     num_finished = 0;
     run_phases(phases.data(), phases.size(), [] { num_finished++; });
-    bool is_complete = num_finished == num_threads();
-    for (const auto& count : done) is_complete &= count == CHUNKS;
-    if ((is_early || !is_complete) && ++num_faults <= MOST_FAULTS) std::printf("phases: %s\n", is_early ? "a chunk began too early" : "a chunk is missing");
+    report.expect(!is_early, "a chunk begins before the last phase has ended");
+    report.expect(num_finished == num_threads(), "a thread does not finish");
+    for (const auto& count : done) report.expect(count == CHUNKS, "a phase has " + std::to_string(count) + " chunks");
 }
 
-void check_matrix(const Layout& layout, const std::vector<const Level*>& levels) {
-    const TestMatrix m(layout);
-    check_decoded(m);
-    std::vector<size_t> counts = {128, 140};
-    for (size_t count = 1; count <= 17; count++) counts.push_back(count);
-    for (size_t num_rows : counts) {
-        const bool has_bias = num_rows % 2;
-        const std::vector<float> rows = make_rows(num_rows, layout.inputs);
-        std::vector<Expected> expected;
-        for (size_t row = 0; row < num_rows; row++)
-            for (size_t output = 0; output < layout.outputs; output++) expected.push_back(expect(m, output, rows.data() + row * layout.inputs, has_bias));
-        for (const Level* level : levels)
-            for (bool may_be_wide : {false, true}) check_products(*level, m, rows, expected, num_rows, has_bias, may_be_wide);
+// The caller gets the exception of a chunk.
+void check_failing_phases(const Level& level, Report& report) {
+    const auto fail = [](size_t chunk) {
+        if (chunk == 4) throw std::runtime_error("chunk 4");
+    };
+    const Phase phases[] = {{7, [](size_t) {}}, {9, fail}, {5, [](size_t) {}}};
+    bool is_thrown = false;
+    try {
+        run_phases(phases, 3, level.finish);
+    } catch (const std::runtime_error& error) {
+        is_thrown = !std::strcmp(error.what(), "chunk 4");
     }
+    report.expect(is_thrown, "an exception in a chunk does not reach the caller");
+}
+
+bool check_level(const Level& level, const Options& options) {
+    Report report(level.name);
+    Random random(1);
+    check_order_of_phases(report);
+    check_failing_phases(level, report);
+    for (Kind kind : KINDS) {
+        for (Shape shape : options.shapes()) {
+            const TestMatrix matrix(shape, kind, random);
+            check_weights(matrix, report);
+            check_products(level, matrix, options, random, report);
+            report.expect(multiply_rows(level, matrix, {}).empty(), "a product of no rows");
+        }
+        const TestMatrix matrix({40, 70}, kind, random);
+        check_not_finite(level, matrix, options, random, report);
+        check_sizes(level, matrix, options, random, report);
+        check_activations(level, matrix, random, report);
+        check_sources(level, kind, options, random, report);
+        check_layers(level, kind, options, random, report);
+    }
+    return report.end();
+}
+
+int check_levels(const Options& options) {
+    std::vector<const Level*> levels(std::begin(LEVELS), std::end(LEVELS));
+    levels.push_back(&EMULATED_AMX);
+    bool is_right = true, is_known = false;
+    for (const Level* level : levels) {
+        if (options.level && std::strcmp(options.level, level->name)) continue;
+        is_known = true;
+        if (level->is_supported())
+            is_right &= check_level(*level, options);
+        else
+            std::printf("%s: this processor does not support it\n", level->name);
+        std::fflush(stdout);
+    }
+    if (!is_known) std::fprintf(stderr, "check: there is no level %s\n", options.level);
+    return !is_known ? 2 : is_right ? 0 : 1;
+}
+
+bool read_options(int count, char** arguments, Options& options) {
+    for (int i = 1; i < count; i++) {
+        const bool has_value = i + 1 < count;
+        if (!std::strcmp(arguments[i], "--small"))
+            options.is_small = true;
+        else if (!std::strcmp(arguments[i], "--level") && has_value)
+            options.level = arguments[++i];
+        else if (!std::strcmp(arguments[i], "--threads") && has_value)
+            options.threads = std::atoi(arguments[++i]);
+        else
+            return false;
+    }
+    return options.threads > 0;
 }
 
 }  // namespace
+}  // namespace ouzel
 
-int main() {
-    std::vector<const Level*> levels;
-    for (const Level* level : {&AMX, &AVX512_VNNI, &AVX_VNNI, &AVX2, &EMULATED_AMX}) {
-        std::printf("%s: %s\n", level->name, level->is_supported() ? "checked" : "NOT CHECKED, this processor has no such instructions");
-        if (level->is_supported()) levels.push_back(level);
+int main(int count, char** arguments) {
+    ouzel::Options options;
+    if (!ouzel::read_options(count, arguments, options)) {
+        std::fprintf(stderr, "usage: check [--threads N] [--level NAME] [--small]\n");
+        return 2;
     }
-    const tbb::global_control control(tbb::global_control::max_allowed_parallelism, THREADS);
-    tbb::task_arena arena(THREADS);
-    arena.execute([&] {
-        check_phases();
-        // The last two have more blocks than parts, and more inputs than a panel of bf16.
-        constexpr size_t SHAPES[][2] = {{1, 32}, {33, 96}, {70, 320}, {600, 64}, {40, 1100}};
-        for (const auto& shape : SHAPES)
-            for (int scales : {1, 2})
-                for (bool has_offsets : {false, true}) check_matrix({shape[0], shape[1], scales, has_offsets}, levels);
-    });
-    if (levels.empty()) num_faults++;
-    std::printf("%d faults\n", num_faults);
-    return num_faults ? 1 : 0;
+    if (!ouzel::has_avx2()) {
+        std::printf("nothing is checked: this processor supports no level\n");
+        return 1;
+    }
+    const tbb::global_control threads(tbb::global_control::max_allowed_parallelism, size_t(options.threads));
+    tbb::task_arena arena(options.threads);
+    return arena.execute([&] { return ouzel::check_levels(options); });
 }

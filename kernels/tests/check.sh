@@ -1,8 +1,23 @@
 #!/bin/sh
-# Builds check.cpp and runs it: `just kernels-check`, which gives it an interpreter with openvino and tbb-devel.
+# Builds check.cpp with sanitizers, and runs it with one, two and four threads; where Valgrind is installed, it also runs a
+# few products of a build without sanitizers. `just kernels-check` calls this with an interpreter that has openvino and tbb-devel.
 set -eu
 cd "$(dirname "$0")/../.."
-build=.cache/kernels-check
-cmake -S kernels -B "$build" -G Ninja -DOUZEL_KERNELS_CHECK=ON -DPython_EXECUTABLE="$(command -v python)" --log-level=WARNING
-cmake --build "$build"
-"$build/check"
+
+build() {  # folder, options
+    folder=.cache/kernels-check/$1
+    shift
+    cmake -S kernels -B "$folder" -G Ninja -DPython_EXECUTABLE="$(command -v python)" -DOUZEL_KERNELS_CHECK=ON --log-level=WARNING "$@"
+    cmake --build "$folder"
+}
+
+build sanitized -DOUZEL_KERNELS_SANITIZE=ON
+for threads in 1 2 4; do  # four are more than some machines have: threads come late
+    echo "sanitizers, $threads threads"
+    .cache/kernels-check/sanitized/check --threads $threads
+done
+if command -v valgrind >/dev/null; then
+    build plain -DOUZEL_KERNELS_SANITIZE=OFF
+    echo "Valgrind, 1 thread"
+    valgrind --quiet --error-exitcode=1 .cache/kernels-check/plain/check --level avx2 --small
+fi
