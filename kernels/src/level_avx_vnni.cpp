@@ -35,14 +35,11 @@ struct Kernels {
     }
 };
 
-size_t chunk(size_t num_rows) { return choose_chunk(num_rows, CHUNKS); }
-void finish() {}
-
 }  // namespace
 
 const Level AVX_VNNI = {
-    "avx_vnni", has_avx_vnni, chunk, 0, put_row<Quantizer<Vectors>>,
-    put_normed_row<Vectors, Quantizer<Vectors>>, put_gated_group<Vectors, Quantizer<Vectors>>, turn_head<Vectors>, multiply_any<Kernels>, finish,
+    "avx_vnni", has_avx_vnni, choose_chunk<CHUNKS>, 0, put_row<Quantizer<Vectors>>,
+    put_normed_row<Vectors, Quantizer<Vectors>>, put_gated_group<Vectors, Quantizer<Vectors>>, turn_head<Vectors>, multiply_any<Kernels>, finish_nothing,
 };
 
 }  // namespace ouzel

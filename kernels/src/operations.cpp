@@ -90,17 +90,17 @@ protected:
     }
 };
 
-// The rows of a tensor: checks that they have the columns which a dynamic shape has promised.
+// Counts the rows of a tensor. A dynamic shape has not shown yet that they have these columns.
 size_t count_rows(const ov::Tensor& rows, int64_t columns) {
     const auto shape = rows.get_shape();
     OPENVINO_ASSERT(!shape.empty() && shape.back() == size_t(columns), "rows must have ", columns, " columns, given ", shape);
     return rows.get_size() / size_t(columns);
 }
 
-// The numbers of rows that stand beside `count` other rows.
+// The contents of a tensor of `count` rows.
 const float* rows_like(const ov::Tensor& rows, int64_t columns, size_t count) {
     const size_t found = count_rows(rows, columns);
-    OPENVINO_ASSERT(found == count, "rows of ", columns, " columns must be as many rows as the others, ", count, ", given ", found);
+    OPENVINO_ASSERT(found == count, "as many rows as the other inputs have are needed: ", count, " rows of ", columns, " columns, given ", found);
     return rows.data<const float>();
 }
 

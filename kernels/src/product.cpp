@@ -121,12 +121,6 @@ std::vector<ProductPart> parts_of_products(const std::vector<Product>& products,
     return found;
 }
 
-// Numbers [count] of the calling thread; their contents are lost when they grow.
-float* numbers_of_thread(Buffer<float>& buffer, size_t count) {
-    buffer.reserve(count);
-    return buffer.data();
-}
-
 }  // namespace
 
 void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
@@ -160,7 +154,7 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
     static thread_local Buffer<float> middle_of_thread;
     Rows &first = rows_of_thread[0], &normed = rows_of_thread[1], &inner = rows_of_thread[2];
     const size_t hidden = layer.down.matrix.layout.outputs, groups = layer.down.matrix.layout.groups();
-    float* middle = layer.has_projection ? numbers_of_thread(middle_of_thread, count * hidden) : nullptr;
+    float* middle = layer.has_projection ? middle_of_thread.reserve(count * hidden) : nullptr;
     const float* x = layer.has_projection ? middle : rows;
     if (layer.has_projection) prepare(first, level, count, layer.projection.matrix.layout, layer.may_be_wide);
     prepare(normed, level, count, layer.gate.matrix.layout, layer.may_be_wide);
@@ -169,8 +163,8 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
     Writer projected(layer.projection, middle, residual), result(layer.down, to, x);
     const Phase gated{groups, [&](size_t group) {
                           static thread_local Buffer<float> gates_of_thread, ups_of_thread;
-                          float* gates = numbers_of_thread(gates_of_thread, count * GROUP);
-                          float* ups = numbers_of_thread(ups_of_thread, count * GROUP);
+                          float* gates = gates_of_thread.reserve(count * GROUP);
+                          float* ups = ups_of_thread.reserve(count * GROUP);
                           const size_t block = group * 2, blocks = std::min<size_t>(2, layer.gate.matrix.layout.blocks() - block);
                           if (blocks < 2) std::fill_n(gates, count * GROUP, 0.f), std::fill_n(ups, count * GROUP, 0.f);
                           GroupWriter gate_writer(layer.gate, block, gates), up_writer(layer.up, block, ups);

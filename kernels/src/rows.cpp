@@ -31,8 +31,7 @@ void Rows::resize(size_t num_rows, const Layout& layout, size_t rows_in_chunk, b
 
 float* wide_sums(size_t count) {
     static thread_local Buffer<float> sums;
-    sums.reserve(count);
-    return sums.data();
+    return sums.reserve(count);
 }
 
 }  // namespace ouzel

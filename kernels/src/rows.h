@@ -22,13 +22,15 @@ public:
     ~Buffer() { std::free(data_); }
     OUZEL_INLINE T* data() { return data_; }
     OUZEL_INLINE const T* data() const { return data_; }
-    void reserve(size_t count) {
-        if (count <= count_) return;
+    // Returns memory for at least `count` elements.
+    T* reserve(size_t count) {
+        if (count <= count_) return data_;
         std::free(data_);
         data_ = nullptr, count_ = 0;
         void* memory = std::aligned_alloc(64, (count * sizeof(T) + 63) & ~size_t(63));
         if (!memory) throw std::bad_alloc();
-        data_ = static_cast<T*>(memory), count_ = count;
+        count_ = count;
+        return data_ = static_cast<T*>(memory);
     }
 
 private:

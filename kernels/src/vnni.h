@@ -30,7 +30,6 @@ template <class V, int M, int H, int S, bool HAS_OFFSETS>
 void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, int first_strip, float* out) {
     constexpr int LANES = V::LANES, STEPS = 8 / S, NUM = M * H;
     constexpr size_t HEADER = size_t(S) * BLOCK * 2 * (HAS_OFFSETS ? 2 : 1);
-    constexpr bool PREFETCHES = true;
     typename V::Float sums[NUM];
 #pragma GCC unroll 32
     for (int i = 0; i < NUM; i++) sums[i] = V::zero();
@@ -40,7 +39,7 @@ void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, in
     const size_t ahead = CELLS_AHEAD * cell_bytes;
     for (size_t group = 0; group < x.groups; group++) {
         const uint8_t* tiles = cells + HEADER;
-        if (PREFETCHES && first_strip == 0)
+        if (first_strip == 0)
 #pragma GCC unroll 4
             for (size_t i = 0; i < HEADER; i += 64) V::prefetch(cells + ahead + i);
 #pragma GCC unroll 2
@@ -55,7 +54,7 @@ void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, in
                 for (int h = 0; h < H; h++) {
                     const int lane = (first_strip + h) * LANES;
                     const uint8_t* vector = tiles + lane / 16 * TILE_BYTES + step * 64 + lane % 16 * 4;
-                    if (PREFETCHES && lane % 16 == 0) V::prefetch(vector + ahead);
+                    if (lane % 16 == 0) V::prefetch(vector + ahead);
                     const typename V::Int both = V::load(vector);
                     low[h] = V::low(both), high[h] = V::high(both);
                 }
@@ -95,7 +94,7 @@ void multiply_block(const uint8_t* cells, size_t cell_bytes, const Chunk& x, flo
         multiply_strips<V, M, H, S, HAS_OFFSETS>(cells, cell_bytes, x, strip, out);
 }
 
-// Multiplies by blocks; KERNELS has the functions for each number of rows in a chunk.
+// Multiplies by blocks. `Kernels` finds the function for the number of rows in a chunk.
 template <class Kernels, int S, bool HAS_OFFSETS>
 void multiply_blocks(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink) {
     alignas(64) float out[16 * BLOCK];
@@ -117,14 +116,18 @@ void multiply_any(const Matrix& matrix, size_t first_block, size_t num_blocks, c
     multiply(matrix, first_block, num_blocks, rows, sink);
 }
 
-// The smallest of the sizes that divides the rows into as few chunks as the largest one does.
-template <size_t COUNT>
-size_t choose_chunk(size_t num_rows, const size_t (&sizes)[COUNT]) {
-    const size_t most = sizes[COUNT - 1], chunks = (num_rows + most - 1) / most;
-    for (size_t size : sizes)
+// The smallest size of a chunk with which the rows make as few chunks as with the largest size.
+template <const auto& SIZES>
+size_t choose_chunk(size_t num_rows) {
+    size_t most = 0;
+    for (size_t size : SIZES) most = size;
+    const size_t chunks = (num_rows + most - 1) / most;
+    for (size_t size : SIZES)
         if (size * chunks >= num_rows) return size;
     return most;
 }
+
+inline void finish_nothing() {}  // for levels that hold nothing between products
 
 // Quantises the inputs that share a scale: value = round(x * 127 / largest), scale = largest / 127. A number that is not
 // finite gives the scale NaN, so that its products are NaN; groups of numbers below 1e-30 become 0.
@@ -146,7 +149,7 @@ void quantize_group(Rows& rows, size_t row, size_t group, const float* from) {
     }
 }
 
-// Puts groups of quantised rows.
+// Quantises one group of a row.
 template <class V>
 struct Quantizer {
     static void put(Rows& rows, size_t row, size_t group, const float* from) {
