@@ -14,6 +14,7 @@ from ouzel.backends.openvino.calibration.calibrated_entry import make_calibrated
 from ouzel.backends.openvino.calibration.export import export_checkpoint
 from ouzel.backends.openvino.calibration.recording import CalibrationText, record
 from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.backends.openvino.weights.cache import calibrated_path, entry_path, preferred_path
 from ouzel.backends.openvino.weights.entry_check import WEIGHTS_FILE
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
@@ -87,6 +88,20 @@ def test_the_log_names_calibrated_weights_that_are_out_of_date(
     assert (
         "are not used: make them again with `ouzel pull --weights ... --calibrate`" in caplog.text
     )
+
+
+@pytest.mark.parametrize(("kind", "other"), [("int4", "int4,packed"), ("int4,packed", "int4")])
+def test_calibrated_weights_in_the_other_layout_are_named(
+    kind: str, other: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    entry = entry_path(str(tmp_path), tmp_path, [], kind)
+    calibrated_path(entry_path(str(tmp_path), tmp_path, [], other)).mkdir(parents=True)
+    assert preferred_path(entry) == entry
+    assert f"{other},calibrated-" in caplog.text and "are not used" in caplog.text
+    calibrated_path(entry).mkdir()
+    caplog.clear()
+    assert preferred_path(entry) == calibrated_path(entry)
+    assert not caplog.text
 
 
 @pytest.mark.release("calibrated weights: broken, of other code, beyond the positions")

@@ -10,8 +10,7 @@ from ouzel.backends.openvino import load as load_model
 from ouzel.backends.openvino import read_config
 from ouzel.backends.openvino.kernels.fusion import fuse_products
 from ouzel.backends.openvino.kernels.library import uses_kernels
-from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR
-from ouzel.backends.openvino.kernels.usage import find_linears
+from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR, find_products
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig, ModelConfig
 from tests.backends import GOLDEN_NAMES, of_kinds
@@ -71,10 +70,10 @@ def test_a_layer_of_llama_or_qwen3_has_two_operations(name: str, tmp_path: Path)
 @pytest.mark.parametrize("name", ["qwen3", "gpt-oss", "granitemoehybrid", "gemma4-shared"])
 def test_no_product_is_lost(name: str, tmp_path: Path) -> None:
     graph = build_graph(name, tmp_path)
-    before = sum(len(node.get_attributes()["outputs"]) for node in find_linears(graph))
+    before = sum(len(node.get_attributes()["outputs"]) for node in find_products(graph))
     fused = graph.clone()
     fuse_products(fused)
-    after = sum(len(node.get_attributes()["outputs"]) for node in find_linears(fused))
+    after = sum(len(node.get_attributes()["outputs"]) for node in find_products(fused))
     assert before == after > 0
 
 

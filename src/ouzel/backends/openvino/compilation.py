@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ouzel.backends.openvino.graph.product_factors import move_factors
-from ouzel.backends.openvino.kernels.fusion import fuse_products
+from ouzel.backends.openvino.kernels.fusion import copy_fused
 from ouzel.backends.openvino.kernels.usage import forbid_wide_rows
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
@@ -57,9 +57,7 @@ def compile_graphs(
         move_factors(graph)
     properties = compile_properties(engine, language_model)
     # Key scales may still change the model's own graphs.
-    fused = [graph.clone() for graph in language_model.graphs]
-    for graph in fused:
-        fuse_products(graph)
+    fused = [copy_fused(graph) for graph in language_model.graphs]
     if engine.deterministic:
         forbid_wide_rows(fused)
     return _compile(core, fused, engine, properties, "the model")

@@ -189,13 +189,8 @@ def entry_kind(
 ) -> str:
     """Describes the contents of a cache entry in its name: the plan and the parts of the model."""
     head = "" if vector_head is None else ",score" if vector_head.num_labels else ",embed"
-    options = (
-        (",recompress", plan.recompress),
-        (",mtp", predicts),
-        (head, True),
-        (PACKED, packs),
-    )
-    return f"{plan}{''.join(name for name, is_set in options if is_set)}"
+    marks = (",recompress" * plan.recompress, ",mtp" * predicts, head, PACKED * packs)
+    return f"{plan}{''.join(marks)}"
 
 
 def describe_weights(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]) -> str:

@@ -19,7 +19,7 @@ from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
 from ouzel.backends.openvino.graph.vision import attend, split_batch_heads
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor, Weights
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 
 
@@ -64,12 +64,9 @@ class EncoderBuilder:
         """Multiplies the rows by the transpose of [num_rows, num_columns], the shape in
         checkpoints.
         """
-        product = ops.matmul(
-            rows, self._matrix(name, num_rows, num_columns, self._plan.layers), False, True
-        )
-        if not has_bias:
-            return product
-        return ops.add(product, self._constants.array(self.array(name + ".bias", num_rows)))
+        matrix = self._matrix(name, num_rows, num_columns, self._plan.layers)
+        bias = self.array(name + ".bias", num_rows) if has_bias else None
+        return self._constants.product(rows, matrix, bias)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = add_norm_offset(self.array(name + ".weight", size), norm)
@@ -79,7 +76,8 @@ class EncoderBuilder:
         return ops.add(product, self._constants.array(self.array(name + ".bias", size)))
 
     def embed(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
-        return gather(self._matrix(name, num_rows, num_columns, self._plan.embedding), ids)
+        matrix = self._matrix(name, num_rows, num_columns, self._plan.embedding)
+        return self._constants.embed(matrix, ids)
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
@@ -150,7 +148,7 @@ class EncoderBuilder:
             left_out=left_out,
         )
 
-    def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Node:
+    def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Matrix:
         shape = (num_rows, num_columns)
         spec = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
-        return self._constants.matrix(self._weights.matrix(spec, width))
+        return self._weights.matrix(spec, width)

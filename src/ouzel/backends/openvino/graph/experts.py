@@ -226,9 +226,7 @@ def product(
         return ops.add(results, ops.gather(b.graph.array(bias), order.experts, int32(0)))
     slices = ops.variadic_split(rows, int32(0), order.counts).outputs()
     results = [
-        ops.matmul(part, b.graph.matrix(matrix.expert(e)), False, True)
+        b.product(part, matrix.expert(e), None if bias is None else bias[e])
         for e, part in enumerate(slices)
     ]
-    if bias is not None:
-        results = [ops.add(result, b.graph.array(bias[e])) for e, result in enumerate(results)]
     return ops.concat(results, 0)

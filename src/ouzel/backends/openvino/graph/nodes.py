@@ -64,6 +64,46 @@ def find_constant(matrix: Node) -> Node | None:
     return matrix if matrix.get_type_name() == "Constant" else None
 
 
+def read_number(node: Node) -> float | None:
+    """Returns the only element of a constant, None for everything else."""
+    if node.get_type_name() != "Constant":
+        return None
+    values = node.get_data().reshape(-1)
+    return float(values[0]) if values.size == 1 else None
+
+
+def readers(value: Node) -> list[Node]:
+    """Returns the nodes that take an output; a node that takes it twice is there twice."""
+    return [each.get_node() for each in value.get_target_inputs()]
+
+
+def reader_names(value: Node) -> set[str]:
+    return {node.get_name() for node in readers(value)}
+
+
+def only_reader(value: Node) -> Node | None:
+    """Returns the node that takes an output, None if there is not exactly one."""
+    found = readers(value)
+    return found[0] if len(found) == 1 else None
+
+
+def is_same(one: Node, other: Node) -> bool:
+    """Tells whether two values are the same output of the same node."""
+    return (one.get_node().get_name(), one.get_index()) == (
+        other.get_node().get_name(),
+        other.get_index(),
+    )
+
+
+def put_in_place(port: Node, value: Node) -> None:
+    """Gives the value to all readers of the output port.
+
+    The names stay with the port, unlike with OpenVINO's `replace`.
+    """
+    for reader in list(port.get_target_inputs()):
+        reader.replace_source_output(get_output(value))
+
+
 def gather(table: Node, rows: Node) -> Node:
     """Takes rows of a table along its first axis."""
     return ops.gather(table, rows, _int64(0))

@@ -5,7 +5,7 @@ their logits. OpenVINO's plugin would multiply the weights by the number when it
 them in bf16 or f32 instead of integers.
 """
 
-from ouzel.backends.openvino.graph.nodes import find_constant
+from ouzel.backends.openvino.graph.nodes import find_constant, only_reader, put_in_place
 from ouzel.backends.openvino.library import ops, ov
 
 
@@ -23,8 +23,7 @@ def move_factors(graph: ov.Model) -> None:
         _scale_input(product, 0, factor)
         if bias_index is not None:
             _scale_input(output, bias_index, factor)
-        for reader in list(node.output(0).get_target_inputs()):
-            reader.replace_source_output(output.output(0))
+        put_in_place(node.output(0), output)
 
 
 def _product_and_bias(output: ov.Node) -> tuple[ov.Node, int | None]:
@@ -59,4 +58,4 @@ def _is_product_with_weights(node: ov.Node) -> bool:
 
 
 def _has_one_reader(node: ov.Node) -> bool:
-    return len(node.outputs()) == 1 and len(node.output(0).get_target_inputs()) == 1
+    return len(node.outputs()) == 1 and only_reader(node.output(0)) is not None

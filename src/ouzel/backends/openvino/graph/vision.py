@@ -57,10 +57,10 @@ class VisionBuilder:
         """Multiplies the rows by the transpose of [num_rows, num_columns], the shape in
         checkpoints.
         """
-        product = ops.matmul(rows, self._matrix(name, (num_rows, num_columns)), False, True)
-        if not has_bias:
-            return product
-        return ops.add(product, self.constant(self.array(name + ".bias", num_rows)))
+        shape = (num_rows, num_columns)
+        spec = MatrixSpec((Tensor(name + ".weight", shape),), shape)
+        bias = self.array(name + ".bias", num_rows) if has_bias else None
+        return self._constants.product(rows, self._weights.matrix(spec, self._width), bias)
 
     def product(self, rows: Node, name: str, num_rows: int, num_columns: int) -> Node:
         """Multiplies the rows by [num_rows, num_columns], a shape that few checkpoints have.
@@ -70,9 +70,7 @@ class VisionBuilder:
         spec = MatrixSpec(
             (Tensor(name, (num_rows, num_columns), is_transposed=True),), (num_columns, num_rows)
         )
-        return ops.matmul(
-            rows, self._constants.matrix(self._weights.matrix(spec, self._width)), False, True
-        )
+        return self._constants.product(rows, self._weights.matrix(spec, self._width))
 
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
         """Multiplies flat patches by the kernel [num_rows, *...] of a convolution whose stride is
@@ -132,10 +130,6 @@ class VisionBuilder:
             ov.Model(results, list(self._inputs.values()), f"vision.{len(self._parts)}")
         )
         self._inputs, self._outputs = {}, {}
-
-    def _matrix(self, name: str, shape: tuple[int, int]) -> Node:
-        spec = MatrixSpec((Tensor(name + ".weight", shape),), shape)
-        return self._constants.matrix(self._weights.matrix(spec, self._width))
 
 
 def attend(query: Node, key: Node, value: Node, *mask: Node) -> Node:

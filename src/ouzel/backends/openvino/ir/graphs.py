@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.nodes import Node, get_output
+from ouzel.backends.openvino.graph.nodes import Node, put_in_place
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.entry_use import hold
 from ouzel.errors import ModelLoadError
@@ -75,12 +75,3 @@ def replace_input(graph: ov.Model, name: str, value: Node) -> None:
     port = graph.input(name)
     put_in_place(port, value)
     graph.remove_parameter(port.get_node())
-
-
-def put_in_place(port: Node, value: Node) -> None:
-    """Gives the value to all readers of the output port.
-
-    The names stay with the port, unlike with OpenVINO's `replace`.
-    """
-    for reader in port.get_target_inputs():
-        reader.replace_source_output(get_output(value))

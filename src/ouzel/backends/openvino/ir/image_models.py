@@ -8,12 +8,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers, put_in_place
 from ouzel.backends.openvino.ir import qwen_encoder, tile_encoder
 from ouzel.backends.openvino.ir.graphs import (
     IrGraph,
     add_input,
-    put_in_place,
     read_graph,
     refuse_unreadable,
     replace_input,

@@ -9,9 +9,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import Node, put_in_place
 from ouzel.backends.openvino.graph.vision import FEATURES, LAYERS_PER_PART, NEXT_ROWS, ROWS
-from ouzel.backends.openvino.ir.graphs import put_in_place
 from ouzel.backends.openvino.library import ops, ov
 
 ATTENTION = "ScaledDotProductAttention"

@@ -11,10 +11,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.graph.nodes import Node, integers, put_in_place
 from ouzel.backends.openvino.graph.patches import all_see_all
 from ouzel.backends.openvino.graph.qwen_vision import QwenVisionShape, make_passes
-from ouzel.backends.openvino.ir.graphs import add_input, put_in_place, replace_input
+from ouzel.backends.openvino.ir.graphs import add_input, replace_input
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision import qwen2_5_vl, qwen2_vl
 from ouzel.backends.openvino.vision_model import Inputs, Passes

@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.graph.nodes import Node, gather, integers, real
-from ouzel.backends.openvino.ir.graphs import put_in_place, read_graph, refuse_unreadable
+from ouzel.backends.openvino.graph.nodes import Node, gather, integers, put_in_place, real
+from ouzel.backends.openvino.ir.graphs import read_graph, refuse_unreadable
 from ouzel.backends.openvino.ir.text import TEXT_FILE
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.checkpoint.hf_config import HfConfig

@@ -5,7 +5,7 @@ arithmetic of a small operation. So these patterns become one operation:
 
 - y = x + down(activation(gate(norm(x))) * up(norm(x))), also with x = residual + projection(rows)
 - linears of the same rows, with the RMS norm of the rows: queries, keys and values; the head.
-  Queries and keys are normalised by head and turned, too
+  Queries and keys are also normalised and turned, head by head
 - residual + linear(rows)
 
 The patterns decide, not the family of the model. A part that does not fit stays as it is.
@@ -13,22 +13,26 @@ The patterns decide, not the family of the model. A part that does not fit stays
 
 from dataclasses import dataclass
 
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import (
+    Node,
+    is_same,
+    only_reader,
+    put_in_place,
+    read_number,
+    reader_names,
+    readers,
+)
 from ouzel.backends.openvino.kernels.patterns import (
     NormedRows,
     TurnedRows,
     find_norm,
     find_turned,
     have_equal_heads,
-    is_same,
     join_heads,
-    only_reader,
-    read_number,
-    reader_names,
-    readers,
 )
 from ouzel.backends.openvino.kernels.products import (
     LINEAR,
+    find_products,
     linear_arrays,
     make_feed_forward,
     make_linear,
@@ -39,6 +43,15 @@ from ouzel.backends.openvino.library import ov
 # 0.5 x (1 + tanh(z)) = x sigmoid(2 z) with z = sqrt(2 / pi) (x + 0.044715 x^3)
 _SILU = (1.0, 0.0)
 _GELU_TANH = (1.5957691216057308, 0.0713548162726009)
+
+
+def copy_fused(graph: ov.Model) -> ov.Model:
+    """Returns a copy with joined operations; the graph itself if it has no packed matrices."""
+    if not find_products(graph):
+        return graph
+    fused = graph.clone()
+    fuse_products(fused)
+    return fused
 
 
 def fuse_products(graph: ov.Model) -> None:
@@ -69,7 +82,9 @@ def _fuse_feed_forward(down: Node) -> None:
         rows = [linear.rows, linear.residual]
         projections = [linear_arrays(linear.node)]
     matrices = [*projections, *(linear_arrays(each) for each in (gate, up, down))]
-    _replace(total.output(0), make_feed_forward(rows, normed.norm, matrices, activation).output(0))
+    put_in_place(
+        total.output(0), make_feed_forward(rows, normed.norm, matrices, activation).output(0)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +94,10 @@ class _Projection:
     residual: Node
 
 
-def _find_projection(x: Node, readers: set[str]) -> _Projection | None:
-    """Returns the linear of x = residual + linear(rows) if only `readers` read x."""
+def _find_projection(x: Node, allowed: set[str]) -> _Projection | None:
+    """Returns the linear of x = residual + linear(rows) if only the nodes `allowed` read x."""
     total = x.get_node()
-    if total.get_type_name() != "Add" or not reader_names(x) <= readers:
+    if total.get_type_name() != "Add" or not reader_names(x) <= allowed:
         return None
     for index in (1, 0):
         linear, residual = total.input_value(index).get_node(), total.input_value(1 - index)
@@ -126,7 +141,10 @@ def _read_activation(node: Node) -> tuple[float, float] | None:
 
 
 def _fuse_group(linear: Node) -> None:
-    """Joins the linears of the same rows; the first of them, in the order of the graph, does."""
+    """Joins a linear with the other linears of the same rows.
+
+    The first linear of the rows joins all; the others then have no readers, and are skipped.
+    """
     if not _is_plain(linear) or not readers(linear.output(0)):
         return
     rows = linear.input_value(0)
@@ -146,7 +164,7 @@ def _fuse_group(linear: Node) -> None:
     for index, node in enumerate(group):
         name = node.get_name()
         result = turned[name].result if name in turned else node.output(0)
-        _replace(result, joined.output(index))
+        put_in_place(result, joined.output(index))
 
 
 def _find_norm_for(rows: Node, group: list[Node]) -> NormedRows | None:
@@ -183,7 +201,7 @@ def _fuse_residual(linear: Node) -> None:
     if residual is not None and _has_shape(residual, linear.output(0)):
         arrays = [linear_arrays(linear)]
         joined = make_linear(linear.input_value(0), arrays, residual=residual)
-        _replace(total.output(0), joined.output(0))
+        put_in_place(total.output(0), joined.output(0))
 
 
 def _num_outputs(linear: Node) -> int:
@@ -212,8 +230,3 @@ def _has_shape(residual: Node, product: Node) -> bool:
     """Tells whether the residual is as large as the product: only the rows may be dynamic."""
     shapes = [value.get_partial_shape() for value in (residual, product)]
     return bool(residual.get_node().get_type_name() != "Constant" and shapes[0] == shapes[1])
-
-
-def _replace(old: Node, new: Node) -> None:
-    for reader in list(old.get_target_inputs()):
-        reader.replace_source_output(new)

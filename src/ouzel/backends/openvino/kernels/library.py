@@ -6,7 +6,6 @@ matrices by itself. The variable OUZEL_KERNELS_LEVEL names the instructions that
 """
 
 import ctypes
-import logging
 import os
 from dataclasses import dataclass
 from functools import cache
@@ -16,10 +15,8 @@ from ouzel.backends.openvino.library import NodeFactory, load_operations, ov
 from ouzel.config import EngineConfig
 from ouzel.machine.instructions import processor_flags
 
-logger = logging.getLogger(__name__)
-
 LEVEL_VARIABLE = "OUZEL_KERNELS_LEVEL"
-_NEEDED_FLAGS = frozenset({"avx2", "fma", "f16c"})  # the names are Linux's
+_NEEDED_FLAGS = frozenset({"avx2", "fma", "f16c"})  # spelled like in Linux's /proc/cpuinfo
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,14 @@ The functions look at the nodes that graph/norms.py and graph/rotation.py make.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import (
+    Node,
+    is_same,
+    only_reader,
+    read_number,
+    reader_names,
+    readers,
+)
 from ouzel.backends.openvino.kernels.products import RowNorm, TurnedHeads
 from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 
@@ -167,32 +174,3 @@ def follow(node: Node, *steps: tuple[str, int]) -> list[Node] | None:
             return None
         found.append(found[-1].input_value(index).get_node())
     return found
-
-
-def read_number(node: Node) -> float | None:
-    """Returns the only element of a constant."""
-    if node.get_type_name() != "Constant":
-        return None
-    values = node.get_data().reshape(-1)
-    return float(values[0]) if values.size == 1 else None
-
-
-def readers(value: Node) -> list[Node]:
-    return [each.get_node() for each in value.get_target_inputs()]
-
-
-def reader_names(value: Node) -> set[str]:
-    return {node.get_name() for node in readers(value)}
-
-
-def only_reader(value: Node) -> Node | None:
-    found = readers(value)
-    return found[0] if len(found) == 1 else None
-
-
-def is_same(one: Node, other: Node) -> bool:
-    """Tells whether two values are the same output of the same node."""
-    return (one.get_node().get_name(), one.get_index()) == (
-        other.get_node().get_name(),
-        other.get_index(),
-    )

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cells import num_scales
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -24,6 +25,10 @@ class PackedArrays:
 
     inputs: tuple[Node, ...]
     attributes: tuple[int, ...]  # one for each name of _ATTRIBUTES
+
+    @property
+    def cells(self) -> Node:
+        return self.inputs[0]
 
     @property
     def scales(self) -> int:
@@ -50,6 +55,7 @@ class TurnedHeads:
 
 
 def describe_arrays(matrix: Matrix, cells: Node, factors: Node, bias: Node | None) -> PackedArrays:
+    """Describes a packed matrix whose arrays are these nodes."""
     num_rows, num_columns = matrix.shape
     encoding = matrix.encoding
     inputs = (cells, factors) if bias is None else (cells, factors, bias)
@@ -116,8 +122,13 @@ def make_embedding(numbers: Node, matrix: PackedArrays) -> Node:
     return _make(EMBEDDING, [numbers], [matrix], {})
 
 
+def find_products(graph: ov.Model) -> list[Node]:
+    """Returns the operations that multiply by packed matrices."""
+    return [node for node in graph.get_ops() if node.get_type_name() in (LINEAR, FEED_FORWARD)]
+
+
 def linear_arrays(linear: Node) -> PackedArrays:
-    """Returns the matrix of a linear operation as `make_linear` makes it of one matrix."""
+    """Returns the matrix of a linear that has one matrix, and no norm, residual or heads."""
     attributes = linear.get_attributes()
     return PackedArrays(
         tuple(linear.input_values()[1:]), tuple(int(attributes[name][0]) for name in _ATTRIBUTES)

@@ -10,45 +10,43 @@ from ouzel.backends.openvino.kernels.library import (
     can_use_kernels,
     find_kernels,
 )
-from ouzel.backends.openvino.kernels.products import FEED_FORWARD, LINEAR
+from ouzel.backends.openvino.kernels.products import find_products, linear_arrays
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 
 _FOUR_BITS = ("i4", "u4")
 
 
-def find_linears(graph: ov.Model) -> list[Node]:
-    """Returns the products by packed matrices."""
-    return [node for node in graph.get_ops() if node.get_type_name() in (LINEAR, FEED_FORWARD)]
-
-
 def has_mostly_packed(graphs: Sequence[ov.Model]) -> bool:
-    """Tells whether packed matrices are more than half of the bytes of all matrices."""
+    """Tells whether packed matrices are more than half of the bytes of all constants.
+
+    The operations of the graphs are not joined yet.
+    """
     packed = sum(
-        _num_bytes(node.input_value(1)) for graph in graphs for node in find_linears(graph)
+        _num_bytes(linear_arrays(node).cells) for graph in graphs for node in find_products(graph)
     )
-    total = sum(_num_bytes(constant.output(0)) for constant in _matrices(graphs))
+    total = sum(_num_bytes(constant.output(0)) for constant in _constants(graphs))
     return 2 * packed > total
 
 
 def name_kernels(graphs: Sequence[ov.Model]) -> str:
     """Returns the instructions of the kernels that the graphs use, empty if they use none."""
     found = find_kernels()
-    uses_them = any(find_linears(graph) for graph in graphs)
+    uses_them = any(find_products(graph) for graph in graphs)
     return found.level if isinstance(found, Kernels) and uses_them else ""
 
 
 def forbid_wide_rows(graphs: Iterable[ov.Model]) -> None:
     """Makes the bits of a row independent of the number of rows: none is multiplied in bf16."""
     for graph in graphs:
-        for linear in find_linears(graph):
-            linear.set_attribute("may_be_wide", False)
+        for product in find_products(graph):
+            product.set_attribute("may_be_wide", False)
 
 
 def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:
     """Describes the kernels of a model with matrices of four bits; empty for other models."""
     found = find_kernels()
-    num_packed = sum(len(find_linears(graph)) for graph in graphs)
+    num_packed = sum(len(find_products(graph)) for graph in graphs)
     if num_packed and isinstance(found, Kernels):
         return f"ouzel-kernels ({found.level}) multiply {num_packed} matrices of four bits"
     if isinstance(found, KernelsMissing) and can_use_kernels(engine) and _has_four_bits(graphs):
@@ -62,11 +60,11 @@ def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:
 def _has_four_bits(graphs: Sequence[ov.Model]) -> bool:
     return any(
         constant.get_output_element_type(0).to_string() in _FOUR_BITS
-        for constant in _matrices(graphs)
+        for constant in _constants(graphs)
     )
 
 
-def _matrices(graphs: Sequence[ov.Model]) -> list[Node]:
+def _constants(graphs: Sequence[ov.Model]) -> list[Node]:
     return [
         node for graph in graphs for node in graph.get_ops() if node.get_type_name() == "Constant"
     ]

@@ -51,7 +51,7 @@ logger = logging.getLogger(__name__)
 FORMAT = 10  # increase it if the encodings or the layout of an entry change
 ALIGNMENT = 64
 PACKED = ",packed"  # end of the part of an entry's name that stands for the weights
-CALIBRATED = ",calibrated"  # behind it
+CALIBRATED = ",calibrated"  # stands behind PACKED
 UNFINISHED = ".unfinished-"
 ABANDONED_AFTER_S = 24 * 3600.0
 
