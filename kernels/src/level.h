@@ -1,6 +1,7 @@
 // A level: the kernels for one set of instructions. All levels give the same bits, except rows in bf16.
 #pragma once
 #include "cells.h"
+#include "context.h"
 #include "rows.h"
 
 namespace ouzel {
@@ -37,6 +38,15 @@ struct Level {
     void (*turn_head)(float* head, size_t size, const float* weight, float epsilon, const float* cos, const float* sin);
     // Multiplies all rows by some blocks of the matrix.
     void (*multiply)(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink);
+    // Queries that are computed together, for this many queries of a head.
+    size_t (*query_chunk)(size_t num_queries);
+    // Attention of as many queries as a chunk has to a part of their context. `weights` is memory for MOST_QUERIES rows.
+    void (*attend)(const Queries& queries, const Part& part, float* weights, const Attended& to);
+    // Adds the result of a later part to the result of the parts before it.
+    void (*join_parts)(const Attended& to, const Attended& part, size_t count, size_t channels);
+    // Writes the values of a query divided by the sum of its weights. A sink, or nullptr, is a product that takes a share of the
+    // weights and has no value.
+    void (*divide_by_sum)(const Attended& from, size_t query, size_t channels, const float* sink, float* to);
     // Ends the work of a thread: gives its tiles back.
     void (*finish)();
 };

@@ -1,7 +1,5 @@
-// Operations of OpenVINO over the kernels. The CPU plugin runs them by `evaluate`.
-#include "openvino/core/extension.hpp"
-#include "openvino/core/op_extension.hpp"
-#include "openvino/op/op.hpp"
+// Operations of OpenVINO that multiply by matrices of four bits.
+#include "operation.h"
 #include "product.h"
 
 namespace ouzel {
@@ -11,11 +9,8 @@ using Numbers = std::vector<int64_t>;
 
 // An operation with matrices of four bits. Its last inputs are the arrays of the matrices: for each matrix cells u8 [bytes],
 // factors f32 [outputs], and a bias f32 [outputs] if it has one. Attributes describe the matrices, one number for each.
-class MatrixOperation : public ov::op::Op {
+class MatrixOperation : public Operation {
 public:
-    MatrixOperation() = default;
-    bool has_evaluate() const override { return true; }
-
     bool visit_attributes(ov::AttributeVisitor& visitor) override {
         visitor.on_attribute("outputs", outputs);
         visitor.on_attribute("inputs", inputs);
@@ -23,7 +18,7 @@ public:
         visitor.on_attribute("has_offsets", has_offsets);
         visitor.on_attribute("has_bias", has_bias);
         visitor.on_attribute("may_be_wide", may_be_wide);
-        return true;
+        return Operation::visit_attributes(visitor);
     }
 
     Numbers outputs, inputs, scales, has_offsets, has_bias;
@@ -40,6 +35,7 @@ protected:
     }
 
     void copy_matrices(const MatrixOperation& other) {
+        program = other.program;
         outputs = other.outputs, inputs = other.inputs, scales = other.scales;
         has_offsets = other.has_offsets, has_bias = other.has_bias, may_be_wide = other.may_be_wide;
     }
@@ -90,20 +86,6 @@ protected:
     }
 };
 
-// Counts the rows of a tensor. A dynamic shape has not shown yet that they have these columns.
-size_t count_rows(const ov::Tensor& rows, int64_t columns) {
-    const auto shape = rows.get_shape();
-    OPENVINO_ASSERT(!shape.empty() && shape.back() == size_t(columns), "rows must have ", columns, " columns, given ", shape);
-    return rows.get_size() / size_t(columns);
-}
-
-// The contents of a tensor of `count` rows.
-const float* rows_like(const ov::Tensor& rows, int64_t columns, size_t count) {
-    const size_t found = count_rows(rows, columns);
-    OPENVINO_ASSERT(found == count, "as many rows as the other inputs have are needed: ", count, " rows of ", columns, " columns, given ", found);
-    return rows.data<const float>();
-}
-
 // Rows [..., inputs] times the transpose of each matrix: an output [..., outputs] for each. Inputs: rows; with an epsilon of 0 or
 // more the weight of an RMS norm [inputs] of the rows; with has_residual rows [..., outputs] that are added to the first product;
 // if the first num_turned products are heads of head_size outputs, which are turned: cos and sin [rows, head_size / 2], and with a
@@ -132,16 +114,18 @@ public:
         check_matrices(outputs.size(), first_array());
         for (size_t i = 1; i < outputs.size(); i++)
             NODE_VALIDATION_CHECK(this, inputs[i] == inputs[0] && scales[i] == scales[0], "matrices must have equally many inputs and scales");
-        auto shape = check_rows(0, inputs[0]);
+        const auto shape = check_rows(0, inputs[0]);
         if (has_norm()) check_array(1, ov::element::f32, inputs[0], "norm");
         if (has_residual) check_rows(has_norm() ? 2 : 1, outputs[0]);
         for (size_t i = 0; num_turned && i < 2; i++) check_rows(first_angle() + i, head_size / 2);
         for (int64_t i = 0; has_head_norm() && i < num_turned; i++) check_array(first_angle() + 2 + i, ov::element::f32, head_size, "head norm");
         set_output_size(outputs.size());
-        for (size_t i = 0; i < outputs.size(); i++) {
-            shape[shape.size() - 1] = outputs[i];
-            set_output_type(i, ov::element::f32, shape);
-        }
+        for (size_t i = 0; i < outputs.size(); i++) set_output_type(i, ov::element::f32, output_shape(i, shape));
+    }
+
+    ov::PartialShape output_shape(size_t output, ov::PartialShape rows) const override {
+        rows[rows.size() - 1] = outputs[output];
+        return rows;
     }
 
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
@@ -220,6 +204,11 @@ public:
         set_output_type(0, ov::element::f32, shape);
     }
 
+    ov::PartialShape output_shape(size_t, ov::PartialShape rows) const override {
+        rows[rows.size() - 1] = outputs.back();
+        return rows;
+    }
+
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
         const std::vector<Product> all = products(arguments, first_array());
         const size_t gate = outputs.size() - 3;
@@ -251,10 +240,14 @@ public:
         check_matrices(1, 1);
         const auto type = get_input_element_type(0);
         NODE_VALIDATION_CHECK(this, type == ov::element::i32 || type == ov::element::i64, "numbers must be i32 or i64, given ", type);
-        auto shape = get_input_partial_shape(0);
+        const auto shape = get_input_partial_shape(0);
         NODE_VALIDATION_CHECK(this, shape.rank().is_static(), "numbers must have a known rank, given ", shape);
-        shape.push_back(inputs[0]);
-        set_output_type(0, ov::element::f32, shape);
+        set_output_type(0, ov::element::f32, output_shape(0, shape));
+    }
+
+    ov::PartialShape output_shape(size_t, ov::PartialShape numbers) const override {
+        numbers.push_back(inputs[0]);
+        return numbers;
     }
 
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
@@ -282,4 +275,6 @@ OPENVINO_CREATE_EXTENSIONS(std::vector<ov::Extension::Ptr>({
     std::make_shared<ov::OpExtension<ouzel::Linear>>(),
     std::make_shared<ov::OpExtension<ouzel::FeedForwardOperation>>(),
     std::make_shared<ov::OpExtension<ouzel::Embedding>>(),
+    ouzel::attention_extension(),
+    ouzel::program_extension(),
 }));

@@ -3,8 +3,7 @@
 // `V` has the operations of the vectors. A strip is the outputs of one vector: a block has 32 / V::LANES strips. The
 // sums of M rows and H strips stay in registers, from the first group to the last.
 #pragma once
-#include <initializer_list>
-
+#include "arithmetic.h"
 #include "level.h"
 
 namespace ouzel {
@@ -187,9 +186,7 @@ float sum_of_squares(const float* from, size_t inputs) {
     });
     alignas(64) float parts[GROUP];
     for (int i = 0; i < VECTORS; i++) V::store(parts + i * V::LANES, sums[i]);
-    for (size_t half = GROUP / 2; half; half /= 2)
-        for (size_t i = 0; i < half; i++) parts[i] += parts[i + half];
-    return parts[0];
+    return add_in_halves<GROUP>(parts);
 }
 
 template <class V, class P>
@@ -221,21 +218,6 @@ void turn_head(float* head, size_t size, const float* weight, float epsilon, con
         V::store(head + i, V::minus(V::times(a, c), V::times(b, s)));
         V::store(head + half + i, V::fused(b, c, V::times(a, s)));
     }
-}
-
-// exp(x) for x in [-87, 87], with an error below 2 units in the last place: 2^n * polynomial(r) with x = n log(2) + r. The
-// coefficients are those of Cephes' expf.
-template <class V>
-typename V::Float exponential(typename V::Float x) {
-    x = V::least(V::largest(x, V::all(-87.f)), V::all(87.f));
-    const typename V::Float n = V::rounded(V::times(x, V::all(1.44269504f)));
-    typename V::Float r = V::fused(n, V::all(-0.693359375f), x);
-    r = V::fused(n, V::all(2.12194440e-4f), r);
-    typename V::Float y = V::all(1.9875691500e-4f);
-    for (float coefficient : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
-        y = V::fused(y, r, V::all(coefficient));
-    y = V::plus(V::fused(y, V::times(r, r), r), V::all(1.f));
-    return V::times(y, V::power_of_two(n));
 }
 
 template <class V, class P>

@@ -1,11 +1,12 @@
-// Checks products and the feed-forward half of a layer on each level that this processor supports, without OpenVINO.
+// Checks products, the feed-forward half of a layer and the attention on each level that this processor supports, without OpenVINO.
 //
 //   check [--threads N] [--level NAME] [--small]
 //
 // Products are compared with a plain loop in double precision over the same rounded rows, and bit for bit with a loop that adds
 // in the order of the kernels. Fused products are compared bit for bit with those of each row alone on the level AVX2. All
 // arrays have exactly the lengths that product.h names, so that AddressSanitizer and Valgrind see an access after their ends.
-// --small takes few shapes and rows. Prints a line for each level; exits with 1 after a fault, and with 2 for wrong arguments.
+// check_attention.cpp checks the attention. --small takes few shapes and rows. Prints a line for each level; exits with 1 after a
+// fault, and with 2 for wrong arguments.
 #include <immintrin.h>
 
 #include <algorithm>
@@ -16,12 +17,13 @@
 #include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <random>
 #include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "check.h"
+#include "check_attention.h"
 #include "phases.h"
 #include "processor.h"
 #include "product.h"
@@ -31,88 +33,17 @@
 namespace ouzel {
 namespace {
 
-using Floats = std::vector<float>;
-using Doubles = std::vector<double>;
-
-constexpr double SUM_ERROR = 2e-6;           // of a sum of floats, relative to the sum of the absolute numbers
 constexpr double BF16_ERROR = 0.01;          // of a product, relative to its norm
 constexpr double FEED_FORWARD_ERROR = 2e-3;  // a number near the middle of two int8 may be rounded to either of them
 constexpr double ACTIVATION_ERROR = 1e-5;    // of an activation, relative to it
 constexpr float EPSILON = 1e-6f;
 constexpr Gate SILU = {1, 0}, GELU = {1.5957691216057308f, 0.0713548162726009f};
 
-struct Shape {
-    size_t outputs, inputs;
-};
-
 struct Kind {
     int scales;
     bool has_offsets;
 };
 constexpr Kind KINDS[] = {{1, false}, {1, true}, {2, false}, {2, true}};
-
-struct Options {
-    int threads = 1;
-    const char* level = nullptr;
-    bool is_small = false;
-
-    std::vector<Shape> shapes() const {
-        if (is_small) return {{1, 32}, {33, 96}};
-        return {{1, 32}, {33, 96}, {70, 320}, {96, 1024}, {600, 64}, {40, 1100}};  // {600, 64}: more blocks than parts
-    }
-    std::vector<size_t> counts() const {
-        if (is_small) return {1, 2, 3, 4, 5, 9};
-        std::vector<size_t> all;
-        for (size_t count = 1; count <= 17; count++) all.push_back(count);
-        for (size_t count : {33, 127, 128, 140}) all.push_back(count);
-        return all;
-    }
-    std::vector<size_t> few_counts() const {
-        if (is_small) return {1, 3, 5};
-        return {1, 2, 3, 5, 8, 16, 17, 33, 127, 128};
-    }
-    std::vector<size_t> inner_sizes() const {
-        if (is_small) return {32, 96};
-        return {32, 96, 192};
-    }
-};
-
-// Counts the checks of a level and prints those that fail.
-class Report {
-public:
-    explicit Report(const char* level) : level_(level) {}
-
-    void expect(bool holds, const std::string& what) {
-        checks_++;
-        if (holds) return;
-        if (++faults_ <= MOST_PRINTED) std::printf("%s: fault: %s\n", level_, what.c_str());
-    }
-    bool end() const {
-        std::printf("%s: %zu checks, %zu faults\n", level_, checks_, faults_);
-        return faults_ == 0;
-    }
-
-private:
-    static constexpr size_t MOST_PRINTED = 20;
-    const char* level_;
-    size_t checks_ = 0, faults_ = 0;
-};
-
-class Random {
-public:
-    explicit Random(unsigned seed) : engine_(seed) {}
-
-    float between(float least, float largest) { return least + (largest - least) * float(engine_() >> 8) * 0x1p-24f; }
-    unsigned below(unsigned end) { return unsigned(engine_() % end); }
-    Floats numbers(size_t count) {
-        Floats found(count);
-        for (float& each : found) each = between(-2, 2);
-        return found;
-    }
-
-private:
-    std::mt19937 engine_;
-};
 
 // A matrix with random values, scales and factors.
 struct TestMatrix {
@@ -175,13 +106,6 @@ private:
         std::memcpy(to, &bits, 2);
     }
 };
-
-Floats slice(const Floats& numbers, size_t first_row, size_t num_rows, size_t columns) {
-    const auto begin = numbers.begin() + std::ptrdiff_t(first_row * columns);
-    return Floats(begin, begin + std::ptrdiff_t(num_rows * columns));
-}
-
-bool has_same_bits(const Floats& a, const Floats& b) { return a.size() == b.size() && !std::memcmp(a.data(), b.data(), a.size() * sizeof(float)); }
 
 // Rows as the kernels round them: int8 with a scale for each group of 64 / scales numbers.
 struct RoundedRows {
@@ -311,13 +235,6 @@ void check_weights(const TestMatrix& matrix, Report& report) {
         report.expect(has_same_bits(decoded, slice(matrix.weights, output, 1, inputs)),
                       "decode_output gives other weights: " + describe(matrix, 0) + ", output " + std::to_string(output));
     }
-}
-
-// Whether each number is as near to the exact one as a sum of floats is.
-bool is_near(const Floats& found, const Doubles& exact, const Doubles& magnitudes) {
-    for (size_t i = 0; i < found.size(); i++)
-        if (!(std::fabs(double(found[i]) - exact[i]) <= SUM_ERROR * (magnitudes[i] + std::fabs(exact[i]) + 1))) return false;
-    return true;
 }
 
 void check_products(const Level& level, const TestMatrix& matrix, const Options& options, Random& random, Report& report) {
@@ -654,6 +571,7 @@ bool check_level(const Level& level, const Options& options) {
         check_sources(level, kind, options, random, report);
         check_layers(level, kind, options, random, report);
     }
+    check_attention(level, options, report);
     return report.end();
 }
 

@@ -31,6 +31,11 @@ def load() -> ctypes.CDLL:
         *(ctypes.c_char_p, size, size, flag, flag),
         *(array, size, array, array, array, size, flag, array),
     ]
+    library.ouzel_kernels_attend.argtypes = [
+        *(ctypes.c_char_p, size, size, size, ctypes.c_float, size, array, flag),
+        *(size, array, array, array, array, size, array, array, size),
+        *(array, array, array, array),
+    ]
     return library
 
 

@@ -1,0 +1,33 @@
+// Functions of numbers that give the same bits with vectors of any size.
+#pragma once
+#include <cstddef>
+#include <initializer_list>
+
+namespace ouzel {
+namespace {
+
+// exp(x) for x in [-87, 87], with an error below 2 units in the last place: 2^n * polynomial(r) with x = n log(2) + r. The
+// coefficients are those of Cephes' expf.
+template <class V>
+typename V::Float exponential(typename V::Float x) {
+    x = V::least(V::largest(x, V::all(-87.f)), V::all(87.f));
+    const typename V::Float n = V::rounded(V::times(x, V::all(1.44269504f)));
+    typename V::Float r = V::fused(n, V::all(-0.693359375f), x);
+    r = V::fused(n, V::all(2.12194440e-4f), r);
+    typename V::Float y = V::all(1.9875691500e-4f);
+    for (float coefficient : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
+        y = V::fused(y, r, V::all(coefficient));
+    y = V::plus(V::fused(y, V::times(r, r), r), V::all(1.f));
+    return V::times(y, V::power_of_two(n));
+}
+
+// The sum of COUNT numbers, a power of two; overwrites them.
+template <size_t COUNT>
+float add_in_halves(float* numbers) {
+    for (size_t half = COUNT / 2; half; half /= 2)
+        for (size_t i = 0; i < half; i++) numbers[i] += numbers[i + half];
+    return numbers[0];
+}
+
+}  // namespace
+}  // namespace ouzel

@@ -1,0 +1,269 @@
+#include "attention.h"
+
+#include <immintrin.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <vector>
+
+#include "phases.h"
+
+namespace ouzel {
+namespace {
+
+void check(bool is_right, const char* message) {
+    if (!is_right) throw std::out_of_range(message);
+}
+
+void check_sequences(const Sequences& sequences, size_t num_rows) {
+    for (size_t s = 0; s < sequences.count; s++) {
+        check(sequences.begins[s] >= 0 && sequences.begins[s] <= sequences.begins[s + 1], "begins of sequences must not fall");
+        check(sequences.past_lens[s] >= 0, "numbers of past tokens must be 0 or more");
+        check(sequences.block_begins[s] >= 0 && sequences.block_begins[s] <= sequences.block_begins[s + 1], "begins of blocks must not fall");
+        const size_t tokens = size_t(sequences.past_lens[s]) + size_t(sequences.begins[s + 1] - sequences.begins[s]);
+        const size_t blocks = size_t(sequences.block_begins[s + 1] - sequences.block_begins[s]);
+        check(tokens <= blocks * BLOCK_TOKENS, "a sequence has more tokens than its blocks");
+    }
+    check(!sequences.count || size_t(sequences.begins[sequences.count]) <= num_rows, "sequences have more rows than there are");
+}
+
+// One call of the operation: the heads' blocks in the cache, and the rows of the sequences.
+class Call {
+public:
+    Call(const Attention& attention, const Sequences& sequences, const Cache& cache, const AttentionRows& rows)
+        : attention(attention), sequences(sequences), cache(cache), rows(rows) {}
+
+    size_t num_rows(size_t sequence) const { return size_t(sequences.begins[sequence + 1] - sequences.begins[sequence]); }
+    size_t group() const { return attention.num_heads / attention.num_kv_heads; }  // queries that share a head of keys
+
+    // Where a head's block with some token of a sequence begins in the arrays of the cache.
+    size_t place(size_t sequence, size_t token, size_t head) const {
+        const int32_t id = sequences.block_ids[size_t(sequences.block_begins[sequence]) + token / BLOCK_TOKENS];
+        check(id >= 0 && size_t(id) < cache.num_blocks, "a block is not in the cache");
+        return (size_t(id) * attention.num_kv_heads + head) * attention.channels * BLOCK_TOKENS;
+    }
+
+    void write_token(size_t sequence, size_t row, size_t head) const {
+        const size_t token = size_t(sequences.past_lens[sequence]) + row, lane = token % BLOCK_TOKENS, at = place(sequence, token, head);
+        const size_t from = ((size_t(sequences.begins[sequence]) + row) * attention.num_kv_heads + head) * attention.channels;
+        uint16_t *keys = cache.keys + at + lane / 16 * 16 * attention.channels + lane % 16 / 4 * 32 + lane % 4 * 4;
+        uint16_t* values = cache.values + at + lane * attention.channels;
+        for (size_t i = 0; i < attention.channels; i += 8) {
+            const __m128i halves = round(rows.keys + from + i);
+            _mm_storel_epi64(reinterpret_cast<__m128i*>(keys + i * 16), halves);
+            _mm_storeh_pd(reinterpret_cast<double*>(keys + i * 16 + 16), _mm_castsi128_pd(halves));
+            _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), round(rows.values + from + i));
+        }
+    }
+
+    const Attention& attention;
+    const Sequences& sequences;
+    const Cache& cache;
+    const AttentionRows& rows;
+
+private:
+    // Rounds 8 numbers to f16, and larger numbers to the largest one of f16: an infinity would spoil queries that do not see it.
+    static __m128i round(const float* from) {
+        const __m256 most = _mm256_set1_ps(65504.f), least = _mm256_set1_ps(-65504.f);
+        const __m256 numbers = _mm256_max_ps(least, _mm256_min_ps(most, _mm256_loadu_ps(from)));  // a NaN stays
+        return _mm256_cvtps_ph(numbers, _MM_FROUND_TO_NEAREST_INT);
+    }
+};
+
+// Some queries of the rows of a sequence that share a head of keys: query q is head q % group of row q / group.
+struct Tile {
+    size_t sequence, head, first, count;
+};
+
+// A query sees the tokens of its context from the first one to the end.
+size_t end_token(const Call& call, const Tile& tile, size_t query) {
+    return size_t(call.sequences.past_lens[tile.sequence]) + (tile.first + query) / call.group() + 1;
+}
+size_t first_token(const Call& call, const Tile& tile, size_t query) {
+    const size_t end = end_token(call, tile, query), window = call.attention.window;
+    return window && end > window ? end - window : 0;
+}
+size_t first_part(const Call& call, const Tile& tile) { return first_token(call, tile, 0) / PART_TOKENS; }
+size_t end_part(const Call& call, const Tile& tile) { return (end_token(call, tile, tile.count - 1) + PART_TOKENS - 1) / PART_TOKENS; }
+
+// Tiles with long contexts first, so that threads end at about the same time.
+std::vector<Tile> make_tiles(const Level& level, const Call& call) {
+    std::vector<Tile> tiles;
+    for (size_t s = 0; s < call.sequences.count; s++) {
+        const size_t num_queries = call.num_rows(s) * call.group();
+        if (!num_queries) continue;
+        const size_t chunk = level.query_chunk(num_queries), chunks = (num_queries + chunk - 1) / chunk;
+        for (size_t head = 0; head < call.attention.num_kv_heads; head++)
+            for (size_t i = chunks; i-- > 0;) tiles.push_back({s, head, i * chunk, std::min(chunk, num_queries - i * chunk)});
+    }
+    return tiles;
+}
+
+// Memory for the result of a part, or of several.
+class Results {
+public:
+    void reserve(size_t count, size_t channels) {
+        stride_ = MOST_QUERIES * (channels + 2);
+        numbers_.reserve(count * stride_);
+    }
+    Attended operator[](size_t number) {
+        float* first = numbers_.data() + number * stride_;
+        return {first + 2 * MOST_QUERIES, first, first + MOST_QUERIES};
+    }
+
+private:
+    Buffer<float> numbers_;
+    size_t stride_ = 0;
+};
+
+struct Workspace {  // of a thread
+    Buffer<float> queries, weights;
+    Results results;
+};
+
+Workspace& workspace(size_t channels) {
+    static thread_local Workspace memory;
+    memory.queries.reserve(MOST_QUERIES * QUERY_STRIDE), memory.weights.reserve(MOST_QUERIES * WEIGHT_STRIDE);
+    memory.results.reserve(2, channels);
+    return memory;
+}
+
+const float* query(const Call& call, const Tile& tile, size_t number) {
+    const size_t row = size_t(call.sequences.begins[tile.sequence]) + (tile.first + number) / call.group();
+    const size_t head = tile.head * call.group() + (tile.first + number) % call.group();
+    return call.rows.queries + (row * call.attention.num_heads + head) * call.attention.channels;
+}
+
+// Copies the queries of a tile, with the scale of their products. The last query stands again in the places after it.
+Queries take_queries(const Level& level, const Call& call, const Tile& tile, Buffer<float>& to) {
+    const size_t channels = call.attention.channels, count = level.query_chunk(tile.count);
+    for (size_t q = 0; q < count; q++) {
+        const float* from = query(call, tile, std::min(q, tile.count - 1));
+        for (size_t i = 0; i < channels; i++) to.data()[q * QUERY_STRIDE + i] = from[i] * call.attention.scale;
+    }
+    return {count, channels, to.data()};
+}
+
+Part find_part(const Call& call, const Tile& tile, size_t number, size_t count) {
+    const size_t begin = number * PART_TOKENS, end = std::min(begin + PART_TOKENS, end_token(call, tile, tile.count - 1));
+    Part part;
+    part.blocks = (end - begin + BLOCK_TOKENS - 1) / BLOCK_TOKENS;
+    const size_t first_block = std::max(first_token(call, tile, 0), begin) / BLOCK_TOKENS;
+    for (size_t i = 0; i < part.blocks; i++) {
+        // Nobody sees the blocks before the first one, and they need not exist.
+        const size_t at = call.place(tile.sequence, std::max(first_block * BLOCK_TOKENS, begin + i * BLOCK_TOKENS), tile.head);
+        part.keys[i] = call.cache.keys + at, part.values[i] = call.cache.values + at;
+    }
+    for (size_t q = 0; q < count; q++) {
+        const size_t same = std::min(q, tile.count - 1);
+        part.begins[q] = std::min(std::max(first_token(call, tile, same), begin) - begin, PART_TOKENS);
+        const size_t last = end_token(call, tile, same);
+        part.ends[q] = last > begin ? std::min(last, end) - begin : 0;
+    }
+    return part;
+}
+
+void write_result(const Level& level, const Call& call, const Tile& tile, const Attended& result, float* to) {
+    for (size_t q = 0; q < tile.count; q++) {
+        const size_t head = tile.head * call.group() + (tile.first + q) % call.group();
+        level.divide_by_sum(result, q, call.attention.channels, call.attention.sinks ? call.attention.sinks + head : nullptr,
+                            to + (query(call, tile, q) - call.rows.queries));
+    }
+}
+
+// Rows of a sequence that are written to one block of a head.
+struct Span {
+    size_t sequence, first, count;
+};
+
+// The rows of all sequences by their blocks: threads do not write to the same lines.
+std::vector<Span> make_spans(const Call& call) {
+    std::vector<Span> spans;
+    for (size_t s = 0; s < call.sequences.count; s++) {
+        const size_t past = size_t(call.sequences.past_lens[s]), rows = call.num_rows(s);
+        for (size_t row = 0, count; row < rows; row += count) {
+            count = std::min(rows - row, BLOCK_TOKENS - (past + row) % BLOCK_TOKENS);
+            spans.push_back({s, row, count});
+        }
+    }
+    return spans;
+}
+
+void write_span(const Call& call, const Span& span) {
+    for (size_t head = 0; head < call.attention.num_kv_heads; head++)
+        for (size_t row = span.first; row < span.first + span.count; row++) call.write_token(span.sequence, row, head);
+}
+
+void attend_part(const Level& level, const Call& call, const Tile& tile, size_t part, const Attended& to) {
+    Workspace& memory = workspace(call.attention.channels);
+    const Queries queries = take_queries(level, call, tile, memory.queries);
+    level.attend(queries, find_part(call, tile, part, queries.count), memory.weights.data(), to);
+}
+
+// Computes a tile, one part after the other.
+void attend_tile(const Level& level, const Call& call, const Tile& tile, float* to) {
+    Results& results = workspace(call.attention.channels).results;
+    const size_t first = first_part(call, tile), end = end_part(call, tile);
+    for (size_t part = first; part < end; part++) {
+        attend_part(level, call, tile, part, results[part > first]);
+        if (part > first) level.join_parts(results[0], results[1], tile.count, call.attention.channels);
+    }
+    write_result(level, call, tile, results[0], to);
+}
+
+struct TilePart {
+    size_t tile, part;
+};
+
+// Few tiles are computed part by part, so that all threads have work, and their parts are joined afterwards.
+std::vector<TilePart> find_parts(const Call& call, const std::vector<Tile>& tiles) {
+    std::vector<TilePart> parts;
+    if (tiles.size() >= 4 * num_threads()) return parts;
+    for (size_t i = 0; i < tiles.size(); i++)
+        for (size_t part = first_part(call, tiles[i]); part < end_part(call, tiles[i]); part++) parts.push_back({i, part});
+    if (parts.size() == tiles.size()) parts.clear();
+    return parts;
+}
+
+void run_tiles(const Level& level, const Call& call, const std::vector<Tile>& tiles, float* to) {
+    static thread_local Results results_of_thread;
+    Results& results = results_of_thread;
+    const std::vector<Span> spans = make_spans(call);
+    const std::vector<TilePart> parts = find_parts(call, tiles);
+    std::vector<size_t> begins(1);  // of each tile in `parts`
+    for (size_t i = 0; i < parts.size(); i++)
+        if (i + 1 == parts.size() || parts[i + 1].tile != parts[i].tile) begins.push_back(i + 1);
+    results.reserve(parts.size(), call.attention.channels);
+    std::vector<Phase> phases;
+    if (call.attention.writes_cache) phases.push_back({spans.size(), [&](size_t i) { write_span(call, spans[i]); }});
+    if (parts.empty()) {
+        phases.push_back({tiles.size(), [&](size_t i) { attend_tile(level, call, tiles[i], to); }});
+    } else {
+        phases.push_back({parts.size(), [&](size_t i) { attend_part(level, call, tiles[parts[i].tile], parts[i].part, results[i]); }});
+        phases.push_back({tiles.size(), [&](size_t i) {
+                              const size_t first = begins[i];
+                              for (size_t part = first + 1; part < begins[i + 1]; part++)
+                                  level.join_parts(results[first], results[part], tiles[i].count, call.attention.channels);
+                              write_result(level, call, tiles[i], results[first], to);
+                          }});
+    }
+    run_phases(phases.data(), phases.size(), level.finish);
+}
+
+}  // namespace
+
+void attend(const Level& level, const Attention& attention, const Sequences& sequences, const Cache& cache, const AttentionRows& rows,
+            float* to) {
+    check_sequences(sequences, rows.num_rows);
+    const size_t width = attention.num_heads * attention.channels;
+    const size_t first = sequences.count ? size_t(sequences.begins[0]) : rows.num_rows;
+    const size_t end = sequences.count ? size_t(sequences.begins[sequences.count]) : first;
+    std::fill(to, to + first * width, 0.f);
+    std::fill(to + end * width, to + rows.num_rows * width, 0.f);
+    const Call call(attention, sequences, cache, rows);
+    const std::vector<Tile> tiles = make_tiles(level, call);
+    if (tiles.empty()) return;
+    run_tiles(level, call, tiles, to);
+}
+
+}  // namespace ouzel

@@ -1,0 +1,129 @@
+"""Replaces the runtime's attention over an f16 cache by an operation of the kernels.
+
+Its cache has the shape [blocks, heads, 32 tokens, 2 * channels] and the type i8, because the plugin
+would convert an input in f16: two bytes are one f16 number. kernels/src/context.h describes the
+order of the numbers in a block.
+"""
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.nodes import Node, integers, put_in_place, read_number
+from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
+from ouzel.backends.openvino.library import ops, ov
+
+Blocks = NDArray[np.int8]
+Floats = NDArray[np.float32]
+
+ATTENTION = "OuzelAttention"
+PLUGIN_ATTENTION = "PagedAttentionExtension"
+CACHE_TYPE = ov.Type.i8  # no cache of the plugin has this type
+_BLOCK_TOKENS = 32
+_LINE = 32  # numbers of a line; a head has a multiple of them
+_MOST_CHANNELS = 512
+
+# The plugin's inputs by their places, which graph/attention.py lists.
+_CACHES = (3, 4)
+_SCALE, _WINDOW, _SINKS = 9, 10, 20
+_PASSED = (0, 1, 2, 3, 4, 5, 6, 7, 8)  # queries to begins of blocks: inputs of our operation, too
+# The operation of the kernels lacks ALiBi, scores, rotation of the cache, sparse attention, whole
+# images and biases. These inputs must be empty, so that they are off.
+_ABSENT = (11, 13, 14, 15, 16, 17, 22, 23, 24, 25, 26, 27)
+
+
+@dataclass(frozen=True, slots=True)
+class _Heads:
+    num_heads: int
+    num_kv_heads: int
+    size: int
+    scale: float
+    window: int  # tokens; 0: all
+
+
+def replace_attention(graph: ov.Model) -> None:
+    """Changes the graph in place. An attention that the kernels do not compute stays as it is.
+
+    Operations that share a cache are replaced together, or not at all.
+    """
+    by_cache: defaultdict[str, list[Node]] = defaultdict(list)
+    for node in graph.get_ordered_ops():
+        if node.get_type_name() == PLUGIN_ATTENTION:
+            by_cache[node.input_value(_CACHES[0]).get_node().get_friendly_name()].append(node)
+    for nodes in by_cache.values():
+        found = [heads for heads in map(_read_heads, nodes) if heads is not None]
+        if (
+            len(found) == len(nodes)
+            and len({(each.num_kv_heads, each.size) for each in found}) == 1
+        ):
+            for node, heads in zip(nodes, found, strict=True):
+                _replace(node, heads)
+    graph.validate_nodes_and_infer_types()
+
+
+def unpack_keys(blocks: Blocks) -> Floats:
+    """Returns the keys of blocks [N, heads, 32, 2 * channels] as f32 [N, heads, 32, channels]."""
+    halves = blocks.view(np.float16)
+    *outer, num_tokens, channels = halves.shape
+    parts = halves.reshape(*outer, 2, channels // 8, 4, 2, 4, 4)
+    ordered = parts.transpose(0, 1, 2, 4, 6, 3, 5, 7)
+    return ordered.reshape(*outer, num_tokens, channels).astype(np.float32)
+
+
+def unpack_values(blocks: Blocks) -> Floats:
+    """Returns the values of blocks like `unpack_keys`."""
+    return blocks.view(np.float16).astype(np.float32)
+
+
+def _read_heads(node: Node) -> _Heads | None:
+    """Returns the sizes of an attention, None if the kernels do not compute it."""
+    if not all(_is_absent(node.input_value(index).get_node()) for index in _ABSENT):
+        return None
+    if node.input_value(_SINKS).get_node().get_type_name() != "Constant":
+        return None
+    scale, window = (read_number(node.input_value(index).get_node()) for index in (_SCALE, _WINDOW))
+    columns = node.input_value(0).get_partial_shape()[1]
+    facts = node.get_rt_info()
+    if scale is None or window is None or not columns.is_static or "num_k_heads" not in facts:
+        return None
+    num_kv_heads, size, value_size = (
+        facts[name].astype(int) for name in ("num_k_heads", "k_head_size", "v_head_size")
+    )
+    if size != value_size or size % _LINE or size > _MOST_CHANNELS:
+        return None
+    return _Heads(columns.get_length() // size, num_kv_heads, size, scale, int(window))
+
+
+def _is_absent(node: Node) -> bool:
+    """Tells whether an input is an empty constant, or a constant of zeros."""
+    return node.get_type_name() == "Constant" and not np.any(node.get_data())
+
+
+def _replace(node: Node, heads: _Heads) -> None:
+    kernels = find_kernels()
+    assert isinstance(kernels, Kernels), "attention is replaced only by kernels that were found"
+    for index in _CACHES:
+        cache = node.input_value(index).get_node()
+        cache.set_element_type(CACHE_TYPE)
+        cache.set_partial_shape(
+            ov.PartialShape([-1, heads.num_kv_heads, _BLOCK_TOKENS, 2 * heads.size])
+        )
+        cache.validate_and_infer_types()
+    inputs = [node.input_value(index) for index in _PASSED]
+    sinks = node.input_value(_SINKS)
+    has_sinks = math.prod(sinks.get_shape()) > 0
+    if has_sinks:
+        inputs.append(ops.reshape(sinks, integers(-1), False).output(0))
+    attributes = {
+        "num_heads": heads.num_heads,
+        "num_kv_heads": heads.num_kv_heads,
+        "head_size": heads.size,
+        "scale": heads.scale,
+        "window": heads.window,
+        "has_sinks": has_sinks,
+        "writes_cache": bool(node.get_attributes().get("write_kv_cache", True)),
+    }
+    put_in_place(node.output(0), kernels.factory.create(ATTENTION, inputs, attributes).output(0))

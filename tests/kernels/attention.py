@@ -1,0 +1,164 @@
+"""Runs the kernels' attention without a graph, on a small KV cache, and computes it in numpy."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.kernels.attention import unpack_keys, unpack_values
+from tests.kernels.library import Floats, load
+
+BLOCK_TOKENS = 32
+NOT_A_NUMBER = 0x7E00  # in f16
+
+
+@dataclass(frozen=True, kw_only=True)
+class Heads:
+    """The sizes of an attention."""
+
+    num_heads: int
+    num_kv_heads: int
+    size: int
+    window: int = 0
+    sinks: Floats | None = None
+
+    @property
+    def scale(self) -> float:
+        return float(self.size**-0.5)
+
+
+@dataclass
+class Context:
+    """A sequence: its keys and values so far, [tokens, heads, size], and its blocks."""
+
+    block_ids: list[int]
+    keys: list[Floats] = field(default_factory=list)
+    values: list[Floats] = field(default_factory=list)
+
+    @property
+    def num_tokens(self) -> int:
+        return len(self.keys)
+
+
+@dataclass(frozen=True)
+class NewRows:
+    """The queries [rows, heads, size], keys and values [rows, kv heads, size] of a sequence."""
+
+    queries: Floats
+    keys: Floats
+    values: Floats
+
+    def __getitem__(self, rows: slice) -> "NewRows":
+        return NewRows(self.queries[rows], self.keys[rows], self.values[rows])
+
+    def __len__(self) -> int:
+        return len(self.queries)
+
+
+class Cache:
+    """The KV cache of a layer. Places that were never written hold f16's NaN."""
+
+    def __init__(self, heads: Heads, num_blocks: int) -> None:
+        self.heads = heads
+        shape = (num_blocks, heads.num_kv_heads, BLOCK_TOKENS, heads.size)
+        self.keys, self.values = (np.full(shape, NOT_A_NUMBER, np.uint16) for _ in range(2))
+
+    def attend(
+        self,
+        level: str,
+        work: Sequence[tuple[Context, NewRows]],
+        *,
+        num_spare_rows: int = 0,
+        writes: bool = True,
+    ) -> Floats:
+        """Computes the new rows of some sequences; returns [rows, heads, size].
+
+        Rows that belong to no sequence follow after them.
+        """
+        status, attended = self.run(level, work, num_spare_rows=num_spare_rows, writes=writes)
+        assert status == 0, f"the library answered {status}"
+        if writes:
+            for context, rows in work:
+                context.keys.extend(rows.keys)
+                context.values.extend(rows.values)
+        return attended
+
+    def run(
+        self,
+        level: str,
+        work: Sequence[tuple[Context, NewRows]],
+        *,
+        num_spare_rows: int = 0,
+        writes: bool = True,
+    ) -> tuple[int, Floats]:
+        heads = self.heads
+        counts, tables = [len(rows) for _, rows in work], [each.block_ids for each, _ in work]
+        begins, block_begins = (
+            np.cumsum([0, *lengths]).astype(np.int32) for lengths in (counts, map(len, tables))
+        )
+        past = np.array([context.num_tokens for context, _ in work], np.int32)
+        past -= 0 if writes else np.array(counts, np.int32)
+        block_ids = np.concatenate(tables).astype(np.int32)
+        queries, keys, values = (
+            np.ascontiguousarray(
+                np.pad(np.concatenate(arrays), ((0, num_spare_rows), (0, 0), (0, 0)))
+            )
+            for arrays in (
+                [rows.queries for _, rows in work],
+                [rows.keys for _, rows in work],
+                [rows.values for _, rows in work],
+            )
+        )
+        attended = np.full(queries.shape, np.nan, np.float32)
+        status = load().ouzel_kernels_attend(
+            *(level.encode(), heads.num_heads, heads.num_kv_heads, heads.size),
+            *(heads.scale, heads.window),
+            *(None if heads.sinks is None else heads.sinks.ctypes.data, writes),
+            *(len(work), begins.ctypes.data, past.ctypes.data, block_ids.ctypes.data),
+            *(block_begins.ctypes.data, len(self.keys), self.keys.ctypes.data),
+            *(self.values.ctypes.data, len(queries), queries.ctypes.data, keys.ctypes.data),
+            *(values.ctypes.data, attended.ctypes.data),
+        )
+        return status, attended
+
+    def read(self, context: Context) -> tuple[Floats, Floats]:
+        """Returns the cached keys and values of a sequence, [tokens, heads, size]."""
+        return (
+            self._join(unpack_keys(self.keys.view(np.int8)), context),
+            self._join(unpack_values(self.values.view(np.int8)), context),
+        )
+
+    def _join(self, blocks: Floats, context: Context) -> Floats:
+        """Joins the blocks of a sequence, which are [blocks, heads, tokens, size]."""
+        by_token = blocks[context.block_ids].transpose(0, 2, 1, 3)
+        rows = by_token.reshape(-1, self.heads.num_kv_heads, self.heads.size)
+        return rows[: context.num_tokens]
+
+
+def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArray[np.float64]:
+    """Computes the attention of the last tokens of a sequence, whose keys and values are f16."""
+    keys, values = (
+        np.repeat(np.array(each).astype(np.float16).astype(np.float64), group(heads), axis=1)
+        for each in (context.keys, context.values)
+    )
+    first = context.num_tokens - len(queries)
+    products = np.einsum("qhc,thc->hqt", queries.astype(np.float64), keys) * heads.scale
+    token, row = np.arange(context.num_tokens), first + np.arange(len(queries))[:, None]
+    is_seen = (token <= row) & ((token > row - heads.window) | (heads.window == 0))
+    weights = np.exp(products - products.max()) * is_seen
+    total = weights.sum(axis=2)
+    if heads.sinks is not None:
+        total += np.exp(heads.sinks.astype(np.float64)[:, None] - products.max())
+    attended: NDArray[np.float64] = np.einsum("hqt,thc->qhc", weights / total[:, :, None], values)
+    return attended
+
+
+def group(heads: Heads) -> int:
+    """Returns the number of query heads that share a head of keys."""
+    return heads.num_heads // heads.num_kv_heads
+
+
+def make_rows(heads: Heads, count: int, random: np.random.Generator) -> NewRows:
+    shapes = [(count, number, heads.size) for number in (heads.num_heads, heads.num_kv_heads)]
+    return NewRows(*(random.standard_normal(shapes[i]).astype(np.float32) for i in (0, 1, 1)))

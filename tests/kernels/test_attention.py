@@ -1,0 +1,163 @@
+"""Compares the attention of each level with numpy, and bit for bit with other levels."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.kernels.attention import (
+    NOT_A_NUMBER,
+    Cache,
+    Context,
+    Heads,
+    NewRows,
+    attend_in_float64,
+    make_rows,
+)
+from tests.kernels.library import LEVELS, Floats, needs_library, supported_levels
+
+pytestmark = needs_library
+
+HEADS = (
+    Heads(num_heads=2, num_kv_heads=2, size=32),
+    Heads(num_heads=4, num_kv_heads=2, size=64),
+    Heads(num_heads=3, num_kv_heads=1, size=96),
+    Heads(num_heads=10, num_kv_heads=2, size=128),
+    Heads(num_heads=14, num_kv_heads=1, size=256),
+    Heads(num_heads=1, num_kv_heads=1, size=512),
+)
+NUM_ROWS = (1, 33, 1, 7, 250, 1, 2, 40, 1)  # rows of each call: 336 tokens in all
+NUM_BLOCKS = 11  # enough for a sequence of these rows
+
+
+@pytest.fixture(params=LEVELS)
+def level(request: pytest.FixtureRequest) -> str:
+    name: str = request.param
+    if name not in supported_levels():
+        pytest.skip(f"this processor has no {name}")
+    return name
+
+
+@pytest.mark.parametrize("heads", HEADS, ids=lambda heads: f"{heads.num_heads}x{heads.size}")
+@pytest.mark.parametrize("window", [0, 50])
+def test_attention_is_that_of_numpy(level: str, heads: Heads, window: int) -> None:
+    random = np.random.default_rng(0)
+    sinks = random.standard_normal(heads.num_heads).astype(np.float32)
+    for with_sinks in (None, sinks):
+        heads = replace(heads, window=window, sinks=with_sinks)
+        context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+        for count in NUM_ROWS:
+            rows = make_rows(heads, count, random)
+            attended = cache.attend(level, [(context, rows)])
+            exact = attend_in_float64(heads, context, rows.queries)
+            np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+@pytest.mark.parametrize("window", [0, 70])
+def test_a_row_has_the_same_bits_in_any_company_on_any_level(window: int) -> None:
+    random = np.random.default_rng(1)
+    heads = Heads(num_heads=6, num_kv_heads=2, size=64, window=window)
+    sequences = [make_rows(heads, 336, random) for _ in range(3)]
+    alone = [attend_in_pieces("avx2", heads, [rows], [[1] * 336]) for rows in sequences]
+    for name in supported_levels():
+        for sizes in ([336], list(NUM_ROWS), [256, 80], [5] * 67 + [1]):
+            for rows, expected in zip(sequences, alone, strict=True):
+                assert np.array_equal(attend_in_pieces(name, heads, [rows], [sizes]), expected)
+        together = attend_in_pieces(
+            name, heads, sequences, [[1] * 8 + [328], [40] * 8 + [16], [0] + [42] * 8]
+        )
+        assert np.array_equal(together, np.concatenate(alone))
+
+
+def attend_in_pieces(
+    level: str, heads: Heads, sequences: list[NewRows], sizes: list[list[int]]
+) -> Floats:
+    """Computes sequences together, each in pieces of its own sizes; returns the rows of all."""
+    cache = Cache(heads, NUM_BLOCKS * len(sequences))
+    contexts = [
+        Context([*range(NUM_BLOCKS * number, NUM_BLOCKS * (number + 1))])
+        for number in range(len(sequences))
+    ]
+    answers: list[list[Floats]] = [[] for _ in sequences]
+    for pieces in zip(*sizes, strict=True):
+        work = [
+            (context, rows[slice(context.num_tokens, context.num_tokens + size)])
+            for context, rows, size in zip(contexts, sequences, pieces, strict=True)
+        ]
+        attended = cache.attend(level, work)
+        ends = np.cumsum(pieces)
+        for answer, part in zip(answers, np.split(attended, ends[:-1]), strict=True):
+            answer.append(part)
+    return np.concatenate([part for answer in answers for part in answer])
+
+
+def test_the_cache_holds_keys_and_values_in_f16(level: str) -> None:
+    random = np.random.default_rng(2)
+    heads = Heads(num_heads=4, num_kv_heads=2, size=64)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    for count in (45, 1, 60):
+        cache.attend(level, [(context, make_rows(heads, count, random))])
+    for cached, rows in zip(cache.read(context), (context.keys, context.values), strict=True):
+        assert np.array_equal(cached, np.array(rows).astype(np.float16).astype(np.float32))
+    num_unwritten = sum(int((each == NOT_A_NUMBER).sum()) for each in (cache.keys, cache.values))
+    assert num_unwritten == 2 * (NUM_BLOCKS * 32 - context.num_tokens) * 2 * 64
+
+
+def test_numbers_beyond_f16_become_the_largest_number(level: str) -> None:
+    random = np.random.default_rng(7)
+    heads = HEADS[1]
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 12, random)
+    before = cache.attend(level, [(context, rows[slice(0, 9)])])
+    rows.keys[9], rows.values[9] = 1e5, -1e5
+    context, cache = Context(context.block_ids), Cache(heads, NUM_BLOCKS)
+    attended = cache.attend(level, [(context, rows)])
+    keys, values = cache.read(context)
+    assert (keys[9] == 65504).all() and (values[9] == -65504).all()
+    assert np.array_equal(attended[:9], before) and np.isfinite(attended).all()
+
+
+def test_a_layer_can_read_the_cache_of_another_layer(level: str) -> None:
+    random = np.random.default_rng(3)
+    heads = Heads(num_heads=4, num_kv_heads=2, size=64)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 40, random)
+    written = cache.attend(level, [(context, rows)])
+    keys, values = cache.keys.copy(), cache.values.copy()
+    others = NewRows(rows.queries, rows.keys + 1, rows.values - 1)
+    assert np.array_equal(cache.attend(level, [(context, others)], writes=False), written)
+    assert np.array_equal(cache.keys, keys) and np.array_equal(cache.values, values)
+
+
+def test_rows_of_no_sequence_are_zeros(level: str) -> None:
+    random = np.random.default_rng(4)
+    heads = HEADS[0]
+    cache = Cache(heads, NUM_BLOCKS)
+    work = [(Context([3]), make_rows(heads, 5, random))]
+    attended = cache.attend(level, work, num_spare_rows=2)
+    assert not attended[5:].any() and attended[:5].all()
+
+
+def test_blocks_before_the_window_need_not_exist(level: str) -> None:
+    random = np.random.default_rng(5)
+    heads = replace(HEADS[1], window=40)
+    context, cache = Context(list(range(NUM_BLOCKS))), Cache(heads, NUM_BLOCKS)
+    cache.attend(level, [(context, make_rows(heads, 300, random))])
+    rows = make_rows(heads, 1, random)
+    context.block_ids[:8] = [-1] * 8  # the window begins in block 8
+    attended = cache.attend(level, [(context, rows)])
+    exact = attend_in_float64(heads, context, rows.queries)
+    np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6)
+
+
+def test_numbers_that_do_not_exist_are_refused(level: str) -> None:
+    heads = HEADS[0]
+    cache = Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 33, np.random.default_rng(6))
+    for block_ids in ([0], [0, NUM_BLOCKS], [-1, 1]):  # too few, or not in the cache
+        status, _ = cache.run(level, [(Context(block_ids), rows)])
+        assert status == 2
+
+
+def shuffled_blocks(random: np.random.Generator) -> list[int]:
+    return [int(number) for number in random.permutation(NUM_BLOCKS)]
