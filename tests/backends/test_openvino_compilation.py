@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 
 from ouzel.backends.openvino import load, read_config
-from ouzel.backends.openvino.compilation import check_options, compile_graphs, compile_properties
+from ouzel.backends.openvino.compilation import (
+    check_options,
+    compile_graphs,
+    compile_properties,
+    fuse_graphs,
+)
+from ouzel.backends.openvino.inspection import make_smallest_graph
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.config import EngineConfig, ModelConfig, Precision
@@ -19,6 +25,15 @@ from tests.release_only import release_only
 
 LIMIT = "ONEDNN_MAX_CPU_ISA"
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _onednn_has_read_its_limit() -> None:
+    """Lets oneDNN read the variable LIMIT now: it reads it once in the life of a process.
+
+    A test that sets the variable first would limit all later tests of the process.
+    """
+    ov.Core().compile_model(make_smallest_graph(), "CPU")
 
 
 def make_model(*shapes: list[int], dtype: str = "i4", hidden_size: int = 1024) -> LanguageModel:
@@ -121,7 +136,8 @@ def test_factors_behind_products_leave_the_weights_in_integers(name: str, tmp_pa
     core, directory = ov.Core(), GOLDEN / name
     model = ModelConfig(model=str(directory), weights="int8", cache_dir=str(tmp_path))
     loaded = load(core, directory, read_config(directory), model)
-    compiled, *_ = compile_graphs(core, loaded, EngineConfig(precision="int8"))
+    engine = EngineConfig(precision="int8")
+    compiled, *_ = compile_graphs(core, fuse_graphs(core, loaded, engine), loaded, engine)
     nodes = [
         node
         for node in compiled.get_runtime_model().get_ops()

@@ -1,4 +1,7 @@
-"""With `--deterministic`, an answer and the bits of its logprobs depend on nothing else."""
+"""With `--deterministic`, an answer and the bits of its logprobs depend on nothing else.
+
+Where Ouzel's own kernels compute everything it is so without the option.
+"""
 
 import logging
 from collections.abc import Iterator
@@ -12,6 +15,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.checks.row_check import check_rows
+from ouzel.backends.openvino.kernels.library import Kernels, find_kernels, uses_kernels
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.demo import MODEL_DIRECTORY
 from ouzel.engine.base import ForwardBatch, ModelRunner
@@ -26,11 +30,16 @@ from tests.backends.conftest import read_golden
 from tests.engine.requests import Result, make_request, run
 from tests.release_only import release_only
 
+needs_kernels = pytest.mark.skipif(
+    not uses_kernels(EngineConfig()), reason="ouzel-kernels cannot run here"
+)
 FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 # the lengths of prompts, around the ends of blocks
 LENGTHS = (1, 31, 32, 33, 63, 65, 97, 130)
+OWN_KERNELS = "own kernels"
 SERVED: dict[str, dict[str, str]] = {
     "default": {},
+    OWN_KERNELS: {"weights": "int4,head=int4,embedding=int4"},
     "int8": {"precision": "int8"},
     "f32": {"precision": "f32"},
     "bf16 weights": {"weights": "bf16"},
@@ -62,7 +71,10 @@ class Narrow:
     scope="module",
     params=[
         "default",
-        *release_only("--deterministic in other precisions", *sorted({*SERVED} - {"default"})),
+        pytest.param(OWN_KERNELS, marks=needs_kernels),
+        *release_only(
+            "--deterministic in other precisions", *sorted({*SERVED} - {"default", OWN_KERNELS})
+        ),
     ],
 )
 def runner(
@@ -74,15 +86,24 @@ def runner(
     model = ModelConfig(
         model=str(MODEL_DIRECTORY), cache_dir=cache_dir, weights=options.get("weights", "auto")
     )
+    has_own_kernels = request.param == OWN_KERNELS
     engine = EngineConfig(
-        deterministic=True,
+        deterministic=not has_own_kernels or has_wide_rows(),
         precision=options.get("precision", "auto"),  # type: ignore[arg-type]
+        kv_cache_dtype="f16" if has_own_kernels else "auto",
         max_num_seqs=12,
         max_num_batched_tokens=100,
     )
     made = create_runner(model, engine, num_blocks=120)
+    assert made.info.is_deterministic
+    assert made.info.separates_rows != has_own_kernels
     yield made
     made.close()
+
+
+def has_wide_rows() -> bool:
+    kernels = find_kernels()
+    return isinstance(kernels, Kernels) and kernels.has_wide_rows
 
 
 def prompt(runner: ModelRunner, length: int) -> list[int]:

@@ -8,10 +8,13 @@ import pytest
 
 from ouzel.backends.openvino import load as load_model
 from ouzel.backends.openvino import read_config
-from ouzel.backends.openvino.kernels.fusion import fuse_products
+from ouzel.backends.openvino.kernels.attention import ATTENTION, PLUGIN_ATTENTION
+from ouzel.backends.openvino.kernels.fusion import copy_fused, fuse_products
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR, find_products
+from ouzel.backends.openvino.kernels.program import PROGRAM
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.conftest import Golden, Load, read_golden
@@ -33,7 +36,7 @@ OPERATIONS = (LINEAR, FEED_FORWARD, EMBEDDING)
 def test_own_kernels_agree_with_float32(golden: Golden, load: Load) -> None:
     exact_runner = load(golden.directory, WEIGHTS)
     _, exact = Driver(exact_runner).prefill(golden.prompt, len(golden.prompt))
-    runner = load(golden.directory, WEIGHTS, "auto", "auto")
+    runner = load(golden.directory, WEIGHTS, "auto", "f16")
     _, whole = Driver(runner).prefill(golden.prompt, len(golden.prompt))
     _, in_chunks = Driver(runner).prefill(golden.prompt, 3)
     assert runner.info.kernels and not exact_runner.info.kernels
@@ -54,7 +57,7 @@ def count_operations(graph: ov.Model) -> Counter[str]:
     return Counter(name for node in fused.get_ops() if (name := node.get_type_name()) in OPERATIONS)
 
 
-def num_layers(name: str) -> int:
+def count_layers(name: str) -> int:
     config = read_config(read_golden(name).directory)
     return config.text_model().size("num_hidden_layers")
 
@@ -63,7 +66,7 @@ def num_layers(name: str) -> int:
 def test_a_layer_of_llama_or_qwen3_has_two_operations(name: str, tmp_path: Path) -> None:
     """Beside them there are the embedding and the head with its norm."""
     found = count_operations(build_graph(name, tmp_path))
-    layers = num_layers(name)
+    layers = count_layers(name)
     assert found == {LINEAR: layers + 1, FEED_FORWARD: layers, EMBEDDING: 1}
 
 
@@ -84,9 +87,42 @@ def test_the_graph_of_the_model_stays_as_it_is(tmp_path: Path) -> None:
     assert Counter(node.get_type_name() for node in graph.get_ops()) == before
 
 
+@pytest.mark.parametrize("attends", [True, False])
+def test_operations_that_follow_each_other_are_one_program(attends: bool, tmp_path: Path) -> None:
+    """The runtime gathers the sampled rows after the last attention, so that there are two.
+
+    Without the kernels' attention each attention ends a program.
+    """
+    fused = copy_fused(build_graph("qwen3", tmp_path), attends=attends, may_be_wide=True)
+    found = Counter(node.get_type_name() for node in fused.get_ops())
+    num_layers = count_layers("qwen3")
+    assert found[PROGRAM] == (2 if attends else 1 + num_layers)
+    assert found[PLUGIN_ATTENTION] == (0 if attends else num_layers)
+    assert not any(found[name] for name in (*OPERATIONS, ATTENTION))
+
+
+def test_both_attentions_write_the_same_keys_and_values(
+    load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    golden = read_golden("qwen3")
+    runners = [load(golden.directory, WEIGHTS, "int8", "f16")]
+    monkeypatch.setattr("ouzel.backends.openvino.compilation.can_attend", lambda *_: False)
+    runners.append(load(golden.directory, WEIGHTS, "auto", "f16"))
+    keys, largest = [], []
+    for runner in runners:
+        assert isinstance(runner, OpenVINORunner) and runner.info.kv_cache_dtype == "f16"
+        driver = Driver(runner)
+        driver.step([(driver.sequence(), golden.prompt)])
+        keys.append(runner.read_keys(len(golden.prompt)))
+        largest.append(runner.largest_cached(len(golden.prompt)))
+    for name, own in keys[0].items():
+        assert relative_error(own, keys[1][name]) < 0.01
+    assert largest[0] == pytest.approx(largest[1], rel=0.01)
+
+
 def test_a_row_has_the_same_bits_alone_and_among_others(load: Load) -> None:
     golden = read_golden("qwen3")
-    runner = load(golden.directory, WEIGHTS, "auto", "auto")
+    runner = load(golden.directory, WEIGHTS, "auto", "f16")
     driver = Driver(runner)
     prompts = [golden.prompt[: 2 + index] for index in range(7)]
     alone = []

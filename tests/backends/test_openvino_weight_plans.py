@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.compilation import compile_graphs
+from ouzel.backends.openvino.compilation import compile_graphs, fuse_graphs
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.checkpoint.hf_config import read_hf_config
@@ -26,7 +26,8 @@ def read_executed_types(directory: Path, weights: str, cache_dir: Path) -> tuple
     model = load_checkpoint(
         directory, read_hf_config(directory), read_weights(weights), str(cache_dir)
     )
-    [compiled] = compile_graphs(ov.Core(), model, EngineConfig(precision="f32"))
+    core, engine = ov.Core(), EngineConfig(precision="f32")
+    [compiled] = compile_graphs(core, fuse_graphs(core, model, engine), model, engine)
     read: dict[str, list[str]] = {"Gather": [], "FullyConnected": []}
     for node in compiled.get_runtime_model().get_ordered_ops():
         kind = node.get_rt_info()["layerType"].astype(str)

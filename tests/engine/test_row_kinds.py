@@ -24,7 +24,7 @@ FURTHER = pytest.mark.release("further sizes of rows of one kind")
 
 def deterministic_runner(**sizes: Any) -> FakeRunner:  # sizes of FakeRunner
     runner = FakeRunner(**sizes)
-    runner.info = msgspec.structs.replace(runner.info, is_deterministic=True)
+    runner.info = msgspec.structs.replace(runner.info, separates_rows=True)
     return runner
 
 

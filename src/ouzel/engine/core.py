@@ -122,7 +122,7 @@ class EngineCore:
         )
         choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
         for choice in choices:
-            choice.keeps_kinds = self._info.is_deterministic
+            choice.keeps_kinds = self._info.separates_rows
         if fault is not None:
             self._requests.refuse_new(choices, fault)
             return

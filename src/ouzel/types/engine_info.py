@@ -31,8 +31,10 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_vision: bool = False  # reads images
     # the tokens of an image attend to each other, so an image is never cut
     attends_to_whole_images: bool = False
-    # a token's row has the same bits in every step (`engine.row_kinds`)
+    # a token's row has the same bits in every step
     is_deterministic: bool = False
+    # it has them because rows of prompts and other rows are computed apart (`engine.row_kinds`)
+    separates_rows: bool = False
     # a model without a KV cache is a decoder: its last token has read all others
     is_causal: bool = False
     task: Task = "generate"

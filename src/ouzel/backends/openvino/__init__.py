@@ -36,10 +36,12 @@ from ouzel.backends.openvino.compilation import (
     check_options,
     compile_graphs,
     compile_vision,
+    fuse_graphs,
     precision_name,
 )
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
+from ouzel.backends.openvino.kernels.program import keep_row_bits
 from ouzel.backends.openvino.kernels.usage import describe_products, name_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
@@ -243,7 +245,9 @@ def make_runner(
     with give_back_pages(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
         engine = resolve_auto_precision(core, engine, language_model)
-        compiled, *further = compile_graphs(core, language_model, engine)
+        fused = fuse_graphs(core, language_model, engine)
+        compiled, *further = compile_graphs(core, fused, language_model, engine)
+    keeps_bits = keep_row_bits(fused, may_be_wide=not engine.deterministic)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
     free_bytes = subtract_adapter_bytes(
         language_model.adapters, model, int(available_bytes() * memory_share)
@@ -276,7 +280,8 @@ def make_runner(
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
         attends_to_whole_images=language_model.attends_to_whole_images,
-        is_deterministic=engine.deterministic,
+        is_deterministic=engine.deterministic or keeps_bits,
+        separates_rows=engine.deterministic and not keeps_bits,
         task=find_task(config, Path(model.model), model.task),
         vector_size=vector_size(language_model),
         max_loras=0 if language_model.adapters is None else num_adapters(model),

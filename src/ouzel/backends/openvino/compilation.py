@@ -5,7 +5,7 @@ from itertools import chain
 
 from ouzel.backends.openvino.graph.product_factors import move_factors
 from ouzel.backends.openvino.kernels.fusion import copy_fused
-from ouzel.backends.openvino.kernels.usage import forbid_wide_rows
+from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
@@ -47,20 +47,35 @@ KEY_GROUP_SIZE = 32
 NUM_KEPT_PRIMITIVES = 512
 
 
-def compile_graphs(
+def fuse_graphs(
     core: ov.Core, language_model: LanguageModel, engine: EngineConfig
-) -> list[ov.CompiledModel]:
-    """Compiles the model's graph and, if the model predicts further tokens, its head and its
-    prediction layer.
+) -> list[ov.Model]:
+    """Returns the graphs that are compiled: copies with the operations of Ouzel's own kernels.
+
+    Key scales may still change the model's own graphs.
     """
     for graph in language_model.graphs:
         move_factors(graph)
-    properties = compile_properties(engine, language_model)
-    # Key scales may still change the model's own graphs.
-    fused = [copy_fused(graph) for graph in language_model.graphs]
-    if engine.deterministic:
-        forbid_wide_rows(fused)
-    return _compile(core, fused, engine, properties, "the model")
+    attends, may_be_wide = can_attend(core, engine), not engine.deterministic
+    return [
+        copy_fused(graph, attends=attends, may_be_wide=may_be_wide)
+        for graph in language_model.graphs
+    ]
+
+
+def compile_graphs(
+    core: ov.Core, fused: Sequence[ov.Model], language_model: LanguageModel, engine: EngineConfig
+) -> list[ov.CompiledModel]:
+    """Compiles the model's graph and, if the model predicts further tokens, its head and its
+    prediction layer, as `fuse_graphs` returned them.
+    """
+    return _compile(core, fused, engine, compile_properties(engine, language_model), "the model")
+
+
+def can_attend(core: ov.Core, engine: EngineConfig) -> bool:
+    """Tells whether the kernels compute attention: over an f16 cache, in a graph in f32."""
+    is_exact = uses_kernels(engine) and expected_type(core, engine) == ov.Type.f32
+    return is_exact and engine.kv_cache_dtype == "f16"
 
 
 def compile_vision(

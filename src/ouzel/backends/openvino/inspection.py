@@ -19,6 +19,7 @@ from ouzel.backends.openvino.compilation import (
     check_options,
     compile_encoder,
     compile_graphs,
+    fuse_graphs,
     precision_name,
 )
 from ouzel.backends.openvino.encoding import (
@@ -119,7 +120,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
     choice = find_choice(core, language_model, model, engine, entry, free_bytes=free_bytes)
     engine = resolve_auto_precision(core, choice.engine, language_model)
-    [compiled] = compile_graphs(core, make_attention_model(language_model), engine)
+    attention = make_attention_model(language_model)
+    [compiled] = compile_graphs(core, fuse_graphs(core, attention, engine), attention, engine)
     tables = cache_tables([compiled])
     states = find_state_tables(
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")

@@ -3,7 +3,7 @@
 
 The runtime computes the attention of a subsequence with one row and of a subsequence with several
 rows by two kernels, which round differently. Nothing else in a step changes the bits of a row
-(docs/decisions/0043; a runner reports this as `EngineInfo.is_deterministic` after a trial). So the
+(docs/decisions/0043; a runner reports this as `EngineInfo.separates_rows` after a trial). So the
 sequences of such an engine have two kinds of rows (`Sequence.keeps_kinds`).
 
 Rules

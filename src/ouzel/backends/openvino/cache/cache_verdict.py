@@ -21,6 +21,7 @@ import numpy as np
 
 from ouzel.backends.openvino.compilation import type_name
 from ouzel.backends.openvino.graph.key_scales import KeyScales
+from ouzel.backends.openvino.kernels.attention import CACHE_TYPE
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cache import content_key, digest
 from ouzel.backends.openvino.weights.entry_check import (
@@ -75,6 +76,8 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def cache_name(dtype: ov.Type, *, has_scales: bool) -> str:
     """Returns the name of a cache as in EngineInfo."""
+    if dtype == CACHE_TYPE:
+        return "f16"
     return SCALED if has_scales and dtype == ov.Type.u8 else type_name(dtype)
 
 

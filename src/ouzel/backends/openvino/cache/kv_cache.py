@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.kernels.attention import CACHE_TYPE, unpack_keys, unpack_values
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import memory_error
 from ouzel.backends.openvino.runners.tables import Table, allocate, find_tables
@@ -141,7 +142,7 @@ class KvCache:
         floats.
         """
         return {
-            name: self._read(tensor, num_tokens)
+            name: self._read(name, tensor, num_tokens)
             for name, tensor in self.tensors.items()
             if name.startswith(KEY_PREFIX)
         }
@@ -153,15 +154,15 @@ class KvCache:
         """
         with np.errstate(invalid="ignore"):
             read = (
-                self._read(tensor, num_tokens)
+                self._read(name, tensor, num_tokens)
                 for name, tensor in self.tensors.items()
                 if name in names
             )
             return max(float(np.nan_to_num(np.abs(values), nan=np.inf).max()) for values in read)
 
-    def _read(self, tensor: ov.Tensor, num_tokens: int) -> NDArray[np.float32]:
+    def _read(self, name: str, tensor: ov.Tensor, num_tokens: int) -> NDArray[np.float32]:
         """Returns the first tokens in the first blocks, [heads, tokens, channels]."""
-        blocks = read_floats(tensor, -(-num_tokens // self.block_size))
+        blocks = read_floats(name, tensor, -(-num_tokens // self.block_size))
         heads = blocks.transpose(1, 0, 2, 3)
         return heads.reshape(heads.shape[0], -1, heads.shape[3])[:, :num_tokens]
 
@@ -172,11 +173,14 @@ class KvCache:
             blocks[destinations] = blocks[sources]
 
 
-def read_floats(tensor: ov.Tensor, num_blocks: int) -> NDArray[np.float32]:
-    """Returns a copy of the first blocks in f32.
+def read_floats(name: str, tensor: ov.Tensor, num_blocks: int) -> NDArray[np.float32]:
+    """Returns a copy of the first blocks of a tensor in f32.
 
     numpy has no bf16: openvino shows bf16 values as another type of 16 bits.
     """
+    if tensor.element_type == CACHE_TYPE:
+        unpack = unpack_keys if name.startswith(KEY_PREFIX) else unpack_values
+        return unpack(tensor.data[:num_blocks])
     if tensor.element_type == ov.Type.bf16:
         widened: NDArray[np.uint32] = (
             tensor.data[:num_blocks].view(np.uint16).astype(np.uint32) << 16

@@ -22,6 +22,7 @@ from ouzel.backends.openvino.graph.nodes import (
     reader_names,
     readers,
 )
+from ouzel.backends.openvino.kernels.attention import replace_attention
 from ouzel.backends.openvino.kernels.patterns import (
     NormedRows,
     TurnedRows,
@@ -33,10 +34,12 @@ from ouzel.backends.openvino.kernels.patterns import (
 from ouzel.backends.openvino.kernels.products import (
     LINEAR,
     find_products,
+    forbid_wide_rows,
     linear_arrays,
     make_feed_forward,
     make_linear,
 )
+from ouzel.backends.openvino.kernels.program import join_programs
 from ouzel.backends.openvino.library import ov
 
 # a and b of the activation x * sigmoid(x * (a + b * x^2)); gelu with tanh is
@@ -45,12 +48,21 @@ _SILU = (1.0, 0.0)
 _GELU_TANH = (1.5957691216057308, 0.0713548162726009)
 
 
-def copy_fused(graph: ov.Model) -> ov.Model:
-    """Returns a copy with joined operations; the graph itself if it has no packed matrices."""
-    if not find_products(graph):
+def copy_fused(graph: ov.Model, *, attends: bool, may_be_wide: bool) -> ov.Model:
+    """Returns a copy with joined operations, and with `attends` the kernels' attention.
+
+    Without `may_be_wide` no rows are multiplied in bf16. A graph with nothing for the kernels is
+    returned as it is.
+    """
+    if not (attends or find_products(graph)):
         return graph
     fused = graph.clone()
+    if attends:
+        replace_attention(fused)
     fuse_products(fused)
+    if not may_be_wide:
+        forbid_wide_rows(fused)
+    join_programs(fused)
     return fused
 
 

@@ -1,8 +1,8 @@
 """Finds the library of `ouzel-kernels`; the only importer of that package.
 
 The package is optional: without it, or on another processor or runtime, the plugin multiplies all
-matrices by itself. The variable OUZEL_KERNELS_LEVEL names the instructions that the kernels may use
-(`avx2`, `avx_vnni`, `avx512_vnni`, `amx`); `none` leaves the kernels out.
+matrices, and computes attention, by itself. The variable OUZEL_KERNELS_LEVEL names the instructions
+that the kernels may use (`avx2`, `avx_vnni`, `avx512_vnni`, `amx`); `none` leaves the kernels out.
 """
 
 import ctypes
@@ -16,6 +16,7 @@ from ouzel.config import EngineConfig
 from ouzel.machine.instructions import processor_flags
 
 LEVEL_VARIABLE = "OUZEL_KERNELS_LEVEL"
+_WIDE_LEVELS = ("amx", "emulated_amx")
 _NEEDED_FLAGS = frozenset({"avx2", "fma", "f16c"})  # spelled like in Linux's /proc/cpuinfo
 
 
@@ -26,6 +27,11 @@ class Kernels:
     path: Path
     level: str  # the instructions in use, such as `avx512_vnni`
     factory: NodeFactory  # makes the operations
+
+    @property
+    def has_wide_rows(self) -> bool:
+        """Tells whether many rows are multiplied in bf16, unless that is forbidden."""
+        return self.level in _WIDE_LEVELS
 
 
 @dataclass(frozen=True, slots=True)

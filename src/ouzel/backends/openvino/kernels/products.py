@@ -127,6 +127,12 @@ def find_products(graph: ov.Model) -> list[Node]:
     return [node for node in graph.get_ops() if node.get_type_name() in (LINEAR, FEED_FORWARD)]
 
 
+def forbid_wide_rows(graph: ov.Model) -> None:
+    """Makes the bits of a row independent of the number of rows: none is multiplied in bf16."""
+    for product in find_products(graph):
+        product.set_attribute("may_be_wide", False)
+
+
 def linear_arrays(linear: Node) -> PackedArrays:
     """Returns the matrix of a linear that has one matrix, and no norm, residual or heads."""
     attributes = linear.get_attributes()

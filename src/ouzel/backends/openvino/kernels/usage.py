@@ -1,7 +1,7 @@
 """Tells which kernels multiply the matrices of a model, and sets them for an engine."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.kernels.library import (
@@ -34,13 +34,6 @@ def name_kernels(graphs: Sequence[ov.Model]) -> str:
     found = find_kernels()
     uses_them = any(find_products(graph) for graph in graphs)
     return found.level if isinstance(found, Kernels) and uses_them else ""
-
-
-def forbid_wide_rows(graphs: Iterable[ov.Model]) -> None:
-    """Makes the bits of a row independent of the number of rows: none is multiplied in bf16."""
-    for graph in graphs:
-        for product in find_products(graph):
-            product.set_attribute("may_be_wide", False)
 
 
 def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:

@@ -84,7 +84,7 @@ class OpenVINORunner:
         return int(self._compiled.get_property("INFERENCE_NUM_THREADS"))
 
     def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
-        if not self.info.is_deterministic:
+        if not self.info.separates_rows:
             return self._run(batch)
         return self._run(add_padding_rows(batch, self.info.num_blocks))[: len(batch.sampled_rows)]
 
