@@ -6,7 +6,7 @@
 namespace ouzel {
 namespace {
 
-constexpr size_t CHUNKS_512[] = {1, 2, 3, 4, 6, 8, 10, 12};
+constexpr size_t CHUNKS_512[] = {1, 2, 3, 4, 6, 8, 10, 11, 12};
 
 struct Kernels512 {
     template <int S, bool O>
@@ -18,6 +18,7 @@ struct Kernels512 {
                : chunk == 6  ? multiply_block<Vectors512, 6, 2, S, O>
                : chunk == 8  ? multiply_block<Vectors512, 8, 1, S, O>
                : chunk == 10 ? multiply_block<Vectors512, 10, 1, S, O>
+               : chunk == 11 ? multiply_block<Vectors512, 11, 1, S, O>  // three for 32 rows
                              : multiply_block<Vectors512, 12, 1, S, O>;
     }
 };
