@@ -21,6 +21,15 @@ typename V::Float exponential(typename V::Float x) {
     return V::times(y, V::power_of_two(n));
 }
 
+// The sums of each four numbers of four vectors, (x0 + x1) + (x2 + x3): first the sums of `a`.
+template <class V>
+typename V::Float add_fours(typename V::Float a, typename V::Float b, typename V::Float c, typename V::Float d) {
+    const auto low = V::low_in_turns(a, b), high = V::high_in_turns(a, b), other_low = V::low_in_turns(c, d), other_high = V::high_in_turns(c, d);
+    const auto first = V::plus(V::low_pairs(low, other_low), V::high_pairs(low, other_low));
+    const auto second = V::plus(V::low_pairs(high, other_high), V::high_pairs(high, other_high));
+    return V::by_place(V::plus(first, second));
+}
+
 // The sum of COUNT numbers, a power of two; overwrites them.
 template <size_t COUNT>
 float add_in_halves(float* numbers) {

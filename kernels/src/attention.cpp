@@ -194,6 +194,7 @@ void write_span(const Call& call, const Span& span) {
         for (size_t row = span.first; row < span.first + span.count; row++) call.write_token(span.sequence, row, head);
 }
 
+// Computes one part of a tile.
 void attend_part(const Level& level, const Call& call, const Tile& tile, size_t part, const Attended& to) {
     Workspace& memory = workspace(call.attention.channels);
     const Queries queries = take_queries(level, call, tile, memory.queries);
@@ -202,10 +203,12 @@ void attend_part(const Level& level, const Call& call, const Tile& tile, size_t 
 
 // Computes a tile, one part after the other.
 void attend_tile(const Level& level, const Call& call, const Tile& tile, float* to) {
-    Results& results = workspace(call.attention.channels).results;
+    Workspace& memory = workspace(call.attention.channels);
+    Results& results = memory.results;
+    const Queries queries = take_queries(level, call, tile, memory.queries);
     const size_t first = first_part(call, tile), end = end_part(call, tile);
     for (size_t part = first; part < end; part++) {
-        attend_part(level, call, tile, part, results[part > first]);
+        level.attend(queries, find_part(call, tile, part, queries.count), memory.weights.data(), results[part > first]);
         if (part > first) level.join_parts(results[0], results[1], tile.count, call.attention.channels);
     }
     write_result(level, call, tile, results[0], to);
@@ -214,14 +217,19 @@ void attend_tile(const Level& level, const Call& call, const Tile& tile, float* 
 struct TilePart {
     size_t tile, part;
 };
+struct TileParts {
+    std::vector<TilePart> all;
+    std::vector<size_t> begins{0};  // of each tile, and the end of the last one
 
-// Few tiles are computed part by part, so that all threads have work, and their parts are joined afterwards.
-std::vector<TilePart> find_parts(const Call& call, const std::vector<Tile>& tiles) {
-    std::vector<TilePart> parts;
-    if (tiles.size() >= 4 * num_threads()) return parts;
-    for (size_t i = 0; i < tiles.size(); i++)
-        for (size_t part = first_part(call, tiles[i]); part < end_part(call, tiles[i]); part++) parts.push_back({i, part});
-    if (parts.size() == tiles.size()) parts.clear();
+    bool has_several() const { return all.size() >= begins.size(); }  // of some tile
+};
+
+TileParts find_parts(const Call& call, const std::vector<Tile>& tiles) {
+    TileParts parts;
+    for (size_t i = 0; i < tiles.size(); i++) {
+        for (size_t part = first_part(call, tiles[i]); part < end_part(call, tiles[i]); part++) parts.all.push_back({i, part});
+        parts.begins.push_back(parts.all.size());
+    }
     return parts;
 }
 
@@ -229,20 +237,19 @@ void run_tiles(const Level& level, const Call& call, const std::vector<Tile>& ti
     static thread_local Results results_of_thread;
     Results& results = results_of_thread;
     const std::vector<Span> spans = make_spans(call);
-    const std::vector<TilePart> parts = find_parts(call, tiles);
-    std::vector<size_t> begins(1);  // of each tile in `parts`
-    for (size_t i = 0; i < parts.size(); i++)
-        if (i + 1 == parts.size() || parts[i + 1].tile != parts[i].tile) begins.push_back(i + 1);
-    results.reserve(parts.size(), call.attention.channels);
+    // Few tiles are computed part by part, so that all threads have work, and their parts are joined afterwards.
+    TileParts parts;
+    if (tiles.size() < 4 * num_threads()) parts = find_parts(call, tiles);
     std::vector<Phase> phases;
     if (call.attention.writes_cache) phases.push_back({spans.size(), [&](size_t i) { write_span(call, spans[i]); }});
-    if (parts.empty()) {
+    if (!parts.has_several()) {
         phases.push_back({tiles.size(), [&](size_t i) { attend_tile(level, call, tiles[i], to); }});
     } else {
-        phases.push_back({parts.size(), [&](size_t i) { attend_part(level, call, tiles[parts[i].tile], parts[i].part, results[i]); }});
+        results.reserve(parts.all.size(), call.attention.channels);
+        phases.push_back({parts.all.size(), [&](size_t i) { attend_part(level, call, tiles[parts.all[i].tile], parts.all[i].part, results[i]); }});
         phases.push_back({tiles.size(), [&](size_t i) {
-                              const size_t first = begins[i];
-                              for (size_t part = first + 1; part < begins[i + 1]; part++)
+                              const size_t first = parts.begins[i];
+                              for (size_t part = first + 1; part < parts.begins[i + 1]; part++)
                                   level.join_parts(results[first], results[part], tiles[i].count, call.attention.channels);
                               write_result(level, call, tiles[i], results[first], to);
                           }});

@@ -62,7 +62,7 @@ void multiply_keys(const float* queries, size_t channels, const uint16_t* keys, 
 #pragma GCC unroll 4
         for (int g = 0; g < G; g++) {
             const typename V::Float* four = sums + (m * G + g) * 4;
-            V::store(products + m * WEIGHT_STRIDE + g * V::LANES, V::add_fours(four[0], four[1], four[2], four[3]));
+            V::store(products + m * WEIGHT_STRIDE + g * V::LANES, add_fours<V>(four[0], four[1], four[2], four[3]));
         }
     }
 }

@@ -47,10 +47,14 @@ struct Plan {
     size_t num_memories = 0;
 };
 
+// The operation of ours that makes a value, or nullptr.
+std::shared_ptr<Operation> find_operation(const Value& value) { return std::dynamic_pointer_cast<Operation>(value.get_node_shared_ptr()); }
+
 // Finds the operations of a program, in the order in which they run.
 class Planner {
 public:
-    explicit Planner(const ov::OutputVector& results) : results_(results) {
+    // The results are outputs of our operations.
+    explicit Planner(const ov::OutputVector& results) : program_(find_operation(results[0])->program) {
         for (const Value& result : results) visit(result);
         for (size_t i = 0; i < results.size(); i++) places_[results[i]] = {Place::RESULT, i};
         find_last_readers();
@@ -61,9 +65,8 @@ public:
 
 private:
     bool is_inside(const Value& value) const {
-        const auto operation = std::dynamic_pointer_cast<Operation>(value.get_node_shared_ptr());
-        const auto first = std::dynamic_pointer_cast<Operation>(results_[0].get_node_shared_ptr());
-        return operation && first && operation->program == first->program;
+        const auto operation = find_operation(value);
+        return operation && operation->program == program_;
     }
 
     void visit(const Value& value) {
@@ -78,7 +81,7 @@ private:
         } else {
             for (const Value& input : node->input_values()) visit(input);
             for (const Value& output : node->outputs()) places_[output] = {Place::MEMORY, 0};  // the number is chosen later
-            order_.push_back(std::dynamic_pointer_cast<Operation>(node));
+            order_.push_back(find_operation(value));
         }
     }
 
@@ -111,12 +114,12 @@ private:
     ResultShape shape_of(Value value) const {
         ResultShape found;
         for (; is_inside(value); value = value.get_node()->input_value(0))
-            found.steps.push_back({dynamic_cast<const Operation*>(value.get_node()), value.get_index()});
+            found.steps.push_back({find_operation(value).get(), value.get_index()});
         found.argument = places_.at(value).number;
         return found;
     }
 
-    ov::OutputVector results_;
+    int64_t program_;
     std::map<Value, Place> places_;
     std::map<Value, size_t> last_reader_;
     std::vector<std::shared_ptr<Operation>> order_;
@@ -140,8 +143,8 @@ private:
     std::vector<ov::PartialShape> shapes_;
 };
 
-// Made of the values that are its results: takes the operations in that have the number of the first one's program. Then its inputs
-// are the values from outside that these operations read.
+// A program is made with the values that are its results as inputs. It takes the operations in that have the number of the first one's
+// program. Then its inputs are the values from outside that these operations read.
 class Program final : public ov::op::Op {
 public:
     OPENVINO_OP("OuzelProgram", "ouzel_kernels", ov::op::Op);
@@ -160,8 +163,8 @@ public:
     void validate_and_infer_types() override {
         if (!plan_) {
             for (const Value& result : input_values())
-                NODE_VALIDATION_CHECK(this, std::dynamic_pointer_cast<Operation>(result.get_node_shared_ptr()),
-                                      "takes operations of the kernels, given ", result);
+                NODE_VALIDATION_CHECK(this, find_operation(result), "takes operations of the kernels, given ", result);
+            NODE_VALIDATION_CHECK(this, get_input_size(), "needs a result");
             plan_ = std::make_shared<Plan>(Planner(input_values()).take());
             set_arguments(plan_->arguments);
         }
@@ -212,7 +215,7 @@ private:
     };
     using Workspace = std::vector<Call>;
 
-    // Puts an argument or a result in.
+    // Replaces the tensor if the place is an argument or a result.
     static void place(const Place& place, ov::Tensor& tensor, const ov::TensorVector& results, const ov::TensorVector& arguments) {
         if (place.kind == Place::ARGUMENT) tensor = arguments[place.number];
         if (place.kind == Place::RESULT) tensor = results[place.number];

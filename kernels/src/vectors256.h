@@ -26,17 +26,14 @@ struct Vectors256 {
     static Float halves(const uint8_t* p) { return _mm256_cvtph_ps(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p))); }
     // Four numbers, again and again.
     static Float repeat_four(const float* p) { return _mm256_broadcast_ps(reinterpret_cast<const __m128*>(p)); }
-    // The sums of each four numbers of a vector, (x0 + x1) + (x2 + x3): first the sums of `a`.
-    static Float add_fours(Float a, Float b, Float c, Float d) {
-        const Float low = _mm256_unpacklo_ps(a, b), high = _mm256_unpackhi_ps(a, b);
-        const Float other_low = _mm256_unpacklo_ps(c, d), other_high = _mm256_unpackhi_ps(c, d);
-        const auto pairs = [](Float x, Float y) {
-            const __m256d p = _mm256_castps_pd(x), q = _mm256_castps_pd(y);
-            return _mm256_add_ps(_mm256_castpd_ps(_mm256_unpacklo_pd(p, q)), _mm256_castpd_ps(_mm256_unpackhi_pd(p, q)));
-        };
-        const Float sums = _mm256_add_ps(pairs(low, other_low), pairs(high, other_high));
-        return _mm256_permutevar8x32_ps(sums, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7));
-    }
+    // Of each four numbers of two vectors the first two, or the last two, in turns: a0 b0 a1 b1, a2 b2 a3 b3.
+    static Float low_in_turns(Float a, Float b) { return _mm256_unpacklo_ps(a, b); }
+    static Float high_in_turns(Float a, Float b) { return _mm256_unpackhi_ps(a, b); }
+    // The same of pairs of numbers: a0 a1 b0 b1, a2 a3 b2 b3.
+    static Float low_pairs(Float a, Float b) { return _mm256_castpd_ps(_mm256_unpacklo_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))); }
+    static Float high_pairs(Float a, Float b) { return _mm256_castpd_ps(_mm256_unpackhi_pd(_mm256_castps_pd(a), _mm256_castps_pd(b))); }
+    // The first number of each four, then the second one of each, and so on.
+    static Float by_place(Float a) { return _mm256_permutevar8x32_ps(a, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)); }
     static Float multiply(Int a, Float b) { return _mm256_mul_ps(_mm256_cvtepi32_ps(a), b); }
     static Float fused(Float a, Float b, Float c) { return _mm256_fmadd_ps(a, b, c); }
     static void store(float* to, Float value) { _mm256_storeu_ps(to, value); }

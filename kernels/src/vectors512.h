@@ -26,17 +26,14 @@ struct Vectors512 {
     static Float halves(const uint8_t* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
     // Four numbers, again and again.
     static Float repeat_four(const float* p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
-    // The sums of each four numbers of a vector, (x0 + x1) + (x2 + x3): first the sums of `a`.
-    static Float add_fours(Float a, Float b, Float c, Float d) {
-        const Float low = _mm512_unpacklo_ps(a, b), high = _mm512_unpackhi_ps(a, b);
-        const Float other_low = _mm512_unpacklo_ps(c, d), other_high = _mm512_unpackhi_ps(c, d);
-        const auto pairs = [](Float x, Float y) {
-            const __m512d p = _mm512_castps_pd(x), q = _mm512_castps_pd(y);
-            return _mm512_add_ps(_mm512_castpd_ps(_mm512_unpacklo_pd(p, q)), _mm512_castpd_ps(_mm512_unpackhi_pd(p, q)));
-        };
-        const Float sums = _mm512_add_ps(pairs(low, other_low), pairs(high, other_high));
-        return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), sums);
-    }
+    // Of each four numbers of two vectors the first two, or the last two, in turns: a0 b0 a1 b1, a2 b2 a3 b3.
+    static Float low_in_turns(Float a, Float b) { return _mm512_unpacklo_ps(a, b); }
+    static Float high_in_turns(Float a, Float b) { return _mm512_unpackhi_ps(a, b); }
+    // The same of pairs of numbers: a0 a1 b0 b1, a2 a3 b2 b3.
+    static Float low_pairs(Float a, Float b) { return _mm512_castpd_ps(_mm512_unpacklo_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))); }
+    static Float high_pairs(Float a, Float b) { return _mm512_castpd_ps(_mm512_unpackhi_pd(_mm512_castps_pd(a), _mm512_castps_pd(b))); }
+    // The first number of each four, then the second one of each, and so on.
+    static Float by_place(Float a) { return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), a); }
     static Float multiply(Int a, Float b) { return _mm512_mul_ps(_mm512_cvtepi32_ps(a), b); }
     static Float fused(Float a, Float b, Float c) { return _mm512_fmadd_ps(a, b, c); }
     static void store(float* to, Float value) { _mm512_storeu_ps(to, value); }

@@ -116,7 +116,7 @@ class SamplingFields(msgspec.Struct, kw_only=True):
                 ge=-(2**63),
                 le=2**63 - 1,
                 description="Same seed, same request: same tokens "
-                "(on a busy server with --deterministic).",
+                "(on a busy server with --deterministic, or if its log says deterministic).",
             ),
         ]
         | None

@@ -56,6 +56,14 @@ class NewRows:
         return len(self.queries)
 
 
+class Refused(Exception):
+    """The library answers with a status that is not 0."""
+
+    def __init__(self, status: int) -> None:
+        super().__init__(status)
+        self.status = status
+
+
 class Cache:
     """The KV cache of a layer. Places that were never written hold f16's NaN."""
 
@@ -74,24 +82,8 @@ class Cache:
     ) -> Floats:
         """Computes the new rows of some sequences; returns [rows, heads, size].
 
-        Rows that belong to no sequence follow after them.
+        Rows that belong to no sequence follow after them. Raises Refused.
         """
-        status, attended = self.run(level, work, num_spare_rows=num_spare_rows, writes=writes)
-        assert status == 0, f"the library answered {status}"
-        if writes:
-            for context, rows in work:
-                context.keys.extend(rows.keys)
-                context.values.extend(rows.values)
-        return attended
-
-    def run(
-        self,
-        level: str,
-        work: Sequence[tuple[Context, NewRows]],
-        *,
-        num_spare_rows: int = 0,
-        writes: bool = True,
-    ) -> tuple[int, Floats]:
         heads = self.heads
         counts, tables = [len(rows) for _, rows in work], [each.block_ids for each, _ in work]
         begins, block_begins = (
@@ -120,7 +112,13 @@ class Cache:
             *(self.values.ctypes.data, len(queries), queries.ctypes.data, keys.ctypes.data),
             *(values.ctypes.data, attended.ctypes.data),
         )
-        return status, attended
+        if status:
+            raise Refused(status)
+        if writes:
+            for context, rows in work:
+                context.keys.extend(rows.keys)
+                context.values.extend(rows.values)
+        return attended
 
     def read(self, context: Context) -> tuple[Floats, Floats]:
         """Returns the cached keys and values of a sequence, [tokens, heads, size]."""

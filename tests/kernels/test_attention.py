@@ -11,10 +11,11 @@ from tests.kernels.attention import (
     Context,
     Heads,
     NewRows,
+    Refused,
     attend_in_float64,
     make_rows,
 )
-from tests.kernels.library import LEVELS, Floats, needs_library, supported_levels
+from tests.kernels.library import Floats, needs_library, supported_levels
 
 pytestmark = needs_library
 
@@ -28,14 +29,6 @@ HEADS = (
 )
 NUM_ROWS = (1, 33, 1, 7, 250, 1, 2, 40, 1)  # rows of each call: 336 tokens in all
 NUM_BLOCKS = 11  # enough for a sequence of these rows
-
-
-@pytest.fixture(params=LEVELS)
-def level(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if name not in supported_levels():
-        pytest.skip(f"this processor has no {name}")
-    return name
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=lambda heads: f"{heads.num_heads}x{heads.size}")
@@ -155,8 +148,9 @@ def test_numbers_that_do_not_exist_are_refused(level: str) -> None:
     cache = Cache(heads, NUM_BLOCKS)
     rows = make_rows(heads, 33, np.random.default_rng(6))
     for block_ids in ([0], [0, NUM_BLOCKS], [-1, 1]):  # too few, or not in the cache
-        status, _ = cache.run(level, [(Context(block_ids), rows)])
-        assert status == 2
+        with pytest.raises(Refused) as refused:
+            cache.attend(level, [(Context(block_ids), rows)])
+        assert refused.value.status == 2
 
 
 def shuffled_blocks(random: np.random.Generator) -> list[int]:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino.weights.encodings import Encoding
-from tests.kernels.library import LEVELS, make_matrix, needs_library, supported_levels
+from tests.kernels.library import make_matrix, needs_library, supported_levels
 
 pytestmark = needs_library
 
@@ -20,14 +20,6 @@ ENCODINGS = (
 SHAPES = ((1, 128), (32, 128), (33, 384), (96, 1024), (70, 640))  # outputs, inputs
 NUM_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 25, 33, 127, 140)
 BF16_ERROR = 2**-8
-
-
-@pytest.fixture(params=LEVELS)
-def level(request: pytest.FixtureRequest) -> str:
-    name: str = request.param
-    if name not in supported_levels():
-        pytest.skip(f"this processor has no {name}")
-    return name
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS, ids=str)

@@ -33,7 +33,7 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     attends_to_whole_images: bool = False
     # a token's row has the same bits in every step
     is_deterministic: bool = False
-    # it has them because rows of prompts and other rows are computed apart (`engine.row_kinds`)
+    # rows of prompts and other rows are computed apart, which makes it so (`engine.row_kinds`)
     separates_rows: bool = False
     # a model without a KV cache is a decoder: its last token has read all others
     is_causal: bool = False

@@ -29,7 +29,7 @@ NumAssistantTokens = (
             le=MAX_ASSISTANT_TOKENS,
             description="Most tokens proposed in a step; 0: none. A request with a seed gets no "
             "proposals unless this field or one of the other two fields for proposals is given, or "
-            "the server is --deterministic.",
+            "the server is --deterministic or its log says deterministic.",
         ),
     ]
     | None

@@ -290,7 +290,7 @@ def make_runner(
         load_s=0.0,  # known after the checks
     )
     caches = (
-        KvCache(cache, plan.num_blocks + num_padding_blocks(info)),
+        KvCache(cache, plan.num_blocks + num_padding_blocks(engine)),
         StateTables(states, state_plan),
     )
     prediction = (

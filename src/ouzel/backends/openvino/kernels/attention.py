@@ -1,6 +1,6 @@
 """Replaces the runtime's attention over an f16 cache by an operation of the kernels.
 
-Its cache has the shape [blocks, heads, 32 tokens, 2 * channels] and the type i8, because the plugin
+The cache has the shape [blocks, heads, 32 tokens, 2 * channels] and the type i8, because the plugin
 would convert an input in f16: two bytes are one f16 number. kernels/src/context.h describes the
 order of the numbers in a block.
 """
@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, integers, put_in_place, read_number
-from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
+from ouzel.backends.openvino.kernels.library import make_operation
 from ouzel.backends.openvino.library import ops, ov
 
 Blocks = NDArray[np.int8]
@@ -29,7 +29,7 @@ _MOST_CHANNELS = 512
 # The plugin's inputs by their places, which graph/attention.py lists.
 _CACHES = (3, 4)
 _SCALE, _WINDOW, _SINKS = 9, 10, 20
-_PASSED = (0, 1, 2, 3, 4, 5, 6, 7, 8)  # queries to begins of blocks: inputs of our operation, too
+_PASSED = range(9)  # queries to begins of blocks: inputs of our operation, too
 # The operation of the kernels lacks ALiBi, scores, rotation of the cache, sparse attention, whole
 # images and biases. These inputs must be empty, so that they are off.
 _ABSENT = (11, 13, 14, 15, 16, 17, 22, 23, 24, 25, 26, 27)
@@ -61,7 +61,6 @@ def replace_attention(graph: ov.Model) -> None:
         ):
             for node, heads in zip(nodes, found, strict=True):
                 _replace(node, heads)
-    graph.validate_nodes_and_infer_types()
 
 
 def unpack_keys(blocks: Blocks) -> Floats:
@@ -103,8 +102,6 @@ def _is_absent(node: Node) -> bool:
 
 
 def _replace(node: Node, heads: _Heads) -> None:
-    kernels = find_kernels()
-    assert isinstance(kernels, Kernels), "attention is replaced only by kernels that were found"
     for index in _CACHES:
         cache = node.input_value(index).get_node()
         cache.set_element_type(CACHE_TYPE)
@@ -126,4 +123,4 @@ def _replace(node: Node, heads: _Heads) -> None:
         "has_sinks": has_sinks,
         "writes_cache": bool(node.get_attributes().get("write_kv_cache", True)),
     }
-    put_in_place(node.output(0), kernels.factory.create(ATTENTION, inputs, attributes).output(0))
+    put_in_place(node.output(0), make_operation(ATTENTION, inputs, attributes).output(0))

@@ -63,6 +63,7 @@ def copy_fused(graph: ov.Model, *, attends: bool, may_be_wide: bool) -> ov.Model
     if not may_be_wide:
         forbid_wide_rows(fused)
     join_programs(fused)
+    fused.validate_nodes_and_infer_types()
     return fused
 
 

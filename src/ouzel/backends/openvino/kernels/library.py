@@ -7,10 +7,12 @@ that the kernels may use (`avx2`, `avx_vnni`, `avx512_vnni`, `amx`); `none` leav
 
 import ctypes
 import os
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.library import NodeFactory, load_operations, ov
 from ouzel.config import EngineConfig
 from ouzel.machine.instructions import processor_flags
@@ -79,6 +81,15 @@ def _read_level(path: Path) -> str:
     function.restype = ctypes.c_char_p
     level: bytes = function()
     return level.decode()
+
+
+def make_operation(
+    name: str, inputs: Sequence[Node], attributes: Mapping[str, object] | None = None
+) -> Node:
+    """Makes an operation of the kernels; only graphs for kernels that were found have any."""
+    kernels = find_kernels()
+    assert isinstance(kernels, Kernels), "only kernels that were found make operations"
+    return kernels.factory.create(name, list(inputs), dict(attributes or {}))
 
 
 def can_use_kernels(engine: EngineConfig) -> bool:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.nodes import Node, get_output
-from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
+from ouzel.backends.openvino.kernels.library import make_operation
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cells import num_scales
 from ouzel.backends.openvino.weights.source import Matrix
@@ -152,12 +152,10 @@ def _make(
     matrices: Sequence[PackedArrays],
     attributes: dict[str, object],
 ) -> Node:
-    kernels = find_kernels()
-    assert isinstance(kernels, Kernels), "matrices are packed only for kernels that were found"
     of_matrices = {
         name: [matrix.attributes[index] for matrix in matrices]
         for index, name in enumerate(_ATTRIBUTES)
     }
     arrays = [each for matrix in matrices for each in matrix.inputs]
     values = [get_output(each) for each in (*inputs, *arrays)]
-    return kernels.factory.create(name, values, of_matrices | attributes)
+    return make_operation(name, values, of_matrices | attributes)

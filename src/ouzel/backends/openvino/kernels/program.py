@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from ouzel.backends.openvino.graph.nodes import Node, readers
 from ouzel.backends.openvino.kernels.attention import ATTENTION
-from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
+from ouzel.backends.openvino.kernels.library import Kernels, find_kernels, make_operation
 from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR
 from ouzel.backends.openvino.library import ov
 
@@ -35,14 +35,13 @@ def join_programs(graph: ov.Model) -> None:
     for number, operations in enumerate(_find_programs(graph)):
         if len(operations) > 1:
             _join(number, operations)
-    graph.validate_nodes_and_infer_types()
 
 
 def _find_programs(graph: ov.Model) -> list[list[Node]]:
     """Divides the operations of the kernels into programs, in the order of the graph.
 
-    An operation begins a new program if it reads a value that another operation of the graph makes
-    of a value of the current program. So programs never wait for each other.
+    An operation begins a new program if it depends on another operation of the graph that depends
+    on the current program. So no program needs a value of a later program.
     """
     programs: list[list[Node]] = [[]]
     inside: set[str] = set()  # names of the current program's operations
@@ -72,9 +71,7 @@ def _join(number: int, operations: list[Node]) -> None:
         for output in node.outputs()
         if any(reader.get_name() not in names for reader in readers(output))
     ]
-    kernels = find_kernels()
-    assert isinstance(kernels, Kernels), "only kernels that were found make operations"
-    program = kernels.factory.create(PROGRAM, results, {})
+    program = make_operation(PROGRAM, results)
     for index, result in enumerate(results):
         for port in list(result.get_target_inputs()):
             if port.get_node().get_name() not in names:

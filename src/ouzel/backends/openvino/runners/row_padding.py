@@ -10,15 +10,18 @@ from dataclasses import replace
 
 import numpy as np
 
+from ouzel.config import EngineConfig
 from ouzel.engine.base import ForwardBatch
-from ouzel.types.engine_info import EngineInfo
 
 _NUM_ROWS = 2
 
 
-def num_padding_blocks(info: EngineInfo) -> int:
-    """Returns the number of blocks after the blocks that sequences can get."""
-    return 1 if info.is_deterministic else 0
+def num_padding_blocks(engine: EngineConfig) -> int:
+    """Returns the number of blocks after the blocks that sequences can get.
+
+    Added rows are written there, and rows of the check at the start.
+    """
+    return 1 if engine.deterministic else 0
 
 
 def add_padding_rows(batch: ForwardBatch, block: int) -> ForwardBatch:
