@@ -20,32 +20,39 @@ inline __m512i high_signed(__m512i both) {
     return _mm512_gf2p8affine_epi64_epi8(both, _mm512_set1_epi64(0x1020408080808080), 0xf8);
 }
 
-// Unpacks vectors of a tile to rows of the second operand of TDPBSSD.
-template <int COUNT>
-inline void unpack(const uint8_t* vectors, int8_t* to) {
+// Unpacks the operands of a tile that share a scale to rows of the second operand of TDPBSSD.
+template <class C>
+inline void unpack(const uint8_t* tile, int s, int8_t* to) {
 #pragma GCC unroll 8
-    for (int i = 0; i < COUNT; i++) {
-        const __m512i both = _mm512_loadu_si512(vectors + i * 64);
-        _mm512_store_si512(to + i * 128, low_signed(both));
-        _mm512_store_si512(to + i * 128 + 64, high_signed(both));
+    for (int i = 0; i < C::STEPS; i++, to += 128) {
+        const int step = s * C::STEPS + i;
+        __m512i first, second;
+        if (C::BITS == 4) {
+            const __m512i both = _mm512_loadu_si512(tile + step * 64);
+            first = low_signed(both), second = high_signed(both);
+        } else {
+            const __m512i middle = _mm512_set1_epi8(char(C::MIDDLE));
+            load_operands<Vectors512, C::BITS>(tile, step, first, second);
+            first = _mm512_sub_epi8(first, middle), second = _mm512_sub_epi8(second, middle);
+        }
+        _mm512_store_si512(to, first);
+        _mm512_store_si512(to + 64, second);
     }
 }
 
 inline __m512 halves(const uint8_t* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
 
-// The sums of a step become floats and are added: product * scale of the row * scale of the outputs, then the offsets.
-template <bool O>
-inline __m512 add_product(__m512 sum, const int32_t* product, float row_scale, float weighted, __m512 scale, __m512 offset) {
+// The sums of a step become floats and are added: product * scale of the row * scale of the outputs.
+inline __m512 add_product(__m512 sum, const int32_t* product, float row_scale, __m512 scale) {
     const __m512 floats = _mm512_cvtepi32_ps(_mm512_load_si512(product));
-    sum = _mm512_fmadd_ps(_mm512_mul_ps(floats, _mm512_set1_ps(row_scale)), scale, sum);
-    return O ? _mm512_fmadd_ps(_mm512_set1_ps(weighted), offset, sum) : sum;
+    return _mm512_fmadd_ps(_mm512_mul_ps(floats, _mm512_set1_ps(row_scale)), scale, sum);
 }
 
 // Multiplies a chunk of R rows by a block, both halves together: all sums stay in registers.
-template <class T, int R, int S, bool O>
-void multiply_few(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float* out) {
-    constexpr int VECTORS = 8 / S, INPUTS = int(GROUP) / S;
-    constexpr size_t HEADER = size_t(S) * BLOCK * 2 * (O ? 2 : 1);
+template <class T, int R, class C>
+void multiply_few(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
+    constexpr int S = C::SCALES, INPUTS = C::INPUTS;
+    const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
     alignas(64) int8_t weights[4][2048 + 64];  // apart by more than 2048, so that their addresses do not look alike
     alignas(64) int32_t products[4][2][R * 16];
     T::configure(R, INPUTS);
@@ -60,7 +67,7 @@ void multiply_few(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float
         if (s == 0)
             for (size_t i = 0; i < cell_bytes; i += 64) Vectors512::prefetch(cell + ahead + i);
         for (int half = 0; half < 2; half++)
-            unpack<VECTORS>(cell + HEADER + half * TILE_BYTES + s * VECTORS * 64, weights[step & 3] + half * 1024);
+            unpack<C>(cell + header_bytes + half * C::TILE_BYTES, s, weights[step & 3] + half * 1024);
     };
     prepare(0);
     for (int step = 0; step < steps + 3; step++) {
@@ -92,21 +99,24 @@ void multiply_few(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float
         const uint8_t* cell = cells + size_t(done / S) * cell_bytes;
         const size_t place = size_t(done / S) * R;
         const __m512 scale[2] = {halves(cell + s * 64), halves(cell + s * 64 + 32)};
-        const __m512 offset[2] = {O ? halves(cell + (S + s) * 64) : scale[0], O ? halves(cell + (S + s) * 64 + 32) : scale[1]};
 #pragma GCC unroll 16
         for (int i = 0; i < R * 2; i++)
-            sums[i] = add_product<O>(sums[i], products[done & 3][i & 1] + (i >> 1) * 16, x.scale[(place + (i >> 1)) * S + s],
-                                     O ? x.weighted[(place + (i >> 1)) * S + s] : 0, scale[i & 1], offset[i & 1]);
+            sums[i] = add_product(sums[i], products[done & 3][i & 1] + (i >> 1) * 16, x.scale[(place + (i >> 1)) * S + s], scale[i & 1]);
+        if (!layout.has_offsets) continue;
+        const __m512 offset[2] = {halves(cell + (S + s) * 64), halves(cell + (S + s) * 64 + 32)};
+#pragma GCC unroll 16
+        for (int i = 0; i < R * 2; i++)
+            sums[i] = _mm512_fmadd_ps(_mm512_set1_ps(x.weighted[(place + (i >> 1)) * S + s]), offset[i & 1], sums[i]);
     }
 #pragma GCC unroll 16
     for (int i = 0; i < R * 2; i++) _mm512_storeu_ps(out + i * 16, sums[i]);
 }
 
 // Multiplies a chunk of 16 rows by a block, one half after the other, so that 16 sums stay in registers.
-template <class T, int S, bool O>
-void multiply_sixteen(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float* out) {
-    constexpr int R = 16, VECTORS = 8 / S, INPUTS = int(GROUP) / S;
-    constexpr size_t HEADER = size_t(S) * BLOCK * 2 * (O ? 2 : 1);
+template <class T, class C>
+void multiply_sixteen(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
+    constexpr int R = 16, S = C::SCALES, INPUTS = C::INPUTS;
+    const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
     alignas(64) int8_t weights[4][1024 + 64];
     alignas(64) int32_t products[4][R * 16 + 16];
     T::configure(R, INPUTS);
@@ -118,7 +128,7 @@ void multiply_sixteen(const uint8_t* cells, size_t cell_bytes, const Chunk& x, f
             const int s = step % S;
             if (s + half == 0)
                 for (size_t i = 0; i < cell_bytes; i += 64) Vectors512::prefetch(cell + ahead + i);
-            unpack<VECTORS>(cell + HEADER + half * TILE_BYTES + s * VECTORS * 64, weights[step & 3]);
+            unpack<C>(cell + header_bytes + half * C::TILE_BYTES, s, weights[step & 3]);
         };
         __m512 sums[R];
 #pragma GCC unroll 16
@@ -147,11 +157,12 @@ void multiply_sixteen(const uint8_t* cells, size_t cell_bytes, const Chunk& x, f
             const uint8_t* cell = cells + size_t(done / S) * cell_bytes;
             const size_t place = size_t(done / S) * R;
             const __m512 scale = halves(cell + s * 64 + half * 32);
-            const __m512 offset = O ? halves(cell + (S + s) * 64 + half * 32) : scale;
 #pragma GCC unroll 16
-            for (int m = 0; m < R; m++)
-                sums[m] = add_product<O>(sums[m], products[done & 3] + m * 16, x.scale[(place + m) * S + s],
-                                         O ? x.weighted[(place + m) * S + s] : 0, scale, offset);
+            for (int m = 0; m < R; m++) sums[m] = add_product(sums[m], products[done & 3] + m * 16, x.scale[(place + m) * S + s], scale);
+            if (!layout.has_offsets) continue;
+            const __m512 offset = halves(cell + (S + s) * 64 + half * 32);
+#pragma GCC unroll 16
+            for (int m = 0; m < R; m++) sums[m] = _mm512_fmadd_ps(_mm512_set1_ps(x.weighted[(place + m) * S + s]), offset, sums[m]);
         }
 #pragma GCC unroll 16
         for (int m = 0; m < R; m++) _mm512_storeu_ps(out + m * BLOCK + half * 16, sums[m]);
@@ -170,40 +181,47 @@ struct Pairs {
 
 // Unpacks cells to bf16 with their scales and offsets: to[2 * groups][2 halves][16 pairs of inputs][16 outputs][2]. The floats
 // are cut to bf16, which makes them smaller by a 512th on average; the scales make up for it.
-template <int S, bool O>
-void widen(const uint8_t* cell, size_t cell_bytes, size_t groups, uint16_t* to) {
-    constexpr size_t HEADER = size_t(S) * BLOCK * 2 * (O ? 2 : 1);
+template <class C>
+void widen(const uint8_t* cell, const Layout& layout, size_t groups, uint16_t* to) {
+    constexpr int S = C::SCALES, LEVELS = 2 * C::MIDDLE, SHIFT = 23 - C::BITS;  // values become the highest bits of fractions
     static const Pairs pairs_;
+    const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
     const __m512i pairs = _mm512_load_si512(pairs_.index);
-    const __m512i mask = _mm512_set1_epi32(0x00780000), one = _mm512_set1_epi32(0x3f800000);
+    const __m512i mask = _mm512_set1_epi32((LEVELS - 1) << SHIFT), one = _mm512_set1_epi32(0x3f800000);
     const __m512 correction = _mm512_set1_ps(1 + 1 / 512.f);
-    for (size_t group = 0; group < groups; group++, cell += cell_bytes)
+    for (size_t group = 0; group < groups; group++, cell += cell_bytes, to += 2048)
         for (int half = 0; half < 2; half++)
-            for (int quarter = 0; quarter < 2; quarter++) {  // 32 inputs
-                const int s = quarter * (S - 1);
+            for (int s = 0; s < S; s++) {
                 const __m512 scale = _mm512_mul_ps(halves(cell + s * 64 + half * 32), correction);
-                const __m512 a = _mm512_mul_ps(scale, _mm512_set1_ps(16)), b = _mm512_mul_ps(scale, _mm512_set1_ps(-24));
-                const __m512 c = O ? _mm512_fmadd_ps(halves(cell + (S + s) * 64 + half * 32), correction, b) : b;
-                // 1 + nibble / 16 as a float, then (nibble - 8) * scale + offset.
-                const auto value = [&](__m512i shifted) {
-                    const __m512 nibble = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(shifted, mask, one, 0xea));
-                    return _mm512_castps_si512(_mm512_fmadd_ps(nibble, a, c));
+                const __m512 a = _mm512_mul_ps(scale, _mm512_set1_ps(LEVELS)), b = _mm512_mul_ps(scale, _mm512_set1_ps(-LEVELS - C::MIDDLE));
+                const __m512 c = layout.has_offsets ? _mm512_fmadd_ps(halves(cell + (S + s) * 64 + half * 32), correction, b) : b;
+                // 1 + value / LEVELS as a float, then (value - MIDDLE) * scale + offset.
+                const auto number = [&](__m512i shifted) {
+                    const __m512 value = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(shifted, mask, one, 0xea));
+                    return _mm512_castps_si512(_mm512_fmadd_ps(value, a, c));
                 };
-                const auto pair = [&](__m512i first, __m512i second) { return _mm512_permutex2var_epi16(value(first), pairs, value(second)); };
+                const auto put = [&](uint16_t* row, __m512i first, __m512i second) {
+                    _mm512_store_si512(row, _mm512_permutex2var_epi16(number(first), pairs, number(second)));
+                };
+                const auto put_operand = [&](uint16_t* rows, __m512i bytes) {  // four inputs
+                    constexpr int THIRD = SHIFT > 16 ? SHIFT - 16 : 16 - SHIFT, FOURTH = 24 - SHIFT;
+                    const __m512i third = SHIFT > 16 ? _mm512_slli_epi32(bytes, THIRD) : _mm512_srli_epi32(bytes, THIRD);
+                    put(rows, _mm512_slli_epi32(bytes, SHIFT), _mm512_slli_epi32(bytes, SHIFT - 8));
+                    put(rows + 32, third, _mm512_srli_epi32(bytes, FOURTH));
+                };
 #pragma GCC unroll 4
-                for (int i = 0; i < 4; i++) {
-                    const __m512i w = _mm512_loadu_si512(cell + HEADER + half * TILE_BYTES + (quarter * 4 + i) * 64);
-                    uint16_t* row = to + ((group * 2 + quarter) * 2 + half) * 512 + i * 4 * 32;
-                    _mm512_store_si512(row, pair(_mm512_slli_epi32(w, 19), _mm512_slli_epi32(w, 11)));
-                    _mm512_store_si512(row + 32, pair(_mm512_slli_epi32(w, 3), _mm512_srli_epi32(w, 5)));
-                    _mm512_store_si512(row + 64, pair(_mm512_slli_epi32(w, 15), _mm512_slli_epi32(w, 7)));
-                    _mm512_store_si512(row + 96, pair(_mm512_srli_epi32(w, 1), _mm512_srli_epi32(w, 9)));
+                for (int i = 0; i < C::STEPS; i++) {
+                    const int step = s * C::STEPS + i;
+                    uint16_t* rows = to + ((step / 4) * 2 + half) * 512 + step % 4 * 128;
+                    __m512i first, second;
+                    load_operands<Vectors512, C::BITS>(cell + header_bytes + half * C::TILE_BYTES, step, first, second);
+                    put_operand(rows, first), put_operand(rows + 64, second);
                 }
             }
 }
 
 // Multiplies rows in bf16 by some blocks; `out` is [block][chunk][16 rows][32 outputs].
-template <class T, int S, bool O>
+template <class T, class C>
 void multiply_wide(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& x, float* out) {
     alignas(64) uint16_t panel[PANEL_TILES * 1024];
     T::configure(16, 64);
@@ -211,7 +229,7 @@ void multiply_wide(const Matrix& matrix, size_t first_block, size_t num_blocks, 
     for (size_t k = 0; k < tiles; k += PANEL_TILES) {
         const size_t n = tiles - k < PANEL_TILES ? tiles - k : PANEL_TILES;
         for (size_t block = 0; block < num_blocks; block++) {
-            widen<S, O>(matrix.block(first_block + block) + k / 2 * cell_bytes, cell_bytes, n / 2, panel);
+            widen<C>(matrix.block(first_block + block) + k / 2 * cell_bytes, matrix.layout, n / 2, panel);
             asm volatile("" ::: "memory");
             for (size_t chunk = 0; chunk < x.chunks; chunk += 2) {
                 float* to = out + (block * x.chunks + chunk) * 512;
@@ -248,23 +266,20 @@ inline size_t amx_chunk(size_t num_rows) {
 
 template <class T>
 struct AmxKernels {
-    template <int S, bool O>
+    template <class C>
     static auto find(size_t chunk) {
-        return chunk < AMX_FROM ? Kernels512::find<S, O>(chunk)
-               : chunk == 4     ? multiply_few<T, 4, S, O>
-               : chunk == 8     ? multiply_few<T, 8, S, O>
-                                : multiply_sixteen<T, S, O>;
+        return chunk < AMX_FROM ? Kernels512::find<C>(chunk)
+               : chunk == 4     ? multiply_few<T, 4, C>
+               : chunk == 8     ? multiply_few<T, 8, C>
+                                : multiply_sixteen<T, C>;
     }
 };
 
 template <class T>
 void multiply_by_tiles(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink) {
     if (!rows.is_wide) return multiply_any<AmxKernels<T>>(matrix, first_block, num_blocks, rows, sink);
-    const Layout& layout = matrix.layout;
-    const auto multiply = layout.scales == 1 ? (layout.has_offsets ? multiply_wide<T, 1, true> : multiply_wide<T, 1, false>)
-                                             : (layout.has_offsets ? multiply_wide<T, 2, true> : multiply_wide<T, 2, false>);
     float* sums = wide_sums(num_blocks * rows.chunks * 16 * BLOCK);
-    multiply(matrix, first_block, num_blocks, rows, sums);
+    matrix.layout.with_cells([&](auto cells) { multiply_wide<T, decltype(cells)>(matrix, first_block, num_blocks, rows, sums); });
     for (size_t block = 0; block < num_blocks; block++)
         sink.take(first_block + block, 0, rows.count, sums + block * rows.chunks * 16 * BLOCK);
 }

@@ -1,19 +1,24 @@
-// The layout of a matrix of 4-bit weights: the same bytes serve one row of activations and thousands.
+// The layout of a matrix of 4-, 6- or 8-bit weights: the same bytes serve one row of activations and thousands.
 //
 // A matrix of N outputs and K inputs is stored as cells of 32 outputs x 64 inputs; N and K are padded with zeros. The
 // cells of 32 outputs (a block) lie one after the other, so that a thread reads its blocks from begin to end. A cell has
 //
-//   scales    f16 [S][32]   one scale for each output and each 64 / S inputs; S is 1 or 2
+//   scales    f16 [S][32]   one scale for each output and each 64 / S inputs; S is 1, 2 or 4
 //   offsets   f16 [S][32]   only in matrices with offsets
-//   values    u8 [2][8][64] two tiles of 16 outputs, each of 8 vectors of 16 outputs x 4 bytes
+//   values    two tiles of 16 outputs x 64 inputs
 //
-// Byte b of output j in vector v has the value of input 8 v + b in its low half, and of input 8 v + 4 + b in its high
-// half. A value is stored plus 8. With the factor of its output (a power of two, which keeps scales within f16) a weight is
+// A value is stored plus 8 (of 4 bits), 32 (of 6 bits) or 128 (of 8 bits), the middle. With the factor of its output (a power
+// of two, which keeps scales within f16) a weight is
 //
-//   w = ((value - 8) * scale + offset) * factor
+//   w = ((value - middle) * scale + offset) * factor
 //
-// The low halves of a vector, then the high halves, are operands of VPDPBUSD, and rows of the second operand of
-// TDPBSSD: 4 inputs of 16 outputs.
+// Four inputs of the 16 outputs of a tile are an operand: a vector of 16 outputs x 4 bytes, one input to a byte. VPDPBUSD takes
+// operands, and the rows of the second operand of TDPBSSD are operands. A tile has 16 of them, for the inputs from 0 on:
+//
+//   8 bits    u8 [16][64]   the operands
+//   4 bits    u8 [8][64]    operand 2 v in the low halves of the bytes of vector v, operand 2 v + 1 in the high halves
+//   6 bits    u8 [12][64]   the low four bits like tiles of 4 bits, then [4][64] with the two high bits of all operands: those of
+//                           operand 4 v + i are bits 2 i and 2 i + 1 of the bytes of vector v
 #pragma once
 #include <cstddef>
 #include <cstdint>
@@ -24,25 +29,52 @@
 
 namespace ouzel {
 
-constexpr size_t BLOCK = 32;        // outputs of a cell
-constexpr size_t GROUP = 64;        // inputs of a cell
-constexpr size_t TILE_BYTES = 512;  // half of a cell's values: 16 outputs x 64 inputs
-constexpr size_t VALUES_BYTES = 2 * TILE_BYTES;
+constexpr size_t BLOCK = 32;  // outputs of a cell
+constexpr size_t GROUP = 64;  // inputs of a cell
 constexpr size_t MOST_OUTPUTS = size_t(1) << 30, MOST_INPUTS = size_t(1) << 24;
+
+// Where the two high bits of a tile of 6 bits begin.
+constexpr size_t HIGH_BITS_AT = 512;
+
+// A kind of cells that there are kernels for.
+template <int BITS_OF_A_VALUE, int SCALES_OF_AN_OUTPUT>
+struct Cells {
+    static constexpr int BITS = BITS_OF_A_VALUE, SCALES = SCALES_OF_AN_OUTPUT;
+    static constexpr int MIDDLE = 1 << (BITS - 1);
+    static constexpr int INPUTS = int(GROUP) / SCALES;  // inputs that share a scale
+    static constexpr int STEPS = 8 / SCALES;            // steps of two operands, of inputs that share a scale
+    static constexpr size_t TILE_BYTES = size_t(BITS) * 128;
+};
 
 struct Layout {
     size_t outputs, inputs;
-    int scales;  // scales of an output in a cell: 1 or 2
+    int bits;    // of a value
+    int scales;  // of an output in a cell
     bool has_offsets;
 
     OUZEL_INLINE size_t blocks() const { return (outputs + BLOCK - 1) / BLOCK; }
     OUZEL_INLINE size_t groups() const { return (inputs + GROUP - 1) / GROUP; }
     OUZEL_INLINE size_t header_bytes() const { return size_t(scales) * BLOCK * 2 * (has_offsets ? 2 : 1); }
-    OUZEL_INLINE size_t cell_bytes() const { return header_bytes() + VALUES_BYTES; }
+    OUZEL_INLINE size_t tile_bytes() const { return size_t(bits) * 128; }
+    OUZEL_INLINE size_t cell_bytes() const { return header_bytes() + 2 * tile_bytes(); }
     OUZEL_INLINE size_t block_bytes() const { return groups() * cell_bytes(); }
     OUZEL_INLINE size_t bytes() const { return blocks() * block_bytes(); }
+
+    // Calls use(cells) with the kind of the cells; returns false if there are no kernels for it.
+    template <class Use>
+    OUZEL_INLINE bool with_cells(Use&& use) const {
+        const auto is = [this](int bits_, int scales_) __attribute__((always_inline)) { return bits == bits_ && scales == scales_; };
+        return is(4, 1)   ? (use(Cells<4, 1>()), true)
+               : is(4, 2) ? (use(Cells<4, 2>()), true)
+               : is(4, 4) ? (use(Cells<4, 4>()), true)
+               : is(6, 2) ? (use(Cells<6, 2>()), true)
+               : is(6, 4) ? (use(Cells<6, 4>()), true)
+               : is(8, 1) ? (use(Cells<8, 1>()), true)
+               : is(8, 2) ? (use(Cells<8, 2>()), true)
+                          : false;
+    }
     OUZEL_INLINE bool is_valid() const {
-        return outputs > 0 && outputs <= MOST_OUTPUTS && inputs > 0 && inputs <= MOST_INPUTS && (scales == 1 || scales == 2);
+        return outputs > 0 && outputs <= MOST_OUTPUTS && inputs > 0 && inputs <= MOST_INPUTS && with_cells([](auto) {});
     }
 };
 

@@ -6,17 +6,32 @@
 namespace ouzel {
 namespace {
 
-// Adds products in 16 bits: eight of at most 2 * 15 * 127 fit. Then flush() adds them to sums of 32 bits.
+// Adds products in 16 bits where they fit; flush() adds them to sums of 32 bits. Two products of 15 * 127 are below 2^12, so the
+// 16 bits hold eight of such pairs; two of 63 * 127 are below 2^14, and two pairs fit. Values of 8 bits are multiplied by their
+// sizes, and the signs go to the rows: two products of 128 * 127 fit, and are flushed at once.
 struct Vectors : Vectors256 {
     struct Sum {
         __m256i words, total;
     };
-    static Sum start(int32_t value) { return {_mm256_setzero_si256(), _mm256_set1_epi32(value)}; }
-    static void add(Sum& sum, Int weights, const int8_t* values) {
-        sum.words = _mm256_add_epi16(sum.words, _mm256_maddubs_epi16(weights, four(values)));
+    template <int BITS>
+    static Sum start(int32_t minus_sum) {
+        return {_mm256_setzero_si256(), _mm256_set1_epi32(BITS == 8 ? 0 : minus_sum * (1 << (BITS - 1)))};
     }
-    template <bool IS_APART>
-    static void add_high(Sum& sum, Int weights, const int8_t* values) { add(sum, weights, values); }
+    template <int BITS>
+    static void add(Sum& sum, Int weights, const int8_t* values) {
+        if (BITS < 8) {
+            sum.words = _mm256_add_epi16(sum.words, _mm256_maddubs_epi16(weights, four(values)));
+        } else {
+            const Int centered = _mm256_xor_si256(weights, _mm256_set1_epi8(char(0x80)));
+            sum.words = _mm256_maddubs_epi16(_mm256_abs_epi8(centered), _mm256_sign_epi8(four(values), centered));
+            flush(sum);
+        }
+    }
+    template <int BITS, bool IS_APART>
+    static void add_second(Sum& sum, Int weights, const int8_t* values) { add<BITS>(sum, weights, values); }
+    // Steps of two operands whose sums fit into 16 bits; 0: no sums stay in 16 bits.
+    template <int BITS>
+    static constexpr int steps_of_words() { return BITS == 4 ? 4 : BITS == 6 ? 1 : 0; }
     static void flush(Sum& sum) {
         sum.total = _mm256_add_epi32(sum.total, _mm256_madd_epi16(sum.words, _mm256_set1_epi16(1)));
         sum.words = _mm256_setzero_si256();
@@ -27,12 +42,12 @@ struct Vectors : Vectors256 {
 constexpr size_t CHUNKS[] = {1, 2, 3, 4};
 
 struct Kernels {
-    template <int S, bool O>
+    template <class C>
     static auto find(size_t chunk) {
-        return chunk == 1   ? multiply_block<Vectors, 1, 2, S, O>
-               : chunk == 2 ? multiply_block<Vectors, 2, 1, S, O>
-               : chunk == 3 ? multiply_block<Vectors, 3, 1, S, O>
-                            : multiply_block<Vectors, 4, 1, S, O>;
+        return chunk == 1   ? multiply_block<Vectors, 1, 2, C>
+               : chunk == 2 ? multiply_block<Vectors, 2, 1, C>
+               : chunk == 3 ? multiply_block<Vectors, 3, 1, C>
+                            : multiply_block<Vectors, 4, 1, C>;
     }
 };
 

@@ -10,15 +10,19 @@ struct Vectors : Vectors256 {
     struct Sum {
         __m256i first, second;  // two chains of additions, where there are few sums
     };
-    static Sum start(int32_t value) { return {_mm256_set1_epi32(value), _mm256_setzero_si256()}; }
+    template <int BITS>
+    static Sum start(int32_t minus_sum) { return {_mm256_slli_epi32(_mm256_set1_epi32(minus_sum), BITS - 1), _mm256_setzero_si256()}; }
+    template <int BITS>
     static void add(Sum& sum, Int weights, const int8_t* values) { sum.first = _mm256_dpbusd_avx_epi32(sum.first, weights, four(values)); }
-    template <bool IS_APART>
-    static void add_high(Sum& sum, Int weights, const int8_t* values) {
+    template <int BITS, bool IS_APART>
+    static void add_second(Sum& sum, Int weights, const int8_t* values) {
         if (IS_APART)
             sum.second = _mm256_dpbusd_avx_epi32(sum.second, weights, four(values));
         else
-            add(sum, weights, values);
+            add<BITS>(sum, weights, values);
     }
+    template <int BITS>
+    static constexpr int steps_of_words() { return 0; }  // sums are never in 16 bits
     static void flush(Sum&) {}
     static Int total(const Sum& sum) { return _mm256_add_epi32(sum.first, sum.second); }
 };
@@ -26,13 +30,13 @@ struct Vectors : Vectors256 {
 constexpr size_t CHUNKS[] = {1, 2, 3, 4, 5};
 
 struct Kernels {
-    template <int S, bool O>
+    template <class C>
     static auto find(size_t chunk) {
-        return chunk == 1   ? multiply_block<Vectors, 1, 2, S, O>
-               : chunk == 2 ? multiply_block<Vectors, 2, 1, S, O>
-               : chunk == 3 ? multiply_block<Vectors, 3, 1, S, O>
-               : chunk == 4 ? multiply_block<Vectors, 4, 1, S, O>
-                            : multiply_block<Vectors, 5, 1, S, O>;
+        return chunk == 1   ? multiply_block<Vectors, 1, 2, C>
+               : chunk == 2 ? multiply_block<Vectors, 2, 1, C>
+               : chunk == 3 ? multiply_block<Vectors, 3, 1, C>
+               : chunk == 4 ? multiply_block<Vectors, 4, 1, C>
+                            : multiply_block<Vectors, 5, 1, C>;
     }
 };
 

@@ -1,4 +1,4 @@
-// Operations of OpenVINO that multiply by matrices of four bits.
+// Operations of OpenVINO that multiply by matrices of few bits.
 #include "operation.h"
 #include "product.h"
 
@@ -7,13 +7,14 @@ namespace {
 
 using Numbers = std::vector<int64_t>;
 
-// An operation with matrices of four bits. Its last inputs are the arrays of the matrices: for each matrix cells u8 [bytes],
+// An operation with matrices in cells. Its last inputs are the arrays of the matrices: for each matrix cells u8 [bytes],
 // factors f32 [outputs], and a bias f32 [outputs] if it has one. Attributes describe the matrices, one number for each.
 class MatrixOperation : public Operation {
 public:
     bool visit_attributes(ov::AttributeVisitor& visitor) override {
         visitor.on_attribute("outputs", outputs);
         visitor.on_attribute("inputs", inputs);
+        visitor.on_attribute("bits", bits);
         visitor.on_attribute("scales", scales);
         visitor.on_attribute("has_offsets", has_offsets);
         visitor.on_attribute("has_bias", has_bias);
@@ -21,7 +22,7 @@ public:
         return Operation::visit_attributes(visitor);
     }
 
-    Numbers outputs, inputs, scales, has_offsets, has_bias;
+    Numbers outputs, inputs, bits, scales, has_offsets, has_bias;
     bool may_be_wide = true;
 
 protected:
@@ -36,28 +37,31 @@ protected:
 
     void copy_matrices(const MatrixOperation& other) {
         program = other.program;
-        outputs = other.outputs, inputs = other.inputs, scales = other.scales;
+        outputs = other.outputs, inputs = other.inputs, bits = other.bits, scales = other.scales;
         has_offsets = other.has_offsets, has_bias = other.has_bias, may_be_wide = other.may_be_wide;
     }
 
     Layout layout(size_t number) const {
-        return {size_t(outputs[number]), size_t(inputs[number]), int(scales[number]), has_offsets[number] != 0};
+        return {size_t(outputs[number]), size_t(inputs[number]), int(bits[number]), int(scales[number]), has_offsets[number] != 0};
     }
 
     // Checks the attributes, and the types and lengths of the arrays, which begin at the input `first`.
     void check_matrices(size_t count, size_t first) const {
-        for (const Numbers* numbers : {&outputs, &inputs, &scales, &has_offsets, &has_bias})
+        for (const Numbers* numbers : {&outputs, &inputs, &bits, &scales, &has_offsets, &has_bias})
             NODE_VALIDATION_CHECK(this, numbers->size() == count, "has ", count, " matrices, given attributes of ", numbers->size());
         size_t input = first;
         for (size_t i = 0; i < count; i++) {
-            NODE_VALIDATION_CHECK(this, outputs[i] > 0 && inputs[i] > 0 && scales[i] > 0 && layout(i).is_valid(), "invalid sizes: outputs ",
-                                  outputs[i], ", inputs ", inputs[i], ", scales ", scales[i]);
+            NODE_VALIDATION_CHECK(this, outputs[i] > 0 && inputs[i] > 0 && has_small_numbers(i) && layout(i).is_valid(), "invalid sizes: outputs ",
+                                  outputs[i], ", inputs ", inputs[i], ", bits ", bits[i], ", scales ", scales[i]);
             check_array(input++, ov::element::u8, int64_t(layout(i).bytes()), "cells");
             check_array(input++, ov::element::f32, outputs[i], "factors");
             if (has_bias[i]) check_array(input++, ov::element::f32, outputs[i], "bias");
         }
         NODE_VALIDATION_CHECK(this, get_input_size() == input, "takes ", input, " inputs, given ", get_input_size());
     }
+
+    // Whether the numbers that a layout has as `int` fit.
+    bool has_small_numbers(size_t matrix) const { return 0 < bits[matrix] && bits[matrix] <= 8 && 0 < scales[matrix] && scales[matrix] <= 8; }
 
     void check_array(size_t input, ov::element::Type type, int64_t length, const char* name) const {
         NODE_VALIDATION_CHECK(this, input < get_input_size(), "lacks the input ", name);
@@ -113,7 +117,7 @@ public:
         check_heads();
         check_matrices(outputs.size(), first_array());
         for (size_t i = 1; i < outputs.size(); i++)
-            NODE_VALIDATION_CHECK(this, inputs[i] == inputs[0] && scales[i] == scales[0], "matrices must have equally many inputs and scales");
+            NODE_VALIDATION_CHECK(this, inputs[i] == inputs[0], "matrices must have equally many inputs, given ", inputs[0], " and ", inputs[i]);
         const auto shape = check_rows(0, inputs[0]);
         if (has_norm()) check_array(1, ov::element::f32, inputs[0], "norm");
         if (has_residual) check_rows(has_norm() ? 2 : 1, outputs[0]);

@@ -86,17 +86,46 @@ void prepare(Rows& rows, const Level& level, size_t count, const Layout& layout,
     rows.resize(count, layout, level.chunk(count), may_be_wide && level.wide_from && count >= level.wide_from);
 }
 
+void put(const Level& level, const Source& source, Rows& rows, size_t row) {
+    const float* from = source.rows + row * rows.inputs;
+    source.norm_weight ? level.put_normed_row(rows, row, from, source.norm_weight, source.epsilon) : level.put_row(rows, row, from);
+}
+
 // A phase that puts all rows of a source.
 Phase rows_phase(const Level& level, const Source& source, Rows& rows) {
     const Parts parts = parts_of_rows(source.count);
     return {parts.count, [parts, &level, &source, &rows](size_t part) {
-                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++) {
-                    const float* from = source.rows + row * rows.inputs;
-                    source.norm_weight ? level.put_normed_row(rows, row, from, source.norm_weight, source.epsilon)
-                                       : level.put_row(rows, row, from);
-                }
+                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++) put(level, source, rows, row);
             }};
 }
+
+// The rows of a source for matrices of several kinds: rows that are quantised in larger and in smaller groups.
+class RowsOfKinds {
+public:
+    void prepare(const Level& level, size_t count, const std::vector<Product>& products, bool may_be_wide) {
+        used_.clear();
+        for (const Product& product : products) {
+            const Layout& layout = product.matrix.layout;
+            Rows& rows = of(layout);
+            if (std::find(used_.begin(), used_.end(), &rows) != used_.end()) continue;
+            ouzel::prepare(rows, level, count, layout, may_be_wide);
+            used_.push_back(&rows);
+        }
+    }
+    Rows& of(const Layout& layout) { return kinds_[layout.scales == 1 ? 0 : layout.scales == 2 ? 1 : 2]; }
+
+    Phase phase(const Level& level, const Source& source) {
+        const Parts parts = parts_of_rows(source.count);
+        return {parts.count, [this, parts, &level, &source](size_t part) {
+                    for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++)
+                        for (Rows* rows : used_) put(level, source, *rows, row);
+                }};
+    }
+
+private:
+    Rows kinds_[3];
+    std::vector<Rows*> used_;
+};
 
 // A phase that multiplies all rows by a matrix.
 Phase product_phase(const Level& level, const Product& product, const Rows& rows, Writer& writer) {
@@ -104,6 +133,13 @@ Phase product_phase(const Level& level, const Product& product, const Rows& rows
     return {parts.count, [parts, &level, &product, &rows, &writer](size_t part) {
                 level.multiply(product.matrix, parts.begin(part), parts.size(part), rows, writer);
             }};
+}
+
+// A value of an operand of a tile. `bytes` is the place of the value in the first vector.
+int read_value(const uint8_t* bytes, size_t operand, int bits) {
+    if (bits == 8) return bytes[operand * 64];
+    const int low = bytes[operand / 2 * 64] >> operand % 2 * 4 & 15;
+    return bits == 4 ? low : low | (bytes[HIGH_BITS_AT + operand / 4 * 64] >> operand % 4 * 2 & 3) << 4;
 }
 
 // The parts of several matrices, one after the other.
@@ -126,20 +162,21 @@ std::vector<ProductPart> parts_of_products(const std::vector<Product>& products,
 void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
               const float* residual, const Heads& heads, bool may_be_wide) {
     if (!source.count) return;
-    static thread_local Rows rows_of_thread;
-    Rows& rows = rows_of_thread;
-    prepare(rows, level, source.count, products[0].matrix.layout, may_be_wide);
+    static thread_local RowsOfKinds rows_of_thread;
+    RowsOfKinds& rows = rows_of_thread;
+    rows.prepare(level, source.count, products, may_be_wide);
     std::vector<Writer> writers;
     for (size_t i = 0; i < products.size(); i++) writers.emplace_back(products[i], to[i], i ? nullptr : residual);
     const std::vector<ProductPart> parts = parts_of_products(products, heads);
     const Phase phases[] = {
-        rows_phase(level, source, rows),
+        rows.phase(level, source),
         {parts.size(),
          [&](size_t number) {
              const ProductPart& part = parts[number];
-             level.multiply(products[part.product].matrix, part.first_block, part.num_blocks, rows, writers[part.product]);
+             const Matrix& matrix = products[part.product].matrix;
+             level.multiply(matrix, part.first_block, part.num_blocks, rows.of(matrix.layout), writers[part.product]);
              if (part.product >= heads.norm_weights.size()) return;
-             const size_t outputs = products[part.product].matrix.layout.outputs, half = heads.size / 2;
+             const size_t outputs = matrix.layout.outputs, half = heads.size / 2;
              float* head = to[part.product] + part.first_block * BLOCK;
              for (size_t row = 0; row < source.count; row++, head += outputs)
                  level.turn_head(head, heads.size, heads.norm_weights[part.product], heads.epsilon, heads.cos + row * half, heads.sin + row * half);
@@ -186,23 +223,21 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
 
 void decode_output(const Matrix& matrix, const float* factors, size_t output, float* to) {
     const Layout& layout = matrix.layout;
-    const size_t lane = output % BLOCK, cell_bytes = layout.cell_bytes();
+    const size_t lane = output % BLOCK, scales = size_t(layout.scales);
     const uint8_t* cell = matrix.block(output / BLOCK);
     const auto half = [&](const uint8_t* p) {
         uint16_t bits;
         __builtin_memcpy(&bits, p + lane * 2, 2);
         return _cvtsh_ss(bits);
     };
-    for (size_t input = 0; input < layout.inputs; cell += cell_bytes)
-        for (size_t vector = 0; vector < 8; vector++) {
-            const size_t s = layout.scales == 2 ? vector / 4 : 0;
-            const float scale = half(cell + s * 64), offset = layout.has_offsets ? half(cell + (layout.scales + s) * 64) : 0.f;
-            const uint8_t* bytes = cell + layout.header_bytes() + lane / 16 * TILE_BYTES + vector * 64 + lane % 16 * 4;
-            for (size_t i = 0; i < 8 && input < layout.inputs; i++, input++) {
-                const int value = i < 4 ? bytes[i] & 15 : bytes[i - 4] >> 4;
-                to[input] = __builtin_fmaf(float(value - 8), scale, offset) * factors[output];
-            }
-        }
+    const int middle = 1 << (layout.bits - 1);
+    for (size_t input = 0; input < layout.inputs; input++) {
+        const size_t place = input % GROUP, s = place * scales / GROUP;
+        if (input && !place) cell += layout.cell_bytes();
+        const float scale = half(cell + s * 64), offset = layout.has_offsets ? half(cell + (scales + s) * 64) : 0.f;
+        const uint8_t* bytes = cell + layout.header_bytes() + lane / 16 * layout.tile_bytes() + lane % 16 * 4 + place % 4;
+        to[input] = __builtin_fmaf(float(read_value(bytes, place / 4, layout.bits) - middle), scale, offset) * factors[output];
+    }
 }
 
 }  // namespace ouzel

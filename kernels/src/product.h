@@ -1,4 +1,4 @@
-// Products of rows of floats with matrices of 4-bit weights, alone and in the feed-forward half of a layer.
+// Products of rows of floats with matrices of few-bit weights, alone and in the feed-forward half of a layer.
 #pragma once
 #include <vector>
 
@@ -28,7 +28,7 @@ struct Heads {
     float epsilon = 0;
 };
 
-// to[i][count][outputs of i] = rows times the transpose of each matrix. The matrices have equally many inputs and scales. The
+// to[i][count][outputs of i] = rows times the transpose of each matrix. The matrices have equally many inputs. The
 // residual, or nullptr, is added to the first product. `may_be_wide`: many rows may be multiplied in bf16.
 void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
               const float* residual, const Heads& heads, bool may_be_wide);

@@ -19,13 +19,13 @@ void Rows::resize(size_t num_rows, const Layout& layout, size_t rows_in_chunk, b
     const size_t places = chunks * groups * chunk;
     values.reserve(places * GROUP);
     scale.reserve(places * scales);
-    minus_8.reserve(places * scales);
+    minus_sum.reserve(places * scales);
     weighted.reserve(places * scales);
     for (size_t row = count; row < chunks * chunk; row++)
         for (size_t group = 0; group < groups; group++) {
             const size_t place = at(row, group);
             std::memset(values.data() + place * GROUP, 0, GROUP);
-            for (int s = 0; s < scales; s++) scale.data()[place * scales + s] = 0, minus_8.data()[place * scales + s] = 0, weighted.data()[place * scales + s] = 0;
+            for (int s = 0; s < scales; s++) scale.data()[place * scales + s] = 0, minus_sum.data()[place * scales + s] = 0, weighted.data()[place * scales + s] = 0;
         }
 }
 

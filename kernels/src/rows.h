@@ -1,4 +1,4 @@
-// Rows of activations, quantised to int8 in the groups in which the matrix has scales (32 or 64 inputs), in the order in which
+// Rows of activations, quantised to int8 in the groups in which the matrix has scales (16, 32 or 64 inputs), in the order in which
 // the kernels read them.
 //
 // Rows are divided into chunks; the groups of a chunk's rows lie beside each other: values[chunk][group][row][64]. A
@@ -47,7 +47,7 @@ struct Rows {
 
     Buffer<int8_t> values;
     Buffer<float> scale;        // [chunk][group][row][scales]
-    Buffer<int32_t> minus_8;    // -8 times the sum of the values: [chunk][group][row][scales]
+    Buffer<int32_t> minus_sum;  // minus the sum of the values: [chunk][group][row][scales]
     Buffer<float> weighted;     // the sum of the values times their scale: [chunk][group][row][scales]
     Buffer<uint16_t> wide;
 

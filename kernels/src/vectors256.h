@@ -16,8 +16,14 @@ struct Vectors256 {
     static Float zero() { return _mm256_setzero_ps(); }
     static Float all(float value) { return _mm256_set1_ps(value); }
     static Int load(const uint8_t* p) { return _mm256_loadu_si256(reinterpret_cast<const __m256i*>(p)); }
-    static Int low(Int both) { return _mm256_and_si256(both, _mm256_set1_epi8(15)); }
-    static Int high(Int both) { return _mm256_and_si256(_mm256_srli_epi16(both, 4), _mm256_set1_epi8(15)); }
+    static Int low_half(Int both) { return _mm256_and_si256(both, _mm256_set1_epi8(15)); }
+    static Int high_half(Int both) { return _mm256_and_si256(_mm256_srli_epi16(both, 4), _mm256_set1_epi8(15)); }
+    // The bits of `a` that `mask` has, and those of `b`.
+    static Int merged(Int a, int mask, Int b) { return _mm256_or_si256(_mm256_and_si256(a, _mm256_set1_epi8(char(mask))), b); }
+    template <int COUNT>
+    static Int left(Int a) { return _mm256_slli_epi16(a, COUNT); }
+    template <int COUNT>
+    static Int right(Int a) { return _mm256_srli_epi16(a, COUNT); }
     static Int four(const int8_t* p) {
         int32_t value;
         __builtin_memcpy(&value, p, 4);

@@ -16,8 +16,14 @@ struct Vectors512 {
     static Float zero() { return _mm512_setzero_ps(); }
     static Float all(float value) { return _mm512_set1_ps(value); }
     static Int load(const uint8_t* p) { return _mm512_loadu_si512(p); }
-    static Int low(Int both) { return _mm512_and_si512(both, _mm512_set1_epi8(15)); }
-    static Int high(Int both) { return _mm512_and_si512(_mm512_srli_epi16(both, 4), _mm512_set1_epi8(15)); }
+    static Int low_half(Int both) { return _mm512_and_si512(both, _mm512_set1_epi8(15)); }
+    static Int high_half(Int both) { return _mm512_and_si512(_mm512_srli_epi16(both, 4), _mm512_set1_epi8(15)); }
+    // The bits of `a` that `mask` has, and those of `b`.
+    static Int merged(Int a, int mask, Int b) { return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8(char(mask)), b, 0xea); }
+    template <int COUNT>
+    static Int left(Int a) { return _mm512_slli_epi16(a, COUNT); }
+    template <int COUNT>
+    static Int right(Int a) { return _mm512_srli_epi16(a, COUNT); }
     static Int four(const int8_t* p) {
         int32_t value;
         __builtin_memcpy(&value, p, 4);
@@ -53,15 +59,19 @@ struct Vectors512 {
     struct Sum {
         __m512i first, second;  // two chains of additions, where there are few sums
     };
-    static Sum start(int32_t value) { return {_mm512_set1_epi32(value), _mm512_setzero_si512()}; }
+    template <int BITS>
+    static Sum start(int32_t minus_sum) { return {_mm512_slli_epi32(_mm512_set1_epi32(minus_sum), BITS - 1), _mm512_setzero_si512()}; }
+    template <int BITS>
     static void add(Sum& sum, Int weights, const int8_t* values) { sum.first = _mm512_dpbusd_epi32(sum.first, weights, four(values)); }
-    template <bool IS_APART>
-    static void add_high(Sum& sum, Int weights, const int8_t* values) {
+    template <int BITS, bool IS_APART>
+    static void add_second(Sum& sum, Int weights, const int8_t* values) {
         if (IS_APART)
             sum.second = _mm512_dpbusd_epi32(sum.second, weights, four(values));
         else
-            add(sum, weights, values);
+            add<BITS>(sum, weights, values);
     }
+    template <int BITS>
+    static constexpr int steps_of_words() { return 0; }  // sums are never in 16 bits
     static void flush(Sum&) {}
     static Int total(const Sum& sum) { return _mm512_add_epi32(sum.first, sum.second); }
 

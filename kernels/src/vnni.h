@@ -14,56 +14,76 @@ constexpr size_t CELLS_AHEAD = 4;  // weights are prefetched this many cells ahe
 struct Chunk {  // the rows of a chunk
     const int8_t* values;
     const float* scale;
-    const int32_t* minus_8;
+    const int32_t* minus_sum;
     const float* weighted;
     size_t rows, groups;
 };
 
 inline Chunk chunk_of(const Rows& rows, size_t number) {
     const size_t place = number * rows.groups * rows.chunk;
-    return {rows.values.data() + place * GROUP, rows.scale.data() + place * rows.scales, rows.minus_8.data() + place * rows.scales,
+    return {rows.values.data() + place * GROUP, rows.scale.data() + place * rows.scales, rows.minus_sum.data() + place * rows.scales,
             rows.weighted.data() + place * rows.scales, rows.chunk, rows.groups};
 }
 
-template <class V, int M, int H, int S, bool HAS_OFFSETS>
-void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, int first_strip, float* out) {
-    constexpr int LANES = V::LANES, STEPS = 8 / S, NUM = M * H;
-    constexpr size_t HEADER = size_t(S) * BLOCK * 2 * (HAS_OFFSETS ? 2 : 1);
+// Two operands of a tile, from the address of their first output: operand 2 * step and the next one.
+template <class V, int BITS>
+OUZEL_INLINE void load_operands(const uint8_t* tile, int step, typename V::Int& first, typename V::Int& second) {
+    if (BITS == 8) {
+        first = V::load(tile + step * 128), second = V::load(tile + step * 128 + 64);
+        return;
+    }
+    const typename V::Int both = V::load(tile + step * 64);
+    first = V::low_half(both), second = V::high_half(both);
+    if (BITS == 4) return;
+    const typename V::Int high = V::load(tile + HIGH_BITS_AT + step / 2 * 64);
+    first = V::merged(step % 2 ? high : V::template left<4>(high), 0x30, first);
+    second = V::merged(step % 2 ? V::template right<2>(high) : V::template left<2>(high), 0x30, second);
+}
+
+template <class V, int M, int H, class C>
+void multiply_strips(const uint8_t* cells, const Layout& layout, const Chunk& x, int first_strip, float* out) {
+    constexpr int LANES = V::LANES, S = C::SCALES, NUM = M * H;
+    constexpr int STEPS_OF_WORDS = V::template steps_of_words<C::BITS>();
+    constexpr int FLUSHED_AFTER = STEPS_OF_WORDS < C::STEPS ? STEPS_OF_WORDS : C::STEPS;
+    const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes(), ahead = CELLS_AHEAD * cell_bytes;
+    const bool has_offsets = layout.has_offsets;
     typename V::Float sums[NUM];
 #pragma GCC unroll 32
     for (int i = 0; i < NUM; i++) sums[i] = V::zero();
     const int8_t* values = x.values;
     const float *scale = x.scale, *weighted = x.weighted;
-    const int32_t* minus_8 = x.minus_8;
-    const size_t ahead = CELLS_AHEAD * cell_bytes;
+    const int32_t* minus_sum = x.minus_sum;
     for (size_t group = 0; group < x.groups; group++) {
-        const uint8_t* tiles = cells + HEADER;
-        if (first_strip == 0)
+        const uint8_t* tiles = cells + header_bytes;
+        if (first_strip == 0) {
 #pragma GCC unroll 4
-            for (size_t i = 0; i < HEADER; i += 64) V::prefetch(cells + ahead + i);
-#pragma GCC unroll 2
+            for (int s = 0; s < S; s++) V::prefetch(cells + ahead + s * BLOCK * 2);
+#pragma GCC unroll 4
+            for (int s = S; s < 2 * S && has_offsets; s++) V::prefetch(cells + ahead + s * BLOCK * 2);
+        }
+#pragma GCC unroll 4
         for (int s = 0; s < S; s++) {
             typename V::Sum products[NUM];
 #pragma GCC unroll 32
-            for (int i = 0; i < NUM; i++) products[i] = V::start(minus_8[i / H * S + s]);
+            for (int i = 0; i < NUM; i++) products[i] = V::template start<C::BITS>(minus_sum[i / H * S + s]);
 #pragma GCC unroll 8
-            for (int step = s * STEPS; step < (s + 1) * STEPS; step++) {
-                typename V::Int low[H], high[H];
+            for (int step = s * C::STEPS; step < (s + 1) * C::STEPS; step++) {
+                typename V::Int first[H], second[H];
 #pragma GCC unroll 4
                 for (int h = 0; h < H; h++) {
                     const int lane = (first_strip + h) * LANES;
-                    const uint8_t* vector = tiles + lane / 16 * TILE_BYTES + step * 64 + lane % 16 * 4;
-                    if (lane % 16 == 0) V::prefetch(vector + ahead);
-                    const typename V::Int both = V::load(vector);
-                    low[h] = V::low(both), high[h] = V::high(both);
+                    const uint8_t* tile = tiles + size_t(lane / 16) * C::TILE_BYTES;
+#pragma GCC unroll 2
+                    for (int line = step * C::BITS / 4; lane % 16 == 0 && line < (step + 1) * C::BITS / 4; line++) V::prefetch(tile + ahead + line * 64);
+                    load_operands<V, C::BITS>(tile + lane % 16 * 4, step, first[h], second[h]);
                 }
 #pragma GCC unroll 32
                 for (int i = 0; i < NUM; i++) {
                     const int8_t* four = values + i / H * GROUP + step * 8;
-                    V::add(products[i], low[i % H], four);
-                    V::template add_high<(NUM < 8)>(products[i], high[i % H], four + 4);
+                    V::template add<C::BITS>(products[i], first[i % H], four);
+                    V::template add_second<C::BITS, (NUM < 8)>(products[i], second[i % H], four + 4);
                 }
-                if (step % 4 == 3) {
+                if (FLUSHED_AFTER && (step + 1) % (FLUSHED_AFTER ? FLUSHED_AFTER : 1) == 0) {
 #pragma GCC unroll 32
                     for (int i = 0; i < NUM; i++) V::flush(products[i]);
                 }
@@ -74,45 +94,40 @@ void multiply_strips(const uint8_t* cells, size_t cell_bytes, const Chunk& x, in
                 const typename V::Float factor = V::halves(cells + s * BLOCK * 2 + strip * LANES * 2);
                 const typename V::Float product = V::multiply(V::total(products[i]), V::all(scale[m * S + s]));
                 sums[i] = V::fused(product, factor, sums[i]);
-                if (HAS_OFFSETS) {
-                    const typename V::Float offset = V::halves(cells + (S + s) * BLOCK * 2 + strip * LANES * 2);
-                    sums[i] = V::fused(V::all(weighted[m * S + s]), offset, sums[i]);
-                }
+            }
+            if (!has_offsets) continue;
+#pragma GCC unroll 32
+            for (int i = 0; i < NUM; i++) {
+                const int strip = first_strip + i % H, m = i / H;
+                const typename V::Float offset = V::halves(cells + (S + s) * BLOCK * 2 + strip * LANES * 2);
+                sums[i] = V::fused(V::all(weighted[m * S + s]), offset, sums[i]);
             }
         }
         cells += cell_bytes, values += x.rows * GROUP, scale += x.rows * S;
-        minus_8 += x.rows * S, weighted += x.rows * S;
+        minus_sum += x.rows * S, weighted += x.rows * S;
     }
 #pragma GCC unroll 32
     for (int i = 0; i < NUM; i++) V::store(out + i / H * BLOCK + (first_strip + i % H) * LANES, sums[i]);
 }
 
-template <class V, int M, int H, int S, bool HAS_OFFSETS>
-void multiply_block(const uint8_t* cells, size_t cell_bytes, const Chunk& x, float* out) {
-    for (int strip = 0; strip < int(BLOCK) / V::LANES; strip += H)
-        multiply_strips<V, M, H, S, HAS_OFFSETS>(cells, cell_bytes, x, strip, out);
+template <class V, int M, int H, class C>
+void multiply_block(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
+    for (int strip = 0; strip < int(BLOCK) / V::LANES; strip += H) multiply_strips<V, M, H, C>(cells, layout, x, strip, out);
 }
 
-// Multiplies by blocks. `Kernels` finds the function for the number of rows in a chunk.
-template <class Kernels, int S, bool HAS_OFFSETS>
-void multiply_blocks(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink) {
-    alignas(64) float out[16 * BLOCK];
-    const auto kernel = Kernels::template find<S, HAS_OFFSETS>(rows.chunk);
-    const size_t cell_bytes = matrix.layout.cell_bytes();
-    for (size_t block = first_block; block < first_block + num_blocks; block++)
-        for (size_t number = 0; number < rows.chunks; number++) {
-            const size_t first = number * rows.chunk, left = rows.count - first;
-            kernel(matrix.block(block), cell_bytes, chunk_of(rows, number), out);
-            sink.take(block, first, left < rows.chunk ? left : rows.chunk, out);
-        }
-}
-
+// Multiplies by blocks. `Kernels` finds the function for the kind of the cells and the number of rows in a chunk.
 template <class Kernels>
 void multiply_any(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink) {
-    const Layout& layout = matrix.layout;
-    const auto multiply = layout.scales == 1 ? (layout.has_offsets ? multiply_blocks<Kernels, 1, true> : multiply_blocks<Kernels, 1, false>)
-                                             : (layout.has_offsets ? multiply_blocks<Kernels, 2, true> : multiply_blocks<Kernels, 2, false>);
-    multiply(matrix, first_block, num_blocks, rows, sink);
+    alignas(64) float out[16 * BLOCK];
+    matrix.layout.with_cells([&](auto cells) {
+        const auto kernel = Kernels::template find<decltype(cells)>(rows.chunk);
+        for (size_t block = first_block; block < first_block + num_blocks; block++)
+            for (size_t number = 0; number < rows.chunks; number++) {
+                const size_t first = number * rows.chunk, left = rows.count - first;
+                kernel(matrix.block(block), matrix.layout, chunk_of(rows, number), out);
+                sink.take(block, first, left < rows.chunk ? left : rows.chunk, out);
+            }
+    });
 }
 
 // The smallest size of a chunk with which the rows make as few chunks as with the largest size.
@@ -143,7 +158,7 @@ void quantize_group(Rows& rows, size_t row, size_t group, const float* from) {
         const int32_t sum = V::template quantize<INPUTS>(from, inverse, is_finite, rows.values.data() + place * INPUTS);
         const float scale = !is_finite ? __builtin_nanf("") : is_zero ? 0.f : largest / 127.f;
         rows.scale.data()[place] = scale;
-        rows.minus_8.data()[place] = -8 * sum;
+        rows.minus_sum.data()[place] = -sum;
         rows.weighted.data()[place] = float(sum) * scale;
     }
 }
@@ -152,7 +167,8 @@ void quantize_group(Rows& rows, size_t row, size_t group, const float* from) {
 template <class V>
 struct Quantizer {
     static void put(Rows& rows, size_t row, size_t group, const float* from) {
-        rows.scales == 1 ? quantize_group<V, 1>(rows, row, group, from) : quantize_group<V, 2>(rows, row, group, from);
+        const auto quantize = rows.scales == 1 ? quantize_group<V, 1> : rows.scales == 2 ? quantize_group<V, 2> : quantize_group<V, 4>;
+        quantize(rows, row, group, from);
     }
 };
 

@@ -40,23 +40,26 @@ constexpr float EPSILON = 1e-6f;
 constexpr Gate SILU = {1, 0}, GELU = {1.5957691216057308f, 0.0713548162726009f};
 
 struct Kind {
-    int scales;
+    int bits, scales;
     bool has_offsets;
 };
-constexpr Kind KINDS[] = {{1, false}, {1, true}, {2, false}, {2, true}};
+constexpr Kind KINDS[] = {
+    {4, 1, false}, {4, 1, true}, {4, 2, false}, {4, 2, true}, {4, 4, false}, {4, 4, true}, {6, 2, false},
+    {6, 2, true},  {6, 4, false}, {6, 4, true},  {8, 1, false}, {8, 1, true}, {8, 2, false},  {8, 2, true},
+};
 
 // A matrix with random values, scales and factors.
 struct TestMatrix {
     Layout layout;
     std::vector<uint8_t> memory;  // of the cells, which begin at an odd address
     Floats factors, bias;
-    std::vector<int> values;    // [outputs][inputs], from -8 to 7
+    std::vector<int> values;    // [outputs][inputs], less the middle
     Floats scales, offsets;     // [outputs][inputs], without the factors
     Floats weights;     // [outputs][inputs]
     Floats magnitudes;  // [outputs][inputs]: the absolute value and the absolute offset of each weight, added
 
     TestMatrix(Shape shape, Kind kind, Random& random)
-        : layout{shape.outputs, shape.inputs, kind.scales, kind.has_offsets},
+        : layout{shape.outputs, shape.inputs, kind.bits, kind.scales, kind.has_offsets},
           memory(layout.bytes() + 1),
           factors(shape.outputs),
           bias(random.numbers(shape.outputs)),
@@ -85,16 +88,26 @@ private:
             put_half(scale, random.below(8) ? random.between(-1, 1) : random.between(-6e-5f, 6e-5f));  // the latter are denormal
             if (layout.has_offsets) put_half(offset, random.between(-8, 8));
         }
-        const unsigned value = is_inside ? random.below(16) : 8;
-        const size_t vector = input % GROUP / 8, byte = input % 4;
-        uint8_t* to = cell + layout.header_bytes() + lane / 16 * TILE_BYTES + vector * 64 + lane % 16 * 4 + byte;
-        *to = uint8_t(*to | (input % 8 < 4 ? value : value << 4));
+        const unsigned middle = 1u << (layout.bits - 1), value = is_inside ? draw(random) : middle;
+        put_value(cell + layout.header_bytes() + lane / 16 * layout.tile_bytes() + lane % 16 * 4 + input % 4, input % GROUP / 4, value);
         if (!is_inside) return;
         const size_t at = output * layout.inputs + input;
-        values[at] = int(value) - 8, scales[at] = half(scale), offsets[at] = layout.has_offsets ? half(offset) : 0.f;
+        values[at] = int(value) - int(middle), scales[at] = half(scale), offsets[at] = layout.has_offsets ? half(offset) : 0.f;
         const float number = float(values[at]);
         weights[at] = std::fma(number, scales[at], offsets[at]) * factors[output];
         magnitudes[at] = (std::fabs(number * scales[at]) + std::fabs(offsets[at])) * factors[output];
+    }
+    // A value, often the smallest or the largest one.
+    unsigned draw(Random& random) const {
+        const unsigned largest = (1u << layout.bits) - 1;
+        return random.below(4) ? random.below(largest + 1) : random.below(2) * largest;
+    }
+    // Writes the value of an operand. `to` is the place of the value in the first vector of the tile.
+    void put_value(uint8_t* to, size_t operand, unsigned value) const {
+        const auto add = [](uint8_t& byte, unsigned more) { byte = uint8_t(byte | more); };
+        if (layout.bits == 8) return add(to[operand * 64], value);
+        add(to[operand / 2 * 64], (value & 15) << operand % 2 * 4);
+        if (layout.bits == 6) add(to[512 + operand / 4 * 64], value >> 4 << operand % 4 * 2);
     }
     static float half(const uint8_t* from) {
         uint16_t bits;
@@ -206,7 +219,7 @@ Floats normalise(const Floats& rows, const Floats& weight) {
 std::string describe(const TestMatrix& matrix, size_t count) {
     const Layout& layout = matrix.layout;
     return std::to_string(count) + " rows by " + std::to_string(layout.outputs) + " x " + std::to_string(layout.inputs) + ", " +
-           std::to_string(layout.scales) + " scales" + (layout.has_offsets ? ", offsets" : "");
+           std::to_string(layout.bits) + " bits, " + std::to_string(layout.scales) + " scales" + (layout.has_offsets ? ", offsets" : "");
 }
 
 Floats multiply_rows(const Level& level, const TestMatrix& matrix, const Floats& rows, bool may_be_wide = false, bool has_bias = true) {
@@ -306,7 +319,8 @@ void check_sizes(const Level& level, const TestMatrix& matrix, const Options& op
         }
 }
 
-// Three products of one source, with a norm, and a residual for the first one; with heads, the first two are turned.
+// Three products of one source, with a norm, and a residual for the first one; with heads, the first two are turned. The matrices
+// are of several kinds.
 struct TestSource {
     static constexpr size_t INPUTS = 70, COUNT = 3, HEAD = 64;
     static constexpr size_t OUTPUTS[COUNT] = {128, 64, 5};
@@ -315,7 +329,7 @@ struct TestSource {
     Floats rows, residual, norm_weight, cosines, sines;
     std::vector<Floats> head_weights;
 
-    TestSource(size_t count, bool turns, bool norms_heads, Kind kind, Random& random)
+    TestSource(size_t count, bool turns, bool norms_heads, size_t first_kind, Random& random)
         : has_heads(turns),
           has_head_norm(norms_heads),
           rows(random.numbers(count * INPUTS)),
@@ -323,7 +337,7 @@ struct TestSource {
           norm_weight(random.numbers(INPUTS)),
           cosines(count * HEAD / 2),
           sines(cosines.size()) {
-        for (size_t outputs : OUTPUTS) matrices.emplace_back(Shape{outputs, INPUTS}, kind, random);
+        for (size_t i = 0; i < COUNT; i++) matrices.emplace_back(Shape{OUTPUTS[i], INPUTS}, KINDS[(first_kind + 3 * i) % std::size(KINDS)], random);
         for (size_t i = 0; i < 2; i++) head_weights.push_back(random.numbers(HEAD));
         for (size_t i = 0; i < cosines.size(); i++) {
             const float angle = random.between(-4, 4);
@@ -378,10 +392,10 @@ private:
     }
 };
 
-void check_sources(const Level& level, Kind kind, const Options& options, Random& random, Report& report) {
+void check_sources(const Level& level, size_t first_kind, const Options& options, Random& random, Report& report) {
     const size_t most = options.few_counts().back();
     for (int turns = 0; turns < 3; turns++) {
-        const TestSource source(most, turns > 0, turns > 1, kind, random);
+        const TestSource source(most, turns > 0, turns > 1, first_kind, random);
         std::vector<Floats> alone(TestSource::COUNT);
         std::vector<Doubles> exact;
         for (size_t i = 0; i < TestSource::COUNT; i++) exact.push_back(source.compute_plain(i));
@@ -436,14 +450,14 @@ struct TestLayer {
     TestMatrix projection, gate, up, down;
     Floats norm_weight;
 
-    TestLayer(size_t inner, bool projects, bool norms, Gate function, Kind kind, Random& random)
+    TestLayer(size_t inner, bool projects, bool norms, Gate function, Kind kind, Kind down_kind, Random& random)
         : has_projection(projects),
           has_norm(norms),
           activation(function),
           projection({HIDDEN, PROJECTED}, kind, random),
           gate({inner, HIDDEN}, kind, random),
           up({inner, HIDDEN}, kind, random),
-          down({HIDDEN, inner}, kind, random),
+          down({HIDDEN, inner}, down_kind, random),
           norm_weight(random.numbers(HIDDEN)) {}
 
     size_t inputs() const { return has_projection ? PROJECTED : HIDDEN; }
@@ -505,13 +519,14 @@ void check_layer(const Level& level, const TestLayer& layer, const std::string& 
     }
 }
 
-void check_layers(const Level& level, Kind kind, const Options& options, Random& random, Report& report) {
+void check_layers(const Level& level, size_t first_kind, const Options& options, Random& random, Report& report) {
+    const Kind kind = KINDS[first_kind], down_kind = KINDS[(first_kind + 5) % std::size(KINDS)];
     for (size_t inner : options.inner_sizes())
         for (bool has_projection : {false, true}) {
             const bool has_norm = inner != 96 || has_projection;
-            const TestLayer layer(inner, has_projection, has_norm, kind.has_offsets ? GELU : SILU, kind, random);
+            const TestLayer layer(inner, has_projection, has_norm, kind.has_offsets ? GELU : SILU, kind, down_kind, random);
             const std::string name = "a feed-forward half of " + std::to_string(inner) + (has_projection ? ", with projection" : "") +
-                                     (has_norm ? "" : ", without norm") + ", " + std::to_string(kind.scales) + " scales" +
+                                     (has_norm ? "" : ", without norm") + ", " + std::to_string(kind.bits) + " bits, " + std::to_string(kind.scales) + " scales" +
                                      (kind.has_offsets ? ", offsets" : "");
             check_layer(level, layer, name, options, random, report);
         }
@@ -557,7 +572,8 @@ bool check_level(const Level& level, const Options& options) {
     Random random(1);
     check_order_of_phases(report);
     check_failing_phases(level, report);
-    for (Kind kind : KINDS) {
+    for (size_t number = 0; number < std::size(KINDS); number++) {
+        const Kind kind = KINDS[number];
         for (Shape shape : options.shapes()) {
             const TestMatrix matrix(shape, kind, random);
             check_weights(matrix, report);
@@ -568,8 +584,8 @@ bool check_level(const Level& level, const Options& options) {
         check_not_finite(level, matrix, options, random, report);
         check_sizes(level, matrix, options, random, report);
         check_activations(level, matrix, random, report);
-        check_sources(level, kind, options, random, report);
-        check_layers(level, kind, options, random, report);
+        check_sources(level, number, options, random, report);
+        check_layers(level, number, options, random, report);
     }
     check_attention(level, options, report);
     return report.end();

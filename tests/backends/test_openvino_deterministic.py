@@ -37,10 +37,14 @@ FREE_ROWS = StepCosts((1, 100), (1.0, 1.01))
 # the lengths of prompts, around the ends of blocks
 LENGTHS = (1, 31, 32, 33, 63, 65, 97, 130)
 OWN_KERNELS = "own kernels"
+FOUR_BITS = "own kernels, four bits"
+KEEP_ROW_BITS = (OWN_KERNELS, FOUR_BITS)
+PLUGIN = "plugin"  # the plugin multiplies, and computes attention
 SERVED: dict[str, dict[str, str]] = {
-    "default": {},
-    OWN_KERNELS: {"weights": "int4,head=int4,embedding=int4"},
-    "int8": {"precision": "int8"},
+    OWN_KERNELS: {"kv_cache_dtype": "f16"},
+    PLUGIN: {"kv_cache_dtype": "u8"},
+    FOUR_BITS: {"weights": "int4,head=int4,embedding=int4", "kv_cache_dtype": "f16"},
+    "u8 cache": {"kv_cache_dtype": "u8"},
     "f32": {"precision": "f32"},
     "bf16 weights": {"weights": "bf16"},
 }
@@ -70,10 +74,10 @@ class Narrow:
 @pytest.fixture(
     scope="module",
     params=[
-        "default",
+        PLUGIN,
         pytest.param(OWN_KERNELS, marks=needs_kernels),
         *release_only(
-            "--deterministic in other precisions", *sorted({*SERVED} - {"default", OWN_KERNELS})
+            "--deterministic in other precisions", *sorted({*SERVED} - {PLUGIN, OWN_KERNELS})
         ),
     ],
 )
@@ -81,24 +85,31 @@ def runner(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[ModelRunner]:
     """Serves the demo model, whose weights are trained, in one of the precisions."""
-    options = SERVED[request.param]
-    cache_dir = str(tmp_path_factory.mktemp("cache"))
+    with pytest.MonkeyPatch.context() as patch:
+        if request.param == PLUGIN:
+            patch.setattr("ouzel.backends.openvino.uses_kernels", lambda engine: False)
+        made = make_runner(request.param, str(tmp_path_factory.mktemp("cache")))
+    yield made
+    made.close()
+
+
+def make_runner(name: str, cache_dir: str) -> ModelRunner:
+    options = SERVED[name]
+    keeps_row_bits = name in KEEP_ROW_BITS
     model = ModelConfig(
         model=str(MODEL_DIRECTORY), cache_dir=cache_dir, weights=options.get("weights", "auto")
     )
-    has_own_kernels = request.param == OWN_KERNELS
     engine = EngineConfig(
-        deterministic=not has_own_kernels or has_wide_rows(),
+        deterministic=not keeps_row_bits or has_wide_rows(),
         precision=options.get("precision", "auto"),  # type: ignore[arg-type]
-        kv_cache_dtype="f16" if has_own_kernels else "auto",
+        kv_cache_dtype=options.get("kv_cache_dtype", "auto"),  # type: ignore[arg-type]
         max_num_seqs=12,
         max_num_batched_tokens=100,
     )
     made = create_runner(model, engine, num_blocks=120)
     assert made.info.is_deterministic
-    assert made.info.separates_rows != has_own_kernels
-    yield made
-    made.close()
+    assert made.info.separates_rows != keeps_row_bits
+    return made
 
 
 def has_wide_rows() -> bool:

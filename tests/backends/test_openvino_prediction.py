@@ -118,7 +118,10 @@ def test_greedy_tokens_with_the_layer_equal_transformers(directory: Path, cache_
 def test_the_layer_does_not_change_the_logits_of_the_model(
     directory: Path, cache_dir: Path
 ) -> None:
-    """In bf16 the logits change by a hundredth: rows are in f32 between the model and its head."""
+    """With the layer the plugin normalises the rows of the head, without it the kernels do so.
+
+    In bf16 the logits change by a hundredth: rows are in f32 between the model and its head.
+    """
     logits = []
     for mtp in (False, True):
         model = ModelConfig(model=str(directory), cache_dir=str(cache_dir), mtp=mtp)
@@ -126,7 +129,7 @@ def test_the_layer_does_not_change_the_logits_of_the_model(
             model, EngineConfig(kv_cache_gib=0.02, precision="int8", kv_cache_dtype="f16")
         )
         logits.append(run_prompt(runner, list(range(40))).copy())
-    assert np.array_equal(logits[0], logits[1])
+    np.testing.assert_allclose(logits[0], logits[1], rtol=0, atol=1e-5)
 
 
 @pytest.mark.release("prediction layers: experts as one tensor, entries")

@@ -8,7 +8,7 @@ import ouzel_kernels
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.cells import num_scales, pack_rows
+from ouzel.backends.openvino.weights.cells import num_scales, pack_encoding, pack_rows
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 
 Floats = NDArray[np.float32]
@@ -26,9 +26,9 @@ def load() -> ctypes.CDLL:
     size, flag, array = ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p
     library.ouzel_kernels_level.restype = ctypes.c_char_p
     library.ouzel_kernels_bytes.restype = size
-    library.ouzel_kernels_bytes.argtypes = [size, size, flag, flag]
+    library.ouzel_kernels_bytes.argtypes = [size, size, flag, flag, flag]
     library.ouzel_kernels_multiply.argtypes = [
-        *(ctypes.c_char_p, size, size, flag, flag),
+        *(ctypes.c_char_p, size, size, flag, flag, flag),
         *(array, size, array, array, array, size, flag, array),
     ]
     library.ouzel_kernels_attend.argtypes = [
@@ -50,6 +50,7 @@ class PackedMatrix:
 
     outputs: int
     inputs: int
+    bits: int  # the bits of a value in a cell
     scales: int  # the number of scales that an output has in a cell
     has_offsets: bool
     parts: Parts
@@ -63,7 +64,8 @@ class PackedMatrix:
         values, factors = self.parts["values"], self.parts["factors"]
         products = np.full((len(rows), self.outputs), np.nan, np.float32)
         status = load().ouzel_kernels_multiply(
-            *(level.encode(), self.outputs, self.inputs, self.scales, self.has_offsets),
+            *(level.encode(), self.outputs, self.inputs),
+            *(self.bits, self.scales, self.has_offsets),
             *(values.ctypes.data, values.nbytes, factors.ctypes.data),
             *(None if bias is None else bias.ctypes.data, rows.ctypes.data, len(rows)),
             *(may_be_wide, products.ctypes.data),
@@ -89,16 +91,30 @@ def make_matrix(
 ) -> PackedMatrix:
     """Makes a random matrix in this encoding; the numbers are exact in f16."""
     num_groups = encoding.num_groups(inputs)
-    levels = random.integers(0, 16, (outputs, inputs), np.uint8)
+    num_levels = 1 << encoding.value_bits
+    levels = random.integers(0, num_levels, (outputs, inputs), np.uint8)
     scales = (random.integers(1, 2**8, (outputs, num_groups)) / 2**12).astype(np.float32)
-    parts: Parts = {"values": levels[:, ::2] | levels[:, 1::2] << np.uint8(4), "scales": scales}
-    signed = np.where(levels < 8, levels, levels.astype(np.float64) - 16)  # two's complement
-    if encoding.zeros is not None:
-        parts["zeros"] = random.integers(0, 16, scales.shape, np.uint8)
-        signed = levels - np.repeat(parts["zeros"], inputs // num_groups, axis=1).astype(np.float64)
+    signed = levels.astype(np.float64)
+    parts: Parts = {"scales": scales}
+    if encoding.zeros is None:
+        signed -= np.where(levels < num_levels // 2, 0, num_levels)
+    else:
+        # near the middle, as offsets have 11 bits
+        parts["zeros"] = random.integers(
+            num_levels // 2 - 7, num_levels // 2 + 8, scales.shape, np.uint8
+        )
+        signed -= np.repeat(parts["zeros"], inputs // num_groups, axis=1)
+    match encoding.values:
+        case "i4" | "u4":
+            parts["values"] = levels[:, ::2] | levels[:, 1::2] << np.uint8(4)
+        case "i8":
+            parts["values"] = signed.astype(np.int8)
+        case _:
+            parts["values"] = levels
     return PackedMatrix(
         outputs,
         inputs,
+        pack_encoding(encoding).value_bits,
         num_scales(encoding),
         encoding.zeros is not None,
         pack_rows(encoding, parts),

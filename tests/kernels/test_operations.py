@@ -38,6 +38,7 @@ def attributes(*matrices: PackedMatrix, has_bias: bool = False) -> dict[str, Any
     return {
         "outputs": [each.outputs for each in matrices],
         "inputs": [each.inputs for each in matrices],
+        "bits": [each.bits for each in matrices],
         "scales": [each.scales for each in matrices],
         "has_offsets": [int(each.has_offsets) for each in matrices],
         "has_bias": [int(has_bias)] * len(matrices),
@@ -244,6 +245,12 @@ def test_a_number_out_of_range_gives_zeros(kernels: Kernels, matrix: PackedMatri
         ({"has_offsets": [1]}, "cells must be u8"),
         ({"has_bias": [1]}, "lacks the input bias"),
         ({"scales": [3]}, "invalid sizes"),
+        ({"scales": [8]}, "invalid sizes"),
+        ({"bits": [8]}, "cells must be u8"),
+        ({"bits": [5]}, "invalid sizes"),
+        ({"bits": [6]}, "invalid sizes"),  # there is no kernel for one scale
+        ({"bits": [2**32 + 4]}, "invalid sizes"),
+        ({"bits": []}, "given attributes of 0"),
         ({"outputs": [0]}, "invalid sizes"),
         ({"outputs": [-5]}, "invalid sizes"),
         ({"inputs": [2**40]}, "invalid sizes"),
@@ -318,7 +325,8 @@ def test_a_residual_of_other_rows_is_refused(kernels: Kernels, matrix: PackedMat
 def test_the_library_refuses_wrong_sizes(matrix: PackedMatrix) -> None:
     library, nothing = load(), ctypes.c_void_p()
     values = matrix.parts["values"]
-    sizes = (b"avx2", 70, HIDDEN, 1, 0, values.ctypes.data, values.nbytes - 1)
+    sizes = (b"avx2", 70, HIDDEN, 4, 1, 0, values.ctypes.data, values.nbytes - 1)
     assert library.ouzel_kernels_multiply(*sizes, *(nothing,) * 3, 1, 0, nothing) == 2
-    assert library.ouzel_kernels_bytes(0, HIDDEN, 1, 0) == 0
-    assert library.ouzel_kernels_bytes(70, 2**40, 1, 0) == 0
+    assert library.ouzel_kernels_bytes(0, HIDDEN, 4, 1, 0) == 0
+    assert library.ouzel_kernels_bytes(70, 2**40, 4, 1, 0) == 0
+    assert library.ouzel_kernels_bytes(70, HIDDEN, 5, 1, 0) == 0

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino.weights.cells import fits_cells
 from ouzel.backends.openvino.weights.encodings import Encoding
 from tests.kernels.library import make_matrix, needs_library, supported_levels
 
@@ -16,6 +17,18 @@ ENCODINGS = (
     Encoding("u4", "f16", "u8", 32),
     Encoding("u4", "f32", "u8", 64),
     Encoding("u4", "f16", "u8", 128),
+    Encoding("i4", "f32", group_size=16),
+    Encoding("u4", "f32", "u8", 16),
+    Encoding("i8", "f16", group_size=32, used_bits=5),
+    Encoding("u8", "f16", "u8", 32, used_bits=5),
+    Encoding("i8", "f16", group_size=32, used_bits=6),
+    Encoding("i8", "f32", group_size=16, used_bits=6),
+    Encoding("i8", "f16", group_size=32),
+    Encoding("i8", "f32", group_size=64),
+    Encoding("i8", "f16", group_size=128),
+    Encoding("i8", "f32"),
+    Encoding("u8", "f32", "u8"),
+    Encoding("u8", "f16", "u8", 32),
 )
 SHAPES = ((1, 128), (32, 128), (33, 384), (96, 1024), (70, 640))  # outputs, inputs
 NUM_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 25, 33, 127, 140)
@@ -50,15 +63,22 @@ def test_a_row_has_the_same_bits_among_any_rows_on_any_level(encoding: Encoding)
                 assert np.array_equal(matrix.multiply(name, rows[some]), alone[some]), (name, count)
 
 
-@pytest.mark.parametrize("inputs", [2, 30, 32, 34, 62, 66, 96, 130])
-def test_columns_after_the_last_whole_cell(level: str, inputs: int) -> None:
+@pytest.mark.parametrize("inputs", [1, 2, 30, 32, 34, 62, 66, 96, 129, 130])
+@pytest.mark.parametrize(
+    "encoding", [Encoding("i4", "f32"), Encoding("i8", "f32"), Encoding("u8", "f32", "u8")], ids=str
+)
+def test_columns_after_the_last_whole_cell(level: str, encoding: Encoding, inputs: int) -> None:
+    if not fits_cells(encoding, inputs):
+        assert (encoding.values, inputs % 2) == ("i4", 1)
+        return
     random = np.random.default_rng(inputs)
-    matrix = make_matrix(5, inputs, Encoding("i4", "f32"), random)
+    matrix = make_matrix(5, inputs, encoding, random)
     rows = random.standard_normal((9, inputs)).astype(np.float32)
     exact = matrix.quantise(rows) @ matrix.weights.T
+    tolerance = 1e-5 if encoding.zeros is None else 1e-3  # offsets are rounded to f16
     for count in (1, 4, 9):
         np.testing.assert_allclose(
-            matrix.multiply(level, rows[:count]), exact[:count], rtol=0, atol=1e-5
+            matrix.multiply(level, rows[:count]), exact[:count], rtol=0, atol=tolerance
         )
 
 

@@ -326,7 +326,7 @@ def load(
     *,
     packs: bool = False,
 ) -> LanguageModel:
-    """Loads the model. With `packs` matrices of four bits are packed for Ouzel's own kernels."""
+    """Loads the model. With `packs` matrices of integers are packed for Ouzel's own kernels."""
     if is_ir_directory(directory):
         refuse_options(model)
         return load_ir(core, directory, config)

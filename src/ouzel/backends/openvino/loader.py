@@ -106,7 +106,7 @@ def load_checkpoint(
 
     With `predicts` the layer that predicts further tokens is loaded, too. With an `adapter_rank`
     above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors. With
-    `packs` matrices of four bits are packed for Ouzel's own kernels.
+    `packs` matrices of integers are packed for Ouzel's own kernels.
 
     Raises ModelLoadError if the checkpoint cannot be served.
     """

@@ -117,7 +117,7 @@ def _find_projection(x: Node, allowed: set[str]) -> _Projection | None:
         if (
             linear.get_type_name() == LINEAR
             and only_reader(linear.output(0)) is not None
-            and _has_shape(residual, linear.output(0))
+            and _is_residual(residual, linear)
         ):
             return _Projection(linear, linear.input_value(0), residual)
     return None
@@ -199,7 +199,6 @@ def _can_join(node: Node, linear: Node) -> bool:
         node.get_type_name() == LINEAR
         and bool(readers(node.output(0)))  # replaced nodes have no readers
         and _is_plain(node)
-        and linear_arrays(node).scales == linear_arrays(linear).scales
         and is_same(node.input_value(0), linear.input_value(0))
     )
 
@@ -211,7 +210,7 @@ def _fuse_residual(linear: Node) -> None:
     if total is None or total.get_type_name() != "Add":
         return
     residual = _other_input(total, linear)
-    if residual is not None and _has_shape(residual, linear.output(0)):
+    if residual is not None and _is_residual(residual, linear):
         arrays = [linear_arrays(linear)]
         joined = make_linear(linear.input_value(0), arrays, residual=residual)
         put_in_place(total.output(0), joined.output(0))
@@ -239,7 +238,19 @@ def _other_input(node: Node, one: Node) -> Node | None:
     return others[0] if len(others) == 1 else None
 
 
-def _has_shape(residual: Node, product: Node) -> bool:
-    """Tells whether the residual is as large as the product: only the rows may be dynamic."""
-    shapes = [value.get_partial_shape() for value in (residual, product)]
-    return bool(residual.get_node().get_type_name() != "Constant" and shapes[0] == shapes[1])
+def _is_residual(residual: Node, linear: Node) -> bool:
+    """Tells whether the residual is as large as the product: only the rows may be dynamic.
+
+    Rows that are gathered from computed rows, like the products of adapters, may be one row for
+    all, unless the rows of the linear are gathered by the same numbers.
+    """
+    node = residual.get_node()
+    if node.get_type_name() in ("Constant", "Reshape"):
+        return False
+    if node.get_type_name() == "Gather" and node.input_value(0).get_partial_shape().is_dynamic:
+        rows = linear.input_value(0).get_node()
+        if rows.get_type_name() != "Gather" or not is_same(
+            rows.input_value(1), node.input_value(1)
+        ):
+            return False
+    return bool(residual.get_partial_shape() == linear.output(0).get_partial_shape())

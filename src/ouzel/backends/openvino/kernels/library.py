@@ -101,7 +101,7 @@ def can_use_kernels(engine: EngineConfig) -> bool:
 
 
 def uses_kernels(engine: EngineConfig) -> bool:
-    """Tells whether matrices of four bits are packed and multiplied by the kernels."""
+    """Tells whether matrices of integers are packed and multiplied by the kernels."""
     return can_use_kernels(engine) and isinstance(find_kernels(), Kernels)
 
 

@@ -16,7 +16,14 @@ LINEAR = "OuzelLinear"
 FEED_FORWARD = "OuzelFeedForward"
 EMBEDDING = "OuzelEmbedding"
 
-_ATTRIBUTES = ("outputs", "inputs", "scales", "has_offsets", "has_bias")  # one number a matrix
+_ATTRIBUTES = (
+    "outputs",
+    "inputs",
+    "bits",
+    "scales",
+    "has_offsets",
+    "has_bias",
+)  # one number a matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +71,7 @@ def describe_arrays(matrix: Matrix, cells: Node, factors: Node, bias: Node | Non
         (
             num_rows,
             num_columns,
+            encoding.value_bits,
             num_scales(encoding),
             encoding.zeros is not None,
             bias is not None,

@@ -14,7 +14,7 @@ from ouzel.backends.openvino.kernels.products import find_products, linear_array
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 
-_FOUR_BITS = ("i4", "u4")
+_INTEGERS = ("i4", "u4", "i8", "u8")
 
 
 def has_mostly_packed(graphs: Sequence[ov.Model]) -> bool:
@@ -37,22 +37,23 @@ def name_kernels(graphs: Sequence[ov.Model]) -> str:
 
 
 def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:
-    """Describes the kernels of a model with matrices of four bits; empty for other models."""
+    """Describes the kernels of a model with matrices of integers; empty for other models."""
     found = find_kernels()
     num_packed = sum(len(find_products(graph)) for graph in graphs)
     if num_packed and isinstance(found, Kernels):
-        return f"ouzel-kernels ({found.level}) multiply {num_packed} matrices of four bits"
-    if isinstance(found, KernelsMissing) and can_use_kernels(engine) and _has_four_bits(graphs):
+        return f"ouzel-kernels ({found.level}) multiply {num_packed} matrices"
+    if isinstance(found, KernelsMissing) and can_use_kernels(engine) and _has_integers(graphs):
         return (
-            "OpenVINO multiplies the matrices of four bits, and takes up to twice the time of "
-            f"ouzel-kernels: {found.reason}"
+            "OpenVINO multiplies the matrices, and takes up to twice the time of ouzel-kernels: "
+            f"{found.reason}"
         )
     return ""
 
 
-def _has_four_bits(graphs: Sequence[ov.Model]) -> bool:
+def _has_integers(graphs: Sequence[ov.Model]) -> bool:
     return any(
-        constant.get_output_element_type(0).to_string() in _FOUR_BITS
+        constant.get_output_element_type(0).to_string() in _INTEGERS
+        and len(constant.get_output_shape(0)) > 1
         for constant in _constants(graphs)
     )
 

@@ -48,7 +48,7 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 10  # increase it if the encodings or the layout of an entry change
+FORMAT = 11  # increase it if the encodings or the layout of an entry change
 ALIGNMENT = 64
 PACKED = ",packed"  # end of the part of an entry's name that stands for the weights
 CALIBRATED = ",calibrated"  # stands behind PACKED
@@ -220,7 +220,7 @@ def preferred_path(entry: Path) -> Path:
     elif (other := calibrated_path(_other_layout(entry))).exists():
         logger.warning(
             "the calibrated weights %s are not used: they were made %s ouzel-kernels, and this "
-            "start multiplies matrices of four bits %s them (--precision, --device)",
+            "start multiplies matrices of integers %s them (--precision, --device)",
             other,
             *(("without", "with") if PACKED in entry.name else ("for", "without")),
         )

@@ -1,16 +1,19 @@
-"""Packs matrices of four bits into cells, the layout that the kernels of `ouzel-kernels` multiply.
+"""Packs matrices of integers into cells, the layout that the kernels of `ouzel-kernels` multiply.
 
 A cell has 32 rows x 64 columns of a matrix: scales, offsets if the encoding has zero points, and
-values. kernels/src/cells.h defines its bytes. A packed matrix of R rows, padded to blocks of 32,
-has these parts:
+values of 4, 6 or 8 bits. kernels/src/cells.h defines its bytes. A packed matrix of R rows, padded
+to blocks of 32, has these parts:
 
     values   u8 [R / 32, bytes of a block]   the cells of a block, one after the other
     factors  f32 [R / 32, 32]                a power of two for each row, which its scales are
                                              divided by
 
-    w = ((value - 8) * scale + offset) * factor        offset = (8 - zero) * scale
+    w = ((value - middle) * scale + offset) * factor
 
-Scales and offsets are f16: by the factor the largest number of a row is in [1, 2).
+The middle is half of the number of levels: 8, 32 or 128. Scales and offsets are f16: by the factor
+the largest number of a row is in [1, 2). An offset is (center - zero) * scale, where the center is
+the level that is stored as the middle: 8 with four bits, else the middle of the levels that the row
+has, which keeps offsets small.
 """
 
 from collections.abc import Iterable, Iterator
@@ -23,31 +26,48 @@ from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Zeros
 
 BLOCK_ROWS = 32
 CELL_COLUMNS = 64
-VALUES_BYTES = BLOCK_ROWS * CELL_COLUMNS // 2
+_INTEGERS = ("i4", "u4", "i8", "u8")
+_KINDS = ((4, 1), (4, 2), (4, 4), (6, 2), (6, 4), (8, 1), (8, 2))  # bits, scales of a row in a cell
 _EIGHTS = 0x88  # two values of 0, stored plus 8
 
 
 def fits_cells(encoding: Encoding, columns: int) -> bool:
     """Tells whether a matrix in this encoding can be packed."""
     size = encoding.group_size
-    has_groups = size == 0 or size == CELL_COLUMNS // 2 or size % CELL_COLUMNS == 0
-    return encoding.values in ("i4", "u4") and has_groups and columns % 2 == 0
+    has_groups = size in (0, 16, 32) or size % CELL_COLUMNS == 0
+    is_whole = columns % 2 == 0 or encoding.values in ("i8", "u8")  # two values to a byte, or one
+    is_integer = encoding.values in _INTEGERS
+    return is_integer and has_groups and is_whole and _find_cell_bits(encoding) is not None
+
+
+def _find_cell_bits(encoding: Encoding) -> int | None:
+    """Returns the smallest bits of a value that the kernels know for values like these."""
+    for bits, scales in _KINDS:
+        if bits >= encoding.value_bits and scales == num_scales(encoding):
+            return bits
+    return None
 
 
 def pack_encoding(encoding: Encoding) -> Encoding:
     """Returns the packed form of the encoding: scales and offsets are f16."""
     zeros: Zeros | None = None if encoding.zeros is None else "f16"
-    return replace(encoding, scales="f16", zeros=zeros, is_packed=True)
+    bits = _find_cell_bits(encoding)
+    assert bits is not None, "the encoding fits"
+    used_bits = bits if bits == 6 else 0
+    return replace(encoding, scales="f16", zeros=zeros, is_packed=True, used_bits=used_bits)
 
 
 def num_scales(encoding: Encoding) -> int:
-    """Returns the scales of a row in a cell: 2 for groups of 32 columns, else 1."""
-    return 2 if encoding.group_size == CELL_COLUMNS // 2 else 1
+    """Returns the scales of a row in a cell: for groups of 16, 32, and 64 columns or more."""
+    size = encoding.group_size or CELL_COLUMNS
+    return CELL_COLUMNS // min(size, CELL_COLUMNS)
 
 
 def cell_bytes(encoding: Encoding) -> int:
+    """Returns the bytes of a cell of a packed encoding."""
     header = num_scales(encoding) * BLOCK_ROWS * 2
-    return header * (1 if encoding.zeros is None else 2) + VALUES_BYTES
+    values = BLOCK_ROWS * CELL_COLUMNS * encoding.value_bits // 8
+    return header * (1 if encoding.zeros is None else 2) + values
 
 
 def num_blocks(rows: int) -> int:
@@ -86,27 +106,50 @@ def _join(pieces: list[Parts]) -> Parts:
 
 def pack_rows(encoding: Encoding, parts: Parts) -> Parts:
     """Packs rows in `encoding`, which is not packed; rows are padded to whole blocks."""
-    values = parts["values"].view(np.uint8)
-    flip = np.uint8(_EIGHTS if encoding.values == "i4" else 0)
-    rows, row_bytes = num_blocks(len(values)) * BLOCK_ROWS, -(-values.shape[1] // 32) * 32
-    padded = np.full((rows, row_bytes), _EIGHTS, np.uint8)
-    np.bitwise_xor(values, flip, out=padded[: len(values), : values.shape[1]])
-    scales = _widen_groups(encoding, parts["scales"].astype(np.float32), row_bytes * 2)
+    rows = num_blocks(len(parts["values"])) * BLOCK_ROWS
+    values, centers = _pack_values(encoding, parts["values"].view(np.uint8), rows)
+    scales = _widen_groups(encoding, parts["scales"].astype(np.float32), values.shape[1])
     tables = [scales]
     if encoding.zeros is not None:
-        zeros = _widen_groups(encoding, parts["zeros"].astype(np.float32), row_bytes * 2)
-        tables.append((np.float32(8) - zeros) * scales)
+        zeros = _widen_groups(encoding, parts["zeros"].astype(np.float32), values.shape[1])
+        tables.append((centers - zeros) * scales)
     factors = _row_factors(tables, rows)
     header = np.concatenate([_pack_scales(encoding, table, factors) for table in tables], axis=2)
-    cells = np.concatenate([header, _pack_values(padded)], axis=2)
+    cells = np.concatenate([header, values], axis=2)
     return {
         "values": cells.reshape(len(cells), -1),
         "factors": factors.reshape(-1, BLOCK_ROWS),
     }
 
 
-def _pack_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Returns [blocks, cells, VALUES_BYTES] of [rows, columns / 2].
+def _pack_values(
+    encoding: Encoding, values: NDArray[np.uint8], rows: int
+) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
+    """Returns the values of the cells, [blocks, cells, bytes], and the centers [rows, 1].
+
+    `rows` counts the rows with padding, whose values are 0, like padded columns.
+    """
+    if encoding.values in ("i4", "u4"):
+        flip = np.uint8(_EIGHTS if encoding.values == "i4" else 0)
+        row_bytes = -(-values.shape[1] // 32) * 32
+        padded = np.full((rows, row_bytes), _EIGHTS, np.uint8)
+        np.bitwise_xor(values, flip, out=padded[: len(values), : values.shape[1]])
+        return _order_nibbles(padded), np.full((len(values), 1), 8, np.float32)
+    bits = pack_encoding(encoding).value_bits
+    middle = np.uint8(1 << (bits - 1))
+    columns = -(-values.shape[1] // CELL_COLUMNS) * CELL_COLUMNS
+    centers = np.zeros((len(values), 1), np.uint8)
+    if encoding.values == "u8":
+        largest = values.max(axis=1, keepdims=True)
+        centers = largest // np.uint8(2) + (largest & np.uint8(1))
+    padded = np.full((rows, columns), middle, np.uint8)
+    # Sums of bytes wrap around: a value below 0 is at its place after the middle is added.
+    np.add(values, middle - centers, out=padded[: len(values), : values.shape[1]])
+    return _order_bytes(padded, bits), centers.astype(np.float32)
+
+
+def _order_nibbles(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """Returns [blocks, cells, bytes] of [rows, columns / 2].
 
     Of eight columns a to h the rows have the bytes ab, cd, ef, gh, and the cells ae, bf, cg, dh.
     """
@@ -117,20 +160,43 @@ def _pack_values(values: NDArray[np.uint8]) -> NDArray[np.uint8]:
     eights[..., 1] = (ab >> np.uint8(4)) | (ef & high)
     eights[..., 2] = (cd & low) | (gh << np.uint8(4))
     eights[..., 3] = (cd >> np.uint8(4)) | (gh & high)
-    by_row = eights.view(np.uint32).reshape(-1, 2, BLOCK_ROWS // 2, values.shape[1] // 32, 8)
-    cells = np.ascontiguousarray(by_row.transpose(0, 3, 1, 4, 2))
-    return cells.view(np.uint8).reshape(len(cells), cells.shape[1], VALUES_BYTES)
+    return _as_cells(_order_words(eights.view(np.uint32)[..., 0], 8))
+
+
+def _order_bytes(values: NDArray[np.uint8], bits: int) -> NDArray[np.uint8]:
+    """Returns [blocks, cells, bytes] of [rows, columns], values of 6 or 8 bits."""
+    operands = _order_words(values.view(np.uint32), 16)
+    if bits == 8:
+        return _as_cells(operands)
+    four_low, two_low = np.uint32(0x0F0F0F0F), np.uint32(0x03030303)
+    low = operands & four_low
+    low = low[..., 0::2, :] | low[..., 1::2, :] << np.uint32(4)
+    top = operands >> np.uint32(4) & two_low
+    high = top[..., 0::4, :].copy()
+    for index in range(1, 4):
+        high |= top[..., index::4, :] << np.uint32(2 * index)
+    return _as_cells(np.concatenate([low, high], axis=-2))
+
+
+def _order_words(words: NDArray[np.uint32], num_vectors: int) -> NDArray[np.uint32]:
+    """Returns [blocks, cells, tiles, vectors, outputs] of [rows, cells * vectors]."""
+    by_row = words.reshape(-1, 2, BLOCK_ROWS // 2, words.shape[1] // num_vectors, num_vectors)
+    return by_row.transpose(0, 3, 1, 4, 2)
+
+
+def _as_cells(words: NDArray[np.uint32]) -> NDArray[np.uint8]:
+    """Returns [blocks, cells, bytes] of [blocks, cells, tiles, vectors, outputs]."""
+    cells = np.ascontiguousarray(words).view(np.uint8)
+    return cells.reshape(*cells.shape[:2], -1)
 
 
 def _widen_groups(
-    encoding: Encoding, groups: NDArray[np.float32], columns: int
+    encoding: Encoding, groups: NDArray[np.float32], num_cells: int
 ) -> NDArray[np.float32]:
-    """Returns [rows, columns / 64 * scales of a cell]: numbers of large groups are repeated."""
-    wanted = columns // CELL_COLUMNS * num_scales(encoding)
-    if encoding.group_size in (0, CELL_COLUMNS // 2):
-        repeats = wanted if encoding.group_size == 0 else 1
-    else:
-        repeats = encoding.group_size // CELL_COLUMNS
+    """Returns [rows, cells * scales of a cell]: numbers of large groups are repeated."""
+    scales = num_scales(encoding)
+    wanted = num_cells * scales
+    repeats = encoding.group_size * scales // CELL_COLUMNS if encoding.group_size else wanted
     widened = np.repeat(groups, repeats, axis=1)
     return np.pad(widened, ((0, 0), (0, wanted - widened.shape[1])))
 

@@ -213,7 +213,7 @@ def find_origin(
     is_rounded = width != "auto" and stored is None
     kept = None if stored is None else kept_encoding(spec, stored, packs=packs)
     if kept is None:
-        encoding = compressed_encoding(spec, width, encodings)
+        encoding = compressed_encoding(spec, width, encodings, packs=packs)
         encoding = packed_encoding(spec, encoding) if packs else encoding
         return Origin(sources, None, encoding, form, option, is_rounded)
     return Origin(sources, stored, kept, form, option, is_rounded)
@@ -261,9 +261,11 @@ def joint_form(forms: Sequence[StoredForm | None]) -> StoredForm | None:
 
 
 def compressed_encoding(
-    spec: MatrixSpec, width: WidthOption, stored: set[Encoding | None]
+    spec: MatrixSpec, width: WidthOption, stored: set[Encoding | None], *, packs: bool
 ) -> Encoding:
     """Returns the encoding of a matrix that is compressed.
+
+    In int8 the kernels take a scale for each group, because that costs them nothing.
 
     Raises ModelLoadError if int4 is to encode an odd number of columns.
     """
@@ -272,11 +274,15 @@ def compressed_encoding(
         raise ModelLoadError(
             f"tensor {spec.key}: --weights int4 requires an even number of columns, found {columns}"
         )
-    if width != "auto":
-        return choose_encoding(width, columns)
     are_slow = all(each is not None and each.is_slow_integer for each in stored)
+    has_groups = (width == "auto" and are_slow) or (packs and spec.may_be_packed)
+    width = AUTO_WIDTH if width == "auto" else width
     fits = columns % INT8_IN_GROUPS.group_size == 0
-    return INT8_IN_GROUPS if are_slow and fits else choose_encoding(AUTO_WIDTH, columns)
+    return (
+        INT8_IN_GROUPS
+        if width == "int8" and has_groups and fits
+        else choose_encoding(width, columns)
+    )
 
 
 def reorder_rows(

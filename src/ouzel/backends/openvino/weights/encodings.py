@@ -54,6 +54,7 @@ class Encoding:
     zeros: Zeros | None = None
     group_size: int = 0
     is_packed: bool = False  # the parts are cells (cells.py)
+    used_bits: int = 0  # the bits of a value, if the values use fewer than their type has
 
     def num_groups(self, columns: int) -> int:
         return columns // self.group_size if self.group_size else 1
@@ -61,13 +62,13 @@ class Encoding:
     @property
     def value_bits(self) -> int:
         """Returns the bits of a value, without scales and zero points."""
-        return _BITS[self.values]
+        return self.used_bits or _BITS[self.values]
 
     def bits_per_value(self, columns: int) -> float:
         """Returns the bits of a value in a row of `columns`, scales and zero points included."""
         if self.is_packed:
             num_tables = 1 if self.zeros is None else 2
-            return _BITS[self.values] + 16 * num_tables / min(self.group_size or 64, 64)
+            return self.value_bits + 16 * num_tables / min(self.group_size or 64, 64)
         num_shared = sum(_BITS[dtype] for dtype in (self.scales, self.zeros) if dtype is not None)
         return _BITS[self.values] + num_shared / (self.group_size or columns)
 
@@ -79,7 +80,8 @@ class Encoding:
         columns = f"of {self.group_size}" if self.group_size else "of a row"
         zeros = f", {self.zeros} zero points" if self.zeros else ""
         packed = ", packed" if self.is_packed else ""
-        return f"{self.values}, {self.scales} scales{zeros} {columns}{packed}"
+        values = f"{self.values[0]}{self.used_bits}" if self.used_bits else self.values
+        return f"{values}, {self.scales} scales{zeros} {columns}{packed}"
 
     @property
     def is_slow_integer(self) -> bool:
