@@ -15,9 +15,11 @@ protected:
     ~Sink() = default;
 };
 
-// The activation x * sigmoid(x * (linear + cubic * x^2)): silu, and gelu with tanh or as x * sigmoid(1.702 x).
+// A gated unit: the activation x * sigmoid(x * (linear + cubic * x^2)) of the gate (silu, and gelu with tanh or as x * sigmoid(1.702 x)),
+// times up + up_offset. First the gate is cut to at most `limit`, and up to [-limit, limit].
 struct Gate {
     float linear, cubic;
+    float limit = __builtin_inff(), up_offset = 0;
 };
 
 struct Level {
@@ -31,7 +33,7 @@ struct Level {
     void (*put_row)(Rows& rows, size_t row, const float* from);
     // The same of the numbers x / sqrt(mean(x^2) + epsilon) * weight.
     void (*put_normed_row)(Rows& rows, size_t row, const float* from, const float* weight, float epsilon);
-    // The same of 64 numbers of a row: gate * sigmoid(gate * (a + b * gate^2)) * up. Overwrites `gate`.
+    // The same of the 64 numbers that a gated unit makes of a row. Overwrites `gate`.
     void (*put_gated_group)(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function);
     // Normalises a head of `size` numbers if there is a weight (as `put_normed_row`), then turns it by angles: with the halves a
     // and b of the head, a becomes a * cos - b * sin, and b becomes b * cos + a * sin.

@@ -1,4 +1,6 @@
 // Operations of OpenVINO that multiply by matrices of few bits.
+#include <limits>
+
 #include "operation.h"
 #include "product.h"
 
@@ -232,6 +234,71 @@ private:
     size_t first_array() const { return outputs.size() == 4 ? 3 : 2; }
 };
 
+// A mixture of experts, f32 [..., hidden]: the sum over the experts of a row of weight * down(activation(gate(x)) * up(x)). Inputs: rows
+// [..., hidden]; the numbers of the experts i32 [..., chosen], and their weights f32 [..., chosen]; with has_residual rows
+// [..., hidden] that are added; the matrices of all experts: gate and up [experts * 2 * inner, hidden], down [experts * hidden, inner].
+class ExpertsOperation final : public MatrixOperation {
+public:
+    OPENVINO_OP("OuzelExperts", "ouzel_kernels", ov::op::Op);
+
+    bool visit_attributes(ov::AttributeVisitor& visitor) override {
+        visitor.on_attribute("experts", experts);
+        visitor.on_attribute("has_residual", has_residual);
+        visitor.on_attribute("linear", linear);
+        visitor.on_attribute("cubic", cubic);
+        visitor.on_attribute("limit", limit);
+        visitor.on_attribute("up_offset", up_offset);
+        return MatrixOperation::visit_attributes(visitor);
+    }
+    void copy_from(const ExpertsOperation& other) {
+        copy_matrices(other), experts = other.experts, has_residual = other.has_residual;
+        linear = other.linear, cubic = other.cubic, limit = other.limit, up_offset = other.up_offset;
+    }
+    std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override {
+        return cloned<ExpertsOperation>(arguments);
+    }
+
+    void validate_and_infer_types() override {
+        NODE_VALIDATION_CHECK(this, outputs.size() == 2, "takes 2 matrices, given ", outputs.size());
+        check_matrices(2, first_array());
+        const int64_t hidden = inputs[0], inner = inputs[1], block = int64_t(BLOCK);
+        NODE_VALIDATION_CHECK(this, experts > 0 && experts <= outputs[0] && hidden % block == 0 && inner % block == 0 &&
+                                        outputs[0] == experts * 2 * inner && outputs[1] == experts * hidden,
+                              "the sizes of the matrices do not fit ", experts, " experts");
+        const auto shape = check_rows(0, hidden);
+        NODE_VALIDATION_CHECK(this, get_input_element_type(1) == ov::element::i32, "experts must be i32, given ", get_input_element_type(1));
+        const auto chosen = get_input_partial_shape(1);
+        NODE_VALIDATION_CHECK(this, chosen.rank().is_static() && chosen.size() > 0 && chosen[chosen.size() - 1].is_static(),
+                              "the number of experts of a row must be known, given ", chosen);
+        check_rows(2, chosen[chosen.size() - 1].get_length());
+        if (has_residual) check_rows(3, hidden);
+        NODE_VALIDATION_CHECK(this, limit > 0, "limit must be above 0, given ", limit);
+        set_output_type(0, ov::element::f32, shape);
+    }
+
+    ov::PartialShape output_shape(size_t, ov::PartialShape rows) const override { return rows; }
+
+    bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
+        const std::vector<Product> all = products(arguments, first_array());
+        const size_t count = count_rows(arguments[0], inputs[0]), chosen = arguments[1].get_shape().back();
+        OPENVINO_ASSERT(arguments[1].get_size() == count * chosen, "experts of ", count, " rows are needed, given ", arguments[1].get_shape());
+        const Choices choices{chosen, arguments[1].data<const int32_t>(), rows_like(arguments[2], int64_t(chosen), count)};
+        const float* residual = has_residual ? rows_like(arguments[3], inputs[0], count) : nullptr;
+        results[0].set_shape(arguments[0].get_shape());
+        const Gate activation{float(linear), float(cubic), float(limit), float(up_offset)};
+        mix_experts(*find_level(), {size_t(experts), all[0], all[1], activation, may_be_wide}, choices, arguments[0].data<const float>(),
+                    residual, count, results[0].data<float>());
+        return true;
+    }
+
+    int64_t experts = 0;
+    bool has_residual = false;
+    double linear = 1, cubic = 0, limit = std::numeric_limits<double>::infinity(), up_offset = 0;  // of Gate
+
+private:
+    size_t first_array() const { return has_residual ? 4 : 3; }
+};
+
 // The rows of a matrix with these numbers, i32 or i64 [...]: f32 [..., inputs]. A number out of range gives a row of zeros.
 class Embedding final : public MatrixOperation {
 public:
@@ -278,6 +345,7 @@ public:
 OPENVINO_CREATE_EXTENSIONS(std::vector<ov::Extension::Ptr>({
     std::make_shared<ov::OpExtension<ouzel::Linear>>(),
     std::make_shared<ov::OpExtension<ouzel::FeedForwardOperation>>(),
+    std::make_shared<ov::OpExtension<ouzel::ExpertsOperation>>(),
     std::make_shared<ov::OpExtension<ouzel::Embedding>>(),
     ouzel::attention_extension(),
     ouzel::program_extension(),

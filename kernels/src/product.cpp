@@ -3,6 +3,8 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <memory>
+#include <stdexcept>
 
 #include "phases.h"
 
@@ -24,17 +26,19 @@ struct Parts {
 Parts parts_of_rows(size_t count) { return {count, count <= 2 ? 1 : parts_for_threads()}; }
 Parts parts_of_blocks(size_t blocks) { return {blocks, std::max(parts_for_threads(), (blocks + BLOCKS_AT_ONCE - 1) / BLOCKS_AT_ONCE)}; }
 
-// Writes a product to memory, with factors and bias, and adds the residual, which has the shape of the product.
+// Writes a product to memory, with factors and bias, and adds the residual, which has the shape of the product. Of a matrix of several
+// experts, only the outputs of an expert are written, to[rows][outputs of an expert].
 class Writer final : public Sink {
 public:
-    Writer(const Product& product, float* to, const float* residual) : product_(product), to_(to), residual_(residual) {}
+    Writer(const Product& product, float* to, const float* residual) : Writer(product, 0, product.matrix.layout.outputs, to, residual) {}
+    Writer(const Product& product, size_t first_output, size_t num_outputs, float* to, const float* residual)
+        : product_(product), first_output_(first_output), num_outputs_(num_outputs), to_(to), residual_(residual) {}
 
     void take(size_t block, size_t first_row, size_t num_rows, const float* values) override {
-        const size_t outputs = product_.matrix.layout.outputs, first = block * BLOCK;
-        const size_t count = std::min(BLOCK, outputs - first);
+        const size_t first = block * BLOCK, count = std::min(BLOCK, product_.matrix.layout.outputs - first);
         const float *factors = product_.factors + first, *bias = product_.bias ? product_.bias + first : nullptr;
         for (size_t row = 0; row < num_rows; row++, values += BLOCK) {
-            const size_t at = (first_row + row) * outputs + first;
+            const size_t at = (first_row + row) * num_outputs_ + first - first_output_;
             const float* residual = residual_ ? residual_ + at : nullptr;
             count == BLOCK ? write_block(to_ + at, values, factors, bias, residual)
                            : write_some(to_ + at, values, factors, bias, residual, count);
@@ -57,6 +61,7 @@ private:
     }
 
     const Product& product_;
+    size_t first_output_, num_outputs_;
     float* to_;
     const float* residual_;
 };
@@ -219,6 +224,123 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
     phases.push_back(gated);
     phases.push_back(product_phase(level, layer.down, inner, result));
     run_phases(phases.data(), phases.size(), level.finish);
+}
+
+namespace {
+
+constexpr size_t SUMMED_AT_ONCE = 256;  // outputs of a part of the last phase
+
+// An expert that rows have chosen, and its rows: a row for each choice, in the order of the choices.
+struct ChosenExpert {
+    size_t expert, first, count;  // `first`: its first row among the rows of all experts
+};
+
+// The choices of all rows, sorted by expert.
+struct SortedChoices {
+    std::vector<ChosenExpert> experts;
+    std::vector<uint32_t> expert_of;  // [choice]: a number of `experts`
+    std::vector<uint32_t> place_of;   // [choice]: the row among the rows of all experts
+
+    SortedChoices(const Choices& choices, size_t num_choices, size_t num_experts) : expert_of(num_choices), place_of(num_choices) {
+        std::vector<size_t> counts(num_experts), next(num_experts), number(num_experts);
+        for (size_t i = 0; i < num_choices; i++) {
+            const int32_t expert = choices.experts[i];
+            if (expert < 0 || size_t(expert) >= num_experts) throw std::out_of_range("there is no such expert");
+            counts[size_t(expert)]++;
+        }
+        size_t first = 0;
+        for (size_t expert = 0; expert < num_experts; first += counts[expert++]) {
+            next[expert] = first, number[expert] = experts.size();
+            if (counts[expert]) experts.push_back({expert, first, counts[expert]});
+        }
+        for (size_t i = 0; i < num_choices; i++) {
+            const size_t expert = size_t(choices.experts[i]);
+            expert_of[i] = uint32_t(number[expert]), place_of[i] = uint32_t(next[expert]++);
+        }
+    }
+};
+
+// Rows of experts, which stay allocated from call to call.
+struct RowsOfExperts {
+    std::vector<std::unique_ptr<Rows>> inputs, inner;
+    Buffer<float> results;  // [choice, by place][outputs]
+
+    void prepare(const Level& level, const Experts& experts, const SortedChoices& sorted) {
+        while (inputs.size() < sorted.experts.size()) inputs.push_back(std::make_unique<Rows>()), inner.push_back(std::make_unique<Rows>());
+        for (size_t i = 0; i < sorted.experts.size(); i++) {
+            ouzel::prepare(*inputs[i], level, sorted.experts[i].count, experts.gate_up.matrix.layout, experts.may_be_wide);
+            ouzel::prepare(*inner[i], level, sorted.experts[i].count, experts.down.matrix.layout, experts.may_be_wide);
+        }
+    }
+};
+
+// Computes 64 inner numbers of all rows of an expert.
+void put_gated_rows(const Level& level, const Experts& experts, const ChosenExpert& chosen, size_t group, const Rows& rows, Rows& inner) {
+    static thread_local Buffer<float> gates_of_thread, ups_of_thread;
+    float* gates = gates_of_thread.reserve(chosen.count * GROUP);
+    float* ups = ups_of_thread.reserve(chosen.count * GROUP);
+    const size_t blocks = experts.inner() / BLOCK, gate_block = chosen.expert * 2 * blocks + group * 2, up_block = gate_block + blocks;
+    const size_t num_blocks = std::min<size_t>(2, blocks - group * 2);
+    if (num_blocks < 2) std::fill_n(gates, chosen.count * GROUP, 0.f), std::fill_n(ups, chosen.count * GROUP, 0.f);
+    GroupWriter gate_writer(experts.gate_up, gate_block, gates), up_writer(experts.gate_up, up_block, ups);
+    level.multiply(experts.gate_up.matrix, gate_block, num_blocks, rows, gate_writer);
+    level.multiply(experts.gate_up.matrix, up_block, num_blocks, rows, up_writer);
+    for (size_t row = 0; row < chosen.count; row++)
+        level.put_gated_group(inner, row, group, gates + row * GROUP, ups + row * GROUP, experts.activation);
+}
+
+}  // namespace
+
+void mix_experts(const Level& level, const Experts& experts, const Choices& choices, const float* rows, const float* residual, size_t count,
+                 float* to) {
+    if (!count) return;
+    static thread_local RowsOfExperts rows_of_thread;
+    RowsOfExperts& memory = rows_of_thread;
+    const size_t num_choices = count * choices.chosen, hidden = experts.gate_up.matrix.layout.inputs, outputs = experts.outputs();
+    const SortedChoices sorted(choices, num_choices, experts.count);
+    memory.prepare(level, experts, sorted);
+    float* results = memory.results.reserve(num_choices * outputs);
+    const size_t num_experts = sorted.experts.size(), groups = experts.down.matrix.layout.groups(), blocks = outputs / BLOCK;
+    const Parts choice_parts(num_choices, parts_for_threads());
+    const Parts down_parts(blocks, std::max<size_t>(1, (4 * parts_for_threads() + num_experts - 1) / num_experts));
+    const size_t sum_parts = (outputs + SUMMED_AT_ONCE - 1) / SUMMED_AT_ONCE;
+    const Phase phases[] = {
+        {choice_parts.count,
+         [&](size_t part) {
+             for (size_t i = choice_parts.begin(part); i < choice_parts.begin(part + 1); i++) {
+                 const size_t expert = sorted.expert_of[i];
+                 level.put_row(*memory.inputs[expert], sorted.place_of[i] - sorted.experts[expert].first, rows + i / choices.chosen * hidden);
+             }
+         }},
+        {num_experts * groups,
+         [&](size_t part) {
+             const size_t expert = part / groups;
+             put_gated_rows(level, experts, sorted.experts[expert], part % groups, *memory.inputs[expert], *memory.inner[expert]);
+         }},
+        {num_experts * down_parts.count,
+         [&](size_t number) {
+             const ChosenExpert& chosen = sorted.experts[number / down_parts.count];
+             const size_t part = number % down_parts.count;
+             Writer writer(experts.down, chosen.expert * outputs, outputs, results + chosen.first * outputs, nullptr);
+             level.multiply(experts.down.matrix, chosen.expert * blocks + down_parts.begin(part), down_parts.size(part),
+                            *memory.inner[number / down_parts.count], writer);
+         }},
+        {count * sum_parts,
+         [&](size_t part) {
+             const size_t row = part / sum_parts, begin = part % sum_parts * SUMMED_AT_ONCE, end = std::min(begin + SUMMED_AT_ONCE, outputs);
+             float* sums = to + row * outputs;
+             if (residual)
+                 std::copy(residual + row * outputs + begin, residual + row * outputs + end, sums + begin);
+             else
+                 std::fill(sums + begin, sums + end, 0.f);
+             for (size_t i = row * choices.chosen; i < (row + 1) * choices.chosen; i++) {
+                 const float* result = results + sorted.place_of[i] * outputs;
+                 const float weight = choices.weights[i];
+                 for (size_t output = begin; output < end; output++) sums[output] += weight * result[output];
+             }
+         }},
+    };
+    run_phases(phases, 4, level.finish);
 }
 
 void decode_output(const Matrix& matrix, const float* factors, size_t output, float* to) {

@@ -46,6 +46,31 @@ struct FeedForward {
 // to[count][outputs of down]; the residual is nullptr without a projection.
 void feed_forward(const Level& level, const FeedForward& layer, const float* rows, const float* residual, size_t count, float* to);
 
+// Mixtures of experts: for each row the sum over its experts of weight * down(activation(gate(x)) * up(x)). The matrices of all
+// experts lie one below the other: of each expert the rows of `gate`, then the rows of `up`, in one matrix. The inner size and the
+// outputs of `down` are multiples of 32.
+struct Experts {
+    size_t count;
+    Product gate_up, down;
+    Gate activation;
+    bool may_be_wide;
+
+    size_t inner() const { return down.matrix.layout.inputs; }
+    size_t outputs() const { return down.matrix.layout.outputs / count; }
+};
+
+// The experts of each row, [count][chosen], and their weights.
+struct Choices {
+    size_t chosen;
+    const int32_t* experts;
+    const float* weights;
+};
+
+// to[count][outputs of an expert]; a residual of that shape, or nullptr, is added. Throws std::out_of_range for the number of an expert
+// that there is not.
+void mix_experts(const Level& level, const Experts& experts, const Choices& choices, const float* rows, const float* residual, size_t count,
+                 float* to);
+
 // Decodes an output's weights: to[inputs].
 void decode_output(const Matrix& matrix, const float* factors, size_t output, float* to);
 

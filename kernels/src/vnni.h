@@ -239,10 +239,12 @@ void turn_head(float* head, size_t size, const float* weight, float epsilon, con
 template <class V, class P>
 void put_gated_group(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function) {
     const typename V::Float one = V::all(1.f), linear = V::all(-function.linear), cubic = V::all(-function.cubic);
+    const typename V::Float limit = V::all(function.limit), least = V::all(-function.limit), offset = V::all(function.up_offset);
     for (int i = 0; i < int(GROUP); i += V::LANES) {
-        const typename V::Float x = V::load_floats(gate + i);
+        const typename V::Float x = V::least(V::load_floats(gate + i), limit);
         const typename V::Float e = exponential<V>(V::times(x, V::fused(V::times(x, x), cubic, linear)));
-        V::store(gate + i, V::times(V::over(x, V::plus(one, e)), V::load_floats(up + i)));
+        const typename V::Float y = V::plus(V::largest(V::least(V::load_floats(up + i), limit), least), offset);
+        V::store(gate + i, V::times(V::over(x, V::plus(one, e)), y));
     }
     P::put(rows, row, group, gate);
 }

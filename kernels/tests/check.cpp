@@ -34,6 +34,7 @@ namespace ouzel {
 namespace {
 
 constexpr double BF16_ERROR = 0.01;          // of a product, relative to its norm
+constexpr double MIXED_ERROR = 0.05;         // of experts with rows in bf16 and in int8
 constexpr double FEED_FORWARD_ERROR = 2e-3;  // a number near the middle of two int8 may be rounded to either of them
 constexpr double ACTIVATION_ERROR = 1e-5;    // of an activation, relative to it
 constexpr float EPSILON = 1e-6f;
@@ -532,6 +533,100 @@ void check_layers(const Level& level, size_t first_kind, const Options& options,
         }
 }
 
+// A mixture of experts with random matrices. The first row chooses an expert twice, and nobody chooses the last expert.
+struct TestExperts {
+    static constexpr size_t COUNT = 3, CHOSEN = 3, HIDDEN = 96;
+    size_t inner;
+    Gate activation;
+    TestMatrix gate_up, down;
+    Floats rows, residual, weights;
+    std::vector<int32_t> chosen;
+
+    TestExperts(size_t count, size_t inner_size, Gate function, Kind kind, Kind down_kind, Random& random)
+        : inner(inner_size),
+          activation(function),
+          gate_up({COUNT * 2 * inner, HIDDEN}, kind, random),
+          down({COUNT * HIDDEN, inner}, down_kind, random),
+          rows(random.numbers(count * HIDDEN)),
+          residual(random.numbers(count * HIDDEN)),
+          weights(random.numbers(count * CHOSEN)) {
+        for (size_t i = 0; i < count * CHOSEN; i++) chosen.push_back(int32_t(i < 2 ? 1 : random.below(COUNT - 1)));
+    }
+
+    Floats compute(const Level& level, size_t first, size_t count, bool has_residual, bool may_be_wide = false) const {
+        const Floats some = slice(rows, first, count, HIDDEN), added = slice(residual, first, count, HIDDEN);
+        const Floats shares = slice(weights, first, count, CHOSEN);
+        const auto begin = chosen.begin() + std::ptrdiff_t(first * CHOSEN);
+        const std::vector<int32_t> numbers(begin, begin + std::ptrdiff_t(count * CHOSEN));
+        Floats to(count * HIDDEN, std::numeric_limits<float>::quiet_NaN());
+        mix_experts(level, {COUNT, gate_up.product(), down.product(false), activation, may_be_wide}, {CHOSEN, numbers.data(), shares.data()},
+                    some.data(), has_residual ? added.data() : nullptr, count, to.data());
+        return to;
+    }
+
+    Doubles compute_plain(bool has_residual, bool rounds) const {
+        const auto take = [&](const Floats& numbers, const TestMatrix& matrix) {
+            return rounds ? round_rows(numbers, matrix.layout.inputs, matrix.layout.scales) : widen(numbers);
+        };
+        Doubles found = has_residual ? widen(residual) : Doubles(residual.size());
+        const Doubles halves = multiply_plain(take(rows, gate_up), gate_up);
+        for (size_t i = 0; i < chosen.size(); i++) {
+            const size_t row = i / CHOSEN, expert = size_t(chosen[i]);
+            const Doubles result = multiply_plain(take(gated(&halves[(row * COUNT + expert) * 2 * inner]), down), down, false);
+            for (size_t j = 0; j < HIDDEN; j++) found[row * HIDDEN + j] += double(weights[i]) * result[expert * HIDDEN + j];
+        }
+        return found;
+    }
+
+private:
+    Floats gated(const double* halves) const {
+        const double limit = double(activation.limit);
+        Floats found(inner);
+        for (size_t j = 0; j < inner; j++) {
+            const double up = std::max(std::min(halves[inner + j], limit), -limit);
+            found[j] = float(activate(activation, std::min(halves[j], limit)) * (up + double(activation.up_offset)));
+        }
+        return found;
+    }
+};
+
+void check_mixture(const Level& level, const TestExperts& experts, bool has_residual, const Options& options, Report& report) {
+    const size_t most = options.few_counts().back();
+    const Doubles exact = experts.compute_plain(has_residual, true), unrounded = experts.compute_plain(has_residual, false);
+    const Floats alone = one_by_one(most, [&](size_t row) { return experts.compute(AVX2, row, 1, has_residual); });
+    for (size_t count : options.few_counts()) {
+        const std::string what = "experts of " + std::to_string(experts.inner) + ", " + describe(experts.gate_up, count);
+        const Floats found = experts.compute(level, 0, count, has_residual);
+        report.expect(relative_error(found, exact, found.size()) < FEED_FORWARD_ERROR, what + ": inexact");
+        report.expect(has_same_bits(found, slice(alone, 0, count, TestExperts::HIDDEN)), what + ": the bits depend on the level or on other rows");
+        const Floats wide = experts.compute(level, 0, count, has_residual, true);
+        if (level.wide_from && count * TestExperts::CHOSEN >= level.wide_from)  // rows of some experts are quantised
+            report.expect(relative_error(wide, unrounded, wide.size()) < MIXED_ERROR, what + ": rows that may be wide are inexact");
+        else
+            report.expect(has_same_bits(wide, found), what + ": few rows are not quantised");
+    }
+}
+
+void check_experts(const Level& level, size_t first_kind, const Options& options, Random& random, Report& report) {
+    const Kind kind = KINDS[first_kind], down_kind = KINDS[(first_kind + 4) % std::size(KINDS)];
+    for (size_t inner : options.inner_sizes()) {
+        const Gate activation = inner == 96 ? Gate{1.702f, 0, 0.5f, 1} : SILU;
+        const TestExperts experts(options.few_counts().back(), inner, activation, kind, down_kind, random);
+        for (bool has_residual : {false, true}) check_mixture(level, experts, has_residual, options, report);
+    }
+    TestExperts wrong(2, 32, SILU, kind, down_kind, random);
+    for (int32_t number : {-1, int32_t(TestExperts::COUNT)}) {
+        wrong.chosen[4] = number;
+        bool is_thrown = false;
+        try {
+            wrong.compute(level, 0, 2, false);
+        } catch (const std::out_of_range&) {
+            is_thrown = true;
+        }
+        report.expect(is_thrown, "an expert that there is not is taken");
+    }
+}
+
 // Each chunk runs once, after all chunks of the phase before it, and each thread finishes once.
 void check_order_of_phases(Report& report) {
     constexpr size_t CHUNKS = 8;
@@ -586,6 +681,7 @@ bool check_level(const Level& level, const Options& options) {
         check_activations(level, matrix, random, report);
         check_sources(level, number, options, random, report);
         check_layers(level, number, options, random, report);
+        check_experts(level, number, options, random, report);
     }
     check_attention(level, options, report);
     return report.end();

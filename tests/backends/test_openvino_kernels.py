@@ -11,10 +11,17 @@ from ouzel.backends.openvino import read_config
 from ouzel.backends.openvino.kernels.attention import ATTENTION, PLUGIN_ATTENTION
 from ouzel.backends.openvino.kernels.fusion import copy_fused, fuse_products
 from ouzel.backends.openvino.kernels.library import uses_kernels
-from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR, find_products
+from ouzel.backends.openvino.kernels.products import (
+    EMBEDDING,
+    EXPERTS,
+    FEED_FORWARD,
+    LINEAR,
+    find_products,
+)
 from ouzel.backends.openvino.kernels.program import PROGRAM
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
+from ouzel.backends.openvino.weights.cells import fits_cells
 from ouzel.config import EngineConfig, ModelConfig
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.conftest import Golden, Load, read_golden
@@ -68,6 +75,28 @@ def test_a_layer_of_llama_or_qwen3_has_two_operations(name: str, tmp_path: Path)
     found = count_operations(build_graph(name, tmp_path))
     layers = count_layers(name)
     assert found == {LINEAR: layers + 1, FEED_FORWARD: layers, EMBEDDING: 1}
+
+
+@pytest.mark.parametrize("name", ["mixtral", "gpt-oss"])
+def test_the_experts_of_a_layer_are_one_operation(name: str, tmp_path: Path) -> None:
+    graph = build_graph(name, tmp_path)
+    kinds = Counter(node.get_type_name() for node in graph.get_ops())
+    assert kinds[EXPERTS] == count_layers(name)
+    assert kinds["VariadicSplit"] == kinds["GroupedMatMul"] == 0
+
+
+def test_experts_of_which_one_matrix_is_packed(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Such matrices are multiplied one by one."""
+    golden = read_golden("mixtral")
+    hidden_size = read_config(golden.directory).size("hidden_size")
+    _, exact = Driver(load(golden.directory, WEIGHTS)).prefill(golden.prompt, len(golden.prompt))
+    monkeypatch.setattr(
+        "ouzel.backends.openvino.weights.compress.fits_cells",
+        lambda encoding, columns: columns == hidden_size and fits_cells(encoding, columns),
+    )
+    runner = load(golden.directory, WEIGHTS, "auto", "f16")
+    _, found = Driver(runner).prefill(golden.prompt, len(golden.prompt))
+    assert relative_error(found, exact) < TOLERANCE
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gpt-oss", "granitemoehybrid", "gemma4-shared"])

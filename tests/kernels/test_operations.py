@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.library import Kernels, find_kernels
-from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR
+from ouzel.backends.openvino.kernels.products import EMBEDDING, EXPERTS, FEED_FORWARD, LINEAR
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.encodings import Encoding
 from tests.kernels.library import Floats, PackedMatrix, load, make_matrix, needs_library
@@ -189,6 +190,95 @@ def test_the_feed_forward_half_of_a_layer(
     assert relative_error(found, exact) < 0.03
     alone = run(node, rows, *(each[:1] for each in values))[0]
     assert np.array_equal(found[:1], alone), "a row has the same bits among other rows"
+
+
+EXPERT_GATES = (Gate(1.0), Gate(1.702, limit=1.0, up_offset=1.0))
+
+
+def expert_attributes(*matrices: PackedMatrix, gate: Gate = EXPERT_GATES[0]) -> dict[str, Any]:
+    """Returns the attributes of five experts."""
+    own = {"experts": 5, "has_residual": False, "may_be_wide": False}
+    return attributes(*matrices) | gate.attributes | own
+
+
+def expert_matrices(random: np.random.Generator) -> tuple[PackedMatrix, PackedMatrix]:
+    return (
+        make_matrix(5 * 2 * INNER, HIDDEN, INT4, random),
+        make_matrix(5 * HIDDEN, INNER, UINT4, random),
+    )
+
+
+@pytest.mark.parametrize("count", [1, 3, 8, 40, 200])
+@pytest.mark.parametrize("has_residual", [False, True])
+@pytest.mark.parametrize("gate", EXPERT_GATES)
+def test_a_mixture_of_experts(kernels: Kernels, count: int, has_residual: bool, gate: Gate) -> None:
+    random = np.random.default_rng(11)
+    gate_up, down = expert_matrices(random)
+    inputs = [parameter(-1, HIDDEN), ops.parameter([-1, 2], ov.Type.i32), parameter(-1, 2)]
+    values: list[NDArray[np.generic]] = [
+        random_rows(count, HIDDEN) / 4,
+        random.integers(0, 4, (count, 2), np.int32),  # no row chooses the last expert
+        random_rows(count, 2, seed=12),
+    ]
+    if has_residual:
+        inputs.append(parameter(-1, HIDDEN))
+        values.append(random_rows(count, HIDDEN, seed=13))
+    node = kernels.factory.create(
+        EXPERTS,
+        [*(each.output(0) for each in inputs), *arrays(gate_up, down)],
+        expert_attributes(gate_up, down, gate=gate) | {"has_residual": has_residual},
+    )
+    [found] = run(node, inputs, *values)
+    rows, chosen, weights = values[0].astype(np.float64), values[1], values[2]
+    exact = values[3].astype(np.float64) if has_residual else np.zeros((count, HIDDEN))
+    halves = (rows @ gate_up.weights.T).reshape(count, 5, 2, INNER)
+    for row in range(count):
+        for expert, weight in zip(chosen[row], weights[row], strict=True):
+            x, up = np.minimum(halves[row, expert], gate.limit)
+            up = np.maximum(up, -gate.limit) + gate.up_offset
+            inner = x / (1 + np.exp(-gate.linear * x)) * up
+            exact[row] += weight * (down.weights[expert * HIDDEN :][:HIDDEN] @ inner)
+    assert relative_error(found, exact) < 0.03
+    alone = run(node, inputs, *(each[:1] for each in values))[0]
+    assert np.array_equal(found[:1], alone), "a row has the same bits among other rows"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"experts": 4}, "do not fit 4 experts"),
+        ({"experts": 0}, "do not fit 0 experts"),
+        ({"experts": 2**40}, "do not fit"),
+        ({"limit": 0.0}, "limit must be above 0"),
+        ({"has_residual": True}, "cells must be u8"),
+        ({"bits": [4, 8]}, "cells must be u8"),
+    ],
+)
+def test_experts_that_do_not_fit_are_refused(
+    kernels: Kernels, wrong: dict[str, object], message: str
+) -> None:
+    gate_up, down = expert_matrices(np.random.default_rng(14))
+    inputs = [parameter(-1, HIDDEN), ops.parameter([-1, 2], ov.Type.i32), parameter(-1, 2)]
+    with pytest.raises(RuntimeError, match=message):
+        kernels.factory.create(
+            EXPERTS,
+            [*(each.output(0) for each in inputs), *arrays(gate_up, down)],
+            expert_attributes(gate_up, down) | wrong,
+        )
+
+
+def test_an_expert_that_there_is_not_is_refused(kernels: Kernels) -> None:
+    gate_up, down = expert_matrices(np.random.default_rng(15))
+    inputs = [parameter(-1, HIDDEN), ops.parameter([-1, 2], ov.Type.i32), parameter(-1, 2)]
+    node = kernels.factory.create(
+        EXPERTS,
+        [*(each.output(0) for each in inputs), *arrays(gate_up, down)],
+        expert_attributes(gate_up, down),
+    )
+    rows, weights = random_rows(1, HIDDEN), random_rows(1, 2)
+    for number in (-1, 5):
+        with pytest.raises(RuntimeError, match="there is no such expert"):
+            run(node, inputs, rows, np.array([[0, number]], np.int32), weights)
 
 
 def test_gelu_with_tanh(kernels: Kernels) -> None:

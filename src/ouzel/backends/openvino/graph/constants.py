@@ -3,17 +3,31 @@
 Convert, Subtract and Multiply on constants become the weights of FullyConnected and Gather.
 """
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
+from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.products import (
+    ExpertArrays,
     describe_arrays,
     make_embedding,
     make_linear,
+    make_mixture,
 )
 from ouzel.backends.openvino.library import op, ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertsMatrix:
+    """The matrices of experts, and their biases."""
+
+    matrix: Matrix  # [experts, rows, columns]
+    bias: NDArray[np.float32] | None  # [experts, rows]
 
 
 class Constants:
@@ -39,6 +53,25 @@ class Constants:
             return make_linear(rows, [describe_arrays(matrix, *self._cells(matrix), addend)])
         product = ops.matmul(rows, self.matrix(matrix), False, True)
         return product if addend is None else ops.add(product, addend)
+
+    def mixture(
+        self, rows: Node, choice: tuple[Node, Node], gate: Gate, matrices: Sequence[ExpertsMatrix]
+    ) -> Node:
+        """Adds the results of the chosen experts, times their weights.
+
+        The choice is the experts i32 and the weights f32, [T, experts of a row]. The packed
+        matrices are gate and up of all experts, and down.
+        """
+        gate_up, down = (
+            describe_arrays(
+                each.matrix.below_each_other(),
+                *self._cells(each.matrix.below_each_other()),
+                None if each.bias is None else self.array(each.bias.reshape(-1)),
+            )
+            for each in matrices
+        )
+        num_experts = matrices[0].matrix.shape[0]
+        return make_mixture(rows, *choice, ExpertArrays(num_experts, gate_up, down, gate))
 
     def embed(self, matrix: Matrix, numbers: Node) -> Node:
         """Returns the rows of the matrix with these numbers."""

@@ -4,6 +4,9 @@
 
 Experts without a gate compute down_e(activation(up_e(x[t]))).
 
+If the matrices are packed for Ouzel's own kernels, one operation computes all of this
+(docs/decisions/0057-own-experts.md). Operations of the runtime compute other experts:
+
 A row is a token for one of its experts. Rows are sorted by expert, so that the rows of an expert
 lie together. Two forms of their products compute the same:
 
@@ -16,18 +19,19 @@ of 100 experts at start-up with 8 of 64 chosen, and 92 of 100 with 8 of 128. The
 needs the others packs them.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
+from ouzel.backends.openvino.graph.activations import GatedUnit, Unit, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.constants import ExpertsMatrix
 from ouzel.backends.openvino.graph.decoder import Part
 from ouzel.backends.openvino.graph.nodes import Node, int32, integers, split
 from ouzel.backends.openvino.graph.routing import Choice, Routing, route
+from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.library import ops, ops17
+from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 from ouzel.backends.openvino.weights.source import MatrixSpec, Tensor
 from ouzel.checkpoint.hf_config import HfConfig
 
@@ -37,8 +41,6 @@ from ouzel.checkpoint.hf_config import HfConfig
 # experts each layer takes 1.5 s to compile. Without AMX a grouped product of 256 tokens takes 4
 # times the time of slices.
 MAX_SLICED_EXPERTS = 128
-
-Glu = Callable[..., Node]  # takes gate and up, or up alone if there is no gate
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,7 +67,7 @@ class ExpertsShape:
     num_experts: int
     hidden_size: int
     inner_size: int
-    glu: Glu
+    unit: Unit
     tensors: ExpertTensors = ExpertTensors()
     has_bias: bool = False  # one bias for all experts, `_bias` after the name of their weights
 
@@ -80,8 +82,16 @@ class ExpertsShape:
             num_experts=num_experts,
             hidden_size=config.size("hidden_size"),
             inner_size=config.size(inner_size),
-            glu=make_glu(read_activation(config)),
+            unit=GatedUnit(activation=read_activation(config)),
         )
+
+    @property
+    def gate(self) -> Gate | None:
+        """Returns the unit for the kernels, None if they cannot compute these experts."""
+        if not isinstance(self.unit, GatedUnit):
+            return None
+        fits = self.hidden_size % BLOCK_ROWS == 0 and self.inner_size % BLOCK_ROWS == 0
+        return self.unit.of_kernels if fits else None
 
     @property
     def row_order(self) -> tuple[int, ...] | None:
@@ -97,10 +107,6 @@ class SortedRows:
     counts: Node  # [experts], the number of their rows
     ends: Node  # [experts], the end of their rows
     places: Node  # [T, num_chosen], the row of each choice
-
-
-def make_glu(activation: Activation) -> Glu:
-    return lambda gate, up: ops.multiply(activate(gate, activation), up)
 
 
 def make_experts(
@@ -132,18 +138,29 @@ def with_shared(chosen: Part, shared: Part) -> Part:
 
 def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsShape) -> Node:
     """Computes the chosen experts; takes and returns [T, hidden_size]."""
-    order = sort_rows(choice.experts, shape.num_experts)
-    inner, names = shape.inner_size, shape.tensors
-    sorted_tokens = ops.gather(rows, order.tokens, int32(0))
+    names, inner = shape.tensors, shape.inner_size
     into = (names.gate, names.up) if names.gate else (names.up,)
     first = make_spec(
         prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size)
     )
-    inner_rows = product(b, sorted_tokens, order, first, shape)
-    halves = split(inner_rows, inner, inner) if names.gate else [inner_rows]
-    inner_rows = shape.glu(*halves)
-    down = make_spec(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
-    results = product(b, inner_rows, order, down, shape)
+    second = make_spec(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
+    matrices = [read_experts(b, spec, shape) for spec in (first, second)]
+    if shape.gate is not None and all(each.matrix.encoding.is_packed for each in matrices):
+        return b.graph.mixture(rows, (choice.experts, choice.weights), shape.gate, matrices)
+    return mixture_of_products(b, rows, choice, shape, matrices)
+
+
+def mixture_of_products(
+    b: Builder, rows: Node, choice: Choice, shape: ExpertsShape, matrices: list[ExpertsMatrix]
+) -> Node:
+    """Computes the chosen experts with operations of the runtime."""
+    order = sort_rows(choice.experts, shape.num_experts)
+    sorted_tokens = ops.gather(rows, order.tokens, int32(0))
+    first, down = matrices
+    inner_rows = product(b, sorted_tokens, order, first)
+    inner = shape.inner_size
+    halves = split(inner_rows, inner, inner) if shape.tensors.gate else [inner_rows]
+    results = product(b, shape.unit(*halves), order, down)
     of_choices = ops.gather(results, order.places, int32(0))  # [T, num_chosen, hidden_size]
     return ops.reduce_sum(
         ops.multiply(of_choices, ops.unsqueeze(choice.weights, integers(2))), integers(1), False
@@ -206,20 +223,23 @@ def make_spec(
         instead=whole if shape.tensors.are_separate else None,
         # Grouped products would unpack floats of four bits in every step.
         is_integer=num_experts > MAX_SLICED_EXPERTS,
+        may_be_packed=shape.gate is not None,
     )
 
 
-def product(
-    b: Builder, rows: Node, order: SortedRows, spec: MatrixSpec, shape: ExpertsShape
-) -> Node:
-    """Multiplies each row by the transpose of its expert's matrix."""
+def read_experts(b: Builder, spec: MatrixSpec, shape: ExpertsShape) -> ExpertsMatrix:
     matrix = b.experts(spec)
+    if not shape.has_bias:
+        return ExpertsMatrix(matrix, None)
     num_experts, num_rows, _ = matrix.shape
-    bias: NDArray[np.float32] | None = None
-    if shape.has_bias:
-        bias = b.array(spec.tensors[0].name + "_bias", num_experts, num_rows)
-        bias = bias if spec.row_order is None else bias[:, list(spec.row_order)]
-    if num_experts > MAX_SLICED_EXPERTS:
+    bias = b.array(spec.tensors[0].name + "_bias", num_experts, num_rows)
+    return ExpertsMatrix(matrix, bias if spec.row_order is None else bias[:, list(spec.row_order)])
+
+
+def product(b: Builder, rows: Node, order: SortedRows, experts: ExpertsMatrix) -> Node:
+    """Multiplies each row by the transpose of its expert's matrix."""
+    matrix, bias = experts.matrix, experts.bias
+    if matrix.shape[0] > MAX_SLICED_EXPERTS and not matrix.encoding.is_packed:
         results = ops17.grouped_matmul(rows, b.graph.matrix(matrix), order.ends)
         if bias is None:
             return results

@@ -1,5 +1,6 @@
 """Collects the inputs of a language model's graph, and the constants with its weights."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -7,8 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.chunk_length import ChunkLength
-from ouzel.backends.openvino.graph.constants import Constants
+from ouzel.backends.openvino.graph.constants import Constants, ExpertsMatrix
 from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, int32, integers
+from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.products import LINEAR, replace_rows
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
@@ -116,6 +118,12 @@ class PagedGraph:
     def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
         """Multiplies the rows by the transpose of the matrix, and adds the bias."""
         return self._constants.product(rows, matrix, bias)
+
+    def mixture(
+        self, rows: Node, choice: tuple[Node, Node], gate: Gate, matrices: Sequence[ExpertsMatrix]
+    ) -> Node:
+        """Adds the results of the chosen experts of each row, times their weights."""
+        return self._constants.mixture(rows, choice, gate, matrices)
 
     def embed(self, matrix: Matrix, numbers: Node) -> Node:
         """Returns the rows of the matrix with these numbers."""

@@ -23,6 +23,7 @@ from ouzel.backends.openvino.graph.nodes import (
     readers,
 )
 from ouzel.backends.openvino.kernels.attention import replace_attention
+from ouzel.backends.openvino.kernels.gates import GELU_TANH, SILU, Gate
 from ouzel.backends.openvino.kernels.patterns import (
     NormedRows,
     TurnedRows,
@@ -41,11 +42,6 @@ from ouzel.backends.openvino.kernels.products import (
 )
 from ouzel.backends.openvino.kernels.program import join_programs
 from ouzel.backends.openvino.library import ov
-
-# a and b of the activation x * sigmoid(x * (a + b * x^2)); gelu with tanh is
-# 0.5 x (1 + tanh(z)) = x sigmoid(2 z) with z = sqrt(2 / pi) (x + 0.044715 x^3)
-_SILU = (1.0, 0.0)
-_GELU_TANH = (1.5957691216057308, 0.0713548162726009)
 
 
 def copy_fused(graph: ov.Model, *, attends: bool, may_be_wide: bool) -> ov.Model:
@@ -123,12 +119,12 @@ def _find_projection(x: Node, allowed: set[str]) -> _Projection | None:
     return None
 
 
-def _find_gate(gated: Node) -> tuple[Node, Node, tuple[float, float]] | None:
-    """Returns the linears of activation(gate) * up, and the numbers of the activation."""
+def _find_gate(gated: Node) -> tuple[Node, Node, Gate] | None:
+    """Returns the linears of activation(gate) * up, and the gated unit."""
     for index in (0, 1):
         activation = gated.input_value(index).get_node()
-        numbers = _read_activation(activation)
-        if numbers is None:
+        unit = _read_activation(activation)
+        if unit is None:
             continue
         gate, up = activation.input_value(0).get_node(), gated.input_value(1 - index).get_node()
         if (
@@ -137,18 +133,18 @@ def _find_gate(gated: Node) -> tuple[Node, Node, tuple[float, float]] | None:
             and linear_arrays(gate).scales == linear_arrays(up).scales
             and all(only_reader(each.output(0)) is not None for each in (gate, activation, up))
         ):
-            return gate, up, numbers
+            return gate, up, unit
     return None
 
 
-def _read_activation(node: Node) -> tuple[float, float] | None:
+def _read_activation(node: Node) -> Gate | None:
     match node.get_type_name():
         case "Swish" if (
             node.get_input_size() == 1 or read_number(node.input_value(1).get_node()) == 1
         ):
-            return _SILU
+            return SILU
         case "Gelu" if str(node.get_attributes().get("approximation_mode")).upper() == "TANH":
-            return _GELU_TANH
+            return GELU_TANH
         case _:
             return None
 

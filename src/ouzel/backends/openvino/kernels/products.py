@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.nodes import Node, get_output
+from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.library import make_operation
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cells import num_scales
@@ -15,7 +16,9 @@ from ouzel.backends.openvino.weights.source import Matrix
 LINEAR = "OuzelLinear"
 FEED_FORWARD = "OuzelFeedForward"
 EMBEDDING = "OuzelEmbedding"
+EXPERTS = "OuzelExperts"
 
+_PRODUCTS = (LINEAR, FEED_FORWARD, EXPERTS)
 _ATTRIBUTES = (
     "outputs",
     "inputs",
@@ -32,10 +35,6 @@ class PackedArrays:
 
     inputs: tuple[Node, ...]
     attributes: tuple[int, ...]  # one for each name of _ATTRIBUTES
-
-    @property
-    def cells(self) -> Node:
-        return self.inputs[0]
 
     @property
     def scales(self) -> int:
@@ -110,19 +109,46 @@ def make_linear(
 
 
 def make_feed_forward(
-    rows: Sequence[Node], norm: RowNorm, matrices: Sequence[PackedArrays], gate: tuple[float, float]
+    rows: Sequence[Node], norm: RowNorm, matrices: Sequence[PackedArrays], gate: Gate
 ) -> Node:
     """Makes the feed-forward half of a layer, with the norm before it and the sum after it.
 
     `rows` are the rows x; or rows and a residual, of which the first of four matrices makes x.
-    `gate` are the numbers a and b of the activation x * sigmoid(x * (a + b * x^2)).
     """
+    assert gate.is_plain, "the operation cuts no gates"
     attributes: dict[str, object] = {
         "epsilon": norm.epsilon,
-        "linear": gate[0],
-        "cubic": gate[1],
+        "linear": gate.linear,
+        "cubic": gate.cubic,
     }
     return _make(FEED_FORWARD, [*rows, norm.weight], matrices, attributes)
+
+
+@dataclass(frozen=True, slots=True)
+class ExpertArrays:
+    """The matrices of all experts, one below the other."""
+
+    num_experts: int
+    gate_up: PackedArrays  # [experts * 2 * inner size, columns]; up stands below gate
+    down: PackedArrays  # [experts * columns, inner size]
+    gate: Gate
+
+
+def make_mixture(
+    rows: Node, chosen: Node, weights: Node, experts: ExpertArrays, residual: Node | None = None
+) -> Node:
+    """Adds the results of the experts of each row, times their weights, and the residual.
+
+    Rows and residual are f32 [..., columns], `chosen` i32 and `weights` f32 [..., experts of a
+    row].
+    """
+    attributes: dict[str, object] = {
+        "experts": experts.num_experts,
+        "has_residual": residual is not None,
+        **experts.gate.attributes,
+    }
+    inputs = [rows, chosen, weights] + ([] if residual is None else [residual])
+    return _make(EXPERTS, inputs, [experts.gate_up, experts.down], attributes)
 
 
 def make_embedding(numbers: Node, matrix: PackedArrays) -> Node:
@@ -132,7 +158,12 @@ def make_embedding(numbers: Node, matrix: PackedArrays) -> Node:
 
 def find_products(graph: ov.Model) -> list[Node]:
     """Returns the operations that multiply by packed matrices."""
-    return [node for node in graph.get_ops() if node.get_type_name() in (LINEAR, FEED_FORWARD)]
+    return [node for node in graph.get_ops() if node.get_type_name() in _PRODUCTS]
+
+
+def find_cells(product: Node) -> list[Node]:
+    """Returns the cells of the matrices of an operation; all its other arrays are floats."""
+    return [value for value in product.input_values() if value.get_element_type() == ov.Type.u8]
 
 
 def forbid_wide_rows(graph: ov.Model) -> None:

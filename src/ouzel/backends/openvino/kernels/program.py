@@ -9,11 +9,11 @@ from collections.abc import Iterable
 from ouzel.backends.openvino.graph.nodes import Node, readers
 from ouzel.backends.openvino.kernels.attention import ATTENTION
 from ouzel.backends.openvino.kernels.library import Kernels, find_kernels, make_operation
-from ouzel.backends.openvino.kernels.products import EMBEDDING, FEED_FORWARD, LINEAR
+from ouzel.backends.openvino.kernels.products import EMBEDDING, EXPERTS, FEED_FORWARD, LINEAR
 from ouzel.backends.openvino.library import ov
 
 PROGRAM = "OuzelProgram"
-_OPERATIONS = {LINEAR, FEED_FORWARD, EMBEDDING, ATTENTION}
+_OPERATIONS = {LINEAR, FEED_FORWARD, EXPERTS, EMBEDDING, ATTENTION}
 # operations of the runtime that copy rows
 _COPIES = {"Parameter", "Constant", "Result", "Gather", "Convert"}
 

@@ -10,7 +10,7 @@ from ouzel.backends.openvino.kernels.library import (
     can_use_kernels,
     find_kernels,
 )
-from ouzel.backends.openvino.kernels.products import find_products, linear_arrays
+from ouzel.backends.openvino.kernels.products import find_cells, find_products
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 
@@ -18,12 +18,12 @@ _INTEGERS = ("i4", "u4", "i8", "u8")
 
 
 def has_mostly_packed(graphs: Sequence[ov.Model]) -> bool:
-    """Tells whether packed matrices are more than half of the bytes of all constants.
-
-    The operations of the graphs are not joined yet.
-    """
+    """Tells whether packed matrices are more than half of the bytes of all constants."""
     packed = sum(
-        _num_bytes(linear_arrays(node).cells) for graph in graphs for node in find_products(graph)
+        _num_bytes(cells)
+        for graph in graphs
+        for node in find_products(graph)
+        for cells in find_cells(node)
     )
     total = sum(_num_bytes(constant.output(0)) for constant in _constants(graphs))
     return 2 * packed > total

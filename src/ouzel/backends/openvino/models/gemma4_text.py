@@ -7,9 +7,9 @@ models/gemma4/modeling_gemma4.py and configuration_gemma4.py.
 
 from dataclasses import replace
 
-from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.activations import GatedUnit, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_glu
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors
 from ouzel.backends.openvino.graph.gemma4 import (
     Gemma4Experts,
     Gemma4Layer,
@@ -231,7 +231,9 @@ def read_experts(config: HfConfig) -> Gemma4Experts:
             num_experts=num_experts,
             hidden_size=config.size("hidden_size"),
             inner_size=config.size("moe_intermediate_size"),
-            glu=make_glu(read_activation(config, "hidden_activation", "gelu_pytorch_tanh")),
+            unit=GatedUnit(
+                activation=read_activation(config, "hidden_activation", "gelu_pytorch_tanh")
+            ),
             tensors=ExpertTensors(are_separate=False),
         ),
     )

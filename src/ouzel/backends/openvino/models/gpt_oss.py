@@ -6,6 +6,7 @@ Reference: transformers, models/gpt_oss/modeling_gpt_oss.py and configuration_gp
 
 from dataclasses import replace
 
+from ouzel.backends.openvino.graph.activations import GatedUnit
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
@@ -13,11 +14,10 @@ from ouzel.backends.openvino.graph.decoder import (
     every_layer_but,
     sliding_windows,
 )
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, Glu, mixture
-from ouzel.backends.openvino.graph.nodes import Node, real
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, mixture
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.routing import Routing, route
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
@@ -52,7 +52,12 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         num_experts=routing.num_experts,
         hidden_size=shape.attention.hidden_size,
         inner_size=config.size("intermediate_size"),
-        glu=clamped_glu(config.number("swiglu_alpha", 1.702), config.number("swiglu_limit", 7.0)),
+        unit=GatedUnit(
+            activation="silu",
+            sigmoid_factor=config.number("swiglu_alpha", 1.702),
+            limit=config.number("swiglu_limit", 7.0),
+            up_offset=1.0,
+        ),
         tensors=TENSORS,
         has_bias=True,
     )
@@ -68,11 +73,3 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         )
 
     return build_decoder(b, shape, feed_forward)
-
-
-def clamped_glu(alpha: float, limit: float) -> Glu:
-    def glu(gate: Node, up: Node) -> Node:
-        gated = ops.swish(ops.minimum(gate, real(limit)), real(alpha))
-        return ops.multiply(ops.add(ops.clamp(up, -limit, limit), real(1.0)), gated)
-
-    return glu

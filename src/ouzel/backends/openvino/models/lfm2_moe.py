@@ -5,6 +5,7 @@ Reference: transformers, models/lfm2_moe/modeling_lfm2_moe.py and configuration_
 
 from dataclasses import replace
 
+from ouzel.backends.openvino.graph.activations import GatedUnit
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     Part,
@@ -16,7 +17,6 @@ from ouzel.backends.openvino.graph.experts import (
     ExpertsShape,
     ExpertTensors,
     make_experts,
-    make_glu,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
@@ -54,7 +54,7 @@ def feed_forward(config: HfConfig) -> Part:
         num_experts=routing.num_experts,
         hidden_size=config.size("hidden_size"),
         inner_size=config.size("moe_intermediate_size"),
-        glu=make_glu("silu"),
+        unit=GatedUnit(activation="silu"),
         tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
     )
     correction = "expert_bias" if config.flag("use_expert_bias", True) else ""

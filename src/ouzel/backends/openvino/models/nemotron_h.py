@@ -117,7 +117,7 @@ def experts_layer(config: HfConfig, mlp: MlpShape) -> Part:
         num_experts=routing.num_experts,
         hidden_size=mlp.hidden_size,
         inner_size=config.size("moe_intermediate_size"),
-        glu=lambda up: activate(up, mlp.activation),
+        unit=lambda up: activate(up, mlp.activation),
         tensors=ExpertTensors(gate="", all_gate_up="experts.up_proj"),
     )
     shared = replace(mlp, inner_size=config.size("moe_shared_expert_intermediate_size"))

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.config.weights import WidthOption
 
@@ -82,12 +83,18 @@ class Matrix:
         whole.
         """
         _, num_rows, columns = self.shape
-        rows = slice(number * num_rows, (number + 1) * num_rows)
+        part_rows = num_rows // BLOCK_ROWS if self.encoding.is_packed else num_rows
+        rows = slice(number * part_rows, (number + 1) * part_rows)
         return Matrix(
             self.encoding,
             (num_rows, columns),
             {name: part[rows] for name, part in self.parts.items()},
         )
+
+    def below_each_other(self) -> "Matrix":
+        """Returns the experts of a matrix [experts, rows, columns] as one matrix."""
+        num_experts, num_rows, columns = self.shape
+        return Matrix(self.encoding, (num_experts * num_rows, columns), self.parts)
 
 
 class Tensors(Protocol):
