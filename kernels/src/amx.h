@@ -22,7 +22,7 @@ inline __m512i high_signed(__m512i both) {
 
 // Unpacks the operands of a tile that share a scale to rows of the second operand of TDPBSSD.
 template <class C>
-inline void unpack(const uint8_t* tile, int s, int8_t* to) {
+inline void unpack(const uint8_t* tile, int s, __m512i table, int8_t* to) {
 #pragma GCC unroll 8
     for (int i = 0; i < C::STEPS; i++, to += 128) {
         const int step = s * C::STEPS + i;
@@ -32,7 +32,7 @@ inline void unpack(const uint8_t* tile, int s, int8_t* to) {
             first = low_signed(both), second = high_signed(both);
         } else {
             const __m512i middle = _mm512_set1_epi8(char(C::MIDDLE));
-            load_operands<Vectors512, C::BITS>(tile, step, first, second);
+            load_operands<Vectors512, C>(tile, step, table, first, second);
             first = _mm512_sub_epi8(first, middle), second = _mm512_sub_epi8(second, middle);
         }
         _mm512_store_si512(to, first);
@@ -53,6 +53,7 @@ template <class T, int R, class C>
 void multiply_few(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
     constexpr int S = C::SCALES, INPUTS = C::INPUTS;
     const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
+    const __m512i table = Vectors512::repeat_table(TABLES[layout.table]);
     alignas(64) int8_t weights[4][2048 + 64];  // apart by more than 2048, so that their addresses do not look alike
     alignas(64) int32_t products[4][2][R * 16];
     T::configure(R, INPUTS);
@@ -67,7 +68,7 @@ void multiply_few(const uint8_t* cells, const Layout& layout, const Chunk& x, fl
         if (s == 0)
             for (size_t i = 0; i < cell_bytes; i += 64) Vectors512::prefetch(cell + ahead + i);
         for (int half = 0; half < 2; half++)
-            unpack<C>(cell + header_bytes + half * C::TILE_BYTES, s, weights[step & 3] + half * 1024);
+            unpack<C>(cell + header_bytes + half * C::TILE_BYTES, s, table, weights[step & 3] + half * 1024);
     };
     prepare(0);
     for (int step = 0; step < steps + 3; step++) {
@@ -117,6 +118,7 @@ template <class T, class C>
 void multiply_sixteen(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
     constexpr int R = 16, S = C::SCALES, INPUTS = C::INPUTS;
     const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
+    const __m512i table = Vectors512::repeat_table(TABLES[layout.table]);
     alignas(64) int8_t weights[4][1024 + 64];
     alignas(64) int32_t products[4][R * 16 + 16];
     T::configure(R, INPUTS);
@@ -128,7 +130,7 @@ void multiply_sixteen(const uint8_t* cells, const Layout& layout, const Chunk& x
             const int s = step % S;
             if (s + half == 0)
                 for (size_t i = 0; i < cell_bytes; i += 64) Vectors512::prefetch(cell + ahead + i);
-            unpack<C>(cell + header_bytes + half * C::TILE_BYTES, s, weights[step & 3]);
+            unpack<C>(cell + header_bytes + half * C::TILE_BYTES, s, table, weights[step & 3]);
         };
         __m512 sums[R];
 #pragma GCC unroll 16
@@ -186,6 +188,7 @@ void widen(const uint8_t* cell, const Layout& layout, size_t groups, uint16_t* t
     constexpr int S = C::SCALES, LEVELS = 2 * C::MIDDLE, SHIFT = 23 - C::BITS;  // values become the highest bits of fractions
     static const Pairs pairs_;
     const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
+    const __m512i table = Vectors512::repeat_table(TABLES[layout.table]);
     const __m512i pairs = _mm512_load_si512(pairs_.index);
     const __m512i mask = _mm512_set1_epi32((LEVELS - 1) << SHIFT), one = _mm512_set1_epi32(0x3f800000);
     const __m512 correction = _mm512_set1_ps(1 + 1 / 512.f);
@@ -214,7 +217,7 @@ void widen(const uint8_t* cell, const Layout& layout, size_t groups, uint16_t* t
                     const int step = s * C::STEPS + i;
                     uint16_t* rows = to + ((step / 4) * 2 + half) * 512 + step % 4 * 128;
                     __m512i first, second;
-                    load_operands<Vectors512, C::BITS>(cell + header_bytes + half * C::TILE_BYTES, step, first, second);
+                    load_operands<Vectors512, C>(cell + header_bytes + half * C::TILE_BYTES, step, table, first, second);
                     put_operand(rows, first), put_operand(rows + 64, second);
                 }
             }

@@ -12,6 +12,8 @@
 //
 //   w = ((value - middle) * scale + offset) * factor
 //
+// Values of 4 bits may be places in a table instead: then the value is the number in the table, and the middle is 128.
+//
 // Four inputs of the 16 outputs of a tile are an operand: a vector of 16 outputs x 4 bytes, one input to a byte. VPDPBUSD takes
 // operands, and the rows of the second operand of TDPBSSD are operands. A tile has 16 of them, for the inputs from 0 on:
 //
@@ -36,21 +38,35 @@ constexpr size_t MOST_OUTPUTS = size_t(1) << 30, MOST_INPUTS = size_t(1) << 24;
 // Where the two high bits of a tile of 6 bits begin.
 constexpr size_t HIGH_BITS_AT = 512;
 
+// The tables: the numbers plus 128.
+enum Table { NO_TABLE, IQ4_TABLE, E2M1_TABLE };
+constexpr int NUM_TABLES = 3;
+alignas(16) constexpr uint8_t TABLES[NUM_TABLES][16] = {
+    {},
+    // The levels of IQ4_NL and IQ4_XS: ggml-common.h, kvalues_iq4nl.
+    {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
+    // Twice the numbers of E2M1, the values of MXFP4 (OCP Microscaling Formats): 0, 1, 2, 3, 4, 6, 8, 12, and the same below 0.
+    {128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116},
+};
+
 // A kind of cells that there are kernels for.
-template <int BITS_OF_A_VALUE, int SCALES_OF_AN_OUTPUT>
+template <int STORED_BITS_OF_A_VALUE, int SCALES_OF_AN_OUTPUT, bool HAS_TABLE = false>
 struct Cells {
-    static constexpr int BITS = BITS_OF_A_VALUE, SCALES = SCALES_OF_AN_OUTPUT;
+    static constexpr int STORED_BITS = STORED_BITS_OF_A_VALUE, SCALES = SCALES_OF_AN_OUTPUT;
+    static constexpr bool BY_TABLE = HAS_TABLE;
+    static constexpr int BITS = BY_TABLE ? 8 : STORED_BITS;  // of a value in an operand
     static constexpr int MIDDLE = 1 << (BITS - 1);
     static constexpr int INPUTS = int(GROUP) / SCALES;  // inputs that share a scale
     static constexpr int STEPS = 8 / SCALES;            // steps of two operands, of inputs that share a scale
-    static constexpr size_t TILE_BYTES = size_t(BITS) * 128;
+    static constexpr size_t TILE_BYTES = size_t(STORED_BITS) * 128;
 };
 
 struct Layout {
     size_t outputs, inputs;
-    int bits;    // of a value
+    int bits;    // of a stored value
     int scales;  // of an output in a cell
     bool has_offsets;
+    int table = NO_TABLE;
 
     OUZEL_INLINE size_t blocks() const { return (outputs + BLOCK - 1) / BLOCK; }
     OUZEL_INLINE size_t groups() const { return (inputs + GROUP - 1) / GROUP; }
@@ -64,6 +80,8 @@ struct Layout {
     template <class Use>
     OUZEL_INLINE bool with_cells(Use&& use) const {
         const auto is = [this](int bits_, int scales_) __attribute__((always_inline)) { return bits == bits_ && scales == scales_; };
+        if (table != NO_TABLE)
+            return is(4, 2) ? (use(Cells<4, 2, true>()), true) : is(4, 4) ? (use(Cells<4, 4, true>()), true) : false;
         return is(4, 1)   ? (use(Cells<4, 1>()), true)
                : is(4, 2) ? (use(Cells<4, 2>()), true)
                : is(4, 4) ? (use(Cells<4, 4>()), true)
@@ -74,7 +92,8 @@ struct Layout {
                           : false;
     }
     OUZEL_INLINE bool is_valid() const {
-        return outputs > 0 && outputs <= MOST_OUTPUTS && inputs > 0 && inputs <= MOST_INPUTS && with_cells([](auto) {});
+        return outputs > 0 && outputs <= MOST_OUTPUTS && inputs > 0 && inputs <= MOST_INPUTS && 0 <= table && table < NUM_TABLES &&
+               with_cells([](auto) {});
     }
 };
 

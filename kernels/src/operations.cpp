@@ -19,12 +19,13 @@ public:
         visitor.on_attribute("bits", bits);
         visitor.on_attribute("scales", scales);
         visitor.on_attribute("has_offsets", has_offsets);
+        visitor.on_attribute("tables", tables);
         visitor.on_attribute("has_bias", has_bias);
         visitor.on_attribute("may_be_wide", may_be_wide);
         return Operation::visit_attributes(visitor);
     }
 
-    Numbers outputs, inputs, bits, scales, has_offsets, has_bias;
+    Numbers outputs, inputs, bits, scales, has_offsets, tables, has_bias;
     bool may_be_wide = true;
 
 protected:
@@ -40,21 +41,22 @@ protected:
     void copy_matrices(const MatrixOperation& other) {
         program = other.program;
         outputs = other.outputs, inputs = other.inputs, bits = other.bits, scales = other.scales;
-        has_offsets = other.has_offsets, has_bias = other.has_bias, may_be_wide = other.may_be_wide;
+        has_offsets = other.has_offsets, tables = other.tables, has_bias = other.has_bias, may_be_wide = other.may_be_wide;
     }
 
     Layout layout(size_t number) const {
-        return {size_t(outputs[number]), size_t(inputs[number]), int(bits[number]), int(scales[number]), has_offsets[number] != 0};
+        return {size_t(outputs[number]), size_t(inputs[number]), int(bits[number]), int(scales[number]), has_offsets[number] != 0,
+                int(tables[number])};
     }
 
     // Checks the attributes, and the types and lengths of the arrays, which begin at the input `first`.
     void check_matrices(size_t count, size_t first) const {
-        for (const Numbers* numbers : {&outputs, &inputs, &bits, &scales, &has_offsets, &has_bias})
+        for (const Numbers* numbers : {&outputs, &inputs, &bits, &scales, &has_offsets, &tables, &has_bias})
             NODE_VALIDATION_CHECK(this, numbers->size() == count, "has ", count, " matrices, given attributes of ", numbers->size());
         size_t input = first;
         for (size_t i = 0; i < count; i++) {
             NODE_VALIDATION_CHECK(this, outputs[i] > 0 && inputs[i] > 0 && has_small_numbers(i) && layout(i).is_valid(), "invalid sizes: outputs ",
-                                  outputs[i], ", inputs ", inputs[i], ", bits ", bits[i], ", scales ", scales[i]);
+                                  outputs[i], ", inputs ", inputs[i], ", bits ", bits[i], ", scales ", scales[i], ", table ", tables[i]);
             check_array(input++, ov::element::u8, int64_t(layout(i).bytes()), "cells");
             check_array(input++, ov::element::f32, outputs[i], "factors");
             if (has_bias[i]) check_array(input++, ov::element::f32, outputs[i], "bias");
@@ -63,7 +65,10 @@ protected:
     }
 
     // Whether the numbers that a layout has as `int` fit.
-    bool has_small_numbers(size_t matrix) const { return 0 < bits[matrix] && bits[matrix] <= 8 && 0 < scales[matrix] && scales[matrix] <= 8; }
+    bool has_small_numbers(size_t matrix) const {
+        const auto is_small = [matrix](const Numbers& numbers) { return 0 <= numbers[matrix] && numbers[matrix] <= 8; };
+        return is_small(bits) && is_small(scales) && is_small(tables);
+    }
 
     void check_array(size_t input, ov::element::Type type, int64_t length, const char* name) const {
         NODE_VALIDATION_CHECK(this, input < get_input_size(), "lacks the input ", name);

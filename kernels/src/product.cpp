@@ -140,11 +140,13 @@ Phase product_phase(const Level& level, const Product& product, const Rows& rows
             }};
 }
 
-// A value of an operand of a tile. `bytes` is the place of the value in the first vector.
-int read_value(const uint8_t* bytes, size_t operand, int bits) {
-    if (bits == 8) return bytes[operand * 64];
+// A value of an operand of a tile, less the middle. `bytes` is the place of the value in the first vector.
+int read_value(const uint8_t* bytes, size_t operand, const Layout& layout) {
+    if (layout.bits == 8) return bytes[operand * 64] - 128;
     const int low = bytes[operand / 2 * 64] >> operand % 2 * 4 & 15;
-    return bits == 4 ? low : low | (bytes[HIGH_BITS_AT + operand / 4 * 64] >> operand % 4 * 2 & 3) << 4;
+    if (layout.table != NO_TABLE) return TABLES[layout.table][low] - 128;
+    if (layout.bits == 4) return low - 8;
+    return (low | (bytes[HIGH_BITS_AT + operand / 4 * 64] >> operand % 4 * 2 & 3) << 4) - 32;
 }
 
 // The parts of several matrices, one after the other.
@@ -352,13 +354,12 @@ void decode_output(const Matrix& matrix, const float* factors, size_t output, fl
         __builtin_memcpy(&bits, p + lane * 2, 2);
         return _cvtsh_ss(bits);
     };
-    const int middle = 1 << (layout.bits - 1);
     for (size_t input = 0; input < layout.inputs; input++) {
         const size_t place = input % GROUP, s = place * scales / GROUP;
         if (input && !place) cell += layout.cell_bytes();
         const float scale = half(cell + s * 64), offset = layout.has_offsets ? half(cell + (scales + s) * 64) : 0.f;
         const uint8_t* bytes = cell + layout.header_bytes() + lane / 16 * layout.tile_bytes() + lane % 16 * 4 + place % 4;
-        to[input] = __builtin_fmaf(float(read_value(bytes, place / 4, layout.bits) - middle), scale, offset) * factors[output];
+        to[input] = __builtin_fmaf(float(read_value(bytes, place / 4, layout)), scale, offset) * factors[output];
     }
 }
 

@@ -20,6 +20,8 @@ struct Vectors256 {
     static Int high_half(Int both) { return _mm256_and_si256(_mm256_srli_epi16(both, 4), _mm256_set1_epi8(15)); }
     // The bits of `a` that `mask` has, and those of `b`.
     static Int merged(Int a, int mask, Int b) { return _mm256_or_si256(_mm256_and_si256(a, _mm256_set1_epi8(char(mask))), b); }
+    static Int repeat_table(const uint8_t* p) { return _mm256_broadcastsi128_si256(_mm_load_si128(reinterpret_cast<const __m128i*>(p))); }
+    static Int look_up(Int table, Int places) { return _mm256_shuffle_epi8(table, places); }
     template <int COUNT>
     static Int left(Int a) { return _mm256_slli_epi16(a, COUNT); }
     template <int COUNT>

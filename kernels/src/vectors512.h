@@ -20,6 +20,8 @@ struct Vectors512 {
     static Int high_half(Int both) { return _mm512_and_si512(_mm512_srli_epi16(both, 4), _mm512_set1_epi8(15)); }
     // The bits of `a` that `mask` has, and those of `b`.
     static Int merged(Int a, int mask, Int b) { return _mm512_ternarylogic_epi64(a, _mm512_set1_epi8(char(mask)), b, 0xea); }
+    static Int repeat_table(const uint8_t* p) { return _mm512_broadcast_i32x4(_mm_load_si128(reinterpret_cast<const __m128i*>(p))); }
+    static Int look_up(Int table, Int places) { return _mm512_shuffle_epi8(table, places); }
     template <int COUNT>
     static Int left(Int a) { return _mm512_slli_epi16(a, COUNT); }
     template <int COUNT>

@@ -25,16 +25,18 @@ inline Chunk chunk_of(const Rows& rows, size_t number) {
             rows.weighted.data() + place * rows.scales, rows.chunk, rows.groups};
 }
 
-// Two operands of a tile, from the address of their first output: operand 2 * step and the next one.
-template <class V, int BITS>
-OUZEL_INLINE void load_operands(const uint8_t* tile, int step, typename V::Int& first, typename V::Int& second) {
-    if (BITS == 8) {
+// Two operands of a tile, from the address of their first output: operand 2 * step and the next one. `table` is a vector of the table
+// again and again, if the cells have one.
+template <class V, class C>
+OUZEL_INLINE void load_operands(const uint8_t* tile, int step, typename V::Int table, typename V::Int& first, typename V::Int& second) {
+    if (C::STORED_BITS == 8) {
         first = V::load(tile + step * 128), second = V::load(tile + step * 128 + 64);
         return;
     }
     const typename V::Int both = V::load(tile + step * 64);
     first = V::low_half(both), second = V::high_half(both);
-    if (BITS == 4) return;
+    if (C::BY_TABLE) first = V::look_up(table, first), second = V::look_up(table, second);
+    if (C::STORED_BITS == 4) return;
     const typename V::Int high = V::load(tile + HIGH_BITS_AT + step / 2 * 64);
     first = V::merged(step % 2 ? high : V::template left<4>(high), 0x30, first);
     second = V::merged(step % 2 ? V::template right<2>(high) : V::template left<2>(high), 0x30, second);
@@ -47,6 +49,7 @@ void multiply_strips(const uint8_t* cells, const Layout& layout, const Chunk& x,
     constexpr int FLUSHED_AFTER = STEPS_OF_WORDS < C::STEPS ? STEPS_OF_WORDS : C::STEPS;
     const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes(), ahead = CELLS_AHEAD * cell_bytes;
     const bool has_offsets = layout.has_offsets;
+    const typename V::Int table = V::repeat_table(TABLES[layout.table]);
     typename V::Float sums[NUM];
 #pragma GCC unroll 32
     for (int i = 0; i < NUM; i++) sums[i] = V::zero();
@@ -74,8 +77,8 @@ void multiply_strips(const uint8_t* cells, const Layout& layout, const Chunk& x,
                     const int lane = (first_strip + h) * LANES;
                     const uint8_t* tile = tiles + size_t(lane / 16) * C::TILE_BYTES;
 #pragma GCC unroll 2
-                    for (int line = step * C::BITS / 4; lane % 16 == 0 && line < (step + 1) * C::BITS / 4; line++) V::prefetch(tile + ahead + line * 64);
-                    load_operands<V, C::BITS>(tile + lane % 16 * 4, step, first[h], second[h]);
+                    for (int line = step * C::STORED_BITS / 4; lane % 16 == 0 && line < (step + 1) * C::STORED_BITS / 4; line++) V::prefetch(tile + ahead + line * 64);
+                    load_operands<V, C>(tile + lane % 16 * 4, step, table, first[h], second[h]);
                 }
 #pragma GCC unroll 32
                 for (int i = 0; i < NUM; i++) {

@@ -43,10 +43,12 @@ constexpr Gate SILU = {1, 0}, GELU = {1.5957691216057308f, 0.0713548162726009f};
 struct Kind {
     int bits, scales;
     bool has_offsets;
+    int table = NO_TABLE;
 };
 constexpr Kind KINDS[] = {
     {4, 1, false}, {4, 1, true}, {4, 2, false}, {4, 2, true}, {4, 4, false}, {4, 4, true}, {6, 2, false},
     {6, 2, true},  {6, 4, false}, {6, 4, true},  {8, 1, false}, {8, 1, true}, {8, 2, false},  {8, 2, true},
+    {4, 2, false, IQ4_TABLE}, {4, 2, false, E2M1_TABLE}, {4, 4, true, E2M1_TABLE},
 };
 
 // A matrix with random values, scales and factors.
@@ -60,7 +62,7 @@ struct TestMatrix {
     Floats magnitudes;  // [outputs][inputs]: the absolute value and the absolute offset of each weight, added
 
     TestMatrix(Shape shape, Kind kind, Random& random)
-        : layout{shape.outputs, shape.inputs, kind.bits, kind.scales, kind.has_offsets},
+        : layout{shape.outputs, shape.inputs, kind.bits, kind.scales, kind.has_offsets, kind.table},
           memory(layout.bytes() + 1),
           factors(shape.outputs),
           bias(random.numbers(shape.outputs)),
@@ -93,7 +95,7 @@ private:
         put_value(cell + layout.header_bytes() + lane / 16 * layout.tile_bytes() + lane % 16 * 4 + input % 4, input % GROUP / 4, value);
         if (!is_inside) return;
         const size_t at = output * layout.inputs + input;
-        values[at] = int(value) - int(middle), scales[at] = half(scale), offsets[at] = layout.has_offsets ? half(offset) : 0.f;
+        values[at] = layout.table ? TABLES[layout.table][value] - 128 : int(value) - int(middle), scales[at] = half(scale), offsets[at] = layout.has_offsets ? half(offset) : 0.f;
         const float number = float(values[at]);
         weights[at] = std::fma(number, scales[at], offsets[at]) * factors[output];
         magnitudes[at] = (std::fabs(number * scales[at]) + std::fabs(offsets[at])) * factors[output];
@@ -220,7 +222,8 @@ Floats normalise(const Floats& rows, const Floats& weight) {
 std::string describe(const TestMatrix& matrix, size_t count) {
     const Layout& layout = matrix.layout;
     return std::to_string(count) + " rows by " + std::to_string(layout.outputs) + " x " + std::to_string(layout.inputs) + ", " +
-           std::to_string(layout.bits) + " bits, " + std::to_string(layout.scales) + " scales" + (layout.has_offsets ? ", offsets" : "");
+           std::to_string(layout.bits) + " bits, " + std::to_string(layout.scales) + " scales" + (layout.has_offsets ? ", offsets" : "") +
+           (layout.table ? ", table " + std::to_string(layout.table) : "");
 }
 
 Floats multiply_rows(const Level& level, const TestMatrix& matrix, const Floats& rows, bool may_be_wide = false, bool has_bias = true) {

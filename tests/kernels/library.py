@@ -8,13 +8,20 @@ import ouzel_kernels
 import pytest
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.cells import num_scales, pack_encoding, pack_rows
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+from ouzel.backends.openvino.weights.cells import (
+    find_table,
+    num_scales,
+    pack_encoding,
+    pack_rows,
+)
+from ouzel.backends.openvino.weights.encodings import IQ4_LEVELS, Encoding, Parts
 
 Floats = NDArray[np.float32]
 
 # the levels of kernels/src/level.h; the last one is AMX with tiles in plain C++
 LEVELS = ("avx2", "avx_vnni", "avx512_vnni", "amx", "emulated_amx")
+
+E2M1 = (0, 0.5, 1, 1.5, 2, 3, 4, 6, -0.0, -0.5, -1, -1.5, -2, -3, -4, -6)
 
 needs_library = pytest.mark.skipif(
     ouzel_kernels.LIBRARY is None, reason=f"ouzel-kernels: {ouzel_kernels.REASON}"
@@ -26,9 +33,9 @@ def load() -> ctypes.CDLL:
     size, flag, array = ctypes.c_size_t, ctypes.c_int, ctypes.c_void_p
     library.ouzel_kernels_level.restype = ctypes.c_char_p
     library.ouzel_kernels_bytes.restype = size
-    library.ouzel_kernels_bytes.argtypes = [size, size, flag, flag, flag]
+    library.ouzel_kernels_bytes.argtypes = [size, size, flag, flag, flag, flag]
     library.ouzel_kernels_multiply.argtypes = [
-        *(ctypes.c_char_p, size, size, flag, flag, flag),
+        *(ctypes.c_char_p, size, size, flag, flag, flag, flag),
         *(array, size, array, array, array, size, flag, array),
     ]
     library.ouzel_kernels_attend.argtypes = [
@@ -53,6 +60,7 @@ class PackedMatrix:
     bits: int  # the bits of a value in a cell
     scales: int  # the number of scales that an output has in a cell
     has_offsets: bool
+    table: int
     parts: Parts
     weights: NDArray[np.float64]
 
@@ -65,7 +73,7 @@ class PackedMatrix:
         products = np.full((len(rows), self.outputs), np.nan, np.float32)
         status = load().ouzel_kernels_multiply(
             *(level.encode(), self.outputs, self.inputs),
-            *(self.bits, self.scales, self.has_offsets),
+            *(self.bits, self.scales, self.has_offsets, self.table),
             *(values.ctypes.data, values.nbytes, factors.ctypes.data),
             *(None if bias is None else bias.ctypes.data, rows.ctypes.data, len(rows)),
             *(may_be_wide, products.ctypes.data),
@@ -86,37 +94,49 @@ class PackedMatrix:
         return exact
 
 
+def _read_numbers(encoding: Encoding, levels: NDArray[np.uint8]) -> NDArray[np.float64]:
+    """Returns the numbers that codes of `level_bits` bits stand for, without scales and zeros."""
+    if encoding.levels == "iq4":
+        return IQ4_LEVELS[levels].astype(np.float64)
+    if encoding.values == "f4e2m1":
+        return np.array(E2M1)[levels]
+    numbers = levels.astype(np.float64)
+    if encoding.zeros is None:  # two's complement
+        numbers[levels >= 1 << (encoding.level_bits - 1)] -= 1 << encoding.level_bits
+    return numbers
+
+
 def make_matrix(
     outputs: int, inputs: int, encoding: Encoding, random: np.random.Generator
 ) -> PackedMatrix:
     """Makes a random matrix in this encoding; the numbers are exact in f16."""
     num_groups = encoding.num_groups(inputs)
-    num_levels = 1 << encoding.value_bits
+    num_levels = 1 << encoding.level_bits
     levels = random.integers(0, num_levels, (outputs, inputs), np.uint8)
     scales = (random.integers(1, 2**8, (outputs, num_groups)) / 2**12).astype(np.float32)
-    signed = levels.astype(np.float64)
     parts: Parts = {"scales": scales}
-    if encoding.zeros is None:
-        signed -= np.where(levels < num_levels // 2, 0, num_levels)
-    else:
+    if encoding.scales == "f8e8m0":
+        parts["scales"] = random.integers(110, 130, scales.shape, np.uint8)
+        scales = np.ldexp(np.float32(1), parts["scales"].astype(np.int32) - 127)
+    numbers = _read_numbers(encoding, levels)
+    if encoding.zeros is not None:
         # near the middle, as offsets have 11 bits
-        parts["zeros"] = random.integers(
-            num_levels // 2 - 7, num_levels // 2 + 8, scales.shape, np.uint8
-        )
-        signed -= np.repeat(parts["zeros"], inputs // num_groups, axis=1)
-    match encoding.values:
-        case "i4" | "u4":
-            parts["values"] = levels[:, ::2] | levels[:, 1::2] << np.uint8(4)
-        case "i8":
-            parts["values"] = signed.astype(np.int8)
-        case _:
-            parts["values"] = levels
+        middle = num_levels // 2
+        parts["zeros"] = random.integers(middle - 7, middle + 8, scales.shape, np.uint8)
+        numbers = numbers - np.repeat(parts["zeros"], inputs // num_groups, axis=1)
+    if encoding.values == "i8":
+        parts["values"] = numbers.astype(np.int8)
+    elif encoding.values == "u8":
+        parts["values"] = levels
+    else:
+        parts["values"] = levels[:, ::2] | levels[:, 1::2] << np.uint8(4)
     return PackedMatrix(
         outputs,
         inputs,
         pack_encoding(encoding).value_bits,
         num_scales(encoding),
         encoding.zeros is not None,
+        find_table(encoding),
         pack_rows(encoding, parts),
-        signed * np.repeat(scales, inputs // num_groups, axis=1),
+        numbers * np.repeat(scales, inputs // num_groups, axis=1),
     )

@@ -42,6 +42,7 @@ def attributes(*matrices: PackedMatrix, has_bias: bool = False) -> dict[str, Any
         "bits": [each.bits for each in matrices],
         "scales": [each.scales for each in matrices],
         "has_offsets": [int(each.has_offsets) for each in matrices],
+        "tables": [each.table for each in matrices],
         "has_bias": [int(has_bias)] * len(matrices),
     }
 
@@ -341,6 +342,9 @@ def test_a_number_out_of_range_gives_zeros(kernels: Kernels, matrix: PackedMatri
         ({"bits": [6]}, "invalid sizes"),  # there is no kernel for one scale
         ({"bits": [2**32 + 4]}, "invalid sizes"),
         ({"bits": []}, "given attributes of 0"),
+        ({"tables": [1]}, "invalid sizes"),  # there is no kernel for one scale
+        ({"tables": [3]}, "invalid sizes"),
+        ({"tables": [-1]}, "invalid sizes"),
         ({"outputs": [0]}, "invalid sizes"),
         ({"outputs": [-5]}, "invalid sizes"),
         ({"inputs": [2**40]}, "invalid sizes"),
@@ -415,8 +419,8 @@ def test_a_residual_of_other_rows_is_refused(kernels: Kernels, matrix: PackedMat
 def test_the_library_refuses_wrong_sizes(matrix: PackedMatrix) -> None:
     library, nothing = load(), ctypes.c_void_p()
     values = matrix.parts["values"]
-    sizes = (b"avx2", 70, HIDDEN, 4, 1, 0, values.ctypes.data, values.nbytes - 1)
+    sizes = (b"avx2", 70, HIDDEN, 4, 1, 0, 0, values.ctypes.data, values.nbytes - 1)
     assert library.ouzel_kernels_multiply(*sizes, *(nothing,) * 3, 1, 0, nothing) == 2
-    assert library.ouzel_kernels_bytes(0, HIDDEN, 4, 1, 0) == 0
-    assert library.ouzel_kernels_bytes(70, 2**40, 4, 1, 0) == 0
-    assert library.ouzel_kernels_bytes(70, HIDDEN, 5, 1, 0) == 0
+    assert library.ouzel_kernels_bytes(0, HIDDEN, 4, 1, 0, 0) == 0
+    assert library.ouzel_kernels_bytes(70, 2**40, 4, 1, 0, 0) == 0
+    assert library.ouzel_kernels_bytes(70, HIDDEN, 5, 1, 0, 0) == 0

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from ouzel.backends.openvino.weights.cells import fits_cells
-from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.encodings import MXFP4, Encoding
 from tests.kernels.library import make_matrix, needs_library, supported_levels
 
 pytestmark = needs_library
@@ -29,6 +29,9 @@ ENCODINGS = (
     Encoding("i8", "f32"),
     Encoding("u8", "f32", "u8"),
     Encoding("u8", "f16", "u8", 32),
+    Encoding("i8", "f16", group_size=32, used_bits=4, levels="iq4"),
+    MXFP4,
+    Encoding("f4e2m1", "f32", group_size=16),
 )
 SHAPES = ((1, 128), (32, 128), (33, 384), (96, 1024), (70, 640))  # outputs, inputs
 NUM_ROWS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 11, 12, 13, 16, 17, 25, 33, 127, 140)

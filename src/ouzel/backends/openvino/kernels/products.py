@@ -10,7 +10,7 @@ from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.library import make_operation
 from ouzel.backends.openvino.library import ov
-from ouzel.backends.openvino.weights.cells import num_scales
+from ouzel.backends.openvino.weights.cells import find_table, num_scales
 from ouzel.backends.openvino.weights.source import Matrix
 
 LINEAR = "OuzelLinear"
@@ -25,6 +25,7 @@ _ATTRIBUTES = (
     "bits",
     "scales",
     "has_offsets",
+    "tables",
     "has_bias",
 )  # one number a matrix
 
@@ -73,6 +74,7 @@ def describe_arrays(matrix: Matrix, cells: Node, factors: Node, bias: Node | Non
             encoding.value_bits,
             num_scales(encoding),
             encoding.zeros is not None,
+            find_table(encoding),
             bias is not None,
         ),
     )

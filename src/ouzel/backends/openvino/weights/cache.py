@@ -48,7 +48,7 @@ from ouzel.config.weights import WidthOption
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 11  # increase it if the encodings or the layout of an entry change
+FORMAT = 12  # increase it if the encodings or the layout of an entry change
 ALIGNMENT = 64
 PACKED = ",packed"  # end of the part of an entry's name that stands for the weights
 CALIBRATED = ",calibrated"  # stands behind PACKED

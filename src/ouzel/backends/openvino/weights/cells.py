@@ -10,10 +10,11 @@ to blocks of 32, has these parts:
 
     w = ((value - middle) * scale + offset) * factor
 
-The middle is half of the number of levels: 8, 32 or 128. Scales and offsets are f16: by the factor
-the largest number of a row is in [1, 2). An offset is (center - zero) * scale, where the center is
-the level that is stored as the middle: 8 with four bits, else the middle of the levels that the row
-has, which keeps offsets small.
+Values of four bits may be places in a table: then the value is the number in the table, and the
+middle 128. Else the middle is half of the number of levels: 8, 32 or 128. Scales and offsets are
+f16: by the factor the largest number of a row is in [1, 2). An offset is (center - zero) * scale,
+where the center is the level that is stored as the middle: 8 with four bits, else the middle of the
+levels that the row has, which keeps offsets small.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,12 +23,22 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, Zeros
+from ouzel.backends.openvino.weights.encodings import (
+    IQ4_LEVELS,
+    Encoding,
+    Parts,
+    Zeros,
+    pack_nibbles,
+)
 
 BLOCK_ROWS = 32
 CELL_COLUMNS = 64
 _INTEGERS = ("i4", "u4", "i8", "u8")
 _KINDS = ((4, 1), (4, 2), (4, 4), (6, 2), (6, 4), (8, 1), (8, 2))  # bits, scales of a row in a cell
+_KINDS_BY_TABLE = ((4, 2), (4, 4))
+NO_TABLE, _IQ4_TABLE, _E2M1_TABLE = range(3)  # the numbers of the tables in cells.h
+_PLACES = np.zeros(256, np.uint8)  # the places in the table of IQ4, by the byte of a level
+_PLACES[IQ4_LEVELS.view(np.uint8)] = np.arange(16)
 _EIGHTS = 0x88  # two values of 0, stored plus 8
 
 
@@ -36,14 +47,22 @@ def fits_cells(encoding: Encoding, columns: int) -> bool:
     size = encoding.group_size
     has_groups = size in (0, 16, 32) or size % CELL_COLUMNS == 0
     is_whole = columns % 2 == 0 or encoding.values in ("i8", "u8")  # two values to a byte, or one
-    is_integer = encoding.values in _INTEGERS
-    return is_integer and has_groups and is_whole and _find_cell_bits(encoding) is not None
+    is_known = encoding.values in _INTEGERS or find_table(encoding) != NO_TABLE
+    return is_known and has_groups and is_whole and _find_cell_bits(encoding) is not None
+
+
+def find_table(encoding: Encoding) -> int:
+    """Returns the number of the table whose places the values are."""
+    if encoding.values == "f4e2m1":
+        return _E2M1_TABLE
+    return _IQ4_TABLE if encoding.levels == "iq4" else NO_TABLE
 
 
 def _find_cell_bits(encoding: Encoding) -> int | None:
     """Returns the smallest bits of a value that the kernels know for values like these."""
-    for bits, scales in _KINDS:
-        if bits >= encoding.value_bits and scales == num_scales(encoding):
+    kinds = _KINDS if find_table(encoding) == NO_TABLE else _KINDS_BY_TABLE
+    for bits, scales in kinds:
+        if bits >= encoding.level_bits and scales == num_scales(encoding):
             return bits
     return None
 
@@ -53,7 +72,7 @@ def pack_encoding(encoding: Encoding) -> Encoding:
     zeros: Zeros | None = None if encoding.zeros is None else "f16"
     bits = _find_cell_bits(encoding)
     assert bits is not None, "the encoding fits"
-    used_bits = bits if bits == 6 else 0
+    used_bits = bits if encoding.used_bits else 0
     return replace(encoding, scales="f16", zeros=zeros, is_packed=True, used_bits=used_bits)
 
 
@@ -108,18 +127,27 @@ def pack_rows(encoding: Encoding, parts: Parts) -> Parts:
     """Packs rows in `encoding`, which is not packed; rows are padded to whole blocks."""
     rows = num_blocks(len(parts["values"])) * BLOCK_ROWS
     values, centers = _pack_values(encoding, parts["values"].view(np.uint8), rows)
-    scales = _widen_groups(encoding, parts["scales"].astype(np.float32), values.shape[1])
-    tables = [scales]
+    scales = _widen_groups(encoding, _read_scales(encoding, parts), values.shape[1])
+    numbers = [scales]
     if encoding.zeros is not None:
         zeros = _widen_groups(encoding, parts["zeros"].astype(np.float32), values.shape[1])
-        tables.append((centers - zeros) * scales)
-    factors = _row_factors(tables, rows)
-    header = np.concatenate([_pack_scales(encoding, table, factors) for table in tables], axis=2)
+        numbers.append((centers - zeros) * scales)
+    factors = _row_factors(numbers, rows)
+    header = np.concatenate([_pack_scales(encoding, each, factors) for each in numbers], axis=2)
     cells = np.concatenate([header, values], axis=2)
     return {
         "values": cells.reshape(len(cells), -1),
         "factors": factors.reshape(-1, BLOCK_ROWS),
     }
+
+
+def _read_scales(encoding: Encoding, parts: Parts) -> NDArray[np.float32]:
+    """Returns the scales [rows, groups]; the table of E2M1 has twice its numbers."""
+    scales = parts["scales"]
+    if scales.dtype == np.uint8:  # f8e8m0
+        return np.ldexp(np.float32(1), scales.astype(np.int32) - 128).astype(np.float32)
+    found = scales.astype(np.float32)
+    return found * np.float32(0.5) if find_table(encoding) == _E2M1_TABLE else found
 
 
 def _pack_values(
@@ -129,7 +157,9 @@ def _pack_values(
 
     `rows` counts the rows with padding, whose values are 0, like padded columns.
     """
-    if encoding.values in ("i4", "u4"):
+    if encoding.levels == "iq4":
+        values = pack_nibbles(_PLACES[values])
+    if encoding.values in ("i4", "u4", "f4e2m1") or encoding.levels == "iq4":
         flip = np.uint8(_EIGHTS if encoding.values == "i4" else 0)
         row_bytes = -(-values.shape[1] // 32) * 32
         padded = np.full((rows, row_bytes), _EIGHTS, np.uint8)

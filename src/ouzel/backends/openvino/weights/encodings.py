@@ -26,6 +26,7 @@ from ouzel.config.weights import Width
 Values = Literal["f32", "bf16", "u8", "i8", "u4", "i4", "f4e2m1", "nf4"]
 Scales = Literal["f32", "f16", "f8e8m0"]
 Zeros = Literal["u8", "f16", "f32"]
+Levels = Literal["all", "iq4"]
 Parts = dict[str, NDArray[np.generic]]
 
 _BITS: dict[str, int] = {
@@ -55,13 +56,19 @@ class Encoding:
     group_size: int = 0
     is_packed: bool = False  # the parts are cells (cells.py)
     used_bits: int = 0  # the bits of a value, if the values use fewer than their type has
+    levels: Levels = "all"  # the numbers that values can be; `iq4`: IQ4_LEVELS
 
     def num_groups(self, columns: int) -> int:
         return columns // self.group_size if self.group_size else 1
 
     @property
     def value_bits(self) -> int:
-        """Returns the bits of a value, without scales and zero points."""
+        """Returns the bits of a value in memory, without scales and zero points."""
+        return self.level_bits if self.is_packed else _BITS[self.values]
+
+    @property
+    def level_bits(self) -> int:
+        """Returns the bits that a value uses."""
         return self.used_bits or _BITS[self.values]
 
     def bits_per_value(self, columns: int) -> float:
@@ -80,8 +87,13 @@ class Encoding:
         columns = f"of {self.group_size}" if self.group_size else "of a row"
         zeros = f", {self.zeros} zero points" if self.zeros else ""
         packed = ", packed" if self.is_packed else ""
-        values = f"{self.values[0]}{self.used_bits}" if self.used_bits else self.values
-        return f"{values}, {self.scales} scales{zeros} {columns}{packed}"
+        return f"{self._value_name}, {self.scales} scales{zeros} {columns}{packed}"
+
+    @property
+    def _value_name(self) -> str:
+        if not (self.is_packed and self.used_bits):
+            return self.values
+        return f"{self.values[0]}{self.used_bits}" if self.levels == "all" else self.levels
 
     @property
     def is_slow_integer(self) -> bool:
@@ -96,6 +108,10 @@ class Encoding:
         )
 
 
+# The levels of IQ4_NL and IQ4_XS (ggml-common.h, kvalues_iq4nl).
+IQ4_LEVELS = np.array(
+    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8
+)
 FLOATS_OF_FOUR_BITS = ("f4e2m1", "nf4")
 MXFP4 = Encoding("f4e2m1", "f8e8m0", group_size=32)  # OCP's Microscaling Formats
 INT8_OF_MXFP4 = Encoding("i8", "f32", group_size=32)  # represents the same numbers

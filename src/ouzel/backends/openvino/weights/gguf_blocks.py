@@ -12,22 +12,17 @@ A group whose scale is 0 is constant; it becomes level 0, scale -offset, zero 1.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.encodings import Encoding, Parts, pack_nibbles
+from ouzel.backends.openvino.weights.encodings import IQ4_LEVELS, Encoding, Parts, pack_nibbles
 
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float32]
 Number = TypeVar("Number", bound=np.generic)
-
-# The levels of IQ4_NL and IQ4_XS (ggml-common.h, kvalues_iq4nl).
-_IQ4_LEVELS = np.array(
-    [-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.int8
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +118,7 @@ def q6_k(blocks: Bytes) -> Parts:
 
 
 def iq4_nl(blocks: Bytes) -> Parts:
-    return {"values": in_rows(_IQ4_LEVELS[halves(blocks[..., 2:18])]), "scales": f16(blocks, 0)}
+    return {"values": in_rows(IQ4_LEVELS[halves(blocks[..., 2:18])]), "scales": f16(blocks, 0)}
 
 
 def iq4_xs(blocks: Bytes) -> Parts:
@@ -136,7 +131,7 @@ def iq4_xs(blocks: Bytes) -> Parts:
     low = np.stack([blocks[..., 4:8] & np.uint8(15), blocks[..., 4:8] >> np.uint8(4)], axis=-1)
     small = low.reshape(*blocks.shape[:-1], 8) | high.astype(np.uint8) << np.uint8(4)
     scales = f32(blocks, 0)[..., None] * (small.astype(np.float32) - np.float32(32))
-    levels = _IQ4_LEVELS[halves(blocks[..., 8:136].reshape(*blocks.shape[:-1], 8, 16))]
+    levels = IQ4_LEVELS[halves(blocks[..., 8:136].reshape(*blocks.shape[:-1], 8, 16))]
     return {"values": in_rows(levels), "scales": in_rows(scales)}
 
 
@@ -240,6 +235,7 @@ def pack_levels(levels: Bytes) -> Bytes:
     return pack_nibbles(levels.reshape(len(levels), -1))
 
 
+_IQ4 = Encoding("i8", "f32", group_size=32, used_bits=4, levels="iq4")
 READERS = {
     "Q4_0": BlockReader(4, Encoding("i4", "f16", group_size=32), q4_0),
     "Q4_1": BlockReader(4, Encoding("u4", "f32", "f32", 32), q4_1),
@@ -251,7 +247,7 @@ READERS = {
     "Q4_K": BlockReader(4, Encoding("u4", "f32", "f32", 32), q4_k),
     "Q5_K": BlockReader(5, Encoding("u8", "f32", "f32", 32, used_bits=5), q5_k),
     "Q6_K": BlockReader(6, Encoding("i8", "f32", group_size=16, used_bits=6), q6_k),
-    "IQ4_NL": BlockReader(4, Encoding("i8", "f16", group_size=32), iq4_nl),
-    "IQ4_XS": BlockReader(4, Encoding("i8", "f32", group_size=32), iq4_xs),
+    "IQ4_NL": BlockReader(4, replace(_IQ4, scales="f16"), iq4_nl),
+    "IQ4_XS": BlockReader(4, _IQ4, iq4_xs),
     "MXFP4": BlockReader(4, Encoding("f4e2m1", "f8e8m0", group_size=32), mxfp4),
 }
