@@ -40,8 +40,6 @@ inline void unpack(const uint8_t* tile, int s, __m512i table, int8_t* to) {
     }
 }
 
-inline __m512 halves(const uint8_t* p) { return _mm512_cvtph_ps(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(p))); }
-
 // The sums of a step become floats and are added: product * scale of the row * scale of the outputs.
 inline __m512 add_product(__m512 sum, const int32_t* product, float row_scale, __m512 scale) {
     const __m512 floats = _mm512_cvtepi32_ps(_mm512_load_si512(product));
@@ -99,12 +97,12 @@ void multiply_few(const uint8_t* cells, const Layout& layout, const Chunk& x, fl
         const int done = step - 3, s = done % S;
         const uint8_t* cell = cells + size_t(done / S) * cell_bytes;
         const size_t place = size_t(done / S) * R;
-        const __m512 scale[2] = {halves(cell + s * 64), halves(cell + s * 64 + 32)};
+        const __m512 scale[2] = {Vectors512::halves(cell + s * 64), Vectors512::halves(cell + s * 64 + 32)};
 #pragma GCC unroll 16
         for (int i = 0; i < R * 2; i++)
             sums[i] = add_product(sums[i], products[done & 3][i & 1] + (i >> 1) * 16, x.scale[(place + (i >> 1)) * S + s], scale[i & 1]);
         if (!layout.has_offsets) continue;
-        const __m512 offset[2] = {halves(cell + (S + s) * 64), halves(cell + (S + s) * 64 + 32)};
+        const __m512 offset[2] = {Vectors512::halves(cell + (S + s) * 64), Vectors512::halves(cell + (S + s) * 64 + 32)};
 #pragma GCC unroll 16
         for (int i = 0; i < R * 2; i++)
             sums[i] = _mm512_fmadd_ps(_mm512_set1_ps(x.weighted[(place + (i >> 1)) * S + s]), offset[i & 1], sums[i]);
@@ -158,11 +156,11 @@ void multiply_sixteen(const uint8_t* cells, const Layout& layout, const Chunk& x
             const int done = step - 3, s = done % S;
             const uint8_t* cell = cells + size_t(done / S) * cell_bytes;
             const size_t place = size_t(done / S) * R;
-            const __m512 scale = halves(cell + s * 64 + half * 32);
+            const __m512 scale = Vectors512::halves(cell + s * 64 + half * 32);
 #pragma GCC unroll 16
             for (int m = 0; m < R; m++) sums[m] = add_product(sums[m], products[done & 3] + m * 16, x.scale[(place + m) * S + s], scale);
             if (!layout.has_offsets) continue;
-            const __m512 offset = halves(cell + (S + s) * 64 + half * 32);
+            const __m512 offset = Vectors512::halves(cell + (S + s) * 64 + half * 32);
 #pragma GCC unroll 16
             for (int m = 0; m < R; m++) sums[m] = _mm512_fmadd_ps(_mm512_set1_ps(x.weighted[(place + m) * S + s]), offset, sums[m]);
         }
@@ -195,9 +193,9 @@ void widen(const uint8_t* cell, const Layout& layout, size_t groups, uint16_t* t
     for (size_t group = 0; group < groups; group++, cell += cell_bytes, to += 2048)
         for (int half = 0; half < 2; half++)
             for (int s = 0; s < S; s++) {
-                const __m512 scale = _mm512_mul_ps(halves(cell + s * 64 + half * 32), correction);
+                const __m512 scale = _mm512_mul_ps(Vectors512::halves(cell + s * 64 + half * 32), correction);
                 const __m512 a = _mm512_mul_ps(scale, _mm512_set1_ps(LEVELS)), b = _mm512_mul_ps(scale, _mm512_set1_ps(-LEVELS - C::MIDDLE));
-                const __m512 c = layout.has_offsets ? _mm512_fmadd_ps(halves(cell + (S + s) * 64 + half * 32), correction, b) : b;
+                const __m512 c = layout.has_offsets ? _mm512_fmadd_ps(Vectors512::halves(cell + (S + s) * 64 + half * 32), correction, b) : b;
                 // 1 + value / LEVELS as a float, then (value - MIDDLE) * scale + offset.
                 const auto number = [&](__m512i shifted) {
                     const __m512 value = _mm512_castsi512_ps(_mm512_ternarylogic_epi32(shifted, mask, one, 0xea));

@@ -45,7 +45,7 @@ alignas(16) constexpr uint8_t TABLES[NUM_TABLES][16] = {
     {},
     // The levels of IQ4_NL and IQ4_XS: ggml-common.h, kvalues_iq4nl.
     {1, 24, 45, 63, 79, 93, 106, 118, 129, 141, 153, 166, 181, 197, 217, 241},
-    // Twice the numbers of E2M1, the values of MXFP4 (OCP Microscaling Formats): 0, 1, 2, 3, 4, 6, 8, 12, and the same below 0.
+    // Twice the numbers of E2M1, the values of MXFP4 and NVFP4 (OCP Microscaling Formats): 0, 1, 2, 3, 4, 6, 8, 12, and the same below 0.
     {128, 129, 130, 131, 132, 134, 136, 140, 128, 127, 126, 125, 124, 122, 120, 116},
 };
 
@@ -79,21 +79,18 @@ struct Layout {
     // Calls use(cells) with the kind of the cells; returns false if there are no kernels for it.
     template <class Use>
     OUZEL_INLINE bool with_cells(Use&& use) const {
-        const auto is = [this](int bits_, int scales_) __attribute__((always_inline)) { return bits == bits_ && scales == scales_; };
-        if (table != NO_TABLE)
-            return is(4, 2) ? (use(Cells<4, 2, true>()), true) : is(4, 4) ? (use(Cells<4, 4, true>()), true) : false;
-        return is(4, 1)   ? (use(Cells<4, 1>()), true)
-               : is(4, 2) ? (use(Cells<4, 2>()), true)
-               : is(4, 4) ? (use(Cells<4, 4>()), true)
-               : is(6, 2) ? (use(Cells<6, 2>()), true)
-               : is(6, 4) ? (use(Cells<6, 4>()), true)
-               : is(8, 1) ? (use(Cells<8, 1>()), true)
-               : is(8, 2) ? (use(Cells<8, 2>()), true)
-                          : false;
+        return with_one_of<Cells<4, 1>, Cells<4, 2>, Cells<4, 4>, Cells<4, 2, true>, Cells<4, 4, true>, Cells<6, 2>, Cells<6, 4>, Cells<8, 1>,
+                           Cells<8, 2>>(use);
     }
     OUZEL_INLINE bool is_valid() const {
         return outputs > 0 && outputs <= MOST_OUTPUTS && inputs > 0 && inputs <= MOST_INPUTS && 0 <= table && table < NUM_TABLES &&
                with_cells([](auto) {});
+    }
+
+private:
+    template <class... Kinds, class Use>
+    OUZEL_INLINE bool with_one_of(Use& use) const {
+        return ((bits == Kinds::STORED_BITS && scales == Kinds::SCALES && (table != NO_TABLE) == Kinds::BY_TABLE && (use(Kinds()), true)) || ...);
     }
 };
 

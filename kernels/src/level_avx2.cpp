@@ -7,8 +7,8 @@ namespace ouzel {
 namespace {
 
 // Adds products in 16 bits where they fit; flush() adds them to sums of 32 bits. Two products of 15 * 127 are below 2^12, so the
-// 16 bits hold eight of such pairs; two of 63 * 127 are below 2^14, and two pairs fit. Values of 8 bits are multiplied by their
-// sizes, and the signs go to the rows: two products of 128 * 127 fit, and are flushed at once.
+// 16 bits hold eight of such pairs; two of 63 * 127 are below 2^14, and two pairs fit. Of values of 8 bits
+// the magnitudes are multiplied, and the rows take the signs: two products of 128 * 127 fit, and are flushed at once.
 struct Vectors : Vectors256 {
     struct Sum {
         __m256i words, total;
@@ -31,7 +31,7 @@ struct Vectors : Vectors256 {
     static void add_second(Sum& sum, Int weights, const int8_t* values) { add<BITS>(sum, weights, values); }
     // Steps of two operands whose sums fit into 16 bits; 0: no sums stay in 16 bits.
     template <int BITS>
-    static constexpr int steps_of_words() { return BITS == 4 ? 4 : BITS == 6 ? 1 : 0; }
+    static constexpr int steps_in_16_bits() { return BITS == 4 ? 4 : BITS == 6 ? 1 : 0; }
     static void flush(Sum& sum) {
         sum.total = _mm256_add_epi32(sum.total, _mm256_madd_epi16(sum.words, _mm256_set1_epi16(1)));
         sum.words = _mm256_setzero_si256();

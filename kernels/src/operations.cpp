@@ -273,8 +273,9 @@ public:
         const auto shape = check_rows(0, hidden);
         NODE_VALIDATION_CHECK(this, get_input_element_type(1) == ov::element::i32, "experts must be i32, given ", get_input_element_type(1));
         const auto chosen = get_input_partial_shape(1);
-        NODE_VALIDATION_CHECK(this, chosen.rank().is_static() && chosen.size() > 0 && chosen[chosen.size() - 1].is_static(),
-                              "the number of experts of a row must be known, given ", chosen);
+        NODE_VALIDATION_CHECK(this, chosen.rank().is_static() && chosen.size() > 0 && chosen[chosen.size() - 1].is_static() &&
+                                        chosen[chosen.size() - 1].get_length() > 0,
+                              "the number of experts of a row must be known, and at least 1, given ", chosen);
         check_rows(2, chosen[chosen.size() - 1].get_length());
         if (has_residual) check_rows(3, hidden);
         NODE_VALIDATION_CHECK(this, limit > 0, "limit must be above 0, given ", limit);

@@ -3,7 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
-#include <memory>
+#include <deque>
 #include <stdexcept>
 
 #include "phases.h"
@@ -87,8 +87,10 @@ private:
     float* to_;
 };
 
+bool are_wide(const Level& level, size_t count) { return level.wide_from && count >= level.wide_from; }
+
 void prepare(Rows& rows, const Level& level, size_t count, const Layout& layout, bool may_be_wide) {
-    rows.resize(count, layout, level.chunk(count), may_be_wide && level.wide_from && count >= level.wide_from);
+    rows.resize(count, layout, level.chunk(count), may_be_wide && are_wide(level, count));
 }
 
 void put(const Level& level, const Source& source, Rows& rows, size_t row) {
@@ -96,39 +98,35 @@ void put(const Level& level, const Source& source, Rows& rows, size_t row) {
     source.norm_weight ? level.put_normed_row(rows, row, from, source.norm_weight, source.epsilon) : level.put_row(rows, row, from);
 }
 
-// A phase that puts all rows of a source.
-Phase rows_phase(const Level& level, const Source& source, Rows& rows) {
+// A phase that puts all rows of a source, for each of some kinds of rows.
+Phase rows_phase(const Level& level, const Source& source, const std::vector<Rows*>& kinds) {
     const Parts parts = parts_of_rows(source.count);
-    return {parts.count, [parts, &level, &source, &rows](size_t part) {
-                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++) put(level, source, rows, row);
+    return {parts.count, [parts, &level, &source, kinds](size_t part) {
+                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++)
+                    for (Rows* rows : kinds) put(level, source, *rows, row);
             }};
 }
 
-// The rows of a source for matrices of several kinds: rows that are quantised in larger and in smaller groups.
+// The rows of a source for matrices of several kinds: quantised in larger and in smaller groups, or in bf16 for all.
 class RowsOfKinds {
 public:
     void prepare(const Level& level, size_t count, const std::vector<Product>& products, bool may_be_wide) {
         used_.clear();
+        is_wide_ = may_be_wide && are_wide(level, count);
         for (const Product& product : products) {
             const Layout& layout = product.matrix.layout;
             Rows& rows = of(layout);
             if (std::find(used_.begin(), used_.end(), &rows) != used_.end()) continue;
-            ouzel::prepare(rows, level, count, layout, may_be_wide);
+            ouzel::prepare(rows, level, count, layout, is_wide_);
             used_.push_back(&rows);
         }
     }
-    Rows& of(const Layout& layout) { return kinds_[layout.scales == 1 ? 0 : layout.scales == 2 ? 1 : 2]; }
-
-    Phase phase(const Level& level, const Source& source) {
-        const Parts parts = parts_of_rows(source.count);
-        return {parts.count, [this, parts, &level, &source](size_t part) {
-                    for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++)
-                        for (Rows* rows : used_) put(level, source, *rows, row);
-                }};
-    }
+    Rows& of(const Layout& layout) { return kinds_[is_wide_ ? 0 : layout.scales / 2]; }
+    const std::vector<Rows*>& used() const { return used_; }
 
 private:
-    Rows kinds_[3];
+    Rows kinds_[3];  // for 1, 2 and 4 scales in a cell
+    bool is_wide_ = false;
     std::vector<Rows*> used_;
 };
 
@@ -147,6 +145,24 @@ int read_value(const uint8_t* bytes, size_t operand, const Layout& layout) {
     if (layout.table != NO_TABLE) return TABLES[layout.table][low] - 128;
     if (layout.bits == 4) return low - 8;
     return (low | (bytes[HIGH_BITS_AT + operand / 4 * 64] >> operand % 4 * 2 & 3) << 4) - 32;
+}
+
+// Outputs that two matrices make of the same rows: 64 of a gate and 64 of up, or the last ones of an expert or a layer.
+struct GatedPart {
+    const Product &gate, &up;
+    size_t gate_block, up_block, num_blocks;
+};
+
+// Multiplies all rows by both, and puts a group of the rows of the next product.
+void put_gated_rows(const Level& level, const GatedPart& part, const Rows& rows, Rows& to, size_t group, Gate activation) {
+    static thread_local Buffer<float> gates_of_thread, ups_of_thread;
+    float* gates = gates_of_thread.reserve(rows.count * GROUP);
+    float* ups = ups_of_thread.reserve(rows.count * GROUP);
+    if (part.num_blocks < 2) std::fill_n(gates, rows.count * GROUP, 0.f), std::fill_n(ups, rows.count * GROUP, 0.f);
+    GroupWriter gate_writer(part.gate, part.gate_block, gates), up_writer(part.up, part.up_block, ups);
+    level.multiply(part.gate.matrix, part.gate_block, part.num_blocks, rows, gate_writer);
+    level.multiply(part.up.matrix, part.up_block, part.num_blocks, rows, up_writer);
+    for (size_t row = 0; row < rows.count; row++) level.put_gated_group(to, row, group, gates + row * GROUP, ups + row * GROUP, activation);
 }
 
 // The parts of several matrices, one after the other.
@@ -176,7 +192,7 @@ void multiply(const Level& level, const Source& source, const std::vector<Produc
     for (size_t i = 0; i < products.size(); i++) writers.emplace_back(products[i], to[i], i ? nullptr : residual);
     const std::vector<ProductPart> parts = parts_of_products(products, heads);
     const Phase phases[] = {
-        rows.phase(level, source),
+        rows_phase(level, source, rows.used()),
         {parts.size(),
          [&](size_t number) {
              const ProductPart& part = parts[number];
@@ -206,23 +222,15 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
     const Source source{rows, count}, middle_source{x, count, layer.norm_weight, layer.epsilon};
     Writer projected(layer.projection, middle, residual), result(layer.down, to, x);
     const Phase gated{groups, [&](size_t group) {
-                          static thread_local Buffer<float> gates_of_thread, ups_of_thread;
-                          float* gates = gates_of_thread.reserve(count * GROUP);
-                          float* ups = ups_of_thread.reserve(count * GROUP);
                           const size_t block = group * 2, blocks = std::min<size_t>(2, layer.gate.matrix.layout.blocks() - block);
-                          if (blocks < 2) std::fill_n(gates, count * GROUP, 0.f), std::fill_n(ups, count * GROUP, 0.f);
-                          GroupWriter gate_writer(layer.gate, block, gates), up_writer(layer.up, block, ups);
-                          level.multiply(layer.gate.matrix, block, blocks, normed, gate_writer);
-                          level.multiply(layer.up.matrix, block, blocks, normed, up_writer);
-                          for (size_t row = 0; row < count; row++)
-                              level.put_gated_group(inner, row, group, gates + row * GROUP, ups + row * GROUP, layer.activation);
+                          put_gated_rows(level, {layer.gate, layer.up, block, block, blocks}, normed, inner, group, layer.activation);
                       }};
     std::vector<Phase> phases;
     if (layer.has_projection) {
-        phases.push_back(rows_phase(level, source, first));
+        phases.push_back(rows_phase(level, source, {&first}));
         phases.push_back(product_phase(level, layer.projection, first, projected));
     }
-    phases.push_back(rows_phase(level, middle_source, normed));
+    phases.push_back(rows_phase(level, middle_source, {&normed}));
     phases.push_back(gated);
     phases.push_back(product_phase(level, layer.down, inner, result));
     run_phases(phases.data(), phases.size(), level.finish);
@@ -232,100 +240,94 @@ namespace {
 
 constexpr size_t SUMMED_AT_ONCE = 256;  // outputs of a part of the last phase
 
-// An expert that rows have chosen, and its rows: a row for each choice, in the order of the choices.
-struct ChosenExpert {
-    size_t expert, first, count;  // `first`: its first row among the rows of all experts
+// A slot: an expert that some rows have chosen, and its rows, one for each choice, in the order of the choices.
+struct Slot {
+    size_t expert, first, count;  // `first`: the place of its first row among the rows of all slots
 };
 
-// The choices of all rows, sorted by expert.
+// The choices of all rows by slot. The slots with the most rows come first.
 struct SortedChoices {
-    std::vector<ChosenExpert> experts;
-    std::vector<uint32_t> expert_of;  // [choice]: a number of `experts`
-    std::vector<uint32_t> place_of;   // [choice]: the row among the rows of all experts
+    std::vector<Slot> slots;
+    std::vector<uint32_t> slot_of;   // [choice]
+    std::vector<uint32_t> place_of;  // [choice]: the place of its row among the rows of all slots
 
-    SortedChoices(const Choices& choices, size_t num_choices, size_t num_experts) : expert_of(num_choices), place_of(num_choices) {
-        std::vector<size_t> counts(num_experts), next(num_experts), number(num_experts);
+    SortedChoices(const Choices& choices, size_t num_choices, size_t num_experts) : slot_of(num_choices), place_of(num_choices) {
+        std::vector<size_t> counts(num_experts), slot_of_expert(num_experts), next(num_experts);
         for (size_t i = 0; i < num_choices; i++) {
             const int32_t expert = choices.experts[i];
             if (expert < 0 || size_t(expert) >= num_experts) throw std::out_of_range("there is no such expert");
             counts[size_t(expert)]++;
         }
-        size_t first = 0;
-        for (size_t expert = 0; expert < num_experts; first += counts[expert++]) {
-            next[expert] = first, number[expert] = experts.size();
-            if (counts[expert]) experts.push_back({expert, first, counts[expert]});
+        for (size_t expert = 0; expert < num_experts; expert++)
+            if (counts[expert]) slots.push_back({expert, 0, counts[expert]});
+        std::stable_sort(slots.begin(), slots.end(), [](const Slot& a, const Slot& b) { return a.count > b.count; });
+        for (size_t slot = 0, first = 0; slot < slots.size(); first += slots[slot++].count) {
+            slots[slot].first = next[slots[slot].expert] = first;
+            slot_of_expert[slots[slot].expert] = slot;
         }
         for (size_t i = 0; i < num_choices; i++) {
             const size_t expert = size_t(choices.experts[i]);
-            expert_of[i] = uint32_t(number[expert]), place_of[i] = uint32_t(next[expert]++);
+            slot_of[i] = uint32_t(slot_of_expert[expert]), place_of[i] = uint32_t(next[expert]++);
         }
     }
 };
 
-// Rows of experts, which stay allocated from call to call.
-struct RowsOfExperts {
-    std::vector<std::unique_ptr<Rows>> inputs, inner;
+// The rows of each slot, which stay allocated from call to call.
+struct RowsOfSlots {
+    struct Both {
+        Rows inputs, inner;
+    };
+    std::deque<Both> slots;
     Buffer<float> results;  // [choice, by place][outputs]
 
     void prepare(const Level& level, const Experts& experts, const SortedChoices& sorted) {
-        while (inputs.size() < sorted.experts.size()) inputs.push_back(std::make_unique<Rows>()), inner.push_back(std::make_unique<Rows>());
-        for (size_t i = 0; i < sorted.experts.size(); i++) {
-            ouzel::prepare(*inputs[i], level, sorted.experts[i].count, experts.gate_up.matrix.layout, experts.may_be_wide);
-            ouzel::prepare(*inner[i], level, sorted.experts[i].count, experts.down.matrix.layout, experts.may_be_wide);
+        while (slots.size() < sorted.slots.size()) slots.emplace_back();
+        for (size_t slot = 0; slot < sorted.slots.size(); slot++) {
+            ouzel::prepare(slots[slot].inputs, level, sorted.slots[slot].count, experts.gate_up.matrix.layout, experts.may_be_wide);
+            ouzel::prepare(slots[slot].inner, level, sorted.slots[slot].count, experts.down.matrix.layout, experts.may_be_wide);
         }
     }
 };
-
-// Computes 64 inner numbers of all rows of an expert.
-void put_gated_rows(const Level& level, const Experts& experts, const ChosenExpert& chosen, size_t group, const Rows& rows, Rows& inner) {
-    static thread_local Buffer<float> gates_of_thread, ups_of_thread;
-    float* gates = gates_of_thread.reserve(chosen.count * GROUP);
-    float* ups = ups_of_thread.reserve(chosen.count * GROUP);
-    const size_t blocks = experts.inner() / BLOCK, gate_block = chosen.expert * 2 * blocks + group * 2, up_block = gate_block + blocks;
-    const size_t num_blocks = std::min<size_t>(2, blocks - group * 2);
-    if (num_blocks < 2) std::fill_n(gates, chosen.count * GROUP, 0.f), std::fill_n(ups, chosen.count * GROUP, 0.f);
-    GroupWriter gate_writer(experts.gate_up, gate_block, gates), up_writer(experts.gate_up, up_block, ups);
-    level.multiply(experts.gate_up.matrix, gate_block, num_blocks, rows, gate_writer);
-    level.multiply(experts.gate_up.matrix, up_block, num_blocks, rows, up_writer);
-    for (size_t row = 0; row < chosen.count; row++)
-        level.put_gated_group(inner, row, group, gates + row * GROUP, ups + row * GROUP, experts.activation);
-}
 
 }  // namespace
 
 void mix_experts(const Level& level, const Experts& experts, const Choices& choices, const float* rows, const float* residual, size_t count,
                  float* to) {
     if (!count) return;
-    static thread_local RowsOfExperts rows_of_thread;
-    RowsOfExperts& memory = rows_of_thread;
-    const size_t num_choices = count * choices.chosen, hidden = experts.gate_up.matrix.layout.inputs, outputs = experts.outputs();
-    const SortedChoices sorted(choices, num_choices, experts.count);
+    static thread_local RowsOfSlots rows_of_thread;
+    RowsOfSlots& memory = rows_of_thread;
+    const size_t num_choices = count * choices.per_row, hidden = experts.gate_up.matrix.layout.inputs, outputs = experts.outputs();
+    const SortedChoices sorted(choices, num_choices, experts.num_experts);
     memory.prepare(level, experts, sorted);
     float* results = memory.results.reserve(num_choices * outputs);
-    const size_t num_experts = sorted.experts.size(), groups = experts.down.matrix.layout.groups(), blocks = outputs / BLOCK;
+    const size_t num_slots = sorted.slots.size(), groups = experts.down.matrix.layout.groups();
+    const size_t inner_blocks = experts.inner() / BLOCK, output_blocks = outputs / BLOCK;
     const Parts choice_parts(num_choices, parts_for_threads());
-    const Parts down_parts(blocks, std::max<size_t>(1, (4 * parts_for_threads() + num_experts - 1) / num_experts));
+    const Parts down_parts = parts_of_blocks(output_blocks);  // of a slot
     const size_t sum_parts = (outputs + SUMMED_AT_ONCE - 1) / SUMMED_AT_ONCE;
     const Phase phases[] = {
         {choice_parts.count,
          [&](size_t part) {
              for (size_t i = choice_parts.begin(part); i < choice_parts.begin(part + 1); i++) {
-                 const size_t expert = sorted.expert_of[i];
-                 level.put_row(*memory.inputs[expert], sorted.place_of[i] - sorted.experts[expert].first, rows + i / choices.chosen * hidden);
+                 const size_t slot = sorted.slot_of[i];
+                 level.put_row(memory.slots[slot].inputs, sorted.place_of[i] - sorted.slots[slot].first, rows + i / choices.per_row * hidden);
              }
          }},
-        {num_experts * groups,
+        {num_slots * groups,
          [&](size_t part) {
-             const size_t expert = part / groups;
-             put_gated_rows(level, experts, sorted.experts[expert], part % groups, *memory.inputs[expert], *memory.inner[expert]);
+             const size_t slot = part / groups, group = part % groups;
+             const size_t gate_block = sorted.slots[slot].expert * 2 * inner_blocks + group * 2;
+             const size_t num_blocks = std::min<size_t>(2, inner_blocks - group * 2);
+             put_gated_rows(level, {experts.gate_up, experts.gate_up, gate_block, gate_block + inner_blocks, num_blocks},
+                            memory.slots[slot].inputs, memory.slots[slot].inner, group, experts.activation);
          }},
-        {num_experts * down_parts.count,
+        {num_slots * down_parts.count,
          [&](size_t number) {
-             const ChosenExpert& chosen = sorted.experts[number / down_parts.count];
-             const size_t part = number % down_parts.count;
-             Writer writer(experts.down, chosen.expert * outputs, outputs, results + chosen.first * outputs, nullptr);
-             level.multiply(experts.down.matrix, chosen.expert * blocks + down_parts.begin(part), down_parts.size(part),
-                            *memory.inner[number / down_parts.count], writer);
+             const size_t index = number / down_parts.count, part = number % down_parts.count;
+             const Slot& slot = sorted.slots[index];
+             Writer writer(experts.down, slot.expert * outputs, outputs, results + slot.first * outputs, nullptr);
+             level.multiply(experts.down.matrix, slot.expert * output_blocks + down_parts.begin(part), down_parts.size(part),
+                            memory.slots[index].inner, writer);
          }},
         {count * sum_parts,
          [&](size_t part) {
@@ -335,7 +337,7 @@ void mix_experts(const Level& level, const Experts& experts, const Choices& choi
                  std::copy(residual + row * outputs + begin, residual + row * outputs + end, sums + begin);
              else
                  std::fill(sums + begin, sums + end, 0.f);
-             for (size_t i = row * choices.chosen; i < (row + 1) * choices.chosen; i++) {
+             for (size_t i = row * choices.per_row; i < (row + 1) * choices.per_row; i++) {
                  const float* result = results + sorted.place_of[i] * outputs;
                  const float weight = choices.weights[i];
                  for (size_t output = begin; output < end; output++) sums[output] += weight * result[output];

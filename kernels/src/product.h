@@ -1,4 +1,4 @@
-// Products of rows of floats with matrices of few-bit weights, alone and in the feed-forward half of a layer.
+// Products of rows of floats with matrices of few-bit weights, alone, in the feed-forward half of a layer, and in mixtures of experts.
 #pragma once
 #include <vector>
 
@@ -50,18 +50,18 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
 // experts lie one below the other: of each expert the rows of `gate`, then the rows of `up`, in one matrix. The inner size and the
 // outputs of `down` are multiples of 32.
 struct Experts {
-    size_t count;
+    size_t num_experts;
     Product gate_up, down;
     Gate activation;
     bool may_be_wide;
 
     size_t inner() const { return down.matrix.layout.inputs; }
-    size_t outputs() const { return down.matrix.layout.outputs / count; }
+    size_t outputs() const { return down.matrix.layout.outputs / num_experts; }
 };
 
-// The experts of each row, [count][chosen], and their weights.
+// The experts of each row, [count][per_row], and their weights; per_row is at least 1.
 struct Choices {
-    size_t chosen;
+    size_t per_row;
     const int32_t* experts;
     const float* weights;
 };

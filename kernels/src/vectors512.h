@@ -73,7 +73,7 @@ struct Vectors512 {
             add<BITS>(sum, weights, values);
     }
     template <int BITS>
-    static constexpr int steps_of_words() { return 0; }  // sums are never in 16 bits
+    static constexpr int steps_in_16_bits() { return 0; }  // sums are never in 16 bits
     static void flush(Sum&) {}
     static Int total(const Sum& sum) { return _mm512_add_epi32(sum.first, sum.second); }
 

@@ -45,8 +45,8 @@ OUZEL_INLINE void load_operands(const uint8_t* tile, int step, typename V::Int t
 template <class V, int M, int H, class C>
 void multiply_strips(const uint8_t* cells, const Layout& layout, const Chunk& x, int first_strip, float* out) {
     constexpr int LANES = V::LANES, S = C::SCALES, NUM = M * H;
-    constexpr int STEPS_OF_WORDS = V::template steps_of_words<C::BITS>();
-    constexpr int FLUSHED_AFTER = STEPS_OF_WORDS < C::STEPS ? STEPS_OF_WORDS : C::STEPS;
+    constexpr int STEPS_IN_16_BITS = V::template steps_in_16_bits<C::BITS>();
+    constexpr int FLUSHED_AFTER = STEPS_IN_16_BITS < C::STEPS ? STEPS_IN_16_BITS : C::STEPS;
     const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes(), ahead = CELLS_AHEAD * cell_bytes;
     const bool has_offsets = layout.has_offsets;
     const typename V::Int table = V::repeat_table(TABLES[layout.table]);

@@ -1,4 +1,4 @@
-// Checks products, the feed-forward half of a layer and the attention on each level that this processor supports, without OpenVINO.
+// Checks products, the feed-forward half of a layer, mixtures of experts and the attention on each level that this processor supports, without OpenVINO.
 //
 //   check [--threads N] [--level NAME] [--small]
 //
@@ -34,7 +34,7 @@ namespace ouzel {
 namespace {
 
 constexpr double BF16_ERROR = 0.01;          // of a product, relative to its norm
-constexpr double MIXED_ERROR = 0.1;          // of experts with rows in bf16 and in int8
+constexpr double MIXED_ERROR = 0.03;         // of experts with rows in bf16 and in int8
 constexpr double FEED_FORWARD_ERROR = 2e-3;  // a number near the middle of two int8 may be rounded to either of them
 constexpr double ACTIVATION_ERROR = 1e-5;    // of an activation, relative to it
 constexpr float EPSILON = 1e-6f;
@@ -61,7 +61,8 @@ struct TestMatrix {
     Floats weights;     // [outputs][inputs]
     Floats magnitudes;  // [outputs][inputs]: the absolute value and the absolute offset of each weight, added
 
-    TestMatrix(Shape shape, Kind kind, Random& random)
+    // With `is_extreme` all values of an output are the smallest, or all are the largest.
+    TestMatrix(Shape shape, Kind kind, Random& random, bool is_extreme = false)
         : layout{shape.outputs, shape.inputs, kind.bits, kind.scales, kind.has_offsets, kind.table},
           memory(layout.bytes() + 1),
           factors(shape.outputs),
@@ -73,7 +74,8 @@ struct TestMatrix {
           magnitudes(values.size()) {
         for (float& factor : factors) factor = std::ldexp(1.f, int(random.below(7)) - 3);
         for (size_t output = 0; output < layout.blocks() * BLOCK; output++)
-            for (size_t input = 0; input < layout.groups() * GROUP; input++) put(output, input, random);
+            for (size_t input = 0; input < layout.groups() * GROUP; input++)
+                put(output, input, is_extreme ? output % 2 * ((1u << layout.bits) - 1) : draw(random), random);
     }
 
     const uint8_t* cells() const { return memory.data() + 1; }
@@ -81,7 +83,7 @@ struct TestMatrix {
 
 private:
     // Writes a value, and a scale and an offset before the first value that has them. Values after the last output or input are 0.
-    void put(size_t output, size_t input, Random& random) {
+    void put(size_t output, size_t input, unsigned drawn, Random& random) {
         const bool is_inside = output < layout.outputs && input < layout.inputs;
         const size_t s = input % GROUP * size_t(layout.scales) / GROUP, lane = output % BLOCK;
         uint8_t* cell = memory.data() + 1 + output / BLOCK * layout.block_bytes() + input / GROUP * layout.cell_bytes();
@@ -91,7 +93,7 @@ private:
             put_half(scale, random.below(8) ? random.between(-1, 1) : random.between(-6e-5f, 6e-5f));  // the latter are denormal
             if (layout.has_offsets) put_half(offset, random.between(-8, 8));
         }
-        const unsigned middle = 1u << (layout.bits - 1), value = is_inside ? draw(random) : middle;
+        const unsigned middle = 1u << (layout.bits - 1), value = is_inside ? drawn : middle;
         put_value(cell + layout.header_bytes() + lane / 16 * layout.tile_bytes() + lane % 16 * 4 + input % 4, input % GROUP / 4, value);
         if (!is_inside) return;
         const size_t at = output * layout.inputs + input;
@@ -277,6 +279,17 @@ void check_products(const Level& level, const TestMatrix& matrix, const Options&
     }
 }
 
+// The largest products there are: 16 bits must not be too few for their sums.
+void check_largest_sums(const Level& level, Kind kind, Random& random, Report& report) {
+    const TestMatrix matrix({40, 320}, kind, random, true);
+    for (float second : {1.f, -1.f}) {
+        Floats rows(3 * 320);
+        for (size_t i = 0; i < rows.size(); i++) rows[i] = i % 2 ? second : 1.f;
+        report.expect(has_same_bits(multiply_rows(level, matrix, rows), multiply_in_order(RoundedRows(rows, 320, kind.scales), matrix)),
+                      "the largest products have other bits than in a loop: " + describe(matrix, 3));
+    }
+}
+
 // A number that is not finite makes the products of its row NaN (in bf16: not finite), and changes no other row.
 void check_not_finite(const Level& level, const TestMatrix& matrix, const Options& options, Random& random, Report& report) {
     const size_t inputs = matrix.layout.inputs, outputs = matrix.layout.outputs;
@@ -352,7 +365,7 @@ struct TestSource {
     static bool has_bias(size_t number) { return number != 1; }
 
     // The products of some rows.
-    std::vector<Floats> compute(const Level& level, size_t first, size_t count) const {
+    std::vector<Floats> compute(const Level& level, size_t first, size_t count, bool may_be_wide = false) const {
         const Floats some = slice(rows, first, count, INPUTS), added = slice(residual, first, count, OUTPUTS[0]);
         const Floats cos = slice(cosines, first, count, HEAD / 2), sin = slice(sines, first, count, HEAD / 2);
         std::vector<Product> products;
@@ -368,14 +381,14 @@ struct TestSource {
             heads = {HEAD, cos.data(), sin.data(), {}, EPSILON};
             for (const Floats& weight : head_weights) heads.norm_weights.push_back(has_head_norm ? weight.data() : nullptr);
         }
-        multiply(level, {some.data(), count, norm_weight.data(), EPSILON}, products, to, added.data(), heads, false);
+        multiply(level, {some.data(), count, norm_weight.data(), EPSILON}, products, to, added.data(), heads, may_be_wide);
         return found;
     }
 
-    Doubles compute_plain(size_t number) const {
+    Doubles compute_plain(size_t number, bool rounds) const {
         const TestMatrix& matrix = matrices[number];
-        const Doubles rounded = round_rows(normalise(rows, norm_weight), INPUTS, matrix.layout.scales);
-        Doubles found = multiply_plain(rounded, matrix, has_bias(number));
+        const Floats normed = normalise(rows, norm_weight);
+        Doubles found = multiply_plain(rounds ? round_rows(normed, INPUTS, matrix.layout.scales) : widen(normed), matrix, has_bias(number));
         for (size_t i = 0; !number && i < found.size(); i++) found[i] += double(residual[i]);
         if (has_heads && number < 2)
             for (size_t head = 0; head < found.size() / HEAD; head++)
@@ -401,19 +414,22 @@ void check_sources(const Level& level, size_t first_kind, const Options& options
     for (int turns = 0; turns < 3; turns++) {
         const TestSource source(most, turns > 0, turns > 1, first_kind, random);
         std::vector<Floats> alone(TestSource::COUNT);
-        std::vector<Doubles> exact;
-        for (size_t i = 0; i < TestSource::COUNT; i++) exact.push_back(source.compute_plain(i));
+        std::vector<Doubles> exact, unrounded;
+        for (size_t i = 0; i < TestSource::COUNT; i++) exact.push_back(source.compute_plain(i, true)), unrounded.push_back(source.compute_plain(i, false));
         for (size_t row = 0; row < most; row++) {
             const std::vector<Floats> one = source.compute(AVX2, row, 1);
             for (size_t i = 0; i < one.size(); i++) alone[i].insert(alone[i].end(), one[i].begin(), one[i].end());
         }
         for (size_t count : options.few_counts()) {
-            const std::vector<Floats> found = source.compute(level, 0, count);
+            const std::vector<Floats> found = source.compute(level, 0, count), wide = source.compute(level, 0, count, true);
+            const bool is_wide = level.wide_from && count >= level.wide_from;
             for (size_t i = 0; i < found.size(); i++) {
                 const std::string what =
                     "product " + std::to_string(i) + " of normed rows" + (turns ? ", turned: " : ": ") + describe(source.matrices[i], count);
                 report.expect(relative_error(found[i], exact[i], found[i].size()) < FEED_FORWARD_ERROR, what + " is inexact");
                 report.expect(has_same_bits(found[i], slice(alone[i], 0, count, TestSource::OUTPUTS[i])), what + " has other bits");
+                report.expect(is_wide ? relative_error(wide[i], unrounded[i], wide[i].size()) < BF16_ERROR : has_same_bits(wide[i], found[i]),
+                              what + " is inexact in bf16, or few rows are not quantised");
             }
         }
     }
@@ -536,24 +552,30 @@ void check_layers(const Level& level, size_t first_kind, const Options& options,
         }
 }
 
-// A mixture of experts with random matrices. The first row chooses an expert twice, and nobody chooses the last expert.
+// A mixture of experts with random matrices. The first row chooses expert 1 twice, few rows choose expert 0, and none the last one. With
+// `is_cut` gates and ups are cut to the mean of their magnitudes.
 struct TestExperts {
-    static constexpr size_t COUNT = 3, CHOSEN = 3, HIDDEN = 96;
+    static constexpr size_t COUNT = 3, CHOSEN = 3, HIDDEN = 288;
     size_t inner;
     Gate activation;
     TestMatrix gate_up, down;
     Floats rows, residual, weights;
     std::vector<int32_t> chosen;
 
-    TestExperts(size_t count, size_t inner_size, Gate function, Kind kind, Kind down_kind, Random& random)
+    TestExperts(size_t count, size_t inner_size, bool is_cut, Kind kind, Kind down_kind, Random& random)
         : inner(inner_size),
-          activation(function),
+          activation(SILU),
           gate_up({COUNT * 2 * inner, HIDDEN}, kind, random),
           down({COUNT * HIDDEN, inner}, down_kind, random),
           rows(random.numbers(count * HIDDEN)),
           residual(random.numbers(count * HIDDEN)),
           weights(random.numbers(count * CHOSEN)) {
-        for (size_t i = 0; i < count * CHOSEN; i++) chosen.push_back(int32_t(i < 2 ? 1 : random.below(COUNT - 1)));
+        for (size_t i = 0; i < count * CHOSEN; i++) chosen.push_back(int32_t(i < 2 ? 1 : random.below(8) > 0));
+        if (!is_cut) return;
+        const Doubles halves = multiply_plain(widen(rows), gate_up);
+        double total = 0;
+        for (double each : halves) total += std::fabs(each);
+        activation = {1.702f, 0, float(total / double(halves.size())), 1};
     }
 
     Floats compute(const Level& level, size_t first, size_t count, bool has_residual, bool may_be_wide = false) const {
@@ -562,7 +584,7 @@ struct TestExperts {
         const auto begin = chosen.begin() + std::ptrdiff_t(first * CHOSEN);
         const std::vector<int32_t> numbers(begin, begin + std::ptrdiff_t(count * CHOSEN));
         Floats to(count * HIDDEN, std::numeric_limits<float>::quiet_NaN());
-        mix_experts(level, {COUNT, gate_up.product(), down.product(false), activation, may_be_wide}, {CHOSEN, numbers.data(), shares.data()},
+        mix_experts(level, {COUNT, gate_up.product(), down.product(), activation, may_be_wide}, {CHOSEN, numbers.data(), shares.data()},
                     some.data(), has_residual ? added.data() : nullptr, count, to.data());
         return to;
     }
@@ -575,7 +597,7 @@ struct TestExperts {
         const Doubles halves = multiply_plain(take(rows, gate_up), gate_up);
         for (size_t i = 0; i < chosen.size(); i++) {
             const size_t row = i / CHOSEN, expert = size_t(chosen[i]);
-            const Doubles result = multiply_plain(take(gated(&halves[(row * COUNT + expert) * 2 * inner]), down), down, false);
+            const Doubles result = multiply_plain(take(gated(&halves[(row * COUNT + expert) * 2 * inner]), down), down);
             for (size_t j = 0; j < HIDDEN; j++) found[row * HIDDEN + j] += double(weights[i]) * result[expert * HIDDEN + j];
         }
         return found;
@@ -603,21 +625,27 @@ void check_mixture(const Level& level, const TestExperts& experts, bool has_resi
         report.expect(relative_error(found, exact, found.size()) < FEED_FORWARD_ERROR, what + ": inexact");
         report.expect(has_same_bits(found, slice(alone, 0, count, TestExperts::HIDDEN)), what + ": the bits depend on the level or on other rows");
         const Floats wide = experts.compute(level, 0, count, has_residual, true);
-        if (level.wide_from && count * TestExperts::CHOSEN >= level.wide_from)  // rows of some experts are quantised
+        if (level.wide_from && count * TestExperts::CHOSEN >= level.wide_from)  // the rows of expert 0 are quantised
             report.expect(relative_error(wide, unrounded, wide.size()) < MIXED_ERROR, what + ": rows that may be wide are inexact");
         else
             report.expect(has_same_bits(wide, found), what + ": few rows are not quantised");
     }
+    TestExperts spoilt = experts;
+    spoilt.rows[TestExperts::HIDDEN + 7] = std::numeric_limits<float>::quiet_NaN();
+    const Floats found = spoilt.compute(level, 0, 3, has_residual), sound = experts.compute(level, 0, 3, has_residual);
+    bool is_right = true;
+    for (size_t i = 0; i < found.size(); i++) is_right &= i / TestExperts::HIDDEN == 1 ? std::isnan(found[i]) : found[i] == sound[i];
+    report.expect(is_right, "a NaN does not spoil its row of a mixture, or spoils others");
+    report.expect(experts.compute(level, 0, 0, has_residual).empty(), "a mixture of no rows");
 }
 
 void check_experts(const Level& level, size_t first_kind, const Options& options, Random& random, Report& report) {
     const Kind kind = KINDS[first_kind], down_kind = KINDS[(first_kind + 4) % std::size(KINDS)];
     for (size_t inner : options.inner_sizes()) {
-        const Gate activation = inner == 96 ? Gate{1.702f, 0, 0.5f, 1} : SILU;
-        const TestExperts experts(options.few_counts().back(), inner, activation, kind, down_kind, random);
+        const TestExperts experts(options.few_counts().back(), inner, inner == 96, kind, down_kind, random);
         for (bool has_residual : {false, true}) check_mixture(level, experts, has_residual, options, report);
     }
-    TestExperts wrong(2, 32, SILU, kind, down_kind, random);
+    TestExperts wrong(2, 32, false, kind, down_kind, random);
     for (int32_t number : {-1, int32_t(TestExperts::COUNT)}) {
         wrong.chosen[4] = number;
         bool is_thrown = false;
@@ -679,6 +707,7 @@ bool check_level(const Level& level, const Options& options) {
             report.expect(multiply_rows(level, matrix, {}).empty(), "a product of no rows");
         }
         const TestMatrix matrix({40, 70}, kind, random);
+        check_largest_sums(level, kind, random, report);
         check_not_finite(level, matrix, options, random, report);
         check_sizes(level, matrix, options, random, report);
         check_activations(level, matrix, random, report);

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
-from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, Tensor
+from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, MemoryWriter, Tensor
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from tests.backends import quantize
@@ -72,11 +72,18 @@ def structural(stored: Stored) -> Iterator[tuple[str, Stored | None]]:
     yield "of another type", (other, np.zeros(values.shape, np.float32))
 
 
-def read_matrix(directory: Path, tensors: Tensors, settings: Settings) -> Weight:
-    """Saves the tensors, compresses the matrix, and returns the values of its encoding."""
+def make_matrix(
+    directory: Path, tensors: Tensors, settings: Settings, *, packs: bool = False
+) -> Matrix:
+    """Saves the tensors, and compresses the matrix, for the kernels with `packs`."""
     quantize.save(directory / SINGLE_FILE, tensors)
-    weights = CompressedWeights(open_checkpoint(directory, settings), MemoryWriter())
-    matrix = weights.matrix(MatrixSpec((MATRIX,), SHAPE), "auto")
+    weights = CompressedWeights(open_checkpoint(directory, settings), MemoryWriter(), packs=packs)
+    return weights.matrix(MatrixSpec((MATRIX,), SHAPE, may_be_packed=packs), "auto")
+
+
+def read_matrix(directory: Path, tensors: Tensors, settings: Settings) -> Weight:
+    """Returns the values of the compressed matrix."""
+    matrix = make_matrix(directory, tensors, settings)
     return decode(matrix.encoding, matrix.parts)
 
 
@@ -106,9 +113,10 @@ def test_the_error_names_a_missing_or_misshapen_tensor(name: str, tmp_path: Path
                 assert is_same or is_known, f"{tensor}, {damage}: other values without an error"
 
 
+@pytest.mark.parametrize("packs", [False, True])
 @pytest.mark.parametrize("name", FORMATS)
 def test_scales_that_are_not_finite_are_refused_by_name_and_without_a_warning(
-    name: str, tmp_path: Path
+    name: str, packs: bool, tmp_path: Path
 ) -> None:
     settings = FORMATS[name][1]
     tensors = matrix_in(name)[0]
@@ -124,7 +132,8 @@ def test_scales_that_are_not_finite_are_refused_by_name_and_without_a_warning(
                     ModelLoadError,
                     match=r"tensor model\.matrix.*(NaN or infinite|must be positive)",
                 ):
-                    read_matrix(tmp_path, tensors | {tensor: (dtype, damaged)}, settings)
+                    changed = tensors | {tensor: (dtype, damaged)}
+                    make_matrix(tmp_path, changed, settings, packs=packs)
 
 
 @pytest.mark.parametrize(
@@ -137,7 +146,10 @@ def test_scales_that_are_not_finite_are_refused_by_name_and_without_a_warning(
         ("fp8-powers", ".weight_scale_inv"),
     ],
 )
-def test_a_byte_that_stands_for_nan_is_refused(name: str, end: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("packs", [False, True])
+def test_a_byte_that_stands_for_nan_is_refused(
+    name: str, end: str, packs: bool, tmp_path: Path
+) -> None:
     tensors = matrix_in(name)[0]
     dtype, values = tensors["model.matrix" + end]
     damaged = values.copy()
@@ -145,7 +157,8 @@ def test_a_byte_that_stands_for_nan_is_refused(name: str, end: str, tmp_path: Pa
     with pytest.raises(
         ModelLoadError, match=r"tensor model\.matrix\.weight has .* NaN or infinite"
     ):
-        read_matrix(tmp_path, tensors | {"model.matrix" + end: (dtype, damaged)}, FORMATS[name][1])
+        changed = tensors | {"model.matrix" + end: (dtype, damaged)}
+        make_matrix(tmp_path, changed, FORMATS[name][1], packs=packs)
 
 
 @pytest.mark.parametrize("width", ["auto", "int8", "int4", "bf16", "f32"])

@@ -36,6 +36,7 @@ SCALE_POSITIONS = {
     "Q5_K": (0, 2),
     "Q6_K": (208,),
     "Q4_1": (0, 2),
+    "Q5_1": (0, 2),
 }
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (

@@ -6,8 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino import create_runner, read_config
 from ouzel.backends.openvino import load as load_model
-from ouzel.backends.openvino import read_config
 from ouzel.backends.openvino.kernels.attention import ATTENTION, PLUGIN_ATTENTION
 from ouzel.backends.openvino.kernels.fusion import copy_fused, fuse_products
 from ouzel.backends.openvino.kernels.library import uses_kernels
@@ -21,7 +21,9 @@ from ouzel.backends.openvino.kernels.products import (
 from ouzel.backends.openvino.kernels.program import PROGRAM
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
-from ouzel.backends.openvino.weights.cells import fits_cells
+from ouzel.backends.openvino.weights.compress import packed_encoding
+from ouzel.backends.openvino.weights.encodings import Encoding
+from ouzel.backends.openvino.weights.source import MatrixSpec
 from ouzel.config import EngineConfig, ModelConfig
 from tests.backends import GOLDEN_NAMES, of_kinds
 from tests.backends.conftest import Golden, Load, read_golden
@@ -83,19 +85,33 @@ def test_the_experts_of_a_layer_are_one_operation(name: str, tmp_path: Path) -> 
     kinds = Counter(node.get_type_name() for node in graph.get_ops())
     assert kinds[EXPERTS] == count_layers(name)
     assert kinds["VariadicSplit"] == kinds["GroupedMatMul"] == 0
+    fused = graph.clone()
+    fuse_products(fused)
+    mixtures = [node for node in fused.get_ops() if node.get_type_name() == EXPERTS]
+    assert all(node.get_attributes()["has_residual"] for node in mixtures)
 
 
-def test_experts_of_which_one_matrix_is_packed(load: Load, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_experts_of_which_one_matrix_is_packed(
+    load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """Such matrices are multiplied one by one."""
     golden = read_golden("mixtral")
-    hidden_size = read_config(golden.directory).size("hidden_size")
     _, exact = Driver(load(golden.directory, WEIGHTS)).prefill(golden.prompt, len(golden.prompt))
+
+    def pack_all_but_down(spec: MatrixSpec, encoding: Encoding) -> Encoding:
+        return encoding if "w2" in spec.key else packed_encoding(spec, encoding)
+
     monkeypatch.setattr(
-        "ouzel.backends.openvino.weights.compress.fits_cells",
-        lambda encoding, columns: columns == hidden_size and fits_cells(encoding, columns),
+        "ouzel.backends.openvino.weights.compress.packed_encoding", pack_all_but_down
     )
-    runner = load(golden.directory, WEIGHTS, "auto", "f16")
+    graph = build_graph("mixtral", tmp_path)
+    kinds = Counter(node.get_type_name() for node in graph.get_ops())
+    assert not kinds[EXPERTS] and kinds["VariadicSplit"]
+    model = ModelConfig(model=str(golden.directory), weights=WEIGHTS, cache_dir=str(tmp_path))
+    runner = create_runner(model, EngineConfig(kv_cache_dtype="f16", kv_cache_gib=0.02))
+    assert isinstance(runner, OpenVINORunner)
     _, found = Driver(runner).prefill(golden.prompt, len(golden.prompt))
+    runner.close()
     assert relative_error(found, exact) < TOLERANCE
 
 

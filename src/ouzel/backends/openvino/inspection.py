@@ -127,6 +127,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")
     )
     max_model_len = language_model.context_length(model.max_model_len)
+    is_ir = is_ir_directory(directory)
     blocks, slots = plan_memory((tables, states), max_model_len, model, engine, free_bytes)
     return Inspection(
         model_type=config.model_type,
@@ -136,7 +137,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         stored=stored,
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
-        kernels=describe_products(language_model.graphs, engine),
+        kernels="" if is_ir else describe_products(language_model.graphs, engine),
         kv_cache_dtype=cache_name(tables[0].dtype, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
         kv_cache_reason=choice.reason,

@@ -54,14 +54,17 @@ def activate(rows: Node, activation: Activation) -> Node:
 class GatedUnit:
     """Computes activation(gate) * (up + up_offset).
 
-    First gate is cut to at most `limit`, and up to [-limit, limit]. `sigmoid_factor` multiplies the
-    gate in the sigmoid of silu.
+    Before that `gate` is clamped to at most `limit`, and `up` is clamped to [-limit, limit].
+    `sigmoid_factor` multiplies the gate in the sigmoid of silu.
     """
 
     activation: Activation
     sigmoid_factor: float = 1.0
     limit: float = inf
     up_offset: float = 0.0
+
+    def __post_init__(self) -> None:
+        assert self.sigmoid_factor == 1 or self.activation == "silu", "only silu has the factor"
 
     def __call__(self, gate: Node, up: Node) -> Node:
         if self.limit < inf:
@@ -74,7 +77,7 @@ class GatedUnit:
         return ops.multiply(activate(gate, self.activation), up)
 
     @property
-    def of_kernels(self) -> Gate | None:
+    def kernel_gate(self) -> Gate | None:
         """Returns the unit in the form of the kernels, None if they cannot compute it."""
         gates = {"silu": SILU, "gelu_tanh": GELU_TANH, "quick_gelu": QUICK_GELU}
         found = gates.get(self.activation)

@@ -64,8 +64,8 @@ class Constants:
         """
         gate_up, down = (
             describe_arrays(
-                each.matrix.below_each_other(),
-                *self._cells(each.matrix.below_each_other()),
+                each.matrix.stack_experts(),
+                *self._cells(each.matrix.stack_experts()),
                 None if each.bias is None else self.array(each.bias.reshape(-1)),
             )
             for each in matrices

@@ -1,6 +1,6 @@
 """Builds mixtures of experts: a few of many feed-forward layers compute each token.
 
-    y[t] = sum over the chosen experts e of weight[t, e] * down_e(glu(gate_e(x[t]), up_e(x[t])))
+    y[t] = sum over the chosen experts e of weight[t, e] * down_e(unit(gate_e(x[t]), up_e(x[t])))
 
 Experts without a gate compute down_e(activation(up_e(x[t]))).
 
@@ -91,7 +91,7 @@ class ExpertsShape:
         if not isinstance(self.unit, GatedUnit):
             return None
         fits = self.hidden_size % BLOCK_ROWS == 0 and self.inner_size % BLOCK_ROWS == 0
-        return self.unit.of_kernels if fits else None
+        return self.unit.kernel_gate if fits else None
 
     @property
     def row_order(self) -> tuple[int, ...] | None:

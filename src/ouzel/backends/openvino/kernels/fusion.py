@@ -6,7 +6,7 @@ arithmetic of a small operation. So these patterns become one operation:
 - y = x + down(activation(gate(norm(x))) * up(norm(x))), also with x = residual + projection(rows)
 - linears of the same rows, with the RMS norm of the rows: queries, keys and values; the head.
   Queries and keys are also normalised and turned, head by head
-- residual + linear(rows)
+- residual + linear(rows), and residual + mixture of experts
 
 The patterns decide, not the family of the model. A part that does not fit stays as it is.
 """
@@ -33,7 +33,9 @@ from ouzel.backends.openvino.kernels.patterns import (
     join_heads,
 )
 from ouzel.backends.openvino.kernels.products import (
+    EXPERTS,
     LINEAR,
+    add_residual,
     find_products,
     forbid_wide_rows,
     linear_arrays,
@@ -69,6 +71,9 @@ def fuse_products(graph: ov.Model) -> None:
         for node in graph.get_ordered_ops():
             if node.get_type_name() == LINEAR:
                 fuse(node)
+    for node in graph.get_ordered_ops():
+        if node.get_type_name() == EXPERTS:
+            _fuse_mixture(node)
 
 
 def _fuse_feed_forward(down: Node) -> None:
@@ -212,6 +217,15 @@ def _fuse_residual(linear: Node) -> None:
         put_in_place(total.output(0), joined.output(0))
 
 
+def _fuse_mixture(experts: Node) -> None:
+    total = only_reader(experts.output(0))
+    if total is None or total.get_type_name() != "Add":
+        return
+    residual = _other_input(total, experts)
+    if residual is not None and _is_residual(residual, experts):
+        put_in_place(total.output(0), add_residual(experts, residual).output(0))
+
+
 def _num_outputs(linear: Node) -> int:
     return linear_arrays(linear).attributes[0]
 
@@ -238,7 +252,8 @@ def _is_residual(residual: Node, linear: Node) -> bool:
     """Tells whether the residual is as large as the product: only the rows may be dynamic.
 
     Rows that are gathered from computed rows, like the products of adapters, may be one row for
-    all, unless the rows of the linear are gathered by the same numbers.
+    all, unless the rows of the linear are gathered by the same numbers. Products of adapters that
+    have several parts end in a Reshape.
     """
     node = residual.get_node()
     if node.get_type_name() in ("Constant", "Reshape"):

@@ -8,7 +8,7 @@ from math import inf
 class Gate:
     """The unit gate * sigmoid(gate * (linear + cubic * gate^2)) * (up + up_offset).
 
-    First gate is cut to at most `limit`, and up to [-limit, limit].
+    Before that `gate` is clamped to at most `limit`, and `up` is clamped to [-limit, limit].
     """
 
     linear: float

@@ -136,21 +136,25 @@ class ExpertArrays:
     gate: Gate
 
 
-def make_mixture(
-    rows: Node, chosen: Node, weights: Node, experts: ExpertArrays, residual: Node | None = None
-) -> Node:
-    """Adds the results of the experts of each row, times their weights, and the residual.
+def make_mixture(rows: Node, chosen: Node, weights: Node, experts: ExpertArrays) -> Node:
+    """Adds the results of the experts of each row, times their weights.
 
-    Rows and residual are f32 [..., columns], `chosen` i32 and `weights` f32 [..., experts of a
-    row].
+    The rows are f32 [..., columns], `chosen` i32 and `weights` f32 [..., experts of a row].
     """
     attributes: dict[str, object] = {
         "experts": experts.num_experts,
-        "has_residual": residual is not None,
+        "has_residual": False,
         **experts.gate.attributes,
     }
-    inputs = [rows, chosen, weights] + ([] if residual is None else [residual])
+    inputs = [rows, chosen, weights]
     return _make(EXPERTS, inputs, [experts.gate_up, experts.down], attributes)
+
+
+def add_residual(mixture: Node, residual: Node) -> Node:
+    """Returns a mixture without a residual as one that adds the residual, f32 [..., columns]."""
+    values = mixture.input_values()
+    inputs = [*values[:3], residual, *values[3:]]
+    return make_operation(EXPERTS, inputs, mixture.get_attributes() | {"has_residual": True})
 
 
 def make_embedding(numbers: Node, matrix: PackedArrays) -> Node:

@@ -14,7 +14,7 @@ from ouzel.backends.openvino.kernels.products import find_cells, find_products
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 
-_INTEGERS = ("i4", "u4", "i8", "u8")
+_PACKED_TYPES = ("i4", "u4", "i8", "u8", "f4e2m1")
 
 
 def has_mostly_packed(graphs: Sequence[ov.Model]) -> bool:
@@ -39,10 +39,10 @@ def name_kernels(graphs: Sequence[ov.Model]) -> str:
 def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:
     """Describes the kernels of a model with matrices of integers; empty for other models."""
     found = find_kernels()
-    num_packed = sum(len(find_products(graph)) for graph in graphs)
+    num_packed = sum(len(find_cells(node)) for graph in graphs for node in find_products(graph))
     if num_packed and isinstance(found, Kernels):
         return f"ouzel-kernels ({found.level}) multiply {num_packed} matrices"
-    if isinstance(found, KernelsMissing) and can_use_kernels(engine) and _has_integers(graphs):
+    if isinstance(found, KernelsMissing) and can_use_kernels(engine) and _could_be_packed(graphs):
         return (
             "OpenVINO multiplies the matrices, and takes up to twice the time of ouzel-kernels: "
             f"{found.reason}"
@@ -50,9 +50,10 @@ def describe_products(graphs: Sequence[ov.Model], engine: EngineConfig) -> str:
     return ""
 
 
-def _has_integers(graphs: Sequence[ov.Model]) -> bool:
+def _could_be_packed(graphs: Sequence[ov.Model]) -> bool:
+    """Tells whether graphs that are no IR have matrices that the kernels could multiply."""
     return any(
-        constant.get_output_element_type(0).to_string() in _INTEGERS
+        constant.get_output_element_type(0).to_string() in _PACKED_TYPES
         and len(constant.get_output_shape(0)) > 1
         for constant in _constants(graphs)
     )

@@ -18,12 +18,15 @@ _F8E8M0_NAN = np.uint8(255)
 def are_finite(encoding: Encoding, parts: Parts) -> bool:
     """Tells whether a piece of a matrix has finite numbers only.
 
-    It looks at the scales, or at the values if there are no scales.
+    It looks at scales and zero points, or at the values if there are no scales. The parts are not
+    packed yet: their types are those of the checkpoint, also if the encoding is a packed one.
     """
-    if encoding.scales == "f8e8m0":
-        return not bool((parts["scales"] == _F8E8M0_NAN).any())
-    if encoding.scales is not None:
-        return bool(np.isfinite(parts["scales"]).all())
+    if "scales" in parts:
+        scales = parts["scales"]
+        if scales.dtype == np.uint8:  # f8e8m0
+            return not bool((scales == _F8E8M0_NAN).any())
+        numbers = (scales, parts["zeros"]) if "zeros" in parts else (scales,)
+        return all(bool(np.isfinite(each).all()) for each in numbers)
     if encoding.values == "bf16":
         return not bool(
             ((parts["values"].view(np.uint16) & _BF16_EXPONENT) == _BF16_EXPONENT).any()

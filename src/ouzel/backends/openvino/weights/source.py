@@ -91,7 +91,7 @@ class Matrix:
             {name: part[rows] for name, part in self.parts.items()},
         )
 
-    def below_each_other(self) -> "Matrix":
+    def stack_experts(self) -> "Matrix":
         """Returns the experts of a matrix [experts, rows, columns] as one matrix."""
         num_experts, num_rows, columns = self.shape
         return Matrix(self.encoding, (num_experts * num_rows, columns), self.parts)
