@@ -145,7 +145,7 @@ def _text(report: Report) -> str:
         "features": ", ".join(report.processor.features) or "none for faster matrices",
         "memory": _memory(report),
         "software": _software(report.software),
-        "kernels": f"4-bit products: {report.software.kernels}",
+        "kernels": f"own kernels: {report.software.kernels}",
         "extras": ", ".join(
             f"{name}{'' if there else ' (missing)'}"
             for name, there in report.software.extras.items()

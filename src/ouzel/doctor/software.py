@@ -44,7 +44,7 @@ def read_software() -> Software:
 
 
 def read_kernels() -> str:
-    """Returns the instructions of the 4-bit kernels, or the reason why there are none."""
+    """Returns the instructions of Ouzel's own kernels, or the reason why there are none."""
     try:
         # The import takes half a second, and may itself fail.
         from ouzel.backends.openvino.kernels.library import describe_kernels  # noqa: PLC0415

@@ -62,7 +62,7 @@ class Inspection:
     stored: str  # the treatment of quantised matrices; empty if the checkpoint has none
     num_parameters: int  # 0: unknown, the model is an IR
     precision: str
-    kernels: str  # the kernels of 4-bit products; empty if the model has none
+    kernels: str  # the kernels of packed matrices; empty if the model has none
     kv_cache_dtype: str
     kv_cache_is_open: bool  # the first load chooses another type if u8 harms this model
     kv_cache_reason: str  # why the cache is f16 or u8; empty if the user has named a type

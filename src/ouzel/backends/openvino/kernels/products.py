@@ -151,7 +151,7 @@ def make_mixture(rows: Node, chosen: Node, weights: Node, experts: ExpertArrays)
 
 
 def add_residual(mixture: Node, residual: Node) -> Node:
-    """Returns a mixture without a residual as one that adds the residual, f32 [..., columns]."""
+    """Returns the same mixture, which also adds the residual, f32 [..., columns]."""
     values = mixture.input_values()
     inputs = [*values[:3], residual, *values[3:]]
     return make_operation(EXPERTS, inputs, mixture.get_attributes() | {"has_residual": True})

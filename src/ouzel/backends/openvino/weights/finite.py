@@ -18,8 +18,8 @@ _F8E8M0_NAN = np.uint8(255)
 def are_finite(encoding: Encoding, parts: Parts) -> bool:
     """Tells whether a piece of a matrix has finite numbers only.
 
-    It looks at scales and zero points, or at the values if there are no scales. The parts are not
-    packed yet: their types are those of the checkpoint, also if the encoding is a packed one.
+    It looks at scales and zero points, or at the values if there are no scales. The parts have the
+    types of the checkpoint: they are packed later, also if the encoding is a packed one.
     """
     if "scales" in parts:
         scales = parts["scales"]
