@@ -83,9 +83,9 @@ _FORMATS = """
 | `--weights int8`, `int4` | do so for matrices stored in no more bits, and round the others |
 | `--weights int8`, `int4` with `--recompress` | round all matrices |
 
-The log names the treatment. Integers in groups of fewer than 32 columns are never kept: with `auto`
-they become int8 in groups of 64, which runs faster. Ouzel does not quantise activations for a
-checkpoint with quantised activations.
+The log names the treatment. Without Ouzel's own kernels, integers in groups of fewer than 32
+columns are not kept: with `auto` they become int8 in groups of 64, which runs faster. Ouzel does
+not quantise activations for a checkpoint with quantised activations.
 
 | `quant_method` | variants | treatment |
 |---|---|---|
@@ -95,7 +95,7 @@ checkpoint with quantised activations.
 | `compressed-tensors` | `nvfp4-pack-quantized`, `mxfp4-pack-quantized` | kept |
 | `compressed-tensors` | `float-quantized`; columns whose groups are scattered | compressed again |
 | `fp8` | blocks, rows or one scale, as floats or powers of two | compressed again |
-| `mxfp4` | experts | kept; from 129 experts on as int8, which is as exact |
+| `mxfp4` | experts | kept; without own kernels from 129 experts on as int8, as exact |
 | `bitsandbytes` | nf4 whose blocks do not cross rows, int8 | kept |
 | `bitsandbytes` | fp4, other nf4 | compressed again |
 

@@ -88,7 +88,14 @@ class VllmServer:
         self._hits += scheduler_stats.prefix_cache_stats.hits
 
     def _serve(self) -> None:
-        asyncio.run(self._server.serve(sockets=[self._socket]))
+        asyncio.run(self._serve_and_close())
+
+    async def _serve_and_close(self) -> None:
+        """Closes the connections that clients have not closed when the server stops."""
+        await self._server.serve(sockets=[self._socket])
+        for connection in list(self._server.server_state.connections):
+            connection.transport.abort()
+        await asyncio.sleep(0)  # the loop closes their sockets
 
     async def _health(self, request: Request) -> Response:
         return Response(status_code=200 if self.is_healthy else 503)
