@@ -76,7 +76,7 @@ void multiply_strips(const uint8_t* cells, const Layout& layout, const Chunk& x,
                 for (int h = 0; h < H; h++) {
                     const int lane = (first_strip + h) * LANES;
                     const uint8_t* tile = tiles + size_t(lane / 16) * C::TILE_BYTES;
-                    if (lane % 16 == 0)  // the lines of these operands in another cell; 6 bits: of those before and after them
+                    if (lane % 16 == 0)  // as many lines of a later cell as a step loads
                         for (int line = step * C::STORED_BITS / 4; line < (step + 1) * C::STORED_BITS / 4; line++) V::prefetch(tile + ahead + line * 64);
                     load_operands<V, C>(tile + lane % 16 * 4, step, table, first[h], second[h]);
                 }

@@ -130,13 +130,21 @@ def make_matrix(
         parts["values"] = levels
     else:
         parts["values"] = levels[:, ::2] | levels[:, 1::2] << np.uint8(4)
+    weights = numbers * np.repeat(scales, inputs // num_groups, axis=1)
+    return pack_matrix(encoding, parts, weights)
+
+
+def pack_matrix(encoding: Encoding, parts: Parts, weights: NDArray[np.float64]) -> PackedMatrix:
+    """Packs the parts of a matrix; `weights` are the same numbers."""
+    outputs, inputs = weights.shape
+    packed = pack_encoding(encoding)
     return PackedMatrix(
         outputs,
         inputs,
-        pack_encoding(encoding).value_bits,
-        num_scales(encoding),
-        encoding.zeros is not None,
-        find_table(encoding),
+        packed.value_bits,
+        num_scales(packed),
+        packed.zeros is not None,
+        find_table(packed),
         pack_rows(encoding, parts),
-        numbers * np.repeat(scales, inputs // num_groups, axis=1),
+        weights,
     )

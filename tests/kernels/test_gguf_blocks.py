@@ -3,18 +3,12 @@
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.weights.cells import (
-    find_table,
-    fits_cells,
-    num_scales,
-    pack_encoding,
-    pack_rows,
-)
+from ouzel.backends.openvino.weights.cells import fits_cells, pack_encoding
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.gguf_blocks import READERS
 from ouzel.gguf.block_types import BLOCK_TYPES
 from tests.backends.test_openvino_gguf import random_blocks
-from tests.kernels.library import PackedMatrix, needs_library
+from tests.kernels.library import needs_library, pack_matrix
 
 pytestmark = needs_library
 
@@ -34,18 +28,8 @@ def test_a_product_by_the_unit_matrix_gives_the_weights(kind: str) -> None:
         blocks[..., 0] = 100 + blocks[..., 0] % 8  # a power of two
     parts = reader.read(blocks)
     weights = decode(reader.encoding, parts)
-    packed = pack_encoding(reader.encoding)
-    matrix = PackedMatrix(
-        len(weights),
-        COLUMNS,
-        packed.value_bits,
-        num_scales(packed),
-        packed.zeros is not None,
-        find_table(packed),
-        pack_rows(reader.encoding, parts),
-        weights.astype(np.float64),
-    )
+    matrix = pack_matrix(reader.encoding, parts, weights.astype(np.float64))
     found = matrix.multiply("avx2", np.eye(COLUMNS, dtype=np.float32)).T
     largest = np.abs(weights).max(axis=1, keepdims=True)
     assert (np.abs(found - weights) <= TOLERANCE * largest).all()
-    assert packed.bits_per_value(COLUMNS) <= 8.5
+    assert pack_encoding(reader.encoding).bits_per_value(COLUMNS) <= 8.5

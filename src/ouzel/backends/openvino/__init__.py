@@ -147,8 +147,8 @@ def make_checked_runner(
     """
     packs = uses_kernels(engine)
     language_model = load(core, Path(model.model), config, model, packs=packs)
-    products = describe_products(language_model.graphs, engine)
-    if products and not is_ir_directory(Path(model.model)):
+    is_ir = is_ir_directory(Path(model.model))
+    if not is_ir and (products := describe_products(language_model.graphs, engine)):
         logger.info("%s", products)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))

@@ -98,7 +98,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     config = read_hf_config(directory)
     if is_encoder(directory):
         return inspect_encoder(core, directory, config, model, engine)
-    if is_ir_directory(directory):
+    is_ir = is_ir_directory(directory)
+    if is_ir:
         refuse_options(model)
         language_model = load_ir(core, directory, config)
         num_parameters, stored, entry = 0, "", None
@@ -127,7 +128,6 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")
     )
     max_model_len = language_model.context_length(model.max_model_len)
-    is_ir = is_ir_directory(directory)
     blocks, slots = plan_memory((tables, states), max_model_len, model, engine, free_bytes)
     return Inspection(
         model_type=config.model_type,

@@ -13,6 +13,7 @@ from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.products import (
     ExpertArrays,
+    PackedArrays,
     describe_arrays,
     make_embedding,
     make_linear,
@@ -50,7 +51,7 @@ class Constants:
         """Multiplies the rows by the transpose of the matrix, and adds the bias."""
         addend = None if bias is None else self.array(bias)
         if matrix.encoding.is_packed:
-            return make_linear(rows, [describe_arrays(matrix, *self._cells(matrix), addend)])
+            return make_linear(rows, [self._packed(matrix, addend)])
         product = ops.matmul(rows, self.matrix(matrix), False, True)
         return product if addend is None else ops.add(product, addend)
 
@@ -63,9 +64,8 @@ class Constants:
         matrices are gate and up of all experts, and down.
         """
         gate_up, down = (
-            describe_arrays(
+            self._packed(
                 each.matrix.stack_experts(),
-                *self._cells(each.matrix.stack_experts()),
                 None if each.bias is None else self.array(each.bias.reshape(-1)),
             )
             for each in matrices
@@ -76,16 +76,18 @@ class Constants:
     def embed(self, matrix: Matrix, numbers: Node) -> Node:
         """Returns the rows of the matrix with these numbers."""
         if matrix.encoding.is_packed:
-            return make_embedding(numbers, describe_arrays(matrix, *self._cells(matrix), None))
+            return make_embedding(numbers, self._packed(matrix))
         return gather(self.matrix(matrix), numbers)
 
-    def _cells(self, matrix: Matrix) -> tuple[Node, Node]:
-        """Returns the cells and the factors of a packed matrix."""
+    def _packed(self, matrix: Matrix, bias: Node | None = None) -> PackedArrays:
+        """Makes constants of the cells and the factors of a packed matrix."""
         values, factors = matrix.parts["values"], matrix.parts["factors"]
         num_rows, _ = matrix.shape
-        return (
+        return describe_arrays(
+            matrix,
             self.constant(values, (values.size,), ov.Type.u8),
             self.constant(factors.reshape(-1)[:num_rows], (num_rows,), ov.Type.f32),
+            bias,
         )
 
     def matrix(self, matrix: Matrix) -> Node:

@@ -205,25 +205,30 @@ def _can_join(node: Node, linear: Node) -> bool:
 
 
 def _fuse_residual(linear: Node) -> None:
-    if not _is_plain(linear):
+    found = _find_residual(linear) if _is_plain(linear) else None
+    if found is None:
         return
-    total = only_reader(linear.output(0))
-    if total is None or total.get_type_name() != "Add":
-        return
-    residual = _other_input(total, linear)
-    if residual is not None and _is_residual(residual, linear):
-        arrays = [linear_arrays(linear)]
-        joined = make_linear(linear.input_value(0), arrays, residual=residual)
-        put_in_place(total.output(0), joined.output(0))
+    total, residual = found
+    joined = make_linear(linear.input_value(0), [linear_arrays(linear)], residual=residual)
+    put_in_place(total, joined.output(0))
 
 
 def _fuse_mixture(experts: Node) -> None:
-    total = only_reader(experts.output(0))
+    found = _find_residual(experts)
+    if found is not None:
+        total, residual = found
+        put_in_place(total, add_residual(experts, residual).output(0))
+
+
+def _find_residual(node: Node) -> tuple[Node, Node] | None:
+    """Returns the sum of the node's result and a residual, and the residual."""
+    total = only_reader(node.output(0))
     if total is None or total.get_type_name() != "Add":
-        return
-    residual = _other_input(total, experts)
-    if residual is not None and _is_residual(residual, experts):
-        put_in_place(total.output(0), add_residual(experts, residual).output(0))
+        return None
+    residual = _other_input(total, node)
+    if residual is None or not _is_residual(residual, node):
+        return None
+    return total.output(0), residual
 
 
 def _num_outputs(linear: Node) -> int:
