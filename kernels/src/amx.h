@@ -1,4 +1,5 @@
-// Products with AMX tiles: quantised rows from 3 on, and rows in bf16 from 128 on. Fewer rows take AVX-512 VNNI.
+// Products with AMX tiles: quantised rows from 7 on, and rows in bf16 from 128 on. Fewer rows take AVX-512 VNNI, which is faster
+// for up to 6 rows.
 //
 // `T` has the tile instructions. TDPBSSD multiplies the rows of a chunk (tile 4) by 16 outputs (tiles 6 and 7), over the
 // inputs that share a scale; the sums of integers go through memory to the sums of floats. A tile that was just stored
@@ -9,7 +10,7 @@
 namespace ouzel {
 namespace {
 
-constexpr size_t AMX_FROM = 3, WIDE_FROM = 128;  // rows
+constexpr size_t AMX_FROM = 7, WIDE_FROM = 128;  // rows
 
 // The bytes of a nibble less 8, as int8: affine over GF(2), bits 0 to 2 of the nibble, and in bits 3 to 7 the inverse of its
 // bit 3.
@@ -169,7 +170,7 @@ void multiply_sixteen(const uint8_t* cells, const Layout& layout, const Chunk& x
     }
 }
 
-constexpr size_t PANEL_TILES = 16;  // tiles of 32 inputs that are unpacked at once
+constexpr size_t PANEL_TILES = 32;  // tiles of 32 inputs that are unpacked at once
 
 // Where the bf16 of two inputs stand beside each other: the upper halves of the floats of both, by output.
 struct Pairs {
@@ -261,8 +262,8 @@ void multiply_wide(const Matrix& matrix, size_t first_block, size_t num_blocks, 
 }
 
 inline size_t amx_chunk(size_t num_rows) {
-    if (num_rows < AMX_FROM) return num_rows;
-    return num_rows <= 4 ? 4 : num_rows <= 8 ? 8 : 16;
+    if (num_rows < AMX_FROM) return choose_chunk<CHUNKS_512>(num_rows);
+    return num_rows <= 8 ? 8 : 16;
 }
 
 template <class T>
@@ -270,7 +271,6 @@ struct AmxKernels {
     template <class C>
     static auto find(size_t chunk) {
         return chunk < AMX_FROM ? Kernels512::find<C>(chunk)
-               : chunk == 4     ? multiply_few<T, 4, C>
                : chunk == 8     ? multiply_few<T, 8, C>
                                 : multiply_sixteen<T, C>;
     }
@@ -281,8 +281,11 @@ void multiply_by_tiles(const Matrix& matrix, size_t first_block, size_t num_bloc
     if (!rows.is_wide) return multiply_any<AmxKernels<T>>(matrix, first_block, num_blocks, rows, sink);
     float* sums = wide_sums(num_blocks * rows.chunks * 16 * BLOCK);
     matrix.layout.with_cells([&](auto cells) { multiply_wide<T, decltype(cells)>(matrix, first_block, num_blocks, rows, sums); });
-    for (size_t block = 0; block < num_blocks; block++)
-        sink.take(first_block + block, 0, rows.count, sums + block * rows.chunks * 16 * BLOCK);
+    for (size_t row = 0; row < rows.count; row += 16) {  // the blocks of a row lie beside each other where they are written
+        const size_t left = rows.count - row, num_rows = left < 16 ? left : 16;
+        for (size_t block = 0; block < num_blocks; block++)
+            sink.take(first_block + block, row, num_rows, sums + (block * rows.chunks * 16 + row) * BLOCK);
+    }
 }
 
 // Puts groups of rows in int8 or bf16.
