@@ -1,6 +1,7 @@
 """Changes copies of model directories (config.json, names and bytes of tensors), and loads them."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -54,6 +55,26 @@ def add_tensor(path: Path, name: str) -> None:
     header, data = _split(path.read_bytes())
     entry = {"dtype": "F32", "shape": [1], "data_offsets": [len(data), len(data) + 4]}
     _write(path, json.dumps(json.loads(header) | {name: entry}).encode(), data + bytes(4))
+
+
+def join_tensors(path: Path, names: Sequence[str], joined: str) -> None:
+    """Replaces matrices of a safetensors file by one matrix that has them below each other."""
+    header, data = _split(path.read_bytes())
+    entries = json.loads(header)
+    contents = {
+        name: data[slice(*entry["data_offsets"])]
+        for name, entry in entries.items()
+        if name != "__metadata__"
+    }
+    shapes = [entries[name]["shape"] for name in names]
+    entries[joined] = entries[names[0]] | {"shape": [sum(rows for rows, _ in shapes), shapes[0][1]]}
+    contents[joined] = b"".join(contents[name] for name in names)
+    for name in names:
+        del entries[name], contents[name]
+    end = 0
+    for name, content in contents.items():
+        entries[name]["data_offsets"] = [end, end := end + len(content)]
+    _write(path, json.dumps(entries).encode(), b"".join(contents.values()))
 
 
 def fill_tensors(path: Path, value: int) -> None:

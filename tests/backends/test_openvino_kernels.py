@@ -1,5 +1,6 @@
 """Compares families on Ouzel's own kernels with the same matrices multiplied in float32."""
 
+import shutil
 from collections import Counter
 from pathlib import Path
 
@@ -26,6 +27,7 @@ from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.source import MatrixSpec
 from ouzel.config import EngineConfig, ModelConfig
 from tests.backends import GOLDEN_NAMES, of_kinds
+from tests.backends.checkpoint_edits import change_config, join_tensors
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, median_error, relative_error
 
@@ -37,6 +39,10 @@ WEIGHTS = "int4,head=int4,embedding=int4"
 # Rounding activations to int8. Routers of experts may choose another expert by it.
 MEDIAN_TOLERANCE, TOLERANCE = 0.12, 0.35
 OPERATIONS = (LINEAR, FEED_FORWARD, EMBEDDING)
+JOINED = (  # the tensors of llama that phi3 has below each other, and the name of the whole
+    ("self_attn", ("q_proj", "k_proj", "v_proj"), "qkv_proj"),
+    ("mlp", ("gate_proj", "up_proj"), "gate_up_proj"),
+)
 
 
 @pytest.mark.parametrize(
@@ -55,7 +61,10 @@ def test_own_kernels_agree_with_float32(golden: Golden, load: Load) -> None:
 
 
 def build_graph(name: str, tmp_path: Path) -> ov.Model:
-    directory = read_golden(name).directory
+    return build_graph_from(read_golden(name).directory, tmp_path)
+
+
+def build_graph_from(directory: Path, tmp_path: Path) -> ov.Model:
     model = ModelConfig(model=str(directory), weights=WEIGHTS, cache_dir=str(tmp_path))
     return load_model(ov.Core(), directory, read_config(directory), model, packs=True).graph
 
@@ -77,6 +86,30 @@ def test_a_layer_of_llama_or_qwen3_has_two_operations(name: str, tmp_path: Path)
     found = count_operations(build_graph(name, tmp_path))
     layers = count_layers(name)
     assert found == {LINEAR: layers + 1, FEED_FORWARD: layers, EMBEDDING: 1}
+
+
+def write_joined(name: str, directory: Path) -> Path:
+    """Writes a checkpoint of llama as one of phi3, which joins tensors of the same columns."""
+    shutil.copytree(read_golden(name).directory, directory)
+    change_config(directory, model_type="phi3", architectures=["Phi3ForCausalLM"])
+    for layer in range(count_layers(name)):
+        for part, names, joined in JOINED:
+            prefix = f"model.layers.{layer}.{part}."
+            together = [f"{prefix}{each}.weight" for each in names]
+            join_tensors(directory / "model.safetensors", together, f"{prefix}{joined}.weight")
+    return directory
+
+
+def test_matrices_of_one_tensor_are_multiplied_like_separate_ones(
+    load: Load, tmp_path: Path
+) -> None:
+    golden = read_golden("llama")
+    _, separate = Driver(load(golden.directory, WEIGHTS, "auto", "f16")).prefill(golden.prompt, 5)
+    directory = write_joined("llama", tmp_path / "model")
+    _, joined = Driver(load(directory, WEIGHTS, "auto", "f16")).prefill(golden.prompt, 5)
+    assert np.array_equal(separate, joined)
+    found = count_operations(build_graph_from(directory, tmp_path))
+    assert found[FEED_FORWARD] == count_layers("llama")
 
 
 @pytest.mark.parametrize("name", ["mixtral", "gpt-oss"])

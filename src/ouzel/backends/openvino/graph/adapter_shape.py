@@ -24,7 +24,7 @@ class AdaptedMatrix:
     num_columns: int
     num_rows: int
     # the order of the rows in the graph; it applies to each run of as many rows
-    row_order: tuple[int, ...] | None
+    row_order: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

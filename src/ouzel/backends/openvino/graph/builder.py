@@ -1,12 +1,15 @@
 """Builds a model part by part; each part asks for its weights by name when it is used."""
 
+from collections.abc import Sequence
+from itertools import accumulate
+
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.graph.adapters import AdapterInputs
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
-from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.graph.nodes import Node, integers, split
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
@@ -14,6 +17,7 @@ from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs, VectorHead
 from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
@@ -103,12 +107,39 @@ class Builder:
             bias = self.array(name + ".bias", num_rows)
             bias = bias if row_order is None else bias[list(row_order)]
         product = self.product(rows, matrix, bias)
-        if self._adapters is not None and width is None and self._adapters.takes(name):
-            adapted = AdaptedMatrix(
-                name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
-            )
-            product = self._adapters.added(product, rows, adapted)
-        return product
+        if width is not None:
+            return product
+        adapted = AdaptedMatrix(
+            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
+        )
+        return self._add_adapters(product, rows, adapted)
+
+    def linears(
+        self,
+        rows: Node,
+        name: str,
+        num_columns: int,
+        sizes: Sequence[int],
+        *,
+        has_bias: bool = False,
+    ) -> list[Node]:
+        """Multiplies the rows by the transposes of the matrices that one tensor has below each
+        other: `sizes` are their numbers of rows.
+
+        Packed matrices become products of their own, in which the kernels find patterns.
+        """
+        num_rows = sum(sizes)
+        matrix = self._matrix(name, num_rows, num_columns, self._plan.layers)
+        bias = self.array(name + ".bias", num_rows) if has_bias else None
+        fills_blocks = all(size % BLOCK_ROWS == 0 for size in sizes)
+        if matrix.encoding.is_packed and fills_blocks and self._adapters is None:
+            parts = [(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+            return [
+                self.product(rows, matrix.rows(*part), None if bias is None else bias[slice(*part)])
+                for part in parts
+            ]
+        adapted = AdaptedMatrix(name=name, num_columns=num_columns, num_rows=num_rows)
+        return split(self._add_adapters(self.product(rows, matrix, bias), rows, adapted), *sizes)
 
     def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
         """Multiplies the rows by the transpose of the matrix, and adds the bias."""
@@ -239,6 +270,12 @@ class Builder:
             max_positions=max_positions,
             adapters=adapters,
         )
+
+    def _add_adapters(self, product: Node, rows: Node, matrix: AdaptedMatrix) -> Node:
+        """Adds the adapters' product, if the model takes adapters of this matrix."""
+        if self._adapters is None or not self._adapters.takes(matrix.name):
+            return product
+        return self._adapters.added(product, rows, matrix)
 
     def _matrix(
         self,

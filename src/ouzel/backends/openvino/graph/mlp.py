@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.nodes import Node, split
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
@@ -38,10 +38,8 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
     hidden, inner = shape.hidden_size, shape.inner_size
     gate_name, up_name, down_name = (prefix + name for name in shape.names)
     if shape.fused_name:
-        gate, up = split(
-            b.linear(rows, prefix + shape.fused_name, hidden, 2 * inner, has_bias=shape.has_bias),
-            inner,
-            inner,
+        gate, up = b.linears(
+            rows, prefix + shape.fused_name, hidden, (inner, inner), has_bias=shape.has_bias
         )
     else:
         gate = b.linear(rows, gate_name, hidden, inner, has_bias=shape.has_bias)

@@ -151,10 +151,9 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
     if shape.is_fused:
         assert not shape.num_paired_dims
-        fused = b.linear(
-            rows, prefix + "qkv_proj", shape.hidden_size, sum(sizes), has_bias=shape.qkv_bias
+        return b.linears(
+            rows, prefix + "qkv_proj", shape.hidden_size, sizes, has_bias=shape.qkv_bias
         )
-        return split(fused, *sizes)
     return [
         b.linear(
             rows, prefix + name, shape.hidden_size, size, has_bias=shape.qkv_bias, row_order=order

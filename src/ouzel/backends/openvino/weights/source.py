@@ -82,12 +82,18 @@ class Matrix:
         """Returns one expert of a matrix [experts, rows, columns]; its parts point into the
         whole.
         """
-        _, num_rows, columns = self.shape
-        part_rows = num_rows // BLOCK_ROWS if self.encoding.is_packed else num_rows
-        rows = slice(number * part_rows, (number + 1) * part_rows)
+        _, num_rows, _ = self.shape
+        return self.stack_experts().rows(number * num_rows, (number + 1) * num_rows)
+
+    def rows(self, begin: int, end: int) -> "Matrix":
+        """Returns the rows from `begin` to `end` of a matrix [rows, columns]; its parts point into
+        the whole. In a packed matrix both are multiples of BLOCK_ROWS.
+        """
+        unit = BLOCK_ROWS if self.encoding.is_packed else 1
+        rows = slice(begin // unit, end // unit)
         return Matrix(
             self.encoding,
-            (num_rows, columns),
+            (end - begin, self.shape[-1]),
             {name: part[rows] for name, part in self.parts.items()},
         )
 
