@@ -47,10 +47,10 @@ inline __m512 add_product(__m512 sum, const int32_t* product, float row_scale, _
     return _mm512_fmadd_ps(_mm512_mul_ps(floats, _mm512_set1_ps(row_scale)), scale, sum);
 }
 
-// Multiplies a chunk of R rows by a block, both halves together: all sums stay in registers.
-template <class T, int R, class C>
-void multiply_few(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
-    constexpr int S = C::SCALES, INPUTS = C::INPUTS;
+// Multiplies a chunk of 8 rows by a block, both halves together: all sums stay in registers.
+template <class T, class C>
+void multiply_eight(const uint8_t* cells, const Layout& layout, const Chunk& x, float* out) {
+    constexpr int R = 8, S = C::SCALES, INPUTS = C::INPUTS;
     const size_t header_bytes = layout.header_bytes(), cell_bytes = layout.cell_bytes();
     const __m512i table = Vectors512::repeat_table(TABLES[layout.table]);
     alignas(64) int8_t weights[4][2048 + 64];  // apart by more than 2048, so that their addresses do not look alike
@@ -271,7 +271,7 @@ struct AmxKernels {
     template <class C>
     static auto find(size_t chunk) {
         return chunk < AMX_FROM ? Kernels512::find<C>(chunk)
-               : chunk == 8     ? multiply_few<T, 8, C>
+               : chunk == 8     ? multiply_eight<T, C>
                                 : multiply_sixteen<T, C>;
     }
 };
@@ -281,7 +281,7 @@ void multiply_by_tiles(const Matrix& matrix, size_t first_block, size_t num_bloc
     if (!rows.is_wide) return multiply_any<AmxKernels<T>>(matrix, first_block, num_blocks, rows, sink);
     float* sums = wide_sums(num_blocks * rows.chunks * 16 * BLOCK);
     matrix.layout.with_cells([&](auto cells) { multiply_wide<T, decltype(cells)>(matrix, first_block, num_blocks, rows, sums); });
-    for (size_t row = 0; row < rows.count; row += 16) {  // the blocks of a row lie beside each other where they are written
+    for (size_t row = 0; row < rows.count; row += 16) {  // block by block, so that neighbouring outputs of a row are written together
         const size_t left = rows.count - row, num_rows = left < 16 ? left : 16;
         for (size_t block = 0; block < num_blocks; block++)
             sink.take(first_block + block, row, num_rows, sums + (block * rows.chunks * 16 + row) * BLOCK);

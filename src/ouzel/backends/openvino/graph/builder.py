@@ -123,10 +123,12 @@ class Builder:
         *,
         has_bias: bool = False,
     ) -> list[Node]:
-        """Multiplies the rows by the transposes of the matrices that one tensor has below each
-        other: `sizes` are their numbers of rows.
+        """Multiplies the rows by the transposes of several matrices; returns a product for each.
 
-        Packed matrices become products of their own, in which the kernels find patterns.
+        One tensor [sum(sizes), num_columns] has the matrices below each other; `sizes` are their
+        numbers of rows. If the tensor is packed, the graph has an operation for each matrix, so
+        that the kernels find their patterns. Else it multiplies the whole tensor and cuts the
+        product.
         """
         num_rows = sum(sizes)
         matrix = self._matrix(name, num_rows, num_columns, self._plan.layers)
