@@ -3,6 +3,7 @@
 #include <immintrin.h>
 
 #include <algorithm>
+#include <cstring>
 #include <stdexcept>
 #include <vector>
 
@@ -27,6 +28,94 @@ void check_sequences(const Sequences& sequences, size_t num_rows) {
     check(!sequences.count || size_t(sequences.begins[sequences.count]) <= num_rows, "sequences have more rows than there are");
 }
 
+// Larger numbers become the largest one, and a NaN stays: an infinity would spoil queries that do not see it.
+__m256 limit(__m256 numbers, float largest) {
+    return _mm256_max_ps(_mm256_set1_ps(-largest), _mm256_min_ps(_mm256_set1_ps(largest), numbers));
+}
+
+constexpr float LARGEST_HALF = 65504;
+
+__m128i round_to_halves(const float* from) { return _mm256_cvtps_ph(limit(_mm256_loadu_ps(from), LARGEST_HALF), _MM_FROUND_TO_NEAREST_INT); }
+
+// The number of the block where the first channel of a token's key stands.
+size_t place_of_key(size_t channels, size_t token) { return token / 16 * 16 * channels + token % 16 / 4 * 32 + token % 4 * 4; }
+
+// Writes a token of a head to its block of keys and its block of values.
+void write_halves(size_t channels, size_t token, const float* key, const float* value, uint8_t* keys, uint8_t* values) {
+    keys += 2 * place_of_key(channels, token), values += 2 * token * channels;
+    for (size_t i = 0; i < channels; i += 8) {
+        const __m128i halves = round_to_halves(key + i);
+        _mm_storel_epi64(reinterpret_cast<__m128i*>(keys + 32 * i), halves);
+        _mm_storeh_pd(reinterpret_cast<double*>(keys + 32 * i + 32), _mm_castsi128_pd(halves));
+        _mm_storeu_si128(reinterpret_cast<__m128i*>(values + 2 * i), round_to_halves(value + i));
+    }
+}
+
+constexpr float LARGEST_BYTE = 255;
+constexpr float LARGEST_IN_BYTES = 126 * LARGEST_HALF;  // no scale is rounded up to infinity
+
+// 32 numbers in u8. The smallest number that is not above 0, and the largest one that is not below 0, become 0 and 255. The scale is rounded
+// up. A line with a NaN has a NaN as its scale.
+struct Line {
+    alignas(32) uint8_t bytes[LINE];
+    uint16_t scale;
+    uint8_t zero;
+};
+
+float take_largest(__m256 numbers) {
+    __m128 four = _mm_max_ps(_mm256_castps256_ps128(numbers), _mm256_extractf128_ps(numbers, 1));
+    four = _mm_max_ps(four, _mm_movehl_ps(four, four));
+    return _mm_cvtss_f32(_mm_max_ss(four, _mm_shuffle_ps(four, four, 1)));
+}
+
+Line round_to_bytes(const float* from) {
+    __m256 numbers[4], largest = _mm256_setzero_ps(), least = largest, unordered = largest;
+    for (int i = 0; i < 4; i++) {
+        numbers[i] = limit(_mm256_loadu_ps(from + 8 * i), LARGEST_IN_BYTES);
+        largest = _mm256_max_ps(numbers[i], largest), least = _mm256_min_ps(numbers[i], least);
+        unordered = _mm256_or_ps(unordered, _mm256_cmp_ps(numbers[i], numbers[i], _CMP_UNORD_Q));
+    }
+    Line line;
+    const float most = take_largest(largest), most_below = take_largest(_mm256_sub_ps(_mm256_setzero_ps(), least));
+    line.scale = uint16_t(_cvtss_sh((most + most_below) / LARGEST_BYTE, _MM_FROUND_TO_POS_INF));
+    if (_mm256_movemask_ps(unordered)) line.scale = 0x7e00;
+    const float scale = _cvtsh_ss(line.scale), inverse = scale > 0 ? 1 / scale : 0;
+    line.zero = uint8_t(_mm_cvtss_si32(_mm_set_ss(most_below * inverse)));
+    __m256i words[4];
+    for (int i = 0; i < 4; i++)
+        words[i] = _mm256_add_epi32(_mm256_cvtps_epi32(_mm256_mul_ps(numbers[i], _mm256_set1_ps(inverse))), _mm256_set1_epi32(line.zero));
+    // Packing keeps each half of a vector apart, so fours of numbers are put in order.
+    const __m256i packed = _mm256_packus_epi16(_mm256_packs_epi32(words[0], words[1]), _mm256_packs_epi32(words[2], words[3]));
+    _mm256_store_si256(reinterpret_cast<__m256i*>(line.bytes), _mm256_permutevar8x32_epi32(packed, _mm256_setr_epi32(0, 4, 1, 5, 2, 6, 3, 7)));
+    return line;
+}
+
+// The block of a head for keys or for values in u8.
+struct ByteBlock {
+    uint8_t *numbers, *scales, *zeros;
+
+    ByteBlock(uint8_t* block, size_t channels)
+        : numbers(block), scales(block + channels * BLOCK_TOKENS), zeros(scales + channels / LINE * 2 * BLOCK_TOKENS) {}
+
+    void write_scale(size_t token, size_t line, const Line& from) const {
+        std::memcpy(scales + (line * BLOCK_TOKENS + token) * 2, &from.scale, 2);
+        zeros[line * BLOCK_TOKENS + token] = from.zero;
+    }
+};
+
+// The same as `write_halves` in u8.
+void write_bytes(size_t channels, size_t token, const float* key, const float* value, uint8_t* keys, uint8_t* values) {
+    const ByteBlock key_block(keys, channels), value_block(values, channels);
+    for (size_t line = 0; line < channels / LINE; line++) {
+        const size_t first = line * LINE;
+        const Line of_key = round_to_bytes(key + first), of_value = round_to_bytes(value + first);
+        uint8_t* to = key_block.numbers + place_of_key(channels, token) + first * 16;
+        for (size_t i = 0; i < LINE; i += 4) std::memcpy(to + i / 8 * 128 + i % 8 * 4, of_key.bytes + i, 4);
+        std::memcpy(value_block.numbers + token * channels + first, of_value.bytes, LINE);
+        key_block.write_scale(token, line, of_key), value_block.write_scale(token, line, of_value);
+    }
+}
+
 // One call of the operation: the heads' blocks in the cache, and the rows of the sequences.
 class Call {
 public:
@@ -36,38 +125,26 @@ public:
     size_t num_rows(size_t sequence) const { return size_t(sequences.begins[sequence + 1] - sequences.begins[sequence]); }
     size_t group() const { return attention.num_heads / attention.num_kv_heads; }  // queries that share a head of keys
 
-    // Where a head's block with some token of a sequence begins in the arrays of the cache.
+    // The byte of the cache's arrays where a head's block with some token of a sequence begins.
     size_t place(size_t sequence, size_t token, size_t head) const {
         const int32_t id = sequences.block_ids[size_t(sequences.block_begins[sequence]) + token / BLOCK_TOKENS];
         check(id >= 0 && size_t(id) < cache.num_blocks, "a block is not in the cache");
-        return (size_t(id) * attention.num_kv_heads + head) * attention.channels * BLOCK_TOKENS;
+        return (size_t(id) * attention.num_kv_heads + head) * block_bytes(attention.cache_type, attention.channels);
     }
 
     void write_token(size_t sequence, size_t row, size_t head) const {
         const size_t token = size_t(sequences.past_lens[sequence]) + row, lane = token % BLOCK_TOKENS, at = place(sequence, token, head);
         const size_t from = ((size_t(sequences.begins[sequence]) + row) * attention.num_kv_heads + head) * attention.channels;
-        uint16_t *keys = cache.keys + at + lane / 16 * 16 * attention.channels + lane % 16 / 4 * 32 + lane % 4 * 4;
-        uint16_t* values = cache.values + at + lane * attention.channels;
-        for (size_t i = 0; i < attention.channels; i += 8) {
-            const __m128i halves = round(rows.keys + from + i);
-            _mm_storel_epi64(reinterpret_cast<__m128i*>(keys + i * 16), halves);
-            _mm_storeh_pd(reinterpret_cast<double*>(keys + i * 16 + 16), _mm_castsi128_pd(halves));
-            _mm_storeu_si128(reinterpret_cast<__m128i*>(values + i), round(rows.values + from + i));
-        }
+        if (attention.cache_type == CacheType::F16)
+            write_halves(attention.channels, lane, rows.keys + from, rows.values + from, cache.keys + at, cache.values + at);
+        else
+            write_bytes(attention.channels, lane, rows.keys + from, rows.values + from, cache.keys + at, cache.values + at);
     }
 
     const Attention& attention;
     const Sequences& sequences;
     const Cache& cache;
     const AttentionRows& rows;
-
-private:
-    // Rounds 8 numbers to f16, and larger numbers to the largest one of f16: an infinity would spoil queries that do not see it.
-    static __m128i round(const float* from) {
-        const __m256 most = _mm256_set1_ps(65504.f), least = _mm256_set1_ps(-65504.f);
-        const __m256 numbers = _mm256_max_ps(least, _mm256_min_ps(most, _mm256_loadu_ps(from)));  // a NaN stays
-        return _mm256_cvtps_ph(numbers, _MM_FROUND_TO_NEAREST_INT);
-    }
 };
 
 // Some queries of the rows of a sequence that share a head of keys: query q is head q % group of row q / group.
@@ -141,7 +218,7 @@ Queries take_queries(const Level& level, const Call& call, const Tile& tile, Buf
         const float* from = query(call, tile, std::min(q, tile.count - 1));
         for (size_t i = 0; i < channels; i++) to.data()[q * QUERY_STRIDE + i] = from[i] * call.attention.scale;
     }
-    return {count, channels, to.data()};
+    return {count, channels, call.attention.cache_type, to.data()};
 }
 
 Part find_part(const Call& call, const Tile& tile, size_t number, size_t count) {

@@ -9,6 +9,7 @@ struct Attention {
     float scale;                               // factor of the products of queries and keys
     size_t window;                             // tokens that a token sees, itself included; 0: all
     const float* sinks;                        // [num_heads], or nullptr
+    CacheType cache_type;
     bool writes_cache;                         // false: keys and values are not written, as they are there already
 };
 
@@ -22,7 +23,7 @@ struct Sequences {
 // The cache of a layer: [num_blocks][num_kv_heads] blocks of keys, and of values.
 struct Cache {
     size_t num_blocks;
-    uint16_t *keys, *values;
+    uint8_t *keys, *values;
 };
 
 // Queries [num_rows][num_heads][channels], keys and values [num_rows][num_kv_heads][channels].

@@ -6,9 +6,9 @@ namespace ouzel {
 namespace {
 
 // Attention over the KV cache. Inputs: queries f32 [T, num_heads * head_size], keys and values f32 [T, num_kv_heads * head_size]; the
-// caches of keys and values, i8 [N, num_kv_heads, 32, 2 * head_size], whose bytes are f16 numbers in the order of context.h; past
-// lengths [S], begins of the sequences' rows [S + 1], numbers of blocks [B], and their begins [S + 1], all i32; sinks f32 [num_heads]
-// if has_sinks. The operation writes to the caches, which must not be copied on their way.
+// caches of keys and values, whose bytes are f16 numbers in the order of context.h: i8 [N, num_kv_heads, 32, 2 * head_size]; or
+// u8 numbers, scales and zero points: u8 [N, num_kv_heads, 32, head_size / 32 * 35]; past lengths [S], begins of the sequences' rows
+// [S + 1], numbers of blocks [B], and their begins [S + 1], all i32; sinks f32 [num_heads] if has_sinks. The operation writes to the caches, which must not be copied on their way.
 class AttentionOperation final : public Operation {
 public:
     OPENVINO_OP("OuzelAttention", "ouzel_kernels", ov::op::Op);
@@ -43,7 +43,9 @@ public:
         NODE_VALIDATION_CHECK(this, window >= 0, "window must be 0 or more, given ", window);
         const auto shape = check_input(0, ov::element::f32, {-1, num_heads * head_size});
         for (size_t i = 1; i < 3; i++) check_input(i, ov::element::f32, {-1, num_kv_heads * head_size});
-        for (size_t i = 3; i < 5; i++) check_input(i, ov::element::i8, {-1, num_kv_heads, int64_t(BLOCK_TOKENS), 2 * head_size});
+        const auto type = cache_type() == CacheType::F16 ? ov::element::i8 : ov::element::u8;
+        const int64_t token_bytes = int64_t(block_bytes(cache_type(), size_t(head_size)) / BLOCK_TOKENS);
+        for (size_t i = 3; i < 5; i++) check_input(i, type, {-1, num_kv_heads, int64_t(BLOCK_TOKENS), token_bytes});
         for (size_t i = 5; i < 9; i++) check_input(i, ov::element::i32, {-1});
         if (has_sinks) check_input(9, ov::element::f32, {num_heads});
         set_output_type(0, ov::element::f32, shape);
@@ -64,8 +66,8 @@ public:
         OPENVINO_ASSERT(size_t(all.block_begins[sequences]) <= arguments[7].get_size(), "there are ", arguments[7].get_size(),
                         " numbers of blocks, given an end of ", all.block_begins[sequences]);
         const Attention attention{size_t(num_heads), size_t(num_kv_heads), size_t(head_size), float(scale), size_t(window),
-                                  has_sinks ? arguments[9].data<const float>() : nullptr, writes_cache};
-        const Cache cache{blocks, halves(arguments[3]), halves(arguments[4])};
+                                  has_sinks ? arguments[9].data<const float>() : nullptr, cache_type(), writes_cache};
+        const Cache cache{blocks, bytes(arguments[3]), bytes(arguments[4])};
         results[0].set_shape(arguments[0].get_shape());
         attend(*find_level(), attention, all, cache, rows, results[0].data<float>());
         return true;
@@ -83,7 +85,8 @@ private:
         return given;
     }
     static const int32_t* integers(const ov::Tensor& tensor) { return tensor.data<const int32_t>(); }
-    static uint16_t* halves(const ov::Tensor& cache) { return reinterpret_cast<uint16_t*>(const_cast<int8_t*>(cache.data<const int8_t>())); }
+    static uint8_t* bytes(const ov::Tensor& cache) { return static_cast<uint8_t*>(const_cast<void*>(cache.data())); }
+    CacheType cache_type() const { return get_input_element_type(3) == ov::element::u8 ? CacheType::U8 : CacheType::F16; }
 };
 
 }  // namespace

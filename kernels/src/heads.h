@@ -3,6 +3,7 @@
 // `V` has the operations of the vectors. M queries are computed together; W lines are read together, so that the additions
 // of few queries need not wait for each other.
 #pragma once
+#include <algorithm>
 #include <cmath>
 
 #include "arithmetic.h"
@@ -11,21 +12,73 @@
 namespace ouzel {
 namespace {
 
+// Numbers of the cache in f16.
+template <class V>
+struct Halves {
+    static constexpr size_t BYTES = 2;  // of a number
+    static constexpr bool HAS_SCALES = false;
+    static typename V::Float load(const uint8_t* p) { return V::halves(p); }
+};
+
+// Numbers of the cache in u8, with scales and zero points.
+template <class V>
+struct ScaledBytes {
+    static constexpr size_t BYTES = 1;
+    static constexpr bool HAS_SCALES = true;
+    static typename V::Float load(const uint8_t* p) { return V::bytes(p); }
+};
+
+// The scales of the tokens of a block for a line of channels, and offsets: a number is u8 * scale + offset, which f32 represents exactly.
+struct Scales {
+    alignas(64) float scales[BLOCK_TOKENS], offsets[BLOCK_TOKENS];
+};
+
+template <class V>
+OUZEL_INLINE void read_scales(const uint8_t* block, size_t channels, size_t line, Scales& to) {
+    const uint8_t* const scales = block + channels * BLOCK_TOKENS + line * 2 * BLOCK_TOKENS;
+    const uint8_t* const zeros = block + (channels + channels / LINE * 2) * BLOCK_TOKENS + line * BLOCK_TOKENS;
+    for (size_t i = 0; i < BLOCK_TOKENS; i += V::LANES) {
+        const typename V::Float scale = V::halves(scales + i * 2);
+        V::store(to.scales + i, scale), V::store(to.offsets + i, V::times(V::minus(V::zero(), V::bytes(zeros + i)), scale));
+    }
+}
+
 // Reads keys or values of a block into the first cache: the processor itself foresees no line beyond a page. For the most queries that
 // are computed together the arithmetic takes longer than the memory, and the reading would only delay it.
-template <class V>
-void prefetch_block(const uint16_t* block, size_t channels) {
-    for (size_t i = 0; i < channels * BLOCK_TOKENS; i += LINE) V::prefetch(reinterpret_cast<const uint8_t*>(block + i));
+template <class V, class C>
+void prefetch_block(const uint8_t* block, size_t channels) {
+    const size_t bytes = block_bytes(C::HAS_SCALES ? CacheType::U8 : CacheType::F16, channels);
+    for (size_t i = 0; i < bytes; i += 64) V::prefetch(block + i);
+}
+
+// Some lines of a block of values. Numbers in f16 have no scales.
+template <int W>
+struct Lines {
+    const uint8_t* values[W];
+    Scales scales[W];
+};
+
+// The lines from `first` on; the last line stands again in the places after it.
+template <class V, class C, int W>
+OUZEL_INLINE void find_lines(const uint8_t* block, size_t channels, size_t first, Lines<W>& lines) {
+    for (size_t w = 0; w < W; w++) {
+        const size_t line = std::min(first + w, channels / LINE - 1);
+        lines.values[w] = block + line * LINE * C::BYTES;
+        if constexpr (C::HAS_SCALES) read_scales<V>(block, channels, line, lines.scales[w]);
+    }
 }
 
 // sums[m][w] += factors[m][i] * lines[w][i], for i from `begin` to `end`, in this order.
-template <class V, int M, int W>
-OUZEL_INLINE void add_lines(typename V::Float* sums, const float* factors, const uint16_t* const* lines, size_t stride, size_t begin, size_t end) {
+template <class V, class C, int M, int W>
+OUZEL_INLINE void add_lines(typename V::Float* sums, const float* factors, const Lines<W>& lines, size_t channels, size_t begin, size_t end) {
     constexpr int N = int(LINE) / V::LANES;
     for (size_t i = begin; i < end; i++) {
         typename V::Float line[W * N];
 #pragma GCC unroll 16
-        for (int n = 0; n < W * N; n++) line[n] = V::halves(reinterpret_cast<const uint8_t*>(lines[n / N] + i * stride) + n % N * V::LANES * 2);
+        for (int n = 0; n < W * N; n++) {
+            line[n] = C::load(lines.values[n / N] + (i * channels + size_t(n % N * V::LANES)) * C::BYTES);
+            if constexpr (C::HAS_SCALES) line[n] = V::fused(line[n], V::all(lines.scales[n / N].scales[i]), V::all(lines.scales[n / N].offsets[i]));
+        }
 #pragma GCC unroll 16
         for (int m = 0; m < M; m++) {
             const typename V::Float factor = V::all(factors[m * WEIGHT_STRIDE + i]);
@@ -35,26 +88,70 @@ OUZEL_INLINE void add_lines(typename V::Float* sums, const float* factors, const
     }
 }
 
-// Writes the products of M queries with the keys of G vectors of tokens, which begin at a token of the block. Channel i is added to
+// The byte of a block, from the line of G vectors of tokens on, where the vector `number` has 4 channels of some tokens. A vector of tokens
+// has four such vectors.
+template <class V, class C>
+constexpr size_t place_of_vector(size_t channels, size_t number) {
+    constexpr size_t VECTORS = 16 / V::LANES;  // vectors that hold 4 channels of 4 tokens
+    return (number / VECTORS / 4 * channels * 16 + number / VECTORS % 4 * 32 + number % VECTORS * V::LANES) * C::BYTES;
+}
+
+// A line of channels of the keys of G vectors of tokens, which begin at `token`.
+template <class V, class C, int G>
+struct KeyLine {
+    OUZEL_INLINE KeyLine(const uint8_t* block, size_t channels_, size_t token, size_t line)
+        : from(block + (token / 16 * channels_ * 16 + token % 16 / 4 * 32 + line * LINE * 16) * C::BYTES), channels(channels_) {
+        if constexpr (C::HAS_SCALES) {
+            Scales all;
+            read_scales<V>(block, channels, line, all);
+#pragma GCC unroll 16
+            for (size_t i = 0; i < G * 4; i++) {
+                const size_t first = token + i * (V::LANES / 4);
+                scales[i] = V::each_four_times(all.scales + first), offsets[i] = V::each_four_times(all.offsets + first);
+            }
+        }
+    }
+    // The vector `number` of four channels of the line.
+    OUZEL_INLINE typename V::Float load(size_t four, size_t number) const {
+        const auto loaded = C::load(from + (four / 2 * 128 + four % 2 * 16) * C::BYTES + place_of_vector<V, C>(channels, number));
+        if constexpr (C::HAS_SCALES)
+            return V::fused(loaded, scales[number], offsets[number]);
+        else
+            return loaded;
+    }
+
+    const uint8_t* from;
+    size_t channels;
+    typename V::Float scales[C::HAS_SCALES ? G * 4 : 1], offsets[C::HAS_SCALES ? G * 4 : 1];
+};
+
+// The same in f32, for several calls of `multiply_keys`.
+template <class V, int G>
+struct DecodedLine {
+    OUZEL_INLINE typename V::Float load(size_t four, size_t number) const { return V::load_floats(from + (four * G * 4 + number) * V::LANES); }
+
+    const float* from;
+};
+
+// Writes the products of M queries with the keys of G vectors of tokens; find_line(i) returns a line of the keys. Channel i is added to
 // sum i % 4, and these sums are added in pairs.
-template <class V, int M, int G>
-void multiply_keys(const float* queries, size_t channels, const uint16_t* keys, size_t token, float* products) {
-    constexpr int VECTORS = 16 / V::LANES;  // vectors that hold 4 channels of 4 tokens
+template <class V, int M, int G, class FindLine>
+OUZEL_INLINE void multiply_keys(const float* queries, size_t channels, FindLine find_line, float* products) {
     typename V::Float sums[M * G * 4];
 #pragma GCC unroll 64
     for (int i = 0; i < M * G * 4; i++) sums[i] = V::zero();
-    // Bytes of 16 tokens, of their first 8 channels, and of 4 tokens in these.
-    const size_t half = channels * 32, step = 256, four = 64;
-    const uint8_t* from = reinterpret_cast<const uint8_t*>(keys) + token / 16 * half + token % 16 / 4 * four;
-    for (size_t i = 0; i < channels; i += 4, from += i % 8 ? 32 : step - 32) {
-        typename V::Float key[G * 4];
+    for (size_t line = 0; line < channels / LINE; line++) {
+        const auto key_line = find_line(line);
+        for (size_t i = 0; i < LINE / 4; i++) {
+            typename V::Float key[G * 4];
 #pragma GCC unroll 16
-        for (int g = 0; g < G * 4; g++) key[g] = V::halves(from + g / VECTORS / 4 * half + g / VECTORS % 4 * four + g % VECTORS * 16);
+            for (size_t g = 0; g < G * 4; g++) key[g] = key_line.load(i, g);
 #pragma GCC unroll 16
-        for (int m = 0; m < M; m++) {
-            const typename V::Float query = V::repeat_four(queries + m * QUERY_STRIDE + i);
+            for (int m = 0; m < M; m++) {
+                const typename V::Float query = V::repeat_four(queries + m * QUERY_STRIDE + line * LINE + i * 4);
 #pragma GCC unroll 16
-            for (int g = 0; g < G * 4; g++) sums[m * G * 4 + g] = V::fused(query, key[g], sums[m * G * 4 + g]);
+                for (int g = 0; g < G * 4; g++) sums[m * G * 4 + g] = V::fused(query, key[g], sums[m * G * 4 + g]);
+            }
         }
     }
 #pragma GCC unroll 16
@@ -67,24 +164,48 @@ void multiply_keys(const float* queries, size_t channels, const uint16_t* keys, 
     }
 }
 
+// Writes the products of the queries with the keys of G vectors of tokens, K queries at a time.
+template <class V, class C, int M, int K, int G>
+void multiply_all(const Queries& queries, const uint8_t* keys, size_t token, float* products) {
+    for (int m = 0; m < M; m += K)
+        multiply_keys<V, K, G>(queries.rows + m * QUERY_STRIDE, queries.channels,
+                               [&](size_t line) { return KeyLine<V, C, G>(keys, queries.channels, token, line); }, products + m * WEIGHT_STRIDE);
+}
+
+// The same, with keys that are decoded once for all queries.
+template <class V, class C, int M, int K, int G>
+void decode_and_multiply_all(const Queries& queries, const uint8_t* keys, size_t token, float* products) {
+    constexpr size_t LINE_NUMBERS = LINE * G * V::LANES;
+    alignas(64) float decoded[MOST_CHANNELS / LINE * LINE_NUMBERS];
+    for (size_t line = 0; line < queries.channels / LINE; line++) {
+        const KeyLine<V, C, G> from(keys, queries.channels, token, line);
+        for (size_t i = 0; i < LINE / 4; i++)
+#pragma GCC unroll 16
+            for (size_t g = 0; g < G * 4; g++) V::store(decoded + line * LINE_NUMBERS + (i * G * 4 + g) * V::LANES, from.load(i, g));
+    }
+    for (int m = 0; m < M; m += K)
+        multiply_keys<V, K, G>(queries.rows + m * QUERY_STRIDE, queries.channels,
+                               [&](size_t line) { return DecodedLine<V, G>{decoded + line * LINE_NUMBERS}; }, products + m * WEIGHT_STRIDE);
+}
+
 // Writes the sums of the values by their weights for W lines of channels; lines after the last one are not read.
-template <class V, int M, int W>
-void add_values(const float* weights, const Part& part, size_t first, size_t num_lines, size_t begin, size_t end, size_t channels, float* to) {
+template <class V, class C, int M, int W>
+void add_values(const float* weights, const Part& part, size_t first, size_t begin, size_t end, size_t channels, float* to) {
     constexpr int N = int(LINE) / V::LANES;
     typename V::Float sums[M * W * N];
 #pragma GCC unroll 64
     for (int i = 0; i < M * W * N; i++) sums[i] = V::zero();
     for (size_t block = begin / BLOCK_TOKENS; block * BLOCK_TOKENS < end; block++) {
         const size_t token = block * BLOCK_TOKENS;
-        const uint16_t* lines[W];
-        for (int w = 0; w < W; w++) lines[w] = part.values[block] + (first + w < num_lines ? first + w : num_lines - 1) * LINE;
-        if (M < MOST_QUERIES && first == 0 && (block + 1) * BLOCK_TOKENS < end) prefetch_block<V>(part.values[block + 1], channels);
-        add_lines<V, M, W>(sums, weights + token, lines, channels, begin > token ? begin - token : 0,
-                            end - token < BLOCK_TOKENS ? end - token : BLOCK_TOKENS);
+        Lines<W> lines;
+        find_lines<V, C, W>(part.values[block], channels, first, lines);
+        if (M < MOST_QUERIES && first == 0 && (block + 1) * BLOCK_TOKENS < end) prefetch_block<V, C>(part.values[block + 1], channels);
+        add_lines<V, C, M, W>(sums, weights + token, lines, channels, begin > token ? begin - token : 0,
+                              end - token < BLOCK_TOKENS ? end - token : BLOCK_TOKENS);
     }
 #pragma GCC unroll 8
     for (int w = 0; w < W; w++) {
-        if (first + w >= num_lines) break;
+        if ((first + w) * LINE >= channels) break;
 #pragma GCC unroll 64
         for (int i = 0; i < M * N; i++) V::store(to + i / N * channels + (first + w) * LINE + i % N * V::LANES, sums[(i / N * W + w) * N + i % N]);
     }
@@ -114,47 +235,57 @@ void make_weights(float* row, size_t count, size_t begin, size_t end, float& sum
     sum = add_in_halves<LINE>(lanes);
 }
 
+constexpr int DECODED_FROM = 6;  // queries: so many have no registers left for scales
+
 // M queries; K of them and G vectors of tokens are multiplied together, and W lines of values.
-template <class V, int M, int K, int G, int W>
+template <class V, class C, int M, int K, int G, int W>
 void attend(const Queries& queries, const Part& part, float* weights, const Attended& to) {
     constexpr size_t TOKENS = G * V::LANES;
     size_t begin = part.begins[0], end = part.ends[0];
     for (int m = 1; m < M; m++) begin = part.begins[m] < begin ? part.begins[m] : begin, end = part.ends[m] > end ? part.ends[m] : end;
     for (size_t token = begin / TOKENS * TOKENS; token < end; token += TOKENS) {
         if (const size_t next = token / BLOCK_TOKENS + 1; M < MOST_QUERIES && token % BLOCK_TOKENS == 0)
-            prefetch_block<V>(next < part.blocks ? part.keys[next] : part.values[begin / BLOCK_TOKENS], queries.channels);
-        for (int m = 0; m < M; m += K)
-            multiply_keys<V, K, G>(queries.rows + m * QUERY_STRIDE, queries.channels, part.keys[token / BLOCK_TOKENS], token % BLOCK_TOKENS,
-                                   weights + m * WEIGHT_STRIDE + token);
+            prefetch_block<V, C>(next < part.blocks ? part.keys[next] : part.values[begin / BLOCK_TOKENS], queries.channels);
+        const uint8_t* keys = part.keys[token / BLOCK_TOKENS];
+        if constexpr (C::HAS_SCALES && M >= DECODED_FROM)
+            decode_and_multiply_all<V, C, M, K, G>(queries, keys, token % BLOCK_TOKENS, weights + token);
+        else
+            multiply_all<V, C, M, K, G>(queries, keys, token % BLOCK_TOKENS, weights + token);
     }
     for (int m = 0; m < M; m++)
         make_weights<V>(weights + m * WEIGHT_STRIDE, part.blocks * BLOCK_TOKENS, part.begins[m], part.ends[m], to.sums[m], to.largest[m]);
     const size_t num_lines = queries.channels / LINE;
     for (size_t first = 0; first < num_lines;) {
         if (W > 1 && num_lines - first > 1)
-            add_values<V, M, W>(weights, part, first, num_lines, begin, end, queries.channels, to.values), first += W;
+            add_values<V, C, M, W>(weights, part, first, begin, end, queries.channels, to.values), first += W;
         else
-            add_values<V, M, 1>(weights, part, first, num_lines, begin, end, queries.channels, to.values), first++;
+            add_values<V, C, M, 1>(weights, part, first, begin, end, queries.channels, to.values), first++;
     }
 }
 
 // The numbers of queries that are computed together, and the lines that are read together, as registers allow.
-template <class V>
-void attend_any(const Queries& queries, const Part& part, float* weights, const Attended& to) {
+template <class V, class C>
+void attend_cache(const Queries& queries, const Part& part, float* weights, const Attended& to) {
     if constexpr (V::LANES == 16) switch (queries.count) {
-            case 1: return attend<V, 1, 1, 2, 4>(queries, part, weights, to);
-            case 2: return attend<V, 2, 2, 1, 4>(queries, part, weights, to);
-            case 3: return attend<V, 3, 3, 1, 2>(queries, part, weights, to);
-            case 4: return attend<V, 4, 4, 1, 2>(queries, part, weights, to);
-            case 6: return attend<V, 6, 6, 1, 2>(queries, part, weights, to);
-            case 8: return attend<V, 8, 4, 1, 1>(queries, part, weights, to);
-            default: return attend<V, MOST_QUERIES, 6, 1, 1>(queries, part, weights, to);
+            case 1: return attend<V, C, 1, 1, 2, 4>(queries, part, weights, to);
+            case 2: return attend<V, C, 2, 2, 1, 4>(queries, part, weights, to);
+            case 3: return attend<V, C, 3, 3, 1, 2>(queries, part, weights, to);
+            case 4: return attend<V, C, 4, 4, 1, 2>(queries, part, weights, to);
+            case 6: return attend<V, C, 6, 6, 1, 2>(queries, part, weights, to);
+            case 8: return attend<V, C, 8, 4, 1, 1>(queries, part, weights, to);
+            default: return attend<V, C, MOST_QUERIES, 6, 1, 1>(queries, part, weights, to);
         }
     switch (queries.count) {
-        case 1: return attend<V, 1, 1, 1, 2>(queries, part, weights, to);
-        case 2: return attend<V, 2, 2, 1, 1>(queries, part, weights, to);
-        default: return attend<V, 3, 3, 1, 1>(queries, part, weights, to);
+        case 1: return attend<V, C, 1, 1, 1, 2>(queries, part, weights, to);
+        case 2: return attend<V, C, 2, 2, 1, 1>(queries, part, weights, to);
+        default: return attend<V, C, 3, 3, 1, 1>(queries, part, weights, to);
     }
+}
+
+template <class V>
+void attend_any(const Queries& queries, const Part& part, float* weights, const Attended& to) {
+    if (queries.cache_type == CacheType::F16) return attend_cache<V, Halves<V>>(queries, part, weights, to);
+    attend_cache<V, ScaledBytes<V>>(queries, part, weights, to);
 }
 
 constexpr size_t QUERY_CHUNKS_256[] = {1, 2, 3}, QUERY_CHUNKS_512[] = {1, 2, 3, 4, 6, 8, MOST_QUERIES};

@@ -6,6 +6,7 @@
 #include <immintrin.h>
 
 #include <cstdint>
+#include <cstring>
 #include <limits>
 #include <numeric>
 #include <stdexcept>
@@ -19,12 +20,13 @@ namespace {
 using Integers = std::vector<int32_t>;
 
 constexpr float NOT_A_NUMBER = std::numeric_limits<float>::quiet_NaN();
-constexpr uint16_t UNWRITTEN = 0x7e00;  // a NaN in f16
+constexpr uint8_t UNWRITTEN = 0x7e;  // two of them are a NaN in f16
 constexpr int32_t LEAST = std::numeric_limits<int32_t>::min(), MOST = std::numeric_limits<int32_t>::max();
 
 struct AttentionShape {
     size_t num_kv_heads, group, channels, window;
     bool has_sinks;
+    CacheType cache_type = CacheType::F16;
 
     size_t num_heads() const { return num_kv_heads * group; }
     size_t width() const { return num_heads() * channels; }
@@ -33,7 +35,8 @@ struct AttentionShape {
     size_t first_token(size_t end) const { return window && end > window ? end - window : 0; }
     std::string describe() const {
         return "attention of " + std::to_string(num_kv_heads) + " x " + std::to_string(group) + " heads of " + std::to_string(channels) +
-               " channels" + (window ? ", window " + std::to_string(window) : "") + (has_sinks ? ", sinks" : "");
+               " channels" + (window ? ", window " + std::to_string(window) : "") + (has_sinks ? ", sinks" : "") +
+               (cache_type == CacheType::U8 ? ", u8 cache" : "");
     }
 };
 
@@ -52,7 +55,7 @@ struct TestSequence {
 };
 
 struct Blocks {
-    std::vector<uint16_t> keys, values;
+    std::vector<uint8_t> keys, values;
 
     bool operator==(const Blocks& other) const { return keys == other.keys && values == other.values; }
 };
@@ -63,11 +66,46 @@ struct Piece {
 };
 using Pieces = std::vector<Piece>;
 
+// The smallest number of f16 that is not below a positive number.
+uint16_t round_up_to_half(float value) { return uint16_t(_cvtss_sh(value, _MM_FROUND_TO_POS_INF)); }
 uint16_t round_to_half(float value) { return uint16_t(_cvtss_sh(value, _MM_FROUND_TO_NEAREST_INT)); }
 
-Doubles round_to_halves(const Floats& numbers) {
+// 32 numbers of a token as the cache holds them: bytes of each number, the scale and the zero point of a line in u8, and what they mean.
+struct RoundedLine {
+    uint8_t bytes[LINE][2];
+    uint16_t scale;
+    uint8_t zero;
+    double numbers[LINE];
+};
+
+RoundedLine round_line(CacheType type, const float* from) {
+    RoundedLine line{};
+    float largest = 0, least = 0;
+    for (size_t i = 0; i < LINE; i++) largest = std::max(from[i], largest), least = std::min(from[i], least);
+    line.scale = round_up_to_half((largest - least) / 255);
+    const float scale = _cvtsh_ss(line.scale), inverse = scale > 0 ? 1 / scale : 0;
+    line.zero = uint8_t(std::nearbyint(-least * inverse));
+    for (size_t i = 0; i < LINE; i++) {
+        if (type == CacheType::F16) {
+            const uint16_t half = round_to_half(from[i]);
+            std::memcpy(line.bytes[i], &half, 2);
+            line.numbers[i] = double(_cvtsh_ss(half));
+        } else {
+            const float byte = std::nearbyint(from[i] * inverse) + line.zero;
+            line.bytes[i][0] = uint8_t(std::min(byte, 255.f));
+            line.numbers[i] = double(scale) * (line.bytes[i][0] - line.zero);
+        }
+    }
+    return line;
+}
+
+// What the cache holds of numbers [tokens][heads][channels].
+Doubles round_numbers(CacheType type, const Floats& numbers) {
     Doubles found;
-    for (float each : numbers) found.push_back(double(_cvtsh_ss(round_to_half(each))));
+    for (size_t i = 0; i < numbers.size(); i += LINE) {
+        const RoundedLine line = round_line(type, numbers.data() + i);
+        found.insert(found.end(), line.numbers, line.numbers + LINE);
+    }
     return found;
 }
 
@@ -97,7 +135,7 @@ struct TestAttention {
         sinks[0] = 20;  // more than all products
         for (const Length& length : lengths) add_sequence(length, random);
         give_blocks(lengths, random);
-        const std::vector<uint16_t> unwritten(num_blocks * BLOCK_TOKENS * shape.kv_width(), UNWRITTEN);
+        const std::vector<uint8_t> unwritten(num_blocks * shape.num_kv_heads * head_bytes(), UNWRITTEN);
         before = {unwritten, unwritten}, after = before;
         for (const TestSequence& sequence : sequences) {
             write_tokens(sequence, sequence.past, before), write_tokens(sequence, sequence.tokens(), after);
@@ -110,7 +148,7 @@ struct TestAttention {
     Attention attention(bool writes_cache = true) const {
         const float scale = 1 / std::sqrt(float(shape.channels));
         const float* all = shape.has_sinks ? sinks.data() : nullptr;
-        return {shape.num_heads(), shape.num_kv_heads, shape.channels, scale, shape.window, all, writes_cache};
+        return {shape.num_heads(), shape.num_kv_heads, shape.channels, scale, shape.window, all, shape.cache_type, writes_cache};
     }
     size_t first_row(size_t sequence) const {
         size_t row = 0;
@@ -196,17 +234,30 @@ private:
         for (size_t token = 0; token < end; token++) {
             if (!has_block(sequence, token / BLOCK_TOKENS)) continue;
             const size_t id = size_t(sequence.blocks[token / BLOCK_TOKENS]), lane = token % BLOCK_TOKENS;
-            for (size_t i = 0; i < shape.kv_width(); i++) {
-                const size_t block = (id * shape.num_kv_heads + i / channels) * BLOCK_TOKENS * channels, channel = i % channels;
-                const size_t from = token * shape.kv_width() + i;
-                to.keys[block + place_of_key(lane, channel, channels)] = round_to_half(sequence.keys[from]);
-                to.values[block + lane * channels + channel] = round_to_half(sequence.values[from]);
+            for (size_t i = 0; i < shape.kv_width(); i += LINE) {
+                const size_t block = (id * shape.num_kv_heads + i / channels) * head_bytes(), from = token * shape.kv_width() + i;
+                write_line(sequence.keys.data() + from, true, lane, i % channels, to.keys.data() + block);
+                write_line(sequence.values.data() + from, false, lane, i % channels, to.values.data() + block);
             }
         }
     }
+    size_t head_bytes() const { return block_bytes(shape.cache_type, shape.channels); }
+    void write_line(const float* from, bool is_key, size_t token, size_t first_channel, uint8_t* block) const {
+        const RoundedLine line = round_line(shape.cache_type, from);
+        const size_t bytes = shape.cache_type == CacheType::F16 ? 2 : 1;
+        for (size_t i = 0; i < LINE; i++) {
+            const size_t channel = first_channel + i;
+            const size_t place = is_key ? place_of_key(token, channel, shape.channels) : token * shape.channels + channel;
+            std::memcpy(block + place * bytes, line.bytes[i], bytes);
+        }
+        if (bytes == 2) return;
+        const size_t number = first_channel / LINE * BLOCK_TOKENS + token;
+        uint8_t *const scales = block + BLOCK_TOKENS * shape.channels, *const zeros = scales + 2 * shape.channels;
+        std::memcpy(scales + number * 2, &line.scale, 2), zeros[number] = line.zero;
+    }
 
     void attend_plain(const TestSequence& sequence) {
-        const Doubles keys = round_to_halves(sequence.keys), values = round_to_halves(sequence.values);
+        const Doubles keys = round_numbers(shape.cache_type, sequence.keys), values = round_numbers(shape.cache_type, sequence.values);
         for (size_t row = 0; row < sequence.rows; row++)
             for (size_t head = 0; head < shape.num_heads(); head++) {
                 const size_t at = head / shape.group * shape.channels, end = sequence.past + row + 1;
@@ -445,14 +496,20 @@ std::vector<AttentionShape> make_shapes(const Options& options) {
 std::vector<TestAttention> make_tests(const Options& options) {
     Random random(2);
     std::vector<TestAttention> tests;
-    const std::vector<AttentionShape> shapes = make_shapes(options);
-    for (size_t i = 0; i < shapes.size(); i++) tests.emplace_back(shapes[i], make_lengths(i, options), random);
+    std::vector<AttentionShape> shapes = make_shapes(options);
+    for (CacheType type : {CacheType::F16, CacheType::U8})
+        for (size_t i = 0; i < shapes.size(); i++) {
+            shapes[i].cache_type = type;
+            tests.emplace_back(shapes[i], make_lengths(i, options), random);
+        }
     // Sequences that share blocks.
-    tests.emplace_back(AttentionShape{2, 2, 64, 0, false}, std::vector<Length>{{300, 3}, {256, 9, 256}, {40, 1, 32}}, random);
+    for (CacheType type : {CacheType::F16, CacheType::U8})
+        tests.emplace_back(AttentionShape{2, 2, 64, 0, false, type}, std::vector<Length>{{300, 3}, {256, 9, 256}, {40, 1, 32}}, random);
     // All numbers of queries that are computed together, some of them beside the bound of two parts.
     std::vector<Length> lengths;
     for (size_t rows = 1; rows <= 13; rows++) lengths.push_back({rows % 2 ? 250 : rows, rows});
-    for (size_t window : {0, 6}) tests.emplace_back(AttentionShape{1, 1, 64, window, false}, lengths, random);
+    for (CacheType type : {CacheType::F16, CacheType::U8})
+        for (size_t window : {0, 6}) tests.emplace_back(AttentionShape{1, 1, 64, window, false, type}, lengths, random);
     return tests;
 }
 

@@ -9,7 +9,12 @@ import pytest
 
 from ouzel.backends.openvino import create_runner, read_config
 from ouzel.backends.openvino import load as load_model
-from ouzel.backends.openvino.kernels.attention import ATTENTION, PLUGIN_ATTENTION
+from ouzel.backends.openvino.kernels.attention import (
+    ATTENTION,
+    F16_CACHE,
+    PLUGIN_ATTENTION,
+    U8_CACHE,
+)
 from ouzel.backends.openvino.kernels.fusion import copy_fused, fuse_products
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.products import (
@@ -165,15 +170,17 @@ def test_the_graph_of_the_model_stays_as_it_is(tmp_path: Path) -> None:
     assert Counter(node.get_type_name() for node in graph.get_ops()) == before
 
 
-@pytest.mark.parametrize("attends", [True, False])
-def test_operations_that_follow_each_other_are_one_program(attends: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize("cache_type", [F16_CACHE, U8_CACHE, None])
+def test_operations_that_follow_each_other_are_one_program(
+    cache_type: ov.Type | None, tmp_path: Path
+) -> None:
     """The runtime gathers the sampled rows after the last attention, so that there are two.
 
     Without the kernels' attention each attention ends a program.
     """
-    fused = copy_fused(build_graph("qwen3", tmp_path), attends=attends, may_be_wide=True)
+    fused = copy_fused(build_graph("qwen3", tmp_path), cache_type=cache_type, may_be_wide=True)
     found = Counter(node.get_type_name() for node in fused.get_ops())
-    num_layers = count_layers("qwen3")
+    num_layers, attends = count_layers("qwen3"), cache_type is not None
     assert found[PROGRAM] == (2 if attends else 1 + num_layers)
     assert found[PLUGIN_ATTENTION] == (0 if attends else num_layers)
     assert not any(found[name] for name in (*OPERATIONS, ATTENTION))
@@ -184,7 +191,7 @@ def test_both_attentions_write_the_same_keys_and_values(
 ) -> None:
     golden = read_golden("qwen3")
     runners = [load(golden.directory, WEIGHTS, "int8", "f16")]
-    monkeypatch.setattr("ouzel.backends.openvino.compilation.can_attend", lambda *_: False)
+    monkeypatch.setattr("ouzel.backends.openvino.can_attend", lambda *_: False)
     runners.append(load(golden.directory, WEIGHTS, "auto", "f16"))
     keys, largest = [], []
     for runner in runners:

@@ -1,4 +1,7 @@
-"""Runs the kernels' attention without a graph, on a small KV cache, and computes it in numpy."""
+"""Runs the kernels' attention without a graph, on a small KV cache, and computes it in numpy.
+
+kernels/src/context.h describes the two types of cache.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,7 +13,8 @@ from ouzel.backends.openvino.kernels.attention import unpack_keys, unpack_values
 from tests.kernels.library import Floats, load
 
 BLOCK_TOKENS = 32
-NOT_A_NUMBER = 0x7E00  # in f16
+LINE = 32  # channels of a token that share a scale and a zero point in u8
+UNWRITTEN = 0x7E  # two of these bytes are a NaN in f16
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +26,7 @@ class Heads:
     size: int
     window: int = 0
     sinks: Floats | None = None
+    is_u8: bool = False  # the cache holds u8; else f16
 
     @property
     def scale(self) -> float:
@@ -65,12 +70,13 @@ class Refused(Exception):
 
 
 class Cache:
-    """The KV cache of a layer. Places that were never written hold f16's NaN."""
+    """The KV cache of a layer. Bytes that were never written are UNWRITTEN."""
 
     def __init__(self, heads: Heads, num_blocks: int) -> None:
         self.heads = heads
-        shape = (num_blocks, heads.num_kv_heads, BLOCK_TOKENS, heads.size)
-        self.keys, self.values = (np.full(shape, NOT_A_NUMBER, np.uint16) for _ in range(2))
+        token_bytes = heads.size // LINE * 35 if heads.is_u8 else 2 * heads.size
+        shape = (num_blocks, heads.num_kv_heads, BLOCK_TOKENS, token_bytes)
+        self.keys, self.values = (np.full(shape, UNWRITTEN, np.uint8) for _ in range(2))
 
     def attend(
         self,
@@ -106,8 +112,8 @@ class Cache:
         status = load().ouzel_kernels_attend(
             *(level.encode(), heads.num_heads, heads.num_kv_heads, heads.size),
             *(heads.scale, heads.window),
-            *(None if heads.sinks is None else heads.sinks.ctypes.data, writes),
-            *(len(work), begins.ctypes.data, past.ctypes.data, block_ids.ctypes.data),
+            *(None if heads.sinks is None else heads.sinks.ctypes.data, heads.is_u8),
+            *(writes, len(work), begins.ctypes.data, past.ctypes.data, block_ids.ctypes.data),
             *(block_begins.ctypes.data, len(self.keys), self.keys.ctypes.data),
             *(self.values.ctypes.data, len(queries), queries.ctypes.data, keys.ctypes.data),
             *(values.ctypes.data, attended.ctypes.data),
@@ -121,7 +127,7 @@ class Cache:
         return attended
 
     def read(self, context: Context) -> tuple[Floats, Floats]:
-        """Returns the cached keys and values of a sequence, [tokens, heads, size]."""
+        """Returns the keys and values of a sequence in an f16 cache, [tokens, heads, size]."""
         return (
             self._join(unpack_keys(self.keys.view(np.int8)), context),
             self._join(unpack_values(self.values.view(np.int8)), context),
@@ -135,9 +141,9 @@ class Cache:
 
 
 def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArray[np.float64]:
-    """Computes the attention of the last tokens of a sequence, whose keys and values are f16."""
+    """Computes the attention of the last tokens of a sequence from its rounded keys and values."""
     keys, values = (
-        np.repeat(np.array(each).astype(np.float16).astype(np.float64), group(heads), axis=1)
+        np.repeat(round_tokens(heads, np.array(each)), group(heads), axis=1)
         for each in (context.keys, context.values)
     )
     first = context.num_tokens - len(queries)
@@ -150,6 +156,23 @@ def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArra
         total += np.exp(heads.sinks.astype(np.float64)[:, None] - products.max())
     attended: NDArray[np.float64] = np.einsum("hqt,thc->qhc", weights / total[:, :, None], values)
     return attended
+
+
+def round_tokens(heads: Heads, tokens: Floats) -> NDArray[np.float64]:
+    """Rounds keys or values [tokens, heads, size] as the cache does."""
+    if not heads.is_u8:
+        halves: NDArray[np.float64] = tokens.astype(np.float16).astype(np.float64)
+        return halves
+    lines = tokens.reshape(-1, LINE)
+    least, largest = lines.min(axis=1, initial=0), lines.max(axis=1, initial=0)
+    exact = (largest - least) / np.float32(255)
+    nearest = exact.astype(np.float16)
+    scales = np.where(nearest < exact, np.nextafter(nearest, np.float16(np.inf)), nearest)
+    inverse = 1 / scales.astype(np.float32)
+    zeros = np.rint(-least * inverse)
+    rounded = (np.rint(lines * inverse[:, None]) + zeros[:, None]).clip(0, 255) - zeros[:, None]
+    products: NDArray[np.float64] = rounded.astype(np.float64) * scales[:, None].astype(np.float64)
+    return products.reshape(tokens.shape)
 
 
 def group(heads: Heads) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.kernels.attention import (
-    NOT_A_NUMBER,
+    UNWRITTEN,
     Cache,
     Context,
     Heads,
@@ -29,15 +29,17 @@ HEADS = (
 )
 NUM_ROWS = (1, 33, 1, 7, 250, 1, 2, 40, 1)  # rows of each call: 336 tokens in all
 NUM_BLOCKS = 11  # enough for a sequence of these rows
+IN_BOTH_CACHES = pytest.mark.parametrize("is_u8", [False, True], ids=["f16", "u8"])
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=lambda heads: f"{heads.num_heads}x{heads.size}")
 @pytest.mark.parametrize("window", [0, 50])
-def test_attention_is_that_of_numpy(level: str, heads: Heads, window: int) -> None:
+@IN_BOTH_CACHES
+def test_attention_is_that_of_numpy(level: str, heads: Heads, window: int, is_u8: bool) -> None:
     random = np.random.default_rng(0)
     sinks = random.standard_normal(heads.num_heads).astype(np.float32)
     for with_sinks in (None, sinks):
-        heads = replace(heads, window=window, sinks=with_sinks)
+        heads = replace(heads, window=window, sinks=with_sinks, is_u8=is_u8)
         context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
         for count in NUM_ROWS:
             rows = make_rows(heads, count, random)
@@ -47,9 +49,10 @@ def test_attention_is_that_of_numpy(level: str, heads: Heads, window: int) -> No
 
 
 @pytest.mark.parametrize("window", [0, 70])
-def test_a_row_has_the_same_bits_in_any_company_on_any_level(window: int) -> None:
+@IN_BOTH_CACHES
+def test_a_row_has_the_same_bits_in_any_company_on_any_level(window: int, is_u8: bool) -> None:
     random = np.random.default_rng(1)
-    heads = Heads(num_heads=6, num_kv_heads=2, size=64, window=window)
+    heads = Heads(num_heads=6, num_kv_heads=2, size=64, window=window, is_u8=is_u8)
     sequences = [make_rows(heads, 336, random) for _ in range(3)]
     alone = [attend_in_pieces("avx2", heads, [rows], [[1] * 336]) for rows in sequences]
     for name in supported_levels():
@@ -92,8 +95,26 @@ def test_the_cache_holds_keys_and_values_in_f16(level: str) -> None:
         cache.attend(level, [(context, make_rows(heads, count, random))])
     for cached, rows in zip(cache.read(context), (context.keys, context.values), strict=True):
         assert np.array_equal(cached, np.array(rows).astype(np.float16).astype(np.float32))
-    num_unwritten = sum(int((each == NOT_A_NUMBER).sum()) for each in (cache.keys, cache.values))
+    halves = [each.view(np.uint16) for each in (cache.keys, cache.values)]
+    num_unwritten = sum(int((each == UNWRITTEN * 0x101).sum()) for each in halves)
     assert num_unwritten == 2 * (NUM_BLOCKS * 32 - context.num_tokens) * 2 * 64
+
+
+def test_a_token_in_u8_does_not_depend_on_other_tokens(level: str) -> None:
+    """The bytes of the cache are the same, whether its tokens come one by one or together."""
+    random = np.random.default_rng(8)
+    heads = Heads(num_heads=2, num_kv_heads=2, size=64, is_u8=True)
+    rows, block_ids = make_rows(heads, 70, random), shuffled_blocks(random)
+    written = []
+    for sizes in ([70], [1] * 70, [31, 2, 37]):
+        context, cache = Context(block_ids), Cache(heads, NUM_BLOCKS)
+        for size in sizes:
+            first = context.num_tokens
+            cache.attend(level, [(context, rows[slice(first, first + size)])])
+        written.append(cache)
+    for cache in written[1:]:
+        assert np.array_equal(cache.keys, written[0].keys)
+        assert np.array_equal(cache.values, written[0].values)
 
 
 def test_numbers_beyond_f16_become_the_largest_number(level: str) -> None:
@@ -108,6 +129,38 @@ def test_numbers_beyond_f16_become_the_largest_number(level: str) -> None:
     keys, values = cache.read(context)
     assert (keys[9] == 65504).all() and (values[9] == -65504).all()
     assert np.array_equal(attended[:9], before) and np.isfinite(attended).all()
+
+
+def test_u8_holds_numbers_beyond_f16(level: str) -> None:
+    """The scale of a line is an f16 number, so numbers may be 127 times as large."""
+    random = np.random.default_rng(9)
+    heads = replace(HEADS[1], is_u8=True)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 12, random)
+    rows.keys[:] *= 1e-6  # otherwise one token would have all weight
+    rows.values[:] *= 1e6
+    attended = cache.attend(level, [(context, rows)])
+    exact = attend_in_float64(heads, context, rows.queries)
+    np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+def test_lines_of_zeros_and_of_the_smallest_numbers_are_zeros_in_u8(level: str) -> None:
+    random = np.random.default_rng(10)
+    heads = replace(HEADS[0], is_u8=True)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 3, random)
+    rows.values[:, 0], rows.values[:, 1] = 0, 1e-38
+    assert not cache.attend(level, [(context, rows)]).any()
+
+
+def test_numbers_beyond_u8_become_the_largest_number(level: str) -> None:
+    random = np.random.default_rng(11)
+    heads = replace(HEADS[1], is_u8=True)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 1, random)
+    rows.values[:] = np.inf
+    attended = cache.attend(level, [(context, rows)])
+    assert (attended == attended[0, 0, 0]).all() and 8e6 < attended[0, 0, 0] < 8.4e6
 
 
 def test_a_layer_can_read_the_cache_of_another_layer(level: str) -> None:

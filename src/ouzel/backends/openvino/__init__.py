@@ -33,6 +33,7 @@ from ouzel.backends.openvino.checks.row_check import check_rows, refuse_kinds
 from ouzel.backends.openvino.checks.selfcheck import SelfCheckFailed, check_runner, warm_up
 from ouzel.backends.openvino.checks.state_check import check_operations
 from ouzel.backends.openvino.compilation import (
+    can_attend,
     check_options,
     compile_graphs,
     compile_vision,
@@ -152,10 +153,13 @@ def make_checked_runner(
         logger.info("%s", products)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
-    make = partial(make_runner, core, config=config, memory_share=memory_share)
-    free_bytes = share_bytes - language_model.weight_bytes
+    attends = can_attend(core, resolve_auto_precision(core, engine, language_model))
+    make = partial(make_runner, core, config=config, attends=attends, memory_share=memory_share)
     language_model, choice = choose_cache(
-        core, language_model, model, engine, make, free_bytes=free_bytes, num_blocks=num_blocks
+        *(core, language_model, model, engine, make),
+        attends=attends,
+        free_bytes=share_bytes - language_model.weight_bytes,
+        num_blocks=num_blocks,
     )
     is_f16_chosen = choice.cache == "f16"
     runner = make(
@@ -233,20 +237,21 @@ def make_runner(
     model: ModelConfig,
     engine: EngineConfig,
     *,
+    attends: bool = True,
     num_blocks: int | None = None,
     memory_share: float = 1.0,
     keeps_context: bool = False,
 ) -> OpenVINORunner:
     """Compiles the graphs, plans the memory and makes the runner.
 
-    With `keeps_context` it raises F16Unfit if the memory does not hold one request of the model's
-    full length.
+    Without `attends` attention stays with the runtime. With `keeps_context` it raises F16Unfit if
+    the memory does not hold one request of the model's full length.
     """
     check_operations(core, language_model.graph, engine.device)
     with give_back_pages(language_model.mappings):
         vision = make_vision_runner(core, language_model, engine)
         engine = resolve_auto_precision(core, engine, language_model)
-        fused = fuse_graphs(core, language_model, engine)
+        fused = fuse_graphs(core, language_model, engine, attends=attends)
         compiled, *further = compile_graphs(core, fused, language_model, engine)
     keeps_bits = keep_row_bits(fused, may_be_wide=not engine.deterministic)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)

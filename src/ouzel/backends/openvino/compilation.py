@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from itertools import chain
 
 from ouzel.backends.openvino.graph.product_factors import move_factors
+from ouzel.backends.openvino.kernels.attention import F16_CACHE, U8_CACHE
 from ouzel.backends.openvino.kernels.fusion import copy_fused
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -48,17 +49,19 @@ NUM_KEPT_PRIMITIVES = 512
 
 
 def fuse_graphs(
-    core: ov.Core, language_model: LanguageModel, engine: EngineConfig
+    core: ov.Core, language_model: LanguageModel, engine: EngineConfig, *, attends: bool = True
 ) -> list[ov.Model]:
     """Returns the graphs that are compiled: copies with the operations of Ouzel's own kernels.
 
-    Key scales may still change the model's own graphs.
+    Without `attends` attention stays with the runtime. Key scales may still change the model's own
+    graphs.
     """
     for graph in language_model.graphs:
         move_factors(graph)
-    attends, may_be_wide = can_attend(core, engine), not engine.deterministic
+    cache_type = own_cache_type(core, engine) if attends else None
+    may_be_wide = not engine.deterministic
     return [
-        copy_fused(graph, attends=attends, may_be_wide=may_be_wide)
+        copy_fused(graph, cache_type=cache_type, may_be_wide=may_be_wide)
         for graph in language_model.graphs
     ]
 
@@ -73,9 +76,24 @@ def compile_graphs(
 
 
 def can_attend(core: ov.Core, engine: EngineConfig) -> bool:
-    """Tells whether the kernels compute attention: over an f16 cache, in a graph in f32."""
-    is_exact = uses_kernels(engine) and expected_type(core, engine) == ov.Type.f32
-    return is_exact and engine.kv_cache_dtype == "f16"
+    """Tells whether the kernels compute attention over an f16 or a u8 cache: in a graph in f32."""
+    return uses_kernels(engine) and expected_type(core, engine) == ov.Type.f32
+
+
+def own_cache_type(core: ov.Core, engine: EngineConfig) -> ov.Type | None:
+    """Returns the type of the cache if the kernels compute attention, else None."""
+    if not can_attend(core, engine):
+        return None
+    if engine.kv_cache_dtype == "f16":
+        return F16_CACHE
+    is_u8 = engine.kv_cache_dtype == "u8" or is_u8_by_itself(core, engine)
+    return U8_CACHE if is_u8 else None
+
+
+def is_u8_by_itself(core: ov.Core, engine: EngineConfig) -> bool:
+    """Tells whether the user names no type, and the runtime would take u8."""
+    by_itself = core.get_property(engine.device, "KV_CACHE_PRECISION")
+    return engine.kv_cache_dtype == "auto" and by_itself == ov.Type.u8
 
 
 def compile_vision(

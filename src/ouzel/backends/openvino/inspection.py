@@ -16,6 +16,7 @@ from ouzel.backends.openvino.cache.memory_plan import plan_memory
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
 from ouzel.backends.openvino.checks.row_check import refuse_kinds
 from ouzel.backends.openvino.compilation import (
+    can_attend,
     check_options,
     compile_encoder,
     compile_graphs,
@@ -119,7 +120,10 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
-    choice = find_choice(core, language_model, model, engine, entry, free_bytes=free_bytes)
+    attends = can_attend(core, resolve_auto_precision(core, engine, language_model))
+    choice = find_choice(
+        *(core, language_model, model, engine, entry), attends=attends, free_bytes=free_bytes
+    )
     engine = resolve_auto_precision(core, choice.engine, language_model)
     attention = make_attention_model(language_model)
     [compiled] = compile_graphs(core, fuse_graphs(core, attention, engine), attention, engine)

@@ -21,7 +21,7 @@ import numpy as np
 
 from ouzel.backends.openvino.compilation import type_name
 from ouzel.backends.openvino.graph.key_scales import KeyScales
-from ouzel.backends.openvino.kernels.attention import CACHE_TYPE
+from ouzel.backends.openvino.kernels.attention import F16_CACHE
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cache import content_key, digest
 from ouzel.backends.openvino.weights.entry_check import (
@@ -54,6 +54,7 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
     scaled: float | None = None
     scales: dict[str, list[list[float]]] = {}
     overflows_f16: bool = False  # keys or values come near the end of f16's range, or exceed it
+    attends: bool = False  # the u8 cache of the kernels was judged, not the runtime's
 
     def choose(self, *, keeps_u8: bool) -> Cache:
         """Returns the cache with the verdict; with `keeps_u8` the better of the two u8 caches."""
@@ -76,7 +77,7 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def cache_name(dtype: ov.Type, *, has_scales: bool) -> str:
     """Returns the name of a cache as in EngineInfo."""
-    if dtype == CACHE_TYPE:
+    if dtype == F16_CACHE:
         return "f16"
     return SCALED if has_scales and dtype == ov.Type.u8 else type_name(dtype)
 

@@ -21,6 +21,7 @@ from ouzel.backends.openvino.cache.cache_verdict import (
     write_verdict,
 )
 from ouzel.backends.openvino.cache.f16_room import f16_room
+from ouzel.backends.openvino.compilation import is_u8_by_itself
 from ouzel.backends.openvino.ir import is_ir_directory
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
@@ -38,10 +39,7 @@ def has_choice(core: ov.Core, engine: EngineConfig) -> bool:
     """Tells whether there is a choice: the user names u8, or `auto` means u8 on this CPU."""
     if engine.device != "CPU":
         return False
-    by_itself = core.get_property(engine.device, "KV_CACHE_PRECISION")
-    return engine.kv_cache_dtype == "u8" or (
-        engine.kv_cache_dtype == "auto" and by_itself == ov.Type.u8
-    )
+    return engine.kv_cache_dtype == "u8" or is_u8_by_itself(core, engine)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +59,14 @@ def find_choice(
     engine: EngineConfig,
     entry: Path | None,
     *,
+    attends: bool,
     free_bytes: int,
     num_blocks: int | None = None,
 ) -> CacheChoice:
     """Chooses the KV cache by the free memory and the stored verdict, without a trial.
 
-    `free_bytes` is the memory that is free for the model after its weights.
+    `attends` tells whether the kernels compute attention. `free_bytes` is the memory that is free
+    for the model after its weights.
     """
     if not has_choice(core, engine):
         return CacheChoice(engine, None)
@@ -83,7 +83,7 @@ def find_choice(
             return replace(choice, engine=with_f16(engine), cache="f16")
     if not may_be_tried(language_model, model):
         return choice
-    if verdict is None or verdict.plain is None:
+    if verdict is None or verdict.plain is None or verdict.attends != attends:
         return replace(choice, is_open=True)
     return apply_verdict(verdict, choice)
 
@@ -119,6 +119,7 @@ def choose_cache(
     engine: EngineConfig,
     make_runner: MakeRunner,
     *,
+    attends: bool,
     free_bytes: int,
     num_blocks: int | None,
 ) -> tuple[LanguageModel, CacheChoice]:
@@ -128,15 +129,16 @@ def choose_cache(
     """
     entry = language_model.cache_entry
     choice = find_choice(
-        core, language_model, model, engine, entry, free_bytes=free_bytes, num_blocks=num_blocks
+        *(core, language_model, model, engine, entry),
+        attends=attends,
+        free_bytes=free_bytes,
+        num_blocks=num_blocks,
     )
     if choice.reason:
         logger.info("KV cache: %s", choice.reason)
-    if (
-        choice.is_open
-        and (verdict := make_verdict(language_model, model, engine, make_runner)) is not None
-    ):
-        choice = apply_verdict(verdict, choice)
+    if choice.is_open:
+        verdict = make_verdict(language_model, model, engine, make_runner, attends=attends)
+        choice = choice if verdict is None else apply_verdict(verdict, choice)
     if choice.verdict is not None:
         cost = ", which takes nearly twice the memory of u8" if choice.cache == "f16" else ""
         logger.info(
@@ -148,7 +150,12 @@ def choose_cache(
 
 
 def make_verdict(
-    language_model: LanguageModel, model: ModelConfig, engine: EngineConfig, make_runner: MakeRunner
+    language_model: LanguageModel,
+    model: ModelConfig,
+    engine: EngineConfig,
+    make_runner: MakeRunner,
+    *,
+    attends: bool,
 ) -> CacheVerdict | None:
     """Runs the trial and stores its verdict, if it has one."""
     max_model_len = language_model.context_length(model.max_model_len)
@@ -163,7 +170,7 @@ def make_verdict(
     earlier = load_verdict(entry, model)
     if verdict is not None:
         overflows_f16 = earlier is not None and earlier.overflows_f16
-        verdict = msgspec.structs.replace(verdict, overflows_f16=overflows_f16)
+        verdict = msgspec.structs.replace(verdict, overflows_f16=overflows_f16, attends=attends)
         store_verdict(entry, model, verdict)
     return verdict
 

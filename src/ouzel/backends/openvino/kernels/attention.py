@@ -1,8 +1,12 @@
-"""Replaces the runtime's attention over an f16 cache by an operation of the kernels.
+"""Replaces the runtime's attention by an operation of the kernels.
 
-The cache has the shape [blocks, heads, 32 tokens, 2 * channels] and the type i8, because the plugin
-would convert an input in f16: two bytes are one f16 number. kernels/src/context.h describes the
-order of the numbers in a block.
+The kernels have two types of cache. kernels/src/context.h describes the order of the numbers in a
+block.
+
+- f16: [blocks, heads, 32 tokens, 2 * channels] in i8. Two bytes are one f16 number, because the
+  plugin would convert an input in f16.
+- u8: [blocks, heads, 32 tokens, channels / 32 * 35] in u8. 32 channels of a token have a scale in
+  f16 and a zero point in u8.
 """
 
 import math
@@ -21,7 +25,8 @@ Floats = NDArray[np.float32]
 
 ATTENTION = "OuzelAttention"
 PLUGIN_ATTENTION = "PagedAttentionExtension"
-CACHE_TYPE = ov.Type.i8  # no cache of the plugin has this type
+F16_CACHE = ov.Type.i8  # no cache of the plugin has this type
+U8_CACHE = ov.Type.u8
 _BLOCK_TOKENS = 32
 _LINE = 32  # numbers of a line; a head has a multiple of them
 _MOST_CHANNELS = 512
@@ -44,8 +49,10 @@ class _Heads:
     window: int  # tokens; 0: all
 
 
-def replace_attention(graph: ov.Model) -> None:
-    """Changes the graph in place. An attention that the kernels do not compute stays as it is.
+def replace_attention(graph: ov.Model, cache_type: ov.Type) -> None:
+    """Changes the graph in place: attention over an `F16_CACHE` or a `U8_CACHE`.
+
+    An attention that the kernels do not compute stays as it is.
 
     Operations that share a cache are replaced together, or not at all.
     """
@@ -60,11 +67,13 @@ def replace_attention(graph: ov.Model) -> None:
             and len({(each.num_kv_heads, each.size) for each in found}) == 1
         ):
             for node, heads in zip(nodes, found, strict=True):
-                _replace(node, heads)
+                _replace(node, heads, cache_type)
 
 
 def unpack_keys(blocks: Blocks) -> Floats:
-    """Returns the keys of blocks [N, heads, 32, 2 * channels] as f32 [N, heads, 32, channels]."""
+    """Returns the keys of blocks in f16 [N, heads, 32, 2 * channels] as f32 [N, heads, 32,
+    channels].
+    """
     halves = blocks.view(np.float16)
     *outer, num_tokens, channels = halves.shape
     parts = halves.reshape(*outer, 2, channels // 8, 4, 2, 4, 4)
@@ -101,12 +110,13 @@ def _is_absent(node: Node) -> bool:
     return node.get_type_name() == "Constant" and not np.any(node.get_data())
 
 
-def _replace(node: Node, heads: _Heads) -> None:
+def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
+    token_bytes = 2 * heads.size if cache_type == F16_CACHE else heads.size // _LINE * 35
     for index in _CACHES:
         cache = node.input_value(index).get_node()
-        cache.set_element_type(CACHE_TYPE)
+        cache.set_element_type(cache_type)
         cache.set_partial_shape(
-            ov.PartialShape([-1, heads.num_kv_heads, _BLOCK_TOKENS, 2 * heads.size])
+            ov.PartialShape([-1, heads.num_kv_heads, _BLOCK_TOKENS, token_bytes])
         )
         cache.validate_and_infer_types()
     inputs = [node.input_value(index) for index in _PASSED]

@@ -46,17 +46,17 @@ from ouzel.backends.openvino.kernels.program import join_programs
 from ouzel.backends.openvino.library import ov
 
 
-def copy_fused(graph: ov.Model, *, attends: bool, may_be_wide: bool) -> ov.Model:
-    """Returns a copy with joined operations, and with `attends` the kernels' attention.
+def copy_fused(graph: ov.Model, *, cache_type: ov.Type | None, may_be_wide: bool) -> ov.Model:
+    """Returns a copy with joined operations, and with the kernels' attention over this cache.
 
-    Without `may_be_wide` no rows are multiplied in bf16. A graph with nothing for the kernels is
-    returned as it is.
+    Without `cache_type` attention stays with the runtime. Without `may_be_wide` no rows are
+    multiplied in bf16. A graph with nothing for the kernels is returned as it is.
     """
-    if not (attends or find_products(graph)):
+    if cache_type is None and not find_products(graph):
         return graph
     fused = graph.clone()
-    if attends:
-        replace_attention(fused)
+    if cache_type is not None:
+        replace_attention(fused, cache_type)
     fuse_products(fused)
     if not may_be_wide:
         forbid_wide_rows(fused)
