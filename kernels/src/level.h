@@ -33,7 +33,9 @@ struct Level {
     void (*put_row)(Rows& rows, size_t row, const float* from);
     // The same of the numbers x / sqrt(mean(x^2) + epsilon) * weight.
     void (*put_normed_row)(Rows& rows, size_t row, const float* from, const float* weight, float epsilon);
-    // The same of the 64 numbers that a gated unit makes of a row. Overwrites `gate`.
+    // The row becomes x / sqrt(mean(x^2) + epsilon) * weight, plus the residual [size] if there is one.
+    void (*normalise_row)(float* row, size_t size, const float* weight, float epsilon, const float* residual);
+    // The same as `put_row` of the 64 numbers that a gated unit makes of a row. Overwrites `gate`.
     void (*put_gated_group)(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function);
     // Normalises a head of `size` numbers if there is a weight (as `put_normed_row`), then turns it by angles: with the halves a
     // and b of the head, a becomes a * cos - b * sin, and b becomes b * cos + a * sin.

@@ -55,7 +55,7 @@ struct Kernels {
 
 const Level AVX2 = {
     "avx2", has_avx2, choose_chunk<CHUNKS>, 0, put_row<Quantizer<Vectors>>,
-    put_normed_row<Vectors, Quantizer<Vectors>>, put_gated_group<Vectors, Quantizer<Vectors>>, turn_head<Vectors>, multiply_any<Kernels>,
+    put_normed_row<Vectors, Quantizer<Vectors>>, normalise_row<Vectors>, put_gated_group<Vectors, Quantizer<Vectors>>, turn_head<Vectors>, multiply_any<Kernels>,
     choose_chunk<QUERY_CHUNKS_256>, attend_any<Vectors>, join_parts<Vectors>, divide_by_sum<Vectors>, finish_nothing,
 };
 

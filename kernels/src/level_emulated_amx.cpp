@@ -67,7 +67,7 @@ void finish() {}
 
 const Level EMULATED_AMX = {
     "emulated_amx", has_avx512_bf16, amx_chunk, WIDE_FROM, put_row<TileRows>,
-    put_normed_row<Vectors512, TileRows>, put_gated_group<Vectors512, TileRows>, turn_head<Vectors512>, multiply_by_tiles<Tiles>,
+    put_normed_row<Vectors512, TileRows>, normalise_row<Vectors512>, put_gated_group<Vectors512, TileRows>, turn_head<Vectors512>, multiply_by_tiles<Tiles>,
     choose_chunk<QUERY_CHUNKS_512>, attend_any<Vectors512>, join_parts<Vectors512>, divide_by_sum<Vectors512>, finish,
 };
 

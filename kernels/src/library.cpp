@@ -34,7 +34,7 @@ EXPORTED int ouzel_kernels_multiply(const char* level_name, size_t outputs, size
     const Layout layout{outputs, inputs, bits, scales, has_offsets != 0, table};
     if (!layout.is_valid() || num_bytes != layout.bytes()) return 2;
     try {
-        multiply(*level, {rows, num_rows}, {{{layout, cells}, factors, bias}}, {to}, nullptr, {}, may_be_wide != 0);
+        multiply(*level, {rows, num_rows}, {{{layout, cells}, factors, bias}}, {to}, {}, may_be_wide != 0);
     } catch (const std::exception&) {
         return 3;
     }

@@ -85,6 +85,11 @@ protected:
         return shape;
     }
 
+    // A norm whose weight is the argument `input`, which then becomes the next one. Without a norm the epsilon is below 0.
+    static RowNorm take_norm(const ov::TensorVector& arguments, size_t& input, double epsilon) {
+        return epsilon >= 0 ? RowNorm{arguments[input++].data<const float>(), float(epsilon)} : RowNorm{};
+    }
+
     std::vector<Product> products(const ov::TensorVector& arguments, size_t first) const {
         std::vector<Product> found;
         for (size_t i = 0; i < outputs.size(); i++) {
@@ -100,7 +105,9 @@ protected:
 // Rows [..., inputs] times the transpose of each matrix: an output [..., outputs] for each. Inputs: rows; with an epsilon of 0 or
 // more the weight of an RMS norm [inputs] of the rows; with has_residual rows [..., outputs] that are added to the first product;
 // if the first num_turned products are heads of head_size outputs, which are turned: cos and sin [rows, head_size / 2], and with a
-// head_epsilon of 0 or more, for each of these products the weight of an RMS norm [head_size] of the heads; matrices.
+// head_epsilon of 0 or more, for each of these products the weight of an RMS norm [head_size] of the heads; for each of the first
+// num_normed products the weight of an RMS norm [outputs] of the products, with the epsilon result_epsilon; matrices. The order is: norm
+// of the products, residual, heads.
 class Linear final : public MatrixOperation {
 public:
     OPENVINO_OP("OuzelLinear", "ouzel_kernels", ov::op::Op);
@@ -111,17 +118,21 @@ public:
         visitor.on_attribute("head_size", head_size);
         visitor.on_attribute("num_turned", num_turned);
         visitor.on_attribute("head_epsilon", head_epsilon);
+        visitor.on_attribute("num_normed", num_normed);
+        visitor.on_attribute("result_epsilon", result_epsilon);
         return MatrixOperation::visit_attributes(visitor);
     }
     void copy_from(const Linear& other) {
         copy_matrices(other), epsilon = other.epsilon, has_residual = other.has_residual;
         head_size = other.head_size, num_turned = other.num_turned, head_epsilon = other.head_epsilon;
+        num_normed = other.num_normed, result_epsilon = other.result_epsilon;
     }
     std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override { return cloned<Linear>(arguments); }
 
     void validate_and_infer_types() override {
         NODE_VALIDATION_CHECK(this, !outputs.empty(), "needs a matrix");
         check_heads();
+        check_result_norms();
         check_matrices(outputs.size(), first_array());
         for (size_t i = 1; i < outputs.size(); i++)
             NODE_VALIDATION_CHECK(this, inputs[i] == inputs[0], "matrices must have equally many inputs, given ", inputs[0], " and ", inputs[i]);
@@ -130,6 +141,7 @@ public:
         if (has_residual) check_rows(has_norm() ? 2 : 1, outputs[0]);
         for (size_t i = 0; num_turned && i < 2; i++) check_rows(first_angle() + i, head_size / 2);
         for (int64_t i = 0; has_head_norm() && i < num_turned; i++) check_array(first_angle() + 2 + i, ov::element::f32, head_size, "head norm");
+        for (size_t i = 0; i < size_t(num_normed); i++) check_array(first_result_norm() + i, ov::element::f32, outputs[i], "norm of a product");
         set_output_size(outputs.size());
         for (size_t i = 0; i < outputs.size(); i++) set_output_type(i, ov::element::f32, output_shape(i, shape));
     }
@@ -142,30 +154,33 @@ public:
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
         auto shape = arguments[0].get_shape();
         Source source{arguments[0].data<const float>(), count_rows(arguments[0], inputs[0])};
-        if (has_norm()) source.norm_weight = arguments[1].data<const float>(), source.epsilon = float(epsilon);
-        const float* residual = nullptr;
-        if (has_residual) residual = rows_like(arguments[has_norm() ? 2 : 1], outputs[0], source.count);
-        Heads heads;
+        size_t input = 1;
+        source.norm = take_norm(arguments, input, epsilon);
+        Results made;
+        if (has_residual) made.residual = rows_like(arguments[input], outputs[0], source.count);
         if (num_turned) {
+            Heads& heads = made.heads;
             heads.size = size_t(head_size), heads.epsilon = float(head_epsilon);
             heads.cos = rows_like(arguments[first_angle()], head_size / 2, source.count);
             heads.sin = rows_like(arguments[first_angle() + 1], head_size / 2, source.count);
             for (int64_t i = 0; i < num_turned; i++)
                 heads.norm_weights.push_back(has_head_norm() ? arguments[first_angle() + 2 + i].data<const float>() : nullptr);
         }
+        input = first_result_norm();
+        for (int64_t i = 0; i < num_normed; i++) made.norms.push_back(take_norm(arguments, input, result_epsilon));
         std::vector<float*> to;
         for (size_t i = 0; i < outputs.size(); i++) {
             shape.back() = size_t(outputs[i]);
             results[i].set_shape(shape);
             to.push_back(results[i].data<float>());
         }
-        multiply(*find_level(), source, products(arguments, first_array()), to, residual, heads, may_be_wide);
+        multiply(*find_level(), source, products(arguments, first_array()), to, made, may_be_wide);
         return true;
     }
 
-    double epsilon = -1, head_epsilon = -1;
+    double epsilon = -1, head_epsilon = -1, result_epsilon = -1;
     bool has_residual = false;
-    int64_t head_size = 0, num_turned = 0;
+    int64_t head_size = 0, num_turned = 0, num_normed = 0;
 
 private:
     void check_heads() const {
@@ -175,26 +190,37 @@ private:
         for (int64_t i = 0; i < num_turned; i++)
             NODE_VALIDATION_CHECK(this, outputs[i] % head_size == 0, "outputs must be heads of ", head_size, ", given ", outputs[i]);
     }
+    void check_result_norms() const {
+        NODE_VALIDATION_CHECK(this, num_normed >= 0 && num_normed <= int64_t(outputs.size()), "normalises ", num_normed, " of ", outputs.size(),
+                              " products");
+        NODE_VALIDATION_CHECK(this, !num_normed || result_epsilon >= 0, "result_epsilon must be 0 or more, given ", result_epsilon);
+        NODE_VALIDATION_CHECK(this, !num_normed || !has_head_norm(), "products have a norm of their rows or of their heads, not both");
+    }
     bool has_norm() const { return epsilon >= 0; }
     bool has_head_norm() const { return head_epsilon >= 0; }
     size_t first_angle() const { return 1 + (has_norm() ? 1 : 0) + (has_residual ? 1 : 0); }
-    size_t first_array() const { return first_angle() + (num_turned ? 2 : 0) + (has_head_norm() ? size_t(num_turned) : 0); }
+    size_t first_result_norm() const { return first_angle() + (num_turned ? 2 : 0) + (has_head_norm() ? size_t(num_turned) : 0); }
+    size_t first_array() const { return first_result_norm() + size_t(num_normed); }
 };
 
-// x + down(activation(gate(norm(x))) * up(norm(x))), f32 [..., hidden]. Inputs: x; or, with four matrices, rows and the residual of
-// x = residual + projection(rows); the weight of the RMS norm [hidden]; the matrices projection, gate, up, down.
+// x + result_norm(down(activation(gate(norm(x))) * up(norm(x)))), f32 [..., hidden]. Inputs: x; or, with four matrices, rows and the
+// residual of x = residual + projected_norm(projection(rows)); the weights [hidden] of the RMS norms projected_norm, norm and
+// result_norm, each if its epsilon is 0 or more; the matrices projection, gate, up, down.
 class FeedForwardOperation final : public MatrixOperation {
 public:
     OPENVINO_OP("OuzelFeedForward", "ouzel_kernels", ov::op::Op);
 
     bool visit_attributes(ov::AttributeVisitor& visitor) override {
+        visitor.on_attribute("projected_epsilon", projected_epsilon);
         visitor.on_attribute("epsilon", epsilon);
+        visitor.on_attribute("result_epsilon", result_epsilon);
         visitor.on_attribute("linear", linear);
         visitor.on_attribute("cubic", cubic);
         return MatrixOperation::visit_attributes(visitor);
     }
     void copy_from(const FeedForwardOperation& other) {
-        copy_matrices(other), epsilon = other.epsilon, linear = other.linear, cubic = other.cubic;
+        copy_matrices(other), linear = other.linear, cubic = other.cubic;
+        projected_epsilon = other.projected_epsilon, epsilon = other.epsilon, result_epsilon = other.result_epsilon;
     }
     std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override {
         return cloned<FeedForwardOperation>(arguments);
@@ -202,6 +228,7 @@ public:
 
     void validate_and_infer_types() override {
         NODE_VALIDATION_CHECK(this, outputs.size() == 3 || outputs.size() == 4, "takes 3 or 4 matrices, given ", outputs.size());
+        NODE_VALIDATION_CHECK(this, outputs.size() == 4 || !(projected_epsilon >= 0), "there is no projection whose product could be normalised");
         check_matrices(outputs.size(), first_array());
         const size_t gate = outputs.size() - 3, up = gate + 1, down = gate + 2;
         const int64_t hidden = outputs[down];
@@ -210,8 +237,7 @@ public:
                               "the sizes of the matrices do not fit each other");
         const auto shape = check_rows(gate, hidden);
         if (gate) check_rows(0, inputs[0]);
-        check_array(gate + 1, ov::element::f32, hidden, "norm");
-        NODE_VALIDATION_CHECK(this, epsilon >= 0, "epsilon must be 0 or more, given ", epsilon);
+        for (size_t input = first_norm(); input < first_array(); input++) check_array(input, ov::element::f32, hidden, "norm");
         set_output_type(0, ov::element::f32, shape);
     }
 
@@ -226,17 +252,22 @@ public:
         const size_t count = count_rows(arguments[gate], outputs.back());
         if (gate) rows_like(arguments[0], inputs[0], count);
         results[0].set_shape(arguments[gate].get_shape());
-        const FeedForward layer{gate != 0, all[0], all[gate], all[gate + 1], all[gate + 2], arguments[gate + 1].data<const float>(),
-                                float(epsilon), {float(linear), float(cubic)}, may_be_wide};
+        size_t input = first_norm();
+        const RowNorm projected_norm = take_norm(arguments, input, projected_epsilon), norm = take_norm(arguments, input, epsilon);
+        const RowNorm result_norm = take_norm(arguments, input, result_epsilon);
+        const FeedForward layer{gate != 0, all[0], all[gate], all[gate + 1], all[gate + 2], projected_norm, norm, result_norm,
+                                {float(linear), float(cubic)}, may_be_wide};
         feed_forward(*find_level(), layer, arguments[0].data<const float>(), gate ? arguments[1].data<const float>() : nullptr, count,
                      results[0].data<float>());
         return true;
     }
 
-    double epsilon = 0, linear = 1, cubic = 0;  // of Gate
+    double projected_epsilon = -1, epsilon = -1, result_epsilon = -1;
+    double linear = 1, cubic = 0;  // of Gate
 
 private:
-    size_t first_array() const { return outputs.size() == 4 ? 3 : 2; }
+    size_t first_norm() const { return outputs.size() - 2; }
+    size_t first_array() const { return first_norm() + (projected_epsilon >= 0) + (epsilon >= 0) + (result_epsilon >= 0); }
 };
 
 // A mixture of experts, f32 [..., hidden]: the sum over the experts of a row of weight * down(activation(gate(x)) * up(x)). Inputs: rows

@@ -95,16 +95,29 @@ void prepare(Rows& rows, const Level& level, size_t count, const Layout& layout,
 
 void put(const Level& level, const Source& source, Rows& rows, size_t row) {
     const float* from = source.rows + row * rows.inputs;
-    source.norm_weight ? level.put_normed_row(rows, row, from, source.norm_weight, source.epsilon) : level.put_row(rows, row, from);
+    const RowNorm& norm = source.norm;
+    norm.weight ? level.put_normed_row(rows, row, from, norm.weight, norm.epsilon) : level.put_row(rows, row, from);
+}
+
+// Normalises a row of a product [count][size] in its place if there is a norm, and adds the residual, which has the same shape.
+void normalise(const Level& level, const RowNorm& norm, float* products, const float* residual, size_t size, size_t row) {
+    if (norm.weight) level.normalise_row(products + row * size, size, norm.weight, norm.epsilon, residual ? residual + row * size : nullptr);
+}
+
+// Calls `body` for each row, in parts.
+template <class Body>
+Phase each_row(size_t count, Body body) {
+    const Parts parts = parts_of_rows(count);
+    return {parts.count, [parts, body](size_t part) {
+                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++) body(row);
+            }};
 }
 
 // A phase that puts all rows of a source, for each of some kinds of rows.
 Phase rows_phase(const Level& level, const Source& source, const std::vector<Rows*>& kinds) {
-    const Parts parts = parts_of_rows(source.count);
-    return {parts.count, [parts, &level, &source, kinds](size_t part) {
-                for (size_t row = parts.begin(part); row < parts.begin(part + 1); row++)
-                    for (Rows* rows : kinds) put(level, source, *rows, row);
-            }};
+    return each_row(source.count, [&level, &source, kinds](size_t row) {
+        for (Rows* rows : kinds) put(level, source, *rows, row);
+    });
 }
 
 // The rows of a source for matrices of several kinds: quantised in larger and in smaller groups, or in bf16 for all.
@@ -180,16 +193,25 @@ std::vector<ProductPart> parts_of_products(const std::vector<Product>& products,
     return found;
 }
 
+// Turns the heads [first, first + size) of a row.
+void turn_heads(const Level& level, const Heads& heads, size_t product, float* first, size_t size, size_t row) {
+    const size_t half = heads.size / 2;
+    for (float* head = first; head < first + size; head += heads.size)
+        level.turn_head(head, heads.size, heads.norm_weights[product], heads.epsilon, heads.cos + row * half, heads.sin + row * half);
+}
+
 }  // namespace
 
 void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
-              const float* residual, const Heads& heads, bool may_be_wide) {
+              const Results& results, bool may_be_wide) {
     if (!source.count) return;
+    const Heads& heads = results.heads;
+    const size_t num_normed = results.norms.size(), num_turned = heads.norm_weights.size();
     static thread_local RowsOfKinds rows_of_thread;
     RowsOfKinds& rows = rows_of_thread;
     rows.prepare(level, source.count, products, may_be_wide);
     std::vector<Writer> writers;
-    for (size_t i = 0; i < products.size(); i++) writers.emplace_back(products[i], to[i], i ? nullptr : residual);
+    for (size_t i = 0; i < products.size(); i++) writers.emplace_back(products[i], to[i], i || num_normed ? nullptr : results.residual);
     const std::vector<ProductPart> parts = parts_of_products(products, heads);
     const Phase phases[] = {
         rows_phase(level, source, rows.used()),
@@ -198,14 +220,20 @@ void multiply(const Level& level, const Source& source, const std::vector<Produc
              const ProductPart& part = parts[number];
              const Matrix& matrix = products[part.product].matrix;
              level.multiply(matrix, part.first_block, part.num_blocks, rows.of(matrix.layout), writers[part.product]);
-             if (part.product >= heads.norm_weights.size()) return;
-             const size_t outputs = matrix.layout.outputs, half = heads.size / 2;
-             float* head = to[part.product] + part.first_block * BLOCK;
-             for (size_t row = 0; row < source.count; row++, head += outputs)
-                 level.turn_head(head, heads.size, heads.norm_weights[part.product], heads.epsilon, heads.cos + row * half, heads.sin + row * half);
+             if (part.product < num_normed || part.product >= num_turned) return;
+             float* first = to[part.product] + part.first_block * BLOCK;
+             for (size_t row = 0; row < source.count; row++, first += matrix.layout.outputs)
+                 turn_heads(level, heads, part.product, first, part.num_blocks * BLOCK, row);
          }},
+        each_row(source.count, [&](size_t row) {
+            for (size_t i = 0; i < num_normed; i++) {
+                const size_t outputs = products[i].matrix.layout.outputs;
+                normalise(level, results.norms[i], to[i], i ? nullptr : results.residual, outputs, row);
+                if (i < num_turned) turn_heads(level, heads, i, to[i] + row * outputs, outputs, row);
+            }
+        }),
     };
-    run_phases(phases, 2, level.finish);
+    run_phases(phases, num_normed ? 3 : 2, level.finish);
 }
 
 void feed_forward(const Level& level, const FeedForward& layer, const float* rows, const float* residual, size_t count, float* to) {
@@ -219,8 +247,9 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
     if (layer.has_projection) prepare(first, level, count, layer.projection.matrix.layout, layer.may_be_wide);
     prepare(normed, level, count, layer.gate.matrix.layout, layer.may_be_wide);
     prepare(inner, level, count, layer.down.matrix.layout, layer.may_be_wide);
-    const Source source{rows, count}, middle_source{x, count, layer.norm_weight, layer.epsilon};
-    Writer projected(layer.projection, middle, residual), result(layer.down, to, x);
+    const Source source{rows, count}, middle_source{x, count, layer.norm};
+    Writer projected(layer.projection, middle, layer.projected_norm.weight ? nullptr : residual);
+    Writer result(layer.down, to, layer.result_norm.weight ? nullptr : x);
     const Phase gated{groups, [&](size_t group) {
                           const size_t block = group * 2, blocks = std::min<size_t>(2, layer.gate.matrix.layout.blocks() - block);
                           put_gated_rows(level, {layer.gate, layer.up, block, block, blocks}, normed, inner, group, layer.activation);
@@ -230,9 +259,14 @@ void feed_forward(const Level& level, const FeedForward& layer, const float* row
         phases.push_back(rows_phase(level, source, {&first}));
         phases.push_back(product_phase(level, layer.projection, first, projected));
     }
-    phases.push_back(rows_phase(level, middle_source, {&normed}));
+    phases.push_back(each_row(count, [&](size_t row) {
+        normalise(level, layer.projected_norm, middle, residual, hidden, row);
+        put(level, middle_source, normed, row);
+    }));
     phases.push_back(gated);
     phases.push_back(product_phase(level, layer.down, inner, result));
+    if (layer.result_norm.weight)
+        phases.push_back(each_row(count, [&](size_t row) { normalise(level, layer.result_norm, to, x, hidden, row); }));
     run_phases(phases.data(), phases.size(), level.finish);
 }
 

@@ -12,12 +12,17 @@ struct Product {
     const float* bias;     // [outputs], or nullptr
 };
 
-// Rows [count][inputs], with an RMS norm if there is a weight [inputs].
+// An RMS norm of whole rows; there is none if the weight [columns] is nullptr.
+struct RowNorm {
+    const float* weight = nullptr;
+    float epsilon = 0;
+};
+
+// Rows [count][inputs], and the norm before the products.
 struct Source {
     const float* rows;
     size_t count;
-    const float* norm_weight = nullptr;
-    float epsilon = 0;
+    RowNorm norm = {};
 };
 
 // The heads of the first products, which are turned by the angles of their rows: cos and sin are [count][size / 2].
@@ -28,17 +33,24 @@ struct Heads {
     float epsilon = 0;
 };
 
-// to[i][count][outputs of i] = rows times the transpose of each matrix. The matrices have equally many inputs. The
-// residual, or nullptr, is added to the first product. `may_be_wide`: many rows may be multiplied in bf16.
-void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
-              const float* residual, const Heads& heads, bool may_be_wide);
+// What becomes of the products: the first ones are normalised over whole rows, the residual is added to the first one, then heads are
+// turned. A product has no norm both of its rows and of its heads.
+struct Results {
+    const float* residual = nullptr;  // [count][outputs of the first product]
+    std::vector<RowNorm> norms = {};
+    Heads heads = {};
+};
 
-// y = x + down(activation(gate(norm(x))) * up(norm(x))), where x are the rows, or residual + projection(rows).
+// to[i][count][outputs of i] = rows times the transpose of each matrix. The matrices have equally many inputs. `may_be_wide`: many rows
+// may be multiplied in bf16.
+void multiply(const Level& level, const Source& source, const std::vector<Product>& products, const std::vector<float*>& to,
+              const Results& results, bool may_be_wide);
+
+// y = x + result_norm(down(activation(gate(norm(x))) * up(norm(x)))), where x are the rows, or residual + projected_norm(projection(rows)).
 struct FeedForward {
     bool has_projection;
     Product projection, gate, up, down;
-    const float* norm_weight;  // nullptr: no norm
-    float epsilon;
+    RowNorm projected_norm, norm, result_norm;
     Gate activation;
     bool may_be_wide;
 };

@@ -208,17 +208,43 @@ float sum_of_squares(const float* from, size_t inputs) {
     return add_in_halves<GROUP>(parts);
 }
 
+// The factor of the numbers of a row in an RMS norm, without the weight.
+template <class V>
+float norm_factor(const float* from, size_t count, float epsilon) {
+    return 1.f / __builtin_sqrtf(sum_of_squares<V>(from, count) / float(count) + epsilon);
+}
+
+// The numbers of a group, of which there are `count`. Fewer than 64 are copied to `zeros`.
+OUZEL_INLINE const float* whole_group(const float* from, size_t count, float* zeros) {
+    if (count == GROUP) return from;
+    __builtin_memcpy(zeros, from, count * sizeof(float));
+    return zeros;
+}
+
 template <class V, class P>
 void put_normed_row(Rows& rows, size_t row, const float* from, const float* weight, float epsilon) {
-    const float mean = sum_of_squares<V>(from, rows.inputs) / float(rows.inputs);
-    const typename V::Float factor = V::all(1.f / __builtin_sqrtf(mean + epsilon));
+    const typename V::Float factor = V::all(norm_factor<V>(from, rows.inputs, epsilon));
     put_groups(from, rows.inputs, [&](size_t group, const float* numbers, size_t count) {
-        alignas(64) float weights[GROUP] = {}, normed[GROUP];
-        const float* w = weight + group * GROUP;
-        if (count < GROUP) __builtin_memcpy(weights, w, count * sizeof(float)), w = weights;
+        alignas(64) float zeros[GROUP] = {}, normed[GROUP];
+        const float* weights = whole_group(weight + group * GROUP, count, zeros);
         for (int i = 0; i < int(GROUP); i += V::LANES)
-            V::store(normed + i, V::times(V::times(V::load_floats(numbers + i), factor), V::load_floats(w + i)));
+            V::store(normed + i, V::times(V::times(V::load_floats(numbers + i), factor), V::load_floats(weights + i)));
         P::put(rows, row, group, normed);
+    });
+}
+
+template <class V>
+void normalise_row(float* row, size_t size, const float* weight, float epsilon, const float* residual) {
+    const typename V::Float factor = V::all(norm_factor<V>(row, size, epsilon));
+    put_groups(row, size, [&](size_t group, const float* numbers, size_t count) {
+        alignas(64) float zeros[2][GROUP] = {}, result[GROUP];
+        const float* weights = whole_group(weight + group * GROUP, count, zeros[0]);
+        const float* added = residual ? whole_group(residual + group * GROUP, count, zeros[1]) : zeros[1];
+        for (int i = 0; i < int(GROUP); i += V::LANES) {
+            const typename V::Float normed = V::times(V::times(V::load_floats(numbers + i), factor), V::load_floats(weights + i));
+            V::store(result + i, V::plus(V::load_floats(added + i), normed));
+        }
+        __builtin_memcpy(row + group * GROUP, result, count * sizeof(float));
     });
 }
 
@@ -226,8 +252,7 @@ template <class V>
 void turn_head(float* head, size_t size, const float* weight, float epsilon, const float* cos, const float* sin) {
     const size_t half = size / 2;
     if (weight) {
-        const float mean = sum_of_squares<V>(head, size) / float(size);
-        const typename V::Float factor = V::all(1.f / __builtin_sqrtf(mean + epsilon));
+        const typename V::Float factor = V::all(norm_factor<V>(head, size, epsilon));
         for (size_t i = 0; i < size; i += V::LANES)
             V::store(head + i, V::times(V::times(V::load_floats(head + i), factor), V::load_floats(weight + i)));
     }

@@ -209,17 +209,18 @@ double relative_error(const Floats& found, const Doubles& exact, size_t count) {
     return std::sqrt(distance / std::max(norm, 1e-300));
 }
 
-Floats normalise(const Floats& rows, const Floats& weight) {
-    const size_t inputs = weight.size();
-    Floats found(rows.size());
-    for (size_t first = 0; first < rows.size(); first += inputs) {
+Doubles normalise(Doubles rows, const Floats& weight) {
+    const size_t columns = weight.size();
+    for (size_t first = 0; first < rows.size(); first += columns) {
         double squares = 0;
-        for (size_t i = 0; i < inputs; i++) squares += double(rows[first + i]) * double(rows[first + i]);
-        const double factor = 1 / std::sqrt(squares / double(inputs) + double(EPSILON));
-        for (size_t i = 0; i < inputs; i++) found[first + i] = float(double(rows[first + i]) * factor * double(weight[i]));
+        for (size_t i = first; i < first + columns; i++) squares += rows[i] * rows[i];
+        const double factor = 1 / std::sqrt(squares / double(columns) + double(EPSILON));
+        for (size_t i = 0; i < columns; i++) rows[first + i] *= factor * double(weight[i]);
     }
-    return found;
+    return rows;
 }
+
+Floats normalise(const Floats& rows, const Floats& weight) { return narrow(normalise(widen(rows), weight)); }
 
 std::string describe(const TestMatrix& matrix, size_t count) {
     const Layout& layout = matrix.layout;
@@ -231,7 +232,7 @@ std::string describe(const TestMatrix& matrix, size_t count) {
 Floats multiply_rows(const Level& level, const TestMatrix& matrix, const Floats& rows, bool may_be_wide = false, bool has_bias = true) {
     const size_t count = rows.size() / matrix.layout.inputs;
     Floats to(count * matrix.layout.outputs, std::numeric_limits<float>::quiet_NaN());
-    multiply(level, {rows.data(), count}, {matrix.product(has_bias)}, {to.data()}, nullptr, {}, may_be_wide);
+    multiply(level, {rows.data(), count}, {matrix.product(has_bias)}, {to.data()}, {}, may_be_wide);
     return to;
 }
 
@@ -336,26 +337,36 @@ void check_sizes(const Level& level, const TestMatrix& matrix, const Options& op
         }
 }
 
-// Three products of one source, with a norm, and a residual for the first one; with heads, the first two are turned. The matrices
-// are of several kinds.
+// What becomes of the products of a source, beside the residual.
+struct Kept {
+    bool turns, norms_heads, norms_rows;
+    const char* name;
+};
+constexpr Kept KEPT[] = {
+    {false, false, false, ""}, {true, false, false, ", turned"}, {true, true, false, ", heads normalised and turned"},
+    {false, false, true, ", normalised"}, {true, false, true, ", normalised and turned"},
+};
+
+// Three products of one source, with a norm, and a residual for the first one; the first two may be normalised and turned. The
+// matrices are of several kinds.
 struct TestSource {
     static constexpr size_t INPUTS = 70, COUNT = 3, HEAD = 64;
     static constexpr size_t OUTPUTS[COUNT] = {128, 64, 5};
-    bool has_heads, has_head_norm;
+    static constexpr size_t NUM_KEPT = 2;  // products that may be normalised and turned
+    Kept kept;
     std::vector<TestMatrix> matrices;
     Floats rows, residual, norm_weight, cosines, sines;
-    std::vector<Floats> head_weights;
+    std::vector<Floats> head_weights, row_weights;
 
-    TestSource(size_t count, bool turns, bool norms_heads, size_t first_kind, Random& random)
-        : has_heads(turns),
-          has_head_norm(norms_heads),
+    TestSource(size_t count, Kept what, size_t first_kind, Random& random)
+        : kept(what),
           rows(random.numbers(count * INPUTS)),
           residual(random.numbers(count * OUTPUTS[0])),
           norm_weight(random.numbers(INPUTS)),
           cosines(count * HEAD / 2),
           sines(cosines.size()) {
         for (size_t i = 0; i < COUNT; i++) matrices.emplace_back(Shape{OUTPUTS[i], INPUTS}, KINDS[(first_kind + 3 * i) % std::size(KINDS)], random);
-        for (size_t i = 0; i < 2; i++) head_weights.push_back(random.numbers(HEAD));
+        for (size_t i = 0; i < NUM_KEPT; i++) head_weights.push_back(random.numbers(HEAD)), row_weights.push_back(random.numbers(OUTPUTS[i]));
         for (size_t i = 0; i < cosines.size(); i++) {
             const float angle = random.between(-4, 4);
             cosines[i] = std::cos(angle), sines[i] = std::sin(angle);
@@ -376,12 +387,13 @@ struct TestSource {
             found.emplace_back(count * OUTPUTS[i], std::numeric_limits<float>::quiet_NaN());
             to.push_back(found.back().data());
         }
-        Heads heads;
-        if (has_heads) {
-            heads = {HEAD, cos.data(), sin.data(), {}, EPSILON};
-            for (const Floats& weight : head_weights) heads.norm_weights.push_back(has_head_norm ? weight.data() : nullptr);
+        Results made{added.data()};
+        if (kept.turns) {
+            made.heads = {HEAD, cos.data(), sin.data(), {}, EPSILON};
+            for (const Floats& weight : head_weights) made.heads.norm_weights.push_back(kept.norms_heads ? weight.data() : nullptr);
         }
-        multiply(level, {some.data(), count, norm_weight.data(), EPSILON}, products, to, added.data(), heads, may_be_wide);
+        for (size_t i = 0; kept.norms_rows && i < NUM_KEPT; i++) made.norms.push_back({row_weights[i].data(), EPSILON});
+        multiply(level, {some.data(), count, {norm_weight.data(), EPSILON}}, products, to, made, may_be_wide);
         return found;
     }
 
@@ -389,8 +401,9 @@ struct TestSource {
         const TestMatrix& matrix = matrices[number];
         const Floats normed = normalise(rows, norm_weight);
         Doubles found = multiply_plain(rounds ? round_rows(normed, INPUTS, matrix.layout.scales) : widen(normed), matrix, has_bias(number));
+        if (kept.norms_rows && number < NUM_KEPT) found = normalise(found, row_weights[number]);
         for (size_t i = 0; !number && i < found.size(); i++) found[i] += double(residual[i]);
-        if (has_heads && number < 2)
+        if (kept.turns && number < NUM_KEPT)
             for (size_t head = 0; head < found.size() / HEAD; head++)
                 turn(found.data() + head * HEAD, number, head * HEAD / OUTPUTS[number] * HEAD / 2);
         return found;
@@ -401,7 +414,7 @@ private:
         double squares = 0;
         for (size_t i = 0; i < HEAD; i++) squares += head[i] * head[i];
         const double factor = 1 / std::sqrt(squares / double(HEAD) + double(EPSILON));
-        for (size_t i = 0; has_head_norm && i < HEAD; i++) head[i] *= factor * double(head_weights[number][i]);
+        for (size_t i = 0; kept.norms_heads && i < HEAD; i++) head[i] *= factor * double(head_weights[number][i]);
         for (size_t i = 0; i < HEAD / 2; i++) {
             const double a = head[i], b = head[HEAD / 2 + i], cos = double(cosines[first_angle + i]), sin = double(sines[first_angle + i]);
             head[i] = a * cos - b * sin, head[HEAD / 2 + i] = b * cos + a * sin;
@@ -411,8 +424,8 @@ private:
 
 void check_sources(const Level& level, size_t first_kind, const Options& options, Random& random, Report& report) {
     const size_t most = options.few_counts().back();
-    for (int turns = 0; turns < 3; turns++) {
-        const TestSource source(most, turns > 0, turns > 1, first_kind, random);
+    for (const Kept& kept : KEPT) {
+        const TestSource source(most, kept, first_kind, random);
         std::vector<Floats> alone(TestSource::COUNT);
         std::vector<Doubles> exact, unrounded;
         for (size_t i = 0; i < TestSource::COUNT; i++) exact.push_back(source.compute_plain(i, true)), unrounded.push_back(source.compute_plain(i, false));
@@ -425,7 +438,7 @@ void check_sources(const Level& level, size_t first_kind, const Options& options
             const bool is_wide = level.wide_from && count >= level.wide_from;
             for (size_t i = 0; i < found.size(); i++) {
                 const std::string what =
-                    "product " + std::to_string(i) + " of normed rows" + (turns ? ", turned: " : ": ") + describe(source.matrices[i], count);
+                    "product " + std::to_string(i) + " of normed rows" + kept.name + ": " + describe(source.matrices[i], count);
                 report.expect(relative_error(found[i], exact[i], found[i].size()) < FEED_FORWARD_ERROR, what + " is inexact");
                 report.expect(has_same_bits(found[i], slice(alone[i], 0, count, TestSource::OUTPUTS[i])), what + " has other bits");
                 report.expect(is_wide ? relative_error(wide[i], unrounded[i], wide[i].size()) < BF16_ERROR : has_same_bits(wide[i], found[i]),
@@ -462,23 +475,35 @@ void check_activations(const Level& level, const TestMatrix& matrix, Random& ran
         }
 }
 
+// The norms of a feed-forward half: after the projection, before gate and up, after down.
+struct LayerNorms {
+    bool after_projection, before, after;
+    const char* name;
+};
+constexpr LayerNorms LAYER_NORMS[] = {
+    {false, true, false, "a norm before"}, {true, true, true, "norms around"}, {true, false, true, "norms after"}, {false, false, false, "no norms"},
+};
+
 // The feed-forward half of a layer with random matrices.
 struct TestLayer {
     static constexpr size_t HIDDEN = 70, PROJECTED = 40;
-    bool has_projection, has_norm;
+    LayerNorms norms;
+    bool has_projection;
     Gate activation;
     TestMatrix projection, gate, up, down;
-    Floats norm_weight;
+    Floats projected_weight, norm_weight, result_weight;
 
-    TestLayer(size_t inner, bool projects, bool norms, Gate function, Kind kind, Kind down_kind, Random& random)
-        : has_projection(projects),
-          has_norm(norms),
+    TestLayer(size_t inner, bool projects, LayerNorms which, Gate function, Kind kind, Kind down_kind, Random& random)
+        : norms(which),
+          has_projection(projects),
           activation(function),
           projection({HIDDEN, PROJECTED}, kind, random),
           gate({inner, HIDDEN}, kind, random),
           up({inner, HIDDEN}, kind, random),
           down({HIDDEN, inner}, down_kind, random),
-          norm_weight(random.numbers(HIDDEN)) {}
+          projected_weight(random.numbers(HIDDEN)),
+          norm_weight(random.numbers(HIDDEN)),
+          result_weight(random.numbers(HIDDEN)) {}
 
     size_t inputs() const { return has_projection ? PROJECTED : HIDDEN; }
 
@@ -486,7 +511,8 @@ struct TestLayer {
         const size_t count = rows.size() / inputs();
         Floats to(count * HIDDEN, std::numeric_limits<float>::quiet_NaN());
         const FeedForward layer{has_projection, projection.product(false), gate.product(), up.product(false), down.product(),
-                                has_norm ? norm_weight.data() : nullptr, EPSILON, activation, may_be_wide};
+                                norm(norms.after_projection && has_projection, projected_weight), norm(norms.before, norm_weight),
+                                norm(norms.after, result_weight), activation, may_be_wide};
         feed_forward(level, layer, rows.data(), has_projection ? residual.data() : nullptr, count, to.data());
         return to;
     }
@@ -496,16 +522,21 @@ struct TestLayer {
             return rounds ? round_rows(numbers, matrix.layout.inputs, matrix.layout.scales) : widen(numbers);
         };
         Doubles x = widen(has_projection ? residual : rows);
-        if (has_projection) add(x, multiply_plain(take(rows, projection), projection, false));
-        const Floats normed = has_norm ? normalise(narrow(x), norm_weight) : narrow(x);
+        if (has_projection) {
+            const Doubles projected = multiply_plain(take(rows, projection), projection, false);
+            add(x, norms.after_projection ? normalise(projected, projected_weight) : projected);
+        }
+        const Floats normed = norms.before ? normalise(narrow(x), norm_weight) : narrow(x);
         Doubles gates = multiply_plain(take(normed, gate), gate);
         const Doubles ups = multiply_plain(take(normed, up), up, false);
         for (size_t i = 0; i < gates.size(); i++) gates[i] = activate(activation, gates[i]) * ups[i];
-        add(x, multiply_plain(take(narrow(gates), down), down));
+        const Doubles result = multiply_plain(take(narrow(gates), down), down);
+        add(x, norms.after ? normalise(result, result_weight) : result);
         return x;
     }
 
 private:
+    static RowNorm norm(bool is_there, const Floats& weight) { return is_there ? RowNorm{weight.data(), EPSILON} : RowNorm{}; }
     static void add(Doubles& to, const Doubles& numbers) {
         for (size_t i = 0; i < to.size(); i++) to[i] += numbers[i];
     }
@@ -541,12 +572,13 @@ void check_layer(const Level& level, const TestLayer& layer, const std::string& 
 
 void check_layers(const Level& level, size_t first_kind, const Options& options, Random& random, Report& report) {
     const Kind kind = KINDS[first_kind], down_kind = KINDS[(first_kind + 5) % std::size(KINDS)];
+    size_t number = first_kind;
     for (size_t inner : options.inner_sizes())
         for (bool has_projection : {false, true}) {
-            const bool has_norm = inner != 96 || has_projection;
-            const TestLayer layer(inner, has_projection, has_norm, kind.has_offsets ? GELU : SILU, kind, down_kind, random);
-            const std::string name = "a feed-forward half of " + std::to_string(inner) + (has_projection ? ", with projection" : "") +
-                                     (has_norm ? "" : ", without norm") + ", " + std::to_string(kind.bits) + " bits, " + std::to_string(kind.scales) + " scales" +
+            const LayerNorms& norms = LAYER_NORMS[number++ % std::size(LAYER_NORMS)];
+            const TestLayer layer(inner, has_projection, norms, kind.has_offsets ? GELU : SILU, kind, down_kind, random);
+            const std::string name = "a feed-forward half of " + std::to_string(inner) + (has_projection ? ", with projection, " : ", ") +
+                                     norms.name + ", " + std::to_string(kind.bits) + " bits, " + std::to_string(kind.scales) + " scales" +
                                      (kind.has_offsets ? ", offsets" : "");
             check_layer(level, layer, name, options, random, report);
         }

@@ -159,17 +159,72 @@ def test_heads_are_normalised_and_turned(kernels: Kernels, count: int, has_norm:
         )
 
 
+@pytest.mark.parametrize("count", [1, 2, 7, 40])
+@pytest.mark.parametrize("turns", [False, True])
+def test_the_rows_of_products_are_normalised(kernels: Kernels, count: int, turns: bool) -> None:
+    random, size = np.random.default_rng(16), 32
+    matrices = [make_matrix(heads * size, HIDDEN, INT4, random) for heads in (3, 1, 2)]
+    weights = [random.standard_normal(each.outputs).astype(np.float32) for each in matrices[:2]]
+    inputs, values = [parameter(-1, HIDDEN)], [random_rows(count, HIDDEN)]
+    options = LINEAR_OPTIONS | {"num_normed": 2, "result_epsilon": EPSILON}
+    if turns:
+        options |= {"head_size": size, "num_turned": 2}
+        inputs += [parameter(-1, size // 2), parameter(-1, size // 2)]
+        values += [random_rows(count, size // 2, seed=seed) for seed in (10, 11)]
+    else:
+        options["has_residual"] = True
+        inputs.append(parameter(-1, 3 * size))
+        values.append(random_rows(count, 3 * size, seed=3))
+    node = kernels.factory.create(
+        LINEAR,
+        [
+            *(each.output(0) for each in inputs),
+            *map(constant, weights),
+            *arrays(*matrices),
+        ],
+        attributes(*matrices) | options,
+    )
+    found = run(node, inputs, *values)
+    for index, (products, each) in enumerate(zip(found, matrices, strict=True)):
+        exact = (each.quantise(values[0]) @ each.weights.T).astype(np.float32)
+        exact = normalise(exact, weights[index]) if index < 2 else exact
+        exact = exact + values[1] if index == 0 and not turns else exact
+        if index < 2 and turns:
+            exact = turn(exact.reshape(count, -1, size), values[1], values[2])
+        np.testing.assert_allclose(
+            products, exact.reshape(count, -1), rtol=0, atol=1e-5 * abs(exact).max()
+        )
+
+
 @pytest.mark.parametrize("count", [1, 3, 8, 40, 130])
 @pytest.mark.parametrize("has_projection", [False, True])
+@pytest.mark.parametrize(("is_before", "is_after"), [(True, False), (False, True), (True, True)])
 @pytest.mark.parametrize("encoding", [INT4, UINT4], ids=str)
 def test_the_feed_forward_half_of_a_layer(
-    kernels: Kernels, count: int, has_projection: bool, encoding: Encoding
+    kernels: Kernels,
+    *,
+    count: int,
+    has_projection: bool,
+    is_before: bool,
+    is_after: bool,
+    encoding: Encoding,
 ) -> None:
     random = np.random.default_rng(4)
     inner = INNER if encoding is UINT4 else 192
     gate, up = (make_matrix(inner, HIDDEN, encoding, random) for _ in range(2))
     projection, down = (make_matrix(HIDDEN, size, encoding, random) for size in (64, inner))
-    weight = random.standard_normal(HIDDEN).astype(np.float32)
+    weights = random.standard_normal((3, HIDDEN)).astype(np.float32)
+    has_norms = (is_after and has_projection, is_before, is_after)
+    names = ("projected_epsilon", "epsilon", "result_epsilon")
+    epsilons = {
+        name: EPSILON if is_there else -1.0 for name, is_there in zip(names, has_norms, strict=True)
+    }
+
+    def norm(rows: NDArray[np.float64], number: int) -> NDArray[np.float64]:
+        if not has_norms[number]:
+            return rows
+        return normalise(rows.astype(np.float32), weights[number]).astype(np.float64)
+
     matrices = [*([projection] if has_projection else []), gate, up, down]
     rows = [parameter(-1, HIDDEN)]
     values = [random_rows(count, HIDDEN)]
@@ -177,17 +232,20 @@ def test_the_feed_forward_half_of_a_layer(
     if has_projection:
         rows.insert(0, parameter(-1, 64))
         values.insert(0, random_rows(count, 64, seed=5))
-        x = x + projection.quantise(values[0]) @ projection.weights.T
+        x += norm(projection.quantise(values[0]) @ projection.weights.T, 0)
     node = kernels.factory.create(
         FEED_FORWARD,
-        [*(each.output(0) for each in rows), constant(weight), *arrays(*matrices)],
-        attributes(*matrices)
-        | {"epsilon": EPSILON, "linear": 1.0, "cubic": 0.0, "may_be_wide": False},
+        [
+            *(each.output(0) for each in rows),
+            *(constant(weights[number]) for number in range(3) if has_norms[number]),
+            *arrays(*matrices),
+        ],
+        attributes(*matrices) | epsilons | {"linear": 1.0, "cubic": 0.0, "may_be_wide": False},
     )
     [found] = run(node, rows, *values)
-    normed = normalise(x.astype(np.float32), weight).astype(np.float64)
+    normed = norm(x, 1)
     gates = normed @ gate.weights.T
-    exact = x + (gates / (1 + np.exp(-gates)) * (normed @ up.weights.T)) @ down.weights.T
+    exact = x + norm((gates / (1 + np.exp(-gates)) * (normed @ up.weights.T)) @ down.weights.T, 2)
     assert relative_error(found, exact) < 0.03
     alone = run(node, rows, *(each[:1] for each in values))[0]
     assert np.array_equal(found[:1], alone), "a row has the same bits among other rows"
@@ -354,6 +412,14 @@ def test_a_number_out_of_range_gives_zeros(kernels: Kernels, matrix: PackedMatri
         ({"outputs": [70, 70]}, "given attributes of"),
         ({"epsilon": 1e-6}, "cells must be u8|norm must be f32"),
         ({"has_residual": True}, "cells must be u8"),
+        ({"num_normed": 1}, "result_epsilon must be 0 or more"),
+        ({"num_normed": 2, "result_epsilon": 0.0}, "normalises 2 of 1 products"),
+        ({"num_normed": -1}, "normalises -1 of 1 products"),
+        ({"num_normed": 1, "result_epsilon": 0.0}, "norm of a product must be f32|cells must be"),
+        (
+            {"num_normed": 1, "result_epsilon": 0.0, "head_epsilon": 0.0},
+            "norm of their rows or of their heads",
+        ),
         ({"num_turned": 2}, "turns 2 of 1 products"),
         ({"num_turned": 1}, "head_size must be a multiple of 32"),
         ({"num_turned": 1, "head_size": 32}, "outputs must be heads of 32"),
@@ -379,6 +445,16 @@ def test_matrices_that_do_not_fit_each_other_are_refused(kernels: Kernels) -> No
         with pytest.raises(RuntimeError, match="sizes of the matrices do not fit"):
             kernels.factory.create(
                 FEED_FORWARD, [*inputs, *arrays(*matrices)], attributes(*matrices) | options
+            )
+    right = (gate, gate, down)
+    for wrong, message in (
+        ({"projected_epsilon": EPSILON}, "there is no projection"),
+        ({"result_epsilon": EPSILON}, "cells must be u8"),
+        ({"epsilon": -1.0}, "cells must be u8"),
+    ):
+        with pytest.raises(RuntimeError, match=message):
+            kernels.factory.create(
+                FEED_FORWARD, [*inputs, *arrays(*right)], attributes(*right) | options | wrong
             )
 
 
