@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -59,22 +60,22 @@ def add_tensor(path: Path, name: str) -> None:
 
 def join_tensors(path: Path, names: Sequence[str], joined: str) -> None:
     """Replaces matrices of a safetensors file by one matrix that has them below each other."""
-    header, data = _split(path.read_bytes())
-    entries = json.loads(header)
-    contents = {
-        name: data[slice(*entry["data_offsets"])]
-        for name, entry in entries.items()
-        if name != "__metadata__"
-    }
+    entries, contents = _read_tensors(path)
     shapes = [entries[name]["shape"] for name in names]
     entries[joined] = entries[names[0]] | {"shape": [sum(rows for rows, _ in shapes), shapes[0][1]]}
     contents[joined] = b"".join(contents[name] for name in names)
     for name in names:
         del entries[name], contents[name]
-    end = 0
-    for name, content in contents.items():
-        entries[name]["data_offsets"] = [end, end := end + len(content)]
-    _write(path, json.dumps(entries).encode(), b"".join(contents.values()))
+    _write_tensors(path, entries, contents)
+
+
+def repeat_tensors(path: Path, names: Sequence[str]) -> None:
+    """Writes the rows of tensors of a safetensors file twice, one copy below the other."""
+    entries, contents = _read_tensors(path)
+    for name in names:
+        entries[name]["shape"][0] *= 2
+        contents[name] *= 2
+    _write_tensors(path, entries, contents)
 
 
 def fill_tensors(path: Path, value: int) -> None:
@@ -93,6 +94,28 @@ def flip_blocks(path: Path, number: int) -> None:
 
 def truncate(path: Path, num_bytes: int) -> None:
     path.write_bytes(path.read_bytes()[:num_bytes])
+
+
+Entries = dict[str, dict[str, Any]]  # Any: types, shapes and places, as the header has them
+
+
+def _read_tensors(path: Path) -> tuple[Entries, dict[str, bytes]]:
+    """Returns the header of a safetensors file, and the bytes of each tensor."""
+    header, data = _split(path.read_bytes())
+    entries = json.loads(header)
+    contents = {
+        name: data[slice(*entry["data_offsets"])]
+        for name, entry in entries.items()
+        if name != "__metadata__"
+    }
+    return entries, contents
+
+
+def _write_tensors(path: Path, entries: Entries, contents: dict[str, bytes]) -> None:
+    end = 0
+    for name, content in contents.items():
+        entries[name]["data_offsets"] = [end, end := end + len(content)]
+    _write(path, json.dumps(entries).encode(), b"".join(contents.values()))
 
 
 def _split(content: bytes) -> tuple[bytes, bytes]:

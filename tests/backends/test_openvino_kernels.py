@@ -2,6 +2,7 @@
 
 import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 
 from ouzel.backends.openvino import create_runner, read_config
 from ouzel.backends.openvino import load as load_model
+from ouzel.backends.openvino.kernels import fusion
 from ouzel.backends.openvino.kernels.attention import (
     ATTENTION,
     F16_CACHE,
@@ -24,7 +26,8 @@ from ouzel.backends.openvino.kernels.products import (
     LINEAR,
     find_products,
 )
-from ouzel.backends.openvino.kernels.program import PROGRAM
+from ouzel.backends.openvino.kernels.program import PROGRAM, keep_row_bits
+from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.backends.openvino.weights.compress import packed_encoding
@@ -32,7 +35,7 @@ from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.source import MatrixSpec
 from ouzel.config import EngineConfig, ModelConfig
 from tests.backends import GOLDEN_NAMES, of_kinds
-from tests.backends.checkpoint_edits import change_config, join_tensors
+from tests.backends.checkpoint_edits import change_config, join_tensors, repeat_tensors
 from tests.backends.conftest import Golden, Load, read_golden
 from tests.backends.forward import Driver, median_error, relative_error
 
@@ -43,6 +46,7 @@ pytestmark = pytest.mark.skipif(
 WEIGHTS = "int4,head=int4,embedding=int4"
 # Rounding activations to int8. Routers of experts may choose another expert by it.
 MEDIAN_TOLERANCE, TOLERANCE = 0.12, 0.35
+BuildGraph = Callable[[str | Path], ov.Model]
 OPERATIONS = (LINEAR, FEED_FORWARD, EMBEDDING)
 JOINED = (  # the tensors of llama that phi3 has below each other, and the name of the whole
     ("self_attn", ("q_proj", "k_proj", "v_proj"), "qkv_proj"),
@@ -65,13 +69,22 @@ def test_own_kernels_agree_with_float32(golden: Golden, load: Load) -> None:
         assert relative_error(logits, exact) < TOLERANCE
 
 
-def build_graph(name: str, tmp_path: Path) -> ov.Model:
-    return build_graph_from(read_golden(name).directory, tmp_path)
+@pytest.fixture
+def build_graph(tmp_path: Path) -> BuildGraph:
+    """Returns a function that builds the graph of a golden checkpoint, or of a directory.
 
+    The arrays of the constants stay until the test ends.
+    """
+    models: list[LanguageModel] = []
 
-def build_graph_from(directory: Path, tmp_path: Path) -> ov.Model:
-    model = ModelConfig(model=str(directory), weights=WEIGHTS, cache_dir=str(tmp_path))
-    return load_model(ov.Core(), directory, read_config(directory), model, packs=True).graph
+    def build(name: str | Path) -> ov.Model:
+        directory = name if isinstance(name, Path) else read_golden(name).directory
+        model = ModelConfig(model=str(directory), weights=WEIGHTS, cache_dir=str(tmp_path))
+        config = read_config(directory)
+        models.append(load_model(ov.Core(), directory, config, model, packs=True))
+        return models[-1].graph
+
+    return build
 
 
 def count_operations(graph: ov.Model) -> Counter[str]:
@@ -85,12 +98,29 @@ def count_layers(name: str) -> int:
     return config.text_model().size("num_hidden_layers")
 
 
-@pytest.mark.parametrize("name", ["llama-bias", "qwen3"])
-def test_a_layer_of_llama_or_qwen3_has_two_operations(name: str, tmp_path: Path) -> None:
+# with the norms of queries and keys over whole rows
+ROW_NORMS = ("olmo2", "olmo3")
+NORMS_AFTER = ("gemma3", "olmo2", "olmo3", "glm4", "exaone4")
+
+
+@pytest.mark.parametrize("name", ["llama-bias", "qwen3", *NORMS_AFTER])
+def test_a_layer_has_two_operations(name: str, build_graph: BuildGraph) -> None:
     """Beside them there are the embedding and the head with its norm."""
-    found = count_operations(build_graph(name, tmp_path))
+    found = count_operations(build_graph(name))
     layers = count_layers(name)
     assert found == {LINEAR: layers + 1, FEED_FORWARD: layers, EMBEDDING: 1}
+
+
+@pytest.mark.parametrize("name", NORMS_AFTER)
+def test_norms_after_products_are_part_of_the_operations(
+    name: str, load: Load, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A number near the middle of two int8 may be rounded to either of them."""
+    golden = read_golden(name)
+    _, joined = Driver(load(golden.directory, WEIGHTS, "auto", "f16")).prefill(golden.prompt, 5)
+    monkeypatch.setattr(fusion, "fuse_products", lambda graph: None)
+    _, alone = Driver(load(golden.directory, WEIGHTS, "int8", "f16")).prefill(golden.prompt, 5)
+    assert relative_error(joined, alone) < 0.01
 
 
 def write_joined(name: str, directory: Path) -> Path:
@@ -106,20 +136,20 @@ def write_joined(name: str, directory: Path) -> Path:
 
 
 def test_matrices_of_one_tensor_are_multiplied_like_separate_ones(
-    load: Load, tmp_path: Path
+    load: Load, build_graph: BuildGraph, tmp_path: Path
 ) -> None:
     golden = read_golden("llama")
     _, separate = Driver(load(golden.directory, WEIGHTS, "auto", "f16")).prefill(golden.prompt, 5)
     directory = write_joined("llama", tmp_path / "model")
     _, joined = Driver(load(directory, WEIGHTS, "auto", "f16")).prefill(golden.prompt, 5)
     assert np.array_equal(separate, joined)
-    found = count_operations(build_graph_from(directory, tmp_path))
+    found = count_operations(build_graph(directory))
     assert found[FEED_FORWARD] == count_layers("llama")
 
 
 @pytest.mark.parametrize("name", ["mixtral", "gpt-oss"])
-def test_the_experts_of_a_layer_are_one_operation(name: str, tmp_path: Path) -> None:
-    graph = build_graph(name, tmp_path)
+def test_the_experts_of_a_layer_are_one_operation(name: str, build_graph: BuildGraph) -> None:
+    graph = build_graph(name)
     kinds = Counter(node.get_type_name() for node in graph.get_ops())
     assert kinds[EXPERTS] == count_layers(name)
     assert kinds["VariadicSplit"] == kinds["GroupedMatMul"] == 0
@@ -130,7 +160,7 @@ def test_the_experts_of_a_layer_are_one_operation(name: str, tmp_path: Path) -> 
 
 
 def test_experts_of_which_one_matrix_is_packed(
-    load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    load: Load, monkeypatch: pytest.MonkeyPatch, build_graph: BuildGraph, tmp_path: Path
 ) -> None:
     """Such matrices are multiplied one by one."""
     golden = read_golden("mixtral")
@@ -142,7 +172,7 @@ def test_experts_of_which_one_matrix_is_packed(
     monkeypatch.setattr(
         "ouzel.backends.openvino.weights.compress.packed_encoding", pack_all_but_down
     )
-    graph = build_graph("mixtral", tmp_path)
+    graph = build_graph("mixtral")
     kinds = Counter(node.get_type_name() for node in graph.get_ops())
     assert not kinds[EXPERTS] and kinds["VariadicSplit"]
     model = ModelConfig(model=str(golden.directory), weights=WEIGHTS, cache_dir=str(tmp_path))
@@ -154,8 +184,8 @@ def test_experts_of_which_one_matrix_is_packed(
 
 
 @pytest.mark.parametrize("name", ["qwen3", "gpt-oss", "granitemoehybrid", "gemma4-shared"])
-def test_no_product_is_lost(name: str, tmp_path: Path) -> None:
-    graph = build_graph(name, tmp_path)
+def test_no_product_is_lost(name: str, build_graph: BuildGraph) -> None:
+    graph = build_graph(name)
     before = sum(len(node.get_attributes()["outputs"]) for node in find_products(graph))
     fused = graph.clone()
     fuse_products(fused)
@@ -163,8 +193,8 @@ def test_no_product_is_lost(name: str, tmp_path: Path) -> None:
     assert before == after > 0
 
 
-def test_the_graph_of_the_model_stays_as_it_is(tmp_path: Path) -> None:
-    graph = build_graph("qwen3", tmp_path)
+def test_the_graph_of_the_model_stays_as_it_is(build_graph: BuildGraph) -> None:
+    graph = build_graph("qwen3")
     before = Counter(node.get_type_name() for node in graph.get_ops())
     count_operations(graph)
     assert Counter(node.get_type_name() for node in graph.get_ops()) == before
@@ -172,13 +202,13 @@ def test_the_graph_of_the_model_stays_as_it_is(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("cache_type", [F16_CACHE, U8_CACHE, None])
 def test_operations_that_follow_each_other_are_one_program(
-    cache_type: ov.Type | None, tmp_path: Path
+    cache_type: ov.Type | None, build_graph: BuildGraph
 ) -> None:
     """The runtime gathers the sampled rows after the last attention, so that there are two.
 
     Without the kernels' attention each attention ends a program.
     """
-    fused = copy_fused(build_graph("qwen3", tmp_path), cache_type=cache_type, may_be_wide=True)
+    fused = copy_fused(build_graph("qwen3"), cache_type=cache_type, may_be_wide=True)
     found = Counter(node.get_type_name() for node in fused.get_ops())
     num_layers, attends = count_layers("qwen3"), cache_type is not None
     assert found[PROGRAM] == (2 if attends else 1 + num_layers)
@@ -190,9 +220,9 @@ def test_both_attentions_write_the_same_keys_and_values(
     load: Load, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     golden = read_golden("qwen3")
-    runners = [load(golden.directory, WEIGHTS, "int8", "f16")]
+    runners = [load(golden.directory, WEIGHTS, "auto", "f16")]
     monkeypatch.setattr("ouzel.backends.openvino.can_attend", lambda *_: False)
-    runners.append(load(golden.directory, WEIGHTS, "auto", "f16"))
+    runners.append(load(golden.directory, WEIGHTS, "int8", "f16"))
     keys, largest = [], []
     for runner in runners:
         assert isinstance(runner, OpenVINORunner) and runner.info.kv_cache_dtype == "f16"
@@ -205,9 +235,50 @@ def test_both_attentions_write_the_same_keys_and_values(
     assert largest[0] == pytest.approx(largest[1], rel=0.01)
 
 
-def test_a_row_has_the_same_bits_alone_and_among_others(load: Load) -> None:
-    golden = read_golden("qwen3")
-    runner = load(golden.directory, WEIGHTS, "auto", "f16")
+@pytest.mark.parametrize("name", ["qwen3", "gemma3", *ROW_NORMS])
+def test_the_kernels_compute_everything(name: str, build_graph: BuildGraph, tmp_path: Path) -> None:
+    directory = write_whole(name, tmp_path / "model")
+    graph = copy_fused(build_graph(directory), cache_type=F16_CACHE, may_be_wide=False)
+    assert keep_row_bits([graph], may_be_wide=False)
+
+
+@pytest.mark.parametrize("name", ROW_NORMS)
+def test_whole_rows_of_queries_and_keys_are_normalised(
+    name: str, load: Load, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    prompt, directory = read_golden(name).prompt, write_whole(name, tmp_path / "model")
+    _, joined = Driver(load(directory, WEIGHTS, "auto", "f16")).prefill(prompt, 5)
+    monkeypatch.setattr(fusion, "fuse_products", lambda graph: None)
+    _, alone = Driver(load(directory, WEIGHTS, "int8", "f16")).prefill(prompt, 5)
+    assert relative_error(joined, alone) < 0.01
+
+
+def write_whole(name: str, directory: Path) -> Path:
+    """Writes a checkpoint that the kernels compute wholly.
+
+    Its logits have no soft cap. The two heads of OLMo, which are too small, become one.
+    """
+    shutil.copytree(read_golden(name).directory, directory)
+    change_config(directory, final_logit_softcapping=None)
+    if name in ROW_NORMS:
+        change_config(directory, num_attention_heads=1, num_key_value_heads=1)
+        names = ["k_norm.weight", "k_proj.weight", "v_proj.weight"]
+        names += ["k_proj.bias", "v_proj.bias"] if name == "olmo2" else []
+        repeated = [
+            f"model.layers.{layer}.self_attn.{each}"
+            for layer in range(count_layers(name))
+            for each in names
+        ]
+        repeat_tensors(directory / "model.safetensors", repeated)
+    return directory
+
+
+@pytest.mark.parametrize("name", ["qwen3", "gemma3", *ROW_NORMS])
+def test_a_row_has_the_same_bits_alone_and_among_others(
+    name: str, load: Load, tmp_path: Path
+) -> None:
+    golden = read_golden(name)
+    runner = load(write_whole(name, tmp_path / "model"), WEIGHTS, "auto", "f16")
     driver = Driver(runner)
     prompts = [golden.prompt[: 2 + index] for index in range(7)]
     alone = []

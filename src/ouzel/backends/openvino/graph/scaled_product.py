@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.kernels.products import LINEAR
+from ouzel.backends.openvino.kernels.products import LINEAR, scale_product
 from ouzel.backends.openvino.library import ops, ov
 
 
@@ -53,10 +53,7 @@ class PackedProduct:
 
     def scale_rows(self, factors: NDArray[np.float32]) -> None:
         """Changes the graph in place; `factors` has one factor for each row of the matrix."""
-        for index in range(2, self.linear.get_input_size()):  # factors, and the bias
-            scaled = floats(self.linear.input_value(index).get_node()) * factors
-            constant = ops.constant(scaled.astype(np.float32))
-            self.linear.input(index).replace_source_output(constant.output(0))
+        scale_product(self.linear, factors)
 
 
 def find_product(rows: Node) -> CompressedProduct | PackedProduct | None:

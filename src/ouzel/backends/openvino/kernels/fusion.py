@@ -3,15 +3,16 @@
 The plugin runs each operation by itself, and waking the threads for it takes longer than the
 arithmetic of a small operation. So these patterns become one operation:
 
-- y = x + down(activation(gate(norm(x))) * up(norm(x))), also with x = residual + projection(rows)
+- the feed-forward half of a layer, with the projection and the norms around it (feed_forward.py)
 - linears of the same rows, with the RMS norm of the rows: queries, keys and values; the head.
-  Queries and keys are also normalised and turned, head by head
-- residual + linear(rows), and residual + mixture of experts
+  Queries and keys are also normalised, and turned head by head
+- residual + linear(rows), also with a norm of the product, and residual + mixture of experts
+- a number that multiplies a product or an embedding: it becomes a part of the matrix
 
 The patterns decide, not the family of the model. A part that does not fit stays as it is.
 """
 
-from dataclasses import dataclass
+import numpy as np
 
 from ouzel.backends.openvino.graph.nodes import (
     Node,
@@ -23,24 +24,29 @@ from ouzel.backends.openvino.graph.nodes import (
     readers,
 )
 from ouzel.backends.openvino.kernels.attention import replace_attention
-from ouzel.backends.openvino.kernels.gates import GELU_TANH, SILU, Gate
+from ouzel.backends.openvino.kernels.feed_forward import fuse_feed_forward
 from ouzel.backends.openvino.kernels.patterns import (
     NormedRows,
+    Product,
     TurnedRows,
     find_norm,
     find_turned,
+    follow_norm,
     have_equal_heads,
+    is_residual,
     join_heads,
+    other_input,
 )
 from ouzel.backends.openvino.kernels.products import (
+    EMBEDDING,
     EXPERTS,
     LINEAR,
     add_residual,
     find_products,
     forbid_wide_rows,
     linear_arrays,
-    make_feed_forward,
     make_linear,
+    scale_product,
 )
 from ouzel.backends.openvino.kernels.program import join_programs
 from ouzel.backends.openvino.library import ov
@@ -67,7 +73,10 @@ def copy_fused(graph: ov.Model, *, cache_type: ov.Type | None, may_be_wide: bool
 
 def fuse_products(graph: ov.Model) -> None:
     """Changes the graph in place."""
-    for fuse in (_fuse_feed_forward, _fuse_group, _fuse_residual):
+    for node in graph.get_ordered_ops():
+        if node.get_type_name() in (LINEAR, EMBEDDING):
+            _take_factor(node)
+    for fuse in (fuse_feed_forward, _fuse_group, _fuse_residual):
         for node in graph.get_ordered_ops():
             if node.get_type_name() == LINEAR:
                 fuse(node)
@@ -76,82 +85,16 @@ def fuse_products(graph: ov.Model) -> None:
             _fuse_mixture(node)
 
 
-def _fuse_feed_forward(down: Node) -> None:
-    total = only_reader(down.output(0))
-    gated = down.input_value(0).get_node()
-    if total is None or total.get_type_name() != "Add" or gated.get_type_name() != "Multiply":
+def _take_factor(product: Node) -> None:
+    scaled = only_reader(product.output(0))
+    if scaled is None or scaled.get_type_name() != "Multiply":
         return
-    found = _find_gate(gated)
-    if found is None or only_reader(gated.output(0)) is None:
-        return
-    gate, up, activation = found
-    normed = find_norm(gate.input_value(0))
-    if normed is None or reader_names(gate.input_value(0)) != {gate.get_name(), up.get_name()}:
-        return
-    x = _other_input(total, down)
-    if x is None or not is_same(x, normed.rows):
-        return
-    rows, projections = [x], []
-    if (linear := _find_projection(x, {*normed.nodes, total.get_name()})) is not None:
-        rows = [linear.rows, linear.residual]
-        projections = [linear_arrays(linear.node)]
-    matrices = [*projections, *(linear_arrays(each) for each in (gate, up, down))]
-    put_in_place(
-        total.output(0), make_feed_forward(rows, normed.norm, matrices, activation).output(0)
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class _Projection:
-    node: Node
-    rows: Node
-    residual: Node
-
-
-def _find_projection(x: Node, allowed: set[str]) -> _Projection | None:
-    """Returns the linear of x = residual + linear(rows) if only the nodes `allowed` read x."""
-    total = x.get_node()
-    if total.get_type_name() != "Add" or not reader_names(x) <= allowed:
-        return None
-    for index in (1, 0):
-        linear, residual = total.input_value(index).get_node(), total.input_value(1 - index)
-        if (
-            linear.get_type_name() == LINEAR
-            and only_reader(linear.output(0)) is not None
-            and _is_residual(residual, linear)
-        ):
-            return _Projection(linear, linear.input_value(0), residual)
-    return None
-
-
-def _find_gate(gated: Node) -> tuple[Node, Node, Gate] | None:
-    """Returns the linears of activation(gate) * up, and the gated unit."""
-    for index in (0, 1):
-        activation = gated.input_value(index).get_node()
-        unit = _read_activation(activation)
-        if unit is None:
-            continue
-        gate, up = activation.input_value(0).get_node(), gated.input_value(1 - index).get_node()
-        if (
-            gate.get_type_name() == up.get_type_name() == LINEAR
-            and is_same(gate.input_value(0), up.input_value(0))
-            and linear_arrays(gate).scales == linear_arrays(up).scales
-            and all(only_reader(each.output(0)) is not None for each in (gate, activation, up))
-        ):
-            return gate, up, unit
-    return None
-
-
-def _read_activation(node: Node) -> Gate | None:
-    match node.get_type_name():
-        case "Swish" if (
-            node.get_input_size() == 1 or read_number(node.input_value(1).get_node()) == 1
-        ):
-            return SILU
-        case "Gelu" if str(node.get_attributes().get("approximation_mode")).upper() == "TANH":
-            return GELU_TANH
-        case _:
-            return None
+    other = other_input(scaled, product)
+    factor = None if other is None else read_number(other.get_node())
+    shapes = [node.output(0).get_partial_shape() for node in (scaled, product)]
+    if factor is not None and shapes[0] == shapes[1]:
+        scale_product(product, np.array(factor, np.float32))
+        put_in_place(scaled.output(0), product.output(0))
 
 
 def _fuse_group(linear: Node) -> None:
@@ -169,11 +112,13 @@ def _fuse_group(linear: Node) -> None:
         return
     # A fixed order of the products: the turned ones first, then the large ones.
     group.sort(key=lambda node: (node.get_name() not in turned, -_num_outputs(node)))
+    heads = [turned[node.get_name()] for node in group[: len(turned)]]
     joined = make_linear(
         rows if normed is None else normed.rows,
         [linear_arrays(node) for node in group],
         norm=None if normed is None else normed.norm,
-        heads=join_heads([turned[node.get_name()] for node in group[: len(turned)]]),
+        heads=join_heads(heads),
+        result_norms=[each.row_norm for each in heads if each.row_norm is not None],
     )
     for index, node in enumerate(group):
         name = node.get_name()
@@ -189,7 +134,7 @@ def _find_norm_for(rows: Node, group: list[Node]) -> NormedRows | None:
 
 def _turned_outputs(group: list[Node]) -> dict[str, TurnedRows]:
     """Returns the turned heads of the linears, by the names of the linears."""
-    found = {node.get_name(): find_turned(node.output(0)) for node in group}
+    found = {node.get_name(): find_turned(node) for node in group}
     turned = {name: heads for name, heads in found.items() if heads is not None}
     return turned if have_equal_heads(list(turned.values())) else {}
 
@@ -205,28 +150,36 @@ def _can_join(node: Node, linear: Node) -> bool:
 
 
 def _fuse_residual(linear: Node) -> None:
-    found = _find_residual(linear) if _is_plain(linear) else None
+    if not _is_plain(linear):
+        return
+    product = follow_norm(linear)
+    found = _find_residual(product)
     if found is None:
         return
     total, residual = found
-    joined = make_linear(linear.input_value(0), [linear_arrays(linear)], residual=residual)
+    joined = make_linear(
+        linear.input_value(0),
+        [linear_arrays(linear)],
+        residual=residual,
+        result_norms=[] if product.norm is None else [product.norm],
+    )
     put_in_place(total, joined.output(0))
 
 
 def _fuse_mixture(experts: Node) -> None:
-    found = _find_residual(experts)
+    found = _find_residual(Product(experts, experts.output(0), None))
     if found is not None:
         total, residual = found
         put_in_place(total, add_residual(experts, residual).output(0))
 
 
-def _find_residual(node: Node) -> tuple[Node, Node] | None:
-    """Returns the sum of the node's result and a residual, and the residual."""
-    total = only_reader(node.output(0))
+def _find_residual(product: Product) -> tuple[Node, Node] | None:
+    """Returns the sum of the product, or of its norm, and a residual, and the residual."""
+    total = only_reader(product.value)
     if total is None or total.get_type_name() != "Add":
         return None
-    residual = _other_input(total, node)
-    if residual is None or not _is_residual(residual, node):
+    residual = other_input(total, product.value.get_node())
+    if residual is None or not is_residual(residual, product.node):
         return None
     return total.output(0), residual
 
@@ -236,37 +189,11 @@ def _num_outputs(linear: Node) -> int:
 
 
 def _is_plain(linear: Node) -> bool:
-    """Tells whether a linear has one matrix, no norm and no residual."""
+    """Tells whether a linear has one matrix, no norms and no residual."""
     attributes = linear.get_attributes()
     return (
         len(attributes["outputs"]) == 1
         and attributes["epsilon"] < 0
+        and not attributes["num_normed"]
         and not attributes["has_residual"]
     )
-
-
-def _other_input(node: Node, one: Node) -> Node | None:
-    """Returns the input of a node of two inputs that `one` does not make."""
-    others = [
-        value for value in node.input_values() if value.get_node().get_name() != one.get_name()
-    ]
-    return others[0] if len(others) == 1 else None
-
-
-def _is_residual(residual: Node, linear: Node) -> bool:
-    """Tells whether the residual is as large as the product: only the rows may be dynamic.
-
-    Rows that are gathered from computed rows, like the products of adapters, may be one row for
-    all, unless the rows of the linear are gathered by the same numbers. Products of adapters that
-    have several parts end in a Reshape.
-    """
-    node = residual.get_node()
-    if node.get_type_name() in ("Constant", "Reshape"):
-        return False
-    if node.get_type_name() == "Gather" and node.input_value(0).get_partial_shape().is_dynamic:
-        rows = linear.input_value(0).get_node()
-        if rows.get_type_name() != "Gather" or not is_same(
-            rows.input_value(1), node.input_value(1)
-        ):
-            return False
-    return bool(residual.get_partial_shape() == linear.output(0).get_partial_shape())

@@ -1,4 +1,4 @@
-"""Finds parts of a graph that one operation of the kernels can compute: norms and turned heads.
+"""Finds parts of a graph that one operation of the kernels can compute: norms, turned heads, sums.
 
 The functions look at the nodes that graph/norms.py and graph/rotation.py make.
 """
@@ -26,14 +26,24 @@ class NormedRows:
 
 
 @dataclass(frozen=True, slots=True)
+class Product:
+    """A product by a matrix, with the norm that alone reads it, if there is one."""
+
+    node: Node
+    value: Node  # the product, or its norm
+    norm: RowNorm | None
+
+
+@dataclass(frozen=True, slots=True)
 class TurnedRows:
-    """Rows of heads that are normalised, perhaps, and turned."""
+    """Rows of heads that are turned; the whole rows or the heads may be normalised before."""
 
     result: Node  # the turned rows [T, heads * size]
+    row_norm: RowNorm | None
     size: int
     cos: Node  # [T, size / 2]
     sin: Node
-    norm: RowNorm | None
+    head_norm: RowNorm | None
 
 
 def find_norm(rows: Node) -> NormedRows | None:
@@ -59,25 +69,32 @@ def find_norm(rows: Node) -> NormedRows | None:
     return NormedRows(x, RowNorm(weight, epsilon), names)
 
 
-def find_turned(rows: Node) -> TurnedRows | None:
-    """Returns the turned heads if the rows [T, heads * size] are only made into turned heads."""
+def follow_norm(product: Node) -> Product:
+    """Describes a product whose node has one output."""
+    value, norm = _follow_norm(product.output(0))
+    return Product(product, value, norm)
+
+
+def find_turned(product: Node) -> TurnedRows | None:
+    """Returns the turned heads if a product [T, heads * size] is only made into turned heads."""
+    rows, row_norm = _follow_norm(product.output(0))
     in_heads = only_reader(rows)
     if in_heads is None or in_heads.get_type_name() != "Reshape":
         return None
-    heads = in_heads.output(0)
-    size = _head_size(heads)
-    scaled = _find_reading_norm(heads)
-    norm = None if scaled is None else find_norm(scaled.output(0))
-    turned = _find_rotation(heads if scaled is None else scaled.output(0), size)
+    size = _head_size(in_heads.output(0))
+    heads, head_norm = _follow_norm(in_heads.output(0))
+    turned = _find_rotation(heads, size)
     merged = None if turned is None else only_reader(turned.output(0))
     if turned is None or merged is None or not _is_merged(merged, rows):
+        return None
+    if row_norm is not None and head_norm is not None:
         return None
     cos, sin = (
         _find_angles(turned.input_value(index).get_node().input_value(1)) for index in (0, 1)
     )
     if cos is None or sin is None:
         return None
-    return TurnedRows(merged.output(0), size, cos, sin, None if norm is None else norm.norm)
+    return TurnedRows(merged.output(0), row_norm, size, cos, sin, head_norm)
 
 
 def _head_size(heads: Node) -> int:
@@ -93,7 +110,7 @@ def join_heads(turned: Sequence[TurnedRows]) -> TurnedHeads | None:
     """Returns the heads of several products; None if there are none."""
     if not turned:
         return None
-    norms = tuple(each.norm for each in turned if each.norm is not None)
+    norms = tuple(each.head_norm for each in turned if each.head_norm is not None)
     first = turned[0]
     return TurnedHeads(first.size, first.cos, first.sin, norms, len(turned))
 
@@ -104,19 +121,26 @@ def have_equal_heads(turned: Sequence[TurnedRows]) -> bool:
         each.size == turned[0].size
         and is_same(each.cos, turned[0].cos)
         and is_same(each.sin, turned[0].sin)
-        and (each.norm and each.norm.epsilon) == (turned[0].norm and turned[0].norm.epsilon)
+        and _epsilon(each.head_norm) == _epsilon(turned[0].head_norm)
+        and _epsilon(each.row_norm) == _epsilon(turned[0].row_norm)
         for each in turned
     )
 
 
-def _find_reading_norm(heads: Node) -> Node | None:
-    """Returns the last node of a norm if it alone reads the heads."""
-    for reader in readers(heads):
+def _epsilon(norm: RowNorm | None) -> float | None:
+    return None if norm is None else norm.epsilon
+
+
+def _follow_norm(rows: Node) -> tuple[Node, RowNorm | None]:
+    """Returns the normalised rows and the norm if a norm alone reads the rows; else the rows."""
+    for reader in readers(rows):
         scaled = only_reader(reader.output(0)) if reader.get_type_name() == "Multiply" else None
-        found = None if scaled is None else find_norm(scaled.output(0))
-        if found is not None and is_same(found.rows, heads) and reader_names(heads) <= found.nodes:
-            return scaled
-    return None
+        if scaled is None:
+            continue
+        found = find_norm(scaled.output(0))
+        if found is not None and is_same(found.rows, rows) and reader_names(rows) <= found.nodes:
+            return scaled.output(0), found.norm
+    return rows, None
 
 
 def _find_rotation(heads: Node, size: int) -> Node | None:
@@ -174,3 +198,30 @@ def follow(node: Node, *steps: tuple[str, int]) -> list[Node] | None:
             return None
         found.append(found[-1].input_value(index).get_node())
     return found
+
+
+def other_input(node: Node, one: Node) -> Node | None:
+    """Returns the input of a node of two inputs that `one` does not make."""
+    others = [
+        value for value in node.input_values() if value.get_node().get_name() != one.get_name()
+    ]
+    return others[0] if len(others) == 1 else None
+
+
+def is_residual(residual: Node, linear: Node) -> bool:
+    """Tells whether the residual is as large as the product: only the rows may be dynamic.
+
+    Rows that are gathered from computed rows, like the products of adapters, may be one row for
+    all, unless the rows of the linear are gathered by the same numbers. Products of adapters that
+    have several parts end in a Reshape.
+    """
+    node = residual.get_node()
+    if node.get_type_name() in ("Constant", "Reshape"):
+        return False
+    if node.get_type_name() == "Gather" and node.input_value(0).get_partial_shape().is_dynamic:
+        rows = linear.input_value(0).get_node()
+        if rows.get_type_name() != "Gather" or not is_same(
+            rows.input_value(1), node.input_value(1)
+        ):
+            return False
+    return bool(residual.get_partial_shape() == linear.output(0).get_partial_shape())

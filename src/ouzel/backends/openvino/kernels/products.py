@@ -6,10 +6,13 @@ kernels/src/operations.cpp implements them and describes their inputs and attrib
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ouzel.backends.openvino.graph.nodes import Node, get_output
 from ouzel.backends.openvino.kernels.gates import Gate
 from ouzel.backends.openvino.kernels.library import make_operation
-from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.cells import find_table, num_scales
 from ouzel.backends.openvino.weights.source import Matrix
 
@@ -44,7 +47,7 @@ class PackedArrays:
 
 @dataclass(frozen=True, slots=True)
 class RowNorm:
-    """An RMS norm of the rows, which the operation computes before the product."""
+    """An RMS norm of rows or of heads."""
 
     weight: Node  # f32 [columns]
     epsilon: float
@@ -59,6 +62,15 @@ class TurnedHeads:
     sin: Node
     norms: tuple[RowNorm, ...]  # one for each of these products; empty: no norms
     num_products: int
+
+
+@dataclass(frozen=True, slots=True)
+class HalfNorms:
+    """The norms of the feed-forward half of a layer; None: there is no norm."""
+
+    projected: RowNorm | None  # after the projection
+    before: RowNorm | None  # before gate and up
+    result: RowNorm | None  # after down
 
 
 def describe_arrays(matrix: Matrix, cells: Node, factors: Node, bias: Node | None) -> PackedArrays:
@@ -87,17 +99,18 @@ def make_linear(
     norm: RowNorm | None = None,
     residual: Node | None = None,
     heads: TurnedHeads | None = None,
+    result_norms: Sequence[RowNorm] = (),
 ) -> Node:
     """Multiplies rows f32 [..., columns] by the transposes of the matrices: an output for each.
 
-    The rows are normalised first, the residual is added to the first product, and the heads are
-    turned at the end.
+    The rows are normalised first. The first products are normalised by `result_norms`, which have
+    one epsilon, the residual is added to the first product, and the heads are turned at the end.
     """
     inputs = [rows]
     inputs += [] if norm is None else [norm.weight]
     inputs += [] if residual is None else [residual]
     attributes: dict[str, object] = {
-        "epsilon": -1.0 if norm is None else norm.epsilon,
+        "epsilon": _read_epsilon(norm),
         "has_residual": residual is not None,
     }
     if heads is not None:
@@ -105,25 +118,34 @@ def make_linear(
         attributes |= {
             "head_size": heads.size,
             "num_turned": heads.num_products,
-            "head_epsilon": heads.norms[0].epsilon if heads.norms else -1.0,
+            "head_epsilon": _read_epsilon(*heads.norms[:1]),
         }
+    inputs += [each.weight for each in result_norms]
+    attributes |= {
+        "num_normed": len(result_norms),
+        "result_epsilon": _read_epsilon(*result_norms[:1]),
+    }
     return _make(LINEAR, inputs, matrices, attributes)
 
 
 def make_feed_forward(
-    rows: Sequence[Node], norm: RowNorm, matrices: Sequence[PackedArrays], gate: Gate
+    rows: Sequence[Node], norms: HalfNorms, matrices: Sequence[PackedArrays], gate: Gate
 ) -> Node:
-    """Makes the feed-forward half of a layer, with the norm before it and the sum after it.
+    """Makes the feed-forward half of a layer, with the norms around it and the sum after it.
 
     `rows` are the rows x; or rows and a residual, of which the first of four matrices makes x.
     """
     assert gate.is_plain, "the operation cuts no gates"
     attributes: dict[str, object] = {
-        "epsilon": norm.epsilon,
+        "projected_epsilon": _read_epsilon(norms.projected),
+        "epsilon": _read_epsilon(norms.before),
+        "result_epsilon": _read_epsilon(norms.result),
         "linear": gate.linear,
         "cubic": gate.cubic,
     }
-    return _make(FEED_FORWARD, [*rows, norm.weight], matrices, attributes)
+    in_order = (norms.projected, norms.before, norms.result)
+    weights = [norm.weight for norm in in_order if norm is not None]
+    return _make(FEED_FORWARD, [*rows, *weights], matrices, attributes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +201,7 @@ def forbid_wide_rows(graph: ov.Model) -> None:
 
 
 def linear_arrays(linear: Node) -> PackedArrays:
-    """Returns the matrix of a linear that has one matrix, and no norm, residual or heads."""
+    """Returns the matrix of a linear that has one matrix, and no norms, residual or heads."""
     attributes = linear.get_attributes()
     return PackedArrays(
         tuple(linear.input_values()[1:]), tuple(int(attributes[name][0]) for name in _ATTRIBUTES)
@@ -189,6 +211,21 @@ def linear_arrays(linear: Node) -> PackedArrays:
 def replace_rows(linear: Node, rows: Node) -> Node:
     """Returns a product like `linear`, which has one matrix, of other rows."""
     return make_linear(rows, [linear_arrays(linear)])
+
+
+def scale_product(product: Node, factors: NDArray[np.float32]) -> None:
+    """Multiplies the results of a linear or an embedding with one matrix, and nothing else.
+
+    `factors` is one number, or has one for each row of the matrix. Changes the graph in place.
+    """
+    for index in range(2, product.get_input_size()):  # factors, and the bias
+        values = product.input_value(index).get_node().get_data() * factors
+        constant = ops.constant(values.astype(np.float32))
+        product.input(index).replace_source_output(constant.output(0))
+
+
+def _read_epsilon(norm: RowNorm | None = None) -> float:
+    return -1.0 if norm is None else norm.epsilon
 
 
 def _make(
