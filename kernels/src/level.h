@@ -37,9 +37,9 @@ struct Level {
     void (*normalise_row)(float* row, size_t size, const float* weight, float epsilon, const float* residual);
     // The same as `put_row` of the 64 numbers that a gated unit makes of a row. Overwrites `gate`.
     void (*put_gated_group)(Rows& rows, size_t row, size_t group, float* gate, const float* up, Gate function);
-    // Normalises a head of `size` numbers if there is a weight (as `put_normed_row`), then turns it by angles: with the halves a
-    // and b of the head, a becomes a * cos - b * sin, and b becomes b * cos + a * sin.
-    void (*turn_head)(float* head, size_t size, const float* weight, float epsilon, const float* cos, const float* sin);
+    // Normalises a head of `size` numbers if there is a weight (as `put_normed_row`), then turns its first `turned` numbers by angles:
+    // with the halves a and b of these, a becomes a * cos - b * sin, and b becomes b * cos + a * sin.
+    void (*turn_head)(float* head, size_t size, size_t turned, const float* weight, float epsilon, const float* cos, const float* sin);
     // Multiplies all rows by some blocks of the matrix.
     void (*multiply)(const Matrix& matrix, size_t first_block, size_t num_blocks, const Rows& rows, Sink& sink);
     // Queries that are computed together, for this many queries of a head.

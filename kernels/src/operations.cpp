@@ -104,8 +104,8 @@ protected:
 
 // Rows [..., inputs] times the transpose of each matrix: an output [..., outputs] for each. Inputs: rows; with an epsilon of 0 or
 // more the weight of an RMS norm [inputs] of the rows; with has_residual rows [..., outputs] that are added to the first product;
-// if the first num_turned products are heads of head_size outputs, which are turned: cos and sin [rows, head_size / 2], and with a
-// head_epsilon of 0 or more, for each of these products the weight of an RMS norm [head_size] of the heads; for each of the first
+// if the first num_turned products are heads of head_size outputs, of which the first turned_size are turned: cos and sin
+// [rows, turned_size / 2], unless turned_size is 0; with a head_epsilon of 0 or more, for each of these products the weight of an RMS norm [head_size] of the heads; for each of the first
 // num_normed products the weight of an RMS norm [outputs] of the products, with the epsilon result_epsilon; matrices. The order is: norm
 // of the products, residual, heads.
 class Linear final : public MatrixOperation {
@@ -116,6 +116,7 @@ public:
         visitor.on_attribute("epsilon", epsilon);
         visitor.on_attribute("has_residual", has_residual);
         visitor.on_attribute("head_size", head_size);
+        visitor.on_attribute("turned_size", turned_size);
         visitor.on_attribute("num_turned", num_turned);
         visitor.on_attribute("head_epsilon", head_epsilon);
         visitor.on_attribute("num_normed", num_normed);
@@ -124,7 +125,7 @@ public:
     }
     void copy_from(const Linear& other) {
         copy_matrices(other), epsilon = other.epsilon, has_residual = other.has_residual;
-        head_size = other.head_size, num_turned = other.num_turned, head_epsilon = other.head_epsilon;
+        head_size = other.head_size, turned_size = other.turned_size, num_turned = other.num_turned, head_epsilon = other.head_epsilon;
         num_normed = other.num_normed, result_epsilon = other.result_epsilon;
     }
     std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override { return cloned<Linear>(arguments); }
@@ -139,8 +140,8 @@ public:
         const auto shape = check_rows(0, inputs[0]);
         if (has_norm()) check_array(1, ov::element::f32, inputs[0], "norm");
         if (has_residual) check_rows(has_norm() ? 2 : 1, outputs[0]);
-        for (size_t i = 0; num_turned && i < 2; i++) check_rows(first_angle() + i, head_size / 2);
-        for (int64_t i = 0; has_head_norm() && i < num_turned; i++) check_array(first_angle() + 2 + i, ov::element::f32, head_size, "head norm");
+        for (size_t i = 0; i < num_angles(); i++) check_rows(first_angle() + i, turned_size / 2);
+        for (int64_t i = 0; has_head_norm() && i < num_turned; i++) check_array(first_head_norm() + i, ov::element::f32, head_size, "head norm");
         for (size_t i = 0; i < size_t(num_normed); i++) check_array(first_result_norm() + i, ov::element::f32, outputs[i], "norm of a product");
         set_output_size(outputs.size());
         for (size_t i = 0; i < outputs.size(); i++) set_output_type(i, ov::element::f32, output_shape(i, shape));
@@ -160,11 +161,13 @@ public:
         if (has_residual) made.residual = rows_like(arguments[input], outputs[0], source.count);
         if (num_turned) {
             Heads& heads = made.heads;
-            heads.size = size_t(head_size), heads.epsilon = float(head_epsilon);
-            heads.cos = rows_like(arguments[first_angle()], head_size / 2, source.count);
-            heads.sin = rows_like(arguments[first_angle() + 1], head_size / 2, source.count);
+            heads.size = size_t(head_size), heads.turned = size_t(turned_size), heads.epsilon = float(head_epsilon);
+            if (num_angles()) {
+                heads.cos = rows_like(arguments[first_angle()], turned_size / 2, source.count);
+                heads.sin = rows_like(arguments[first_angle() + 1], turned_size / 2, source.count);
+            }
             for (int64_t i = 0; i < num_turned; i++)
-                heads.norm_weights.push_back(has_head_norm() ? arguments[first_angle() + 2 + i].data<const float>() : nullptr);
+                heads.norm_weights.push_back(has_head_norm() ? arguments[first_head_norm() + i].data<const float>() : nullptr);
         }
         input = first_result_norm();
         for (int64_t i = 0; i < num_normed; i++) made.norms.push_back(take_norm(arguments, input, result_epsilon));
@@ -180,13 +183,15 @@ public:
 
     double epsilon = -1, head_epsilon = -1, result_epsilon = -1;
     bool has_residual = false;
-    int64_t head_size = 0, num_turned = 0, num_normed = 0;
+    int64_t head_size = 0, turned_size = 0, num_turned = 0, num_normed = 0;
 
 private:
     void check_heads() const {
         NODE_VALIDATION_CHECK(this, num_turned >= 0 && num_turned <= int64_t(outputs.size()), "turns ", num_turned, " of ", outputs.size(), " products");
         NODE_VALIDATION_CHECK(this, !num_turned || (head_size > 0 && head_size % BLOCK == 0), "head_size must be a multiple of ", BLOCK, ", given ",
                               head_size);
+        NODE_VALIDATION_CHECK(this, turned_size >= 0 && turned_size <= head_size && turned_size % 2 == 0, "turned_size must be even and at most ",
+                              head_size, ", given ", turned_size);
         for (int64_t i = 0; i < num_turned; i++)
             NODE_VALIDATION_CHECK(this, outputs[i] % head_size == 0, "outputs must be heads of ", head_size, ", given ", outputs[i]);
     }
@@ -199,7 +204,9 @@ private:
     bool has_norm() const { return epsilon >= 0; }
     bool has_head_norm() const { return head_epsilon >= 0; }
     size_t first_angle() const { return 1 + (has_norm() ? 1 : 0) + (has_residual ? 1 : 0); }
-    size_t first_result_norm() const { return first_angle() + (num_turned ? 2 : 0) + (has_head_norm() ? size_t(num_turned) : 0); }
+    size_t num_angles() const { return num_turned && turned_size ? 2 : 0; }
+    size_t first_head_norm() const { return first_angle() + num_angles(); }
+    size_t first_result_norm() const { return first_head_norm() + (has_head_norm() ? size_t(num_turned) : 0); }
     size_t first_array() const { return first_result_norm() + size_t(num_normed); }
 };
 

@@ -195,9 +195,9 @@ std::vector<ProductPart> parts_of_products(const std::vector<Product>& products,
 
 // Turns the heads [first, first + size) of a row.
 void turn_heads(const Level& level, const Heads& heads, size_t product, float* first, size_t size, size_t row) {
-    const size_t half = heads.size / 2;
+    const size_t half = heads.turned / 2;
     for (float* head = first; head < first + size; head += heads.size)
-        level.turn_head(head, heads.size, heads.norm_weights[product], heads.epsilon, heads.cos + row * half, heads.sin + row * half);
+        level.turn_head(head, heads.size, heads.turned, heads.norm_weights[product], heads.epsilon, heads.cos + row * half, heads.sin + row * half);
 }
 
 }  // namespace

@@ -25,9 +25,10 @@ struct Source {
     RowNorm norm = {};
 };
 
-// The heads of the first products, which are turned by the angles of their rows: cos and sin are [count][size / 2].
+// The heads of the first products, of which some outputs are turned by the angles of their rows: cos and sin are [count][turned / 2].
 struct Heads {
-    size_t size = 0;  // outputs of a head, a multiple of 32
+    size_t size = 0;    // outputs of a head, a multiple of 32
+    size_t turned = 0;  // its first outputs, which are turned; an even number
     const float *cos = nullptr, *sin = nullptr;
     std::vector<const float*> norm_weights;  // for each of these products: of an RMS norm of each head, or nullptr
     float epsilon = 0;

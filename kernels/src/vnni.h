@@ -249,18 +249,23 @@ void normalise_row(float* row, size_t size, const float* weight, float epsilon, 
 }
 
 template <class V>
-void turn_head(float* head, size_t size, const float* weight, float epsilon, const float* cos, const float* sin) {
-    const size_t half = size / 2;
+void turn_head(float* head, size_t size, size_t turned, const float* weight, float epsilon, const float* cos, const float* sin) {
+    const size_t half = turned / 2, in_vectors = half / V::LANES * V::LANES;
     if (weight) {
         const typename V::Float factor = V::all(norm_factor<V>(head, size, epsilon));
         for (size_t i = 0; i < size; i += V::LANES)
             V::store(head + i, V::times(V::times(V::load_floats(head + i), factor), V::load_floats(weight + i)));
     }
-    for (size_t i = 0; i < half; i += V::LANES) {
+    for (size_t i = 0; i < in_vectors; i += V::LANES) {
         const typename V::Float a = V::load_floats(head + i), b = V::load_floats(head + half + i);
         const typename V::Float c = V::load_floats(cos + i), s = V::load_floats(sin + i);
         V::store(head + i, V::minus(V::times(a, c), V::times(b, s)));
         V::store(head + half + i, V::fused(b, c, V::times(a, s)));
+    }
+    for (size_t i = in_vectors; i < half; i++) {
+        const float a = head[i], b = head[half + i];
+        head[i] = a * cos[i] - b * sin[i];
+        head[half + i] = __builtin_fmaf(b, cos[i], a * sin[i]);
     }
 }
 

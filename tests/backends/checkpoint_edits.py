@@ -69,12 +69,13 @@ def join_tensors(path: Path, names: Sequence[str], joined: str) -> None:
     _write_tensors(path, entries, contents)
 
 
-def repeat_tensors(path: Path, names: Sequence[str]) -> None:
-    """Writes the rows of tensors of a safetensors file twice, one copy below the other."""
+def repeat_tensors(path: Path, parts: Sequence[str]) -> None:
+    """Repeats the rows of the tensors of a safetensors file whose names have one of the parts."""
     entries, contents = _read_tensors(path)
-    for name in names:
-        entries[name]["shape"][0] *= 2
-        contents[name] *= 2
+    for name in contents:
+        if any(part in name for part in parts):
+            entries[name]["shape"][0] *= 2
+            contents[name] *= 2
     _write_tensors(path, entries, contents)
 
 

@@ -129,10 +129,13 @@ def turn(heads: Floats, cos: Floats, sin: Floats) -> Floats:
 
 @pytest.mark.parametrize("count", [1, 2, 7, 40])
 @pytest.mark.parametrize("has_norm", [False, True])
-def test_heads_are_normalised_and_turned(kernels: Kernels, count: int, has_norm: bool) -> None:
+@pytest.mark.parametrize("turned_size", [32, 18])
+def test_heads_are_normalised_and_turned(
+    kernels: Kernels, count: int, has_norm: bool, turned_size: int
+) -> None:
     random, size = np.random.default_rng(8), 32
     matrices = [make_matrix(heads * size, HIDDEN, INT4, random) for heads in (3, 1, 2)]
-    rows, *angles = parameter(-1, HIDDEN), parameter(-1, size // 2), parameter(-1, size // 2)
+    rows, *angles = (parameter(-1, each) for each in (HIDDEN, turned_size // 2, turned_size // 2))
     weights = [random.standard_normal(size).astype(np.float32) for _ in range(2)] * has_norm
     node = kernels.factory.create(
         LINEAR,
@@ -143,17 +146,19 @@ def test_heads_are_normalised_and_turned(kernels: Kernels, count: int, has_norm:
         ],
         attributes(*matrices)
         | LINEAR_OPTIONS
-        | {"head_size": size, "num_turned": 2, "head_epsilon": EPSILON if has_norm else -1.0},
+        | {"head_size": size, "turned_size": turned_size, "num_turned": 2}
+        | {"head_epsilon": EPSILON if has_norm else -1.0},
     )
     values = random_rows(count, HIDDEN)
-    cos, sin = (random_rows(count, size // 2, seed=seed) for seed in (10, 11))
+    cos, sin = (random_rows(count, turned_size // 2, seed=seed) for seed in (10, 11))
     found = run(node, [rows, *angles], values, cos, sin)
     for index, (products, each) in enumerate(zip(found, matrices, strict=True)):
         heads = (matrices[index].quantise(values) @ each.weights.T).astype(np.float32)
         heads = heads.reshape(count, -1, size)
         if index < 2:
             heads = normalise(heads, weights[index]) if has_norm else heads
-            heads = turn(heads, cos, sin)
+            turned = turn(heads[..., :turned_size], cos, sin)
+            heads = np.concatenate([turned, heads[..., turned_size:]], axis=-1)
         np.testing.assert_allclose(
             products, heads.reshape(count, -1), rtol=0, atol=1e-5 * abs(heads).max()
         )
@@ -168,7 +173,7 @@ def test_the_rows_of_products_are_normalised(kernels: Kernels, count: int, turns
     inputs, values = [parameter(-1, HIDDEN)], [random_rows(count, HIDDEN)]
     options = LINEAR_OPTIONS | {"num_normed": 2, "result_epsilon": EPSILON}
     if turns:
-        options |= {"head_size": size, "num_turned": 2}
+        options |= {"head_size": size, "turned_size": size, "num_turned": 2}
         inputs += [parameter(-1, size // 2), parameter(-1, size // 2)]
         values += [random_rows(count, size // 2, seed=seed) for seed in (10, 11)]
     else:
@@ -422,6 +427,9 @@ def test_a_number_out_of_range_gives_zeros(kernels: Kernels, matrix: PackedMatri
         ),
         ({"num_turned": 2}, "turns 2 of 1 products"),
         ({"num_turned": 1}, "head_size must be a multiple of 32"),
+        ({"num_turned": 1, "head_size": 32, "turned_size": 34}, "turned_size must be even"),
+        ({"num_turned": 1, "head_size": 32, "turned_size": 3}, "turned_size must be even"),
+        ({"num_turned": 1, "head_size": 32, "turned_size": -2}, "turned_size must be even"),
         ({"num_turned": 1, "head_size": 32}, "outputs must be heads of 32"),
     ],
 )

@@ -14,7 +14,7 @@ from ouzel.backends.openvino.graph.nodes import (
     reader_names,
     readers,
 )
-from ouzel.backends.openvino.kernels.products import RowNorm, TurnedHeads
+from ouzel.backends.openvino.kernels.products import RowNorm, TurnedHeads, Turning
 from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 
 
@@ -36,14 +36,13 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class TurnedRows:
-    """Rows of heads that are turned; the whole rows or the heads may be normalised before."""
+    """Rows of heads that are turned or normalised; they have at most one of the two norms."""
 
     result: Node  # the turned rows [T, heads * size]
-    row_norm: RowNorm | None
     size: int
-    cos: Node  # [T, size / 2]
-    sin: Node
+    row_norm: RowNorm | None
     head_norm: RowNorm | None
+    turning: Turning | None
 
 
 def find_norm(rows: Node) -> NormedRows | None:
@@ -76,25 +75,20 @@ def follow_norm(product: Node) -> Product:
 
 
 def find_turned(product: Node) -> TurnedRows | None:
-    """Returns the turned heads if a product [T, heads * size] is only made into turned heads."""
+    """Returns the heads if a product [T, heads * size] is only made into such heads."""
     rows, row_norm = _follow_norm(product.output(0))
     in_heads = only_reader(rows)
     if in_heads is None or in_heads.get_type_name() != "Reshape":
         return None
     size = _head_size(in_heads.output(0))
     heads, head_norm = _follow_norm(in_heads.output(0))
-    turned = _find_rotation(heads, size)
-    merged = None if turned is None else only_reader(turned.output(0))
-    if turned is None or merged is None or not _is_merged(merged, rows):
+    turned, turning = _follow_rotation(heads)
+    merged = only_reader(turned)
+    if not size or merged is None or not _is_merged(merged, rows):
         return None
     if row_norm is not None and head_norm is not None:
         return None
-    cos, sin = (
-        _find_angles(turned.input_value(index).get_node().input_value(1)) for index in (0, 1)
-    )
-    if cos is None or sin is None:
-        return None
-    return TurnedRows(merged.output(0), row_norm, size, cos, sin, head_norm)
+    return TurnedRows(merged.output(0), size, row_norm, head_norm, turning)
 
 
 def _head_size(heads: Node) -> int:
@@ -107,24 +101,28 @@ def _head_size(heads: Node) -> int:
 
 
 def join_heads(turned: Sequence[TurnedRows]) -> TurnedHeads | None:
-    """Returns the heads of several products; None if there are none."""
-    if not turned:
-        return None
+    """Returns the heads of several products; None if they are neither turned nor normalised."""
     norms = tuple(each.head_norm for each in turned if each.head_norm is not None)
-    first = turned[0]
-    return TurnedHeads(first.size, first.cos, first.sin, norms, len(turned))
+    if not norms and not any(each.turning for each in turned):
+        return None
+    return TurnedHeads(turned[0].size, turned[0].turning, norms, len(turned))
 
 
 def have_equal_heads(turned: Sequence[TurnedRows]) -> bool:
     """Tells whether one operation can turn these heads."""
     return all(
         each.size == turned[0].size
-        and is_same(each.cos, turned[0].cos)
-        and is_same(each.sin, turned[0].sin)
+        and _is_same_turning(each.turning, turned[0].turning)
         and _epsilon(each.head_norm) == _epsilon(turned[0].head_norm)
         and _epsilon(each.row_norm) == _epsilon(turned[0].row_norm)
         for each in turned
     )
+
+
+def _is_same_turning(one: Turning | None, other: Turning | None) -> bool:
+    if one is None or other is None:
+        return one is other
+    return is_same(one.cos, other.cos) and is_same(one.sin, other.sin)
 
 
 def _epsilon(norm: RowNorm | None) -> float | None:
@@ -143,39 +141,84 @@ def _follow_norm(rows: Node) -> tuple[Node, RowNorm | None]:
     return rows, None
 
 
-def _find_rotation(heads: Node, size: int) -> Node | None:
-    """Returns the sum heads * cos + concat(-second, first) * sin, if it alone reads the heads."""
-    if not size:
+def _follow_rotation(heads: Node) -> tuple[Node, Turning | None]:
+    """Returns the turned heads if a rotation alone reads the heads; else the heads."""
+    slices = _slices(heads)
+    if len(slices) != 2 or len(readers(heads)) != 2:
+        found = _find_rotation(heads)
+        return (heads, None) if found is None else found
+    first, rest = sorted(slices, key=_slice_begin)
+    found = _find_rotation(first.output(0))
+    if found is None or (_slice_begin(first), _slice_begin(rest)) != (0, found[1].num_dims):
+        return heads, None
+    turned, turning = found
+    both = _find_joined(turned, rest.output(0))
+    is_whole = both is not None and both.get_partial_shape() == heads.get_partial_shape()
+    return (both, turning) if is_whole else (heads, None)
+
+
+def _find_joined(first: Node, second: Node) -> Node | None:
+    """Returns the result of a Concat of two values if it alone reads the first one."""
+    both = only_reader(first)
+    if both is None or both.get_type_name() != "Concat" or both.get_input_size() != 2:
         return None
+    is_right = is_same(both.input_value(0), first) and is_same(both.input_value(1), second)
+    return both.output(0) if is_right else None
+
+
+def _find_rotation(heads: Node) -> tuple[Node, Turning] | None:
+    """Returns the sum heads * cos + concat(-second, first) * sin if it alone reads the heads."""
     products = [node for node in readers(heads) if node.get_type_name() == "Multiply"]
-    slices = [node for node in readers(heads) if node.get_type_name() == "Slice"]
-    if len(products) != 1 or len(slices) != 2 or len(readers(heads)) != 3:
+    if len(products) != 1 or len(_slices(heads)) != 2 or len(readers(heads)) != 3:
         return None
     total = only_reader(products[0].output(0))
     if total is None or total.get_type_name() != "Add":
         return None
-    chain = follow(total, ("Add", 1), ("Multiply", 0), ("Concat", 0), ("Multiply", 0))
+    chain = follow(total, ("Add", 1), ("Multiply", 0))
     if chain is None or not is_same(total.input_value(0), products[0].output(0)):
         return None
-    _, _, both, negated, second = chain
-    first = both.input_value(1).get_node()
-    is_turned = (
-        read_number(negated.input_value(1).get_node()) == -1
-        and _slice_begin(second, heads) == size // 2
-        and _slice_begin(first, heads) == 0
-    )
-    return total if is_turned else None
-
-
-def _slice_begin(node: Node, heads: Node) -> float | None:
-    """Returns the begin of a slice of the heads' last axis."""
-    if node.get_type_name() != "Slice" or not is_same(node.input_value(0), heads):
+    _, turned, halves = chain
+    turning = _read_turning(products[0].input_value(1), turned.input_value(1))
+    if turning is None or heads.get_partial_shape()[-1] != turning.num_dims:
         return None
-    return read_number(node.input_value(1).get_node())
+    return (total.output(0), turning) if _are_halves(halves, heads, turning.num_dims) else None
+
+
+def _are_halves(both: Node, heads: Node, num_dims: int) -> bool:
+    """Tells whether a node is concat(-second, first) of the halves of the heads."""
+    chain = follow(both, ("Concat", 0), ("Multiply", 0))
+    if chain is None:
+        return False
+    _, negated, second = chain
+    first = both.input_value(1).get_node()
+    return (
+        {first.get_name(), second.get_name()} == {node.get_name() for node in _slices(heads)}
+        and read_number(negated.input_value(1).get_node()) == -1
+        and (_slice_begin(first), _slice_begin(second)) == (0, num_dims // 2)
+    )
+
+
+def _slices(heads: Node) -> list[Node]:
+    return [node for node in readers(heads) if node.get_type_name() == "Slice"]
+
+
+def _slice_begin(node: Node) -> float:
+    """Returns the begin of a slice of the heads' last axis, -1 if it is no constant."""
+    begin = read_number(node.input_value(1).get_node())
+    return -1 if begin is None else begin
+
+
+def _read_turning(doubled_cos: Node, doubled_sin: Node) -> Turning | None:
+    """Returns the rotation by these angles, [T, 1, num_dims]."""
+    cos, sin = (_find_angles(each) for each in (doubled_cos, doubled_sin))
+    columns = doubled_cos.get_partial_shape()[-1]
+    if cos is None or sin is None or not columns.is_static:
+        return None
+    return Turning(columns.get_length(), cos, sin)
 
 
 def _find_angles(doubled: Node) -> Node | None:
-    """Returns the angles [T, size / 2] whose columns are doubled in [T, 1, size]."""
+    """Returns the angles [T, num_dims / 2] whose columns are doubled in [T, 1, num_dims]."""
     chain = follow(doubled.get_node(), ("Unsqueeze", 0), ("Concat", 0))
     if chain is None:
         return None

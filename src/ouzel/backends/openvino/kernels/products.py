@@ -54,12 +54,20 @@ class RowNorm:
 
 
 @dataclass(frozen=True, slots=True)
+class Turning:
+    """The rotation of the first dimensions of each head."""
+
+    num_dims: int
+    cos: Node  # f32 [rows, num_dims / 2]
+    sin: Node
+
+
+@dataclass(frozen=True, slots=True)
 class TurnedHeads:
-    """The heads of the first products of a linear, which are normalised and turned."""
+    """The heads of the first products of a linear, which are normalised or turned."""
 
     size: int
-    cos: Node  # f32 [rows, size / 2]
-    sin: Node
+    turning: Turning | None
     norms: tuple[RowNorm, ...]  # one for each of these products; empty: no norms
     num_products: int
 
@@ -114,9 +122,12 @@ def make_linear(
         "has_residual": residual is not None,
     }
     if heads is not None:
-        inputs += [heads.cos, heads.sin, *(each.weight for each in heads.norms)]
+        turning = heads.turning
+        inputs += [] if turning is None else [turning.cos, turning.sin]
+        inputs += [each.weight for each in heads.norms]
         attributes |= {
             "head_size": heads.size,
+            "turned_size": 0 if turning is None else turning.num_dims,
             "num_turned": heads.num_products,
             "head_epsilon": _read_epsilon(*heads.norms[:1]),
         }
