@@ -34,6 +34,7 @@ from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
+from ouzel.backends.openvino.kernels.attention import attends_everywhere
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.usage import describe_products
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -126,7 +127,9 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     )
     engine = resolve_auto_precision(core, choice.engine, language_model)
     attention = make_attention_model(language_model)
-    [compiled] = compile_graphs(core, fuse_graphs(core, attention, engine), attention, engine)
+    own_attention = all(map(attends_everywhere, language_model.graphs))
+    fused = fuse_graphs(core, attention, engine, attends=own_attention)
+    [compiled] = compile_graphs(core, fused, attention, engine)
     tables = cache_tables([compiled])
     states = find_state_tables(
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")

@@ -70,6 +70,15 @@ def replace_attention(graph: ov.Model, cache_type: ov.Type) -> None:
                 _replace(node, heads, cache_type)
 
 
+def attends_everywhere(graph: ov.Model) -> bool:
+    """Tells whether the kernels compute each attention of a graph."""
+    return all(
+        _read_heads(node) is not None
+        for node in graph.get_ops()
+        if node.get_type_name() == PLUGIN_ATTENTION
+    )
+
+
 def unpack_keys(blocks: Blocks) -> Floats:
     """Returns the keys of blocks in f16 [N, heads, 32, 2 * channels] as f32 [N, heads, 32,
     channels].
