@@ -8,7 +8,8 @@ namespace {
 // Attention over the KV cache. Inputs: queries f32 [T, num_heads * head_size], keys and values f32 [T, num_kv_heads * head_size]; the
 // caches of keys and values, whose bytes are f16 numbers in the order of context.h: i8 [N, num_kv_heads, 32, 2 * head_size]; or
 // u8 numbers, scales and zero points: u8 [N, num_kv_heads, 32, head_size / 32 * 35]; past lengths [S], begins of the sequences' rows
-// [S + 1], numbers of blocks [B], and their begins [S + 1], all i32; sinks f32 [num_heads] if has_sinks. The operation writes to the caches, which must not be copied on their way.
+// [S + 1], numbers of blocks [B], and their begins [S + 1], all i32; sinks f32 [num_heads] if has_sinks. The operation writes to the
+// caches, which must not be copied on their way.
 class AttentionOperation final : public Operation {
 public:
     OPENVINO_OP("OuzelAttention", "ouzel_kernels", ov::op::Op);

@@ -35,7 +35,7 @@ struct Vectors256 {
     // Numbers of u8.
     static Float bytes(const uint8_t* p) { return _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p)))); }
     // Each of the first LANES / 4 numbers four times.
-    static Float each_four_times(const float* p) { return _mm256_permutevar8x32_ps(_mm256_castps128_ps256(_mm_loadu_ps(p)), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1)); }
+    static Float each_four_times(const float* p) { return _mm256_set_m128(_mm_set1_ps(p[1]), _mm_set1_ps(p[0])); }
     // Four numbers, again and again.
     static Float repeat_four(const float* p) { return _mm256_broadcast_ps(reinterpret_cast<const __m128*>(p)); }
     // Of each four numbers of two vectors the first two, or the last two, in turns: a0 b0 a1 b1, a2 b2 a3 b3.

@@ -35,7 +35,9 @@ struct Vectors512 {
     // Numbers of u8.
     static Float bytes(const uint8_t* p) { return _mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(_mm_loadu_si128(reinterpret_cast<const __m128i*>(p)))); }
     // Each of the first LANES / 4 numbers four times.
-    static Float each_four_times(const float* p) { return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3), _mm512_castps128_ps512(_mm_loadu_ps(p))); }
+    static Float each_four_times(const float* p) {
+        return _mm512_permutexvar_ps(_mm512_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3, 3), _mm512_castps128_ps512(_mm_loadu_ps(p)));
+    }
     // Four numbers, again and again.
     static Float repeat_four(const float* p) { return _mm512_broadcast_f32x4(_mm_loadu_ps(p)); }
     // Of each four numbers of two vectors the first two, or the last two, in turns: a0 b0 a1 b1, a2 b2 a3 b3.
