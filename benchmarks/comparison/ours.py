@@ -86,7 +86,9 @@ class Ours:
         request_ids = set(unstarted)
         while unstarted:
             for output in self._engine.step():
-                unstarted.discard(output.request_id)
+                # A request with a grammar has an output without tokens before its prompt is read.
+                if output.token_ids:
+                    unstarted.discard(output.request_id)
         num_tokens = num_steps = 0
         before = time.perf_counter()
         while num_tokens < workload.batch * workload.output_len:
