@@ -50,10 +50,23 @@ def test_a_model_is_served_as_it_was_inspected(
     info = create_runner(model, engine).info
     assert (found.model_type, found.max_model_len) == (info.model_type, info.max_model_len)
     assert (found.precision, found.kv_cache_dtype) == (info.precision, info.kv_cache_dtype)
+    assert found.is_deterministic == info.is_deterministic
     assert found.num_kv_tokens == info.num_blocks * info.block_size
     assert (found.max_num_seqs, found.num_state_slots) == (info.max_num_seqs, info.num_state_slots)
     for written in tmp_path.glob("*/weights.bin"):  # each part begins at a multiple of 64 bytes
         assert found.weight_bytes <= written.stat().st_size < found.weight_bytes + 64 * 100
+
+
+@pytest.mark.parametrize("weights", ["int4", "bf16"])
+def test_a_model_that_gives_the_same_answers_under_any_load_is_told(
+    weights: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = ModelConfig(model=str(MODEL_DIRECTORY), weights=weights, cache_dir=str(tmp_path))
+    engine = EngineConfig(kv_cache_gib=0.1)
+    is_deterministic = create_runner(model, engine).info.is_deterministic
+    assert inspect_model(model, engine).is_deterministic == is_deterministic
+    assert main(["inspect", "--weights", weights, "--kv-cache-gib", "0.1"]) == 0
+    assert ("under any load" in capsys.readouterr().out) == is_deterministic
 
 
 @pytest.mark.release("vector models that are pulled or inspected")

@@ -57,7 +57,7 @@ def describe_model(options: Options, local: LocalModel) -> str:
         "states": _states(found),
         "context": _context(found, is_named=options.model.max_model_len is not None),
         "vectors": _vectors(found),
-        "answers": _answers(options.engine),
+        "answers": _answers(options.engine, found),
         "chat": _chat(replaced(options, model=model), local) if found.task == "generate" else "",
     }
     return "".join(
@@ -123,7 +123,8 @@ def _context(found: "Inspection", *, is_named: bool) -> str:
         reason = ", the cache holds no more" if is_cut else ""
         own += f" (the model's own limit is {found.max_positions}{reason})"
     at_once = found.num_kv_tokens // found.max_model_len
-    return f"{own}; {at_once} requests of this length at once{_longrope(found)}"
+    requests = "request" if at_once == 1 else "requests"
+    return f"{own}; {at_once} {requests} of this length at once{_longrope(found)}"
 
 
 def _longrope(found: "Inspection") -> str:
@@ -156,13 +157,14 @@ def _vectors(found: "Inspection") -> str:
             assert_never(unreachable)
 
 
-def _answers(engine: EngineConfig) -> str:
-    """Describes `--deterministic`; returns an empty text without it."""
+def _answers(engine: EngineConfig, found: "Inspection") -> str:
+    """Describes whether answers depend on the load; returns an empty text if they do."""
+    same = "the same for a greedy or seeded request under any load"
     if not engine.deterministic:
-        return ""
+        return same if found.is_deterministic else ""
     return (
-        "the same for a greedy or seeded request under any load (--deterministic); the start "
-        "compares the bits of rows in different batches, and fails if they differ"
+        f"{same} (--deterministic); the start compares the bits of rows in different batches, "
+        "and fails if they differ"
     )
 
 

@@ -36,6 +36,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.attention import attends_everywhere
 from ouzel.backends.openvino.kernels.library import uses_kernels
+from ouzel.backends.openvino.kernels.program import keep_row_bits
 from ouzel.backends.openvino.kernels.usage import describe_products
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
@@ -65,6 +66,7 @@ class Inspection:
     num_parameters: int  # 0: unknown, the model is an IR
     precision: str
     kernels: str  # the kernels of packed matrices; empty if the model has none
+    is_deterministic: bool  # a row gets the same bits beside any other rows
     kv_cache_dtype: str
     kv_cache_is_open: bool  # the first load chooses another type if u8 harms this model
     kv_cache_reason: str  # why the cache is f16 or u8; empty if the user has named a type
@@ -134,6 +136,9 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
     states = find_state_tables(
         language_model.graph, compiled.get_property("INFERENCE_PRECISION_HINT")
     )
+    is_deterministic = engine.deterministic or keep_row_bits(
+        fuse_graphs(core, language_model, engine, attends=own_attention), may_be_wide=True
+    )
     max_model_len = language_model.context_length(model.max_model_len)
     blocks, slots = plan_memory((tables, states), max_model_len, model, engine, free_bytes)
     return Inspection(
@@ -145,6 +150,7 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
         kernels="" if is_ir else describe_products(language_model.graphs, engine),
+        is_deterministic=is_deterministic,
         kv_cache_dtype=cache_name(tables[0].dtype, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
         kv_cache_reason=choice.reason,
@@ -182,6 +188,7 @@ def inspect_encoder(
         num_parameters=num_parameters,
         precision=precision_name(compiled, engine),
         kernels="",
+        is_deterministic=engine.deterministic,
         kv_cache_dtype="none",
         kv_cache_is_open=False,
         kv_cache_reason="",
