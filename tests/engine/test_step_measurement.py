@@ -151,3 +151,47 @@ def test_with_few_blocks_a_shorter_context_is_measured_and_without_any_none_for_
         pass
     assert costs.known is not None
     assert max(int(batch.past_lens[0]) for batch in runner.batches) == 256
+
+
+class TimedRunner(FakeRunner):
+    """A runner whose steps take a fixed time on a clock that the test has."""
+
+    step_s = 1.0
+    now_s = 0.0
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        self.now_s += self.step_s
+        return super().run(batch)
+
+
+def test_a_disturbed_measurement_is_repeated_when_later_steps_are_faster(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    runner = TimedRunner(num_blocks=400, max_model_len=1200, max_num_batched_tokens=64)
+    monkeypatch.setattr("time.perf_counter", lambda: runner.now_s)
+    costs = MeasuredCosts(runner, make_blocks(runner.info))
+
+    def measure() -> int:
+        num_before = len(runner.batches)
+        while costs.advance():
+            pass
+        return len(runner.batches) - num_before
+
+    def note(seconds: float) -> None:
+        for _ in range(20):
+            costs.note(1, 0.0, seconds)
+
+    assert measure() > 0
+    note(0.9)
+    assert measure() == 0, "a little faster is no disturbance"
+    runner.step_s = 0.5
+    note(0.5)
+    assert measure() > 0
+    assert costs.known is not None and costs.known.seconds == (0.5,) * 6, "of all row counts"
+    note(1.0)
+    assert measure() == 0, "slower steps only correct the costs"
+    runner.step_s = 0.2
+    note(0.2)
+    assert measure() > 0
+    note(0.01)
+    assert measure() == 0, "three measurements are enough"

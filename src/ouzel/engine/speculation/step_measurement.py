@@ -5,7 +5,9 @@ the first step of another count costs more. Then come steps over a long context,
 written before: never written blocks cost half, because the system maps them all to one page of
 zeros. There are a few rounds, and the fastest one counts. Later, every step that only decodes
 corrects the costs. Disturbances only make a step slower, so a faster step is believed at once and a
-slower step little by little.
+slower step little by little. If steps are much faster than they were when they were measured, other
+work disturbed the measurement, and it is repeated when the engine is idle again: the costs of row
+counts that no step has would else stay too high.
 """
 
 import logging
@@ -39,6 +41,8 @@ _WHOLE_COUNTS = (8, 16)  # rows of a sequence as one subsequence
 # precisions in which attention rounds several rows of a sequence differently from one row
 _ROUNDING_PRECISIONS = ("bf16", "f16")
 _NUM_ROUNDS = 5
+_MOST_MEASUREMENTS = 3
+_DISTURBED = 0.8  # a measurement is disturbed if later steps take less than this share of its time
 _BELIEF_IN_FASTER, _BELIEF_IN_SLOWER = 0.5, 0.05  # weight of a step in the correction
 
 
@@ -50,6 +54,9 @@ class MeasuredCosts:
     ) -> None:
         self.known = known
         self._is_fixed = known is not None
+        self._measured = known
+        self._num_measurements = 0
+        self._is_disturbed = False
         self._name = runner.info.model_type
         self._measure = partial(measure_steps, runner, blocks)
         self._measurement = self._measure()
@@ -59,26 +66,37 @@ class MeasuredCosts:
 
         If blocks or slots are lacking, the next call starts again.
         """
-        if self.known is not None:
+        if self.known is not None and not self._is_disturbed:
             return False
         try:
             next(self._measurement)
         except StopIteration as end:
-            self._measurement, self.known = self._measure(), end.value
-            if self.known is not None:
-                logger.info("a step of %s takes %s", self._name, _describe(self.known))
+            self._measurement = self._measure()
+            self._take(end.value)
             return False
         return True
+
+    def _take(self, costs: StepCosts | None) -> None:
+        """Takes the costs of a finished measurement; None if blocks or slots were lacking."""
+        if costs is None:
+            return
+        self.known = self._measured = costs
+        self._num_measurements += 1
+        self._is_disturbed = False
+        logger.info("a step of %s takes %s", self._name, _describe(costs))
 
     def note(self, num_rows: int, attention_s: float, seconds: float) -> None:
         """Updates the costs from a measured step, if the step before it had the same number of
         rows.
         """
-        if self.known is None or self._is_fixed:
+        if self.known is None or self._measured is None or self._is_fixed:
             return
         ratio = seconds / self.known.estimate(num_rows, attention_s)
         belief = _BELIEF_IN_FASTER if ratio < 1 else _BELIEF_IN_SLOWER
         self.known = self.known.correct(num_rows, 1 + belief * (min(ratio, 2.0) - 1))
+        if self._num_measurements < _MOST_MEASUREMENTS:
+            measured_s = self._measured.estimate(num_rows)
+            self._is_disturbed |= self.known.estimate(num_rows) < _DISTURBED * measured_s
 
 
 def _describe(costs: StepCosts) -> str:
