@@ -52,11 +52,10 @@ class MeasuredCosts:
     def __init__(
         self, runner: ModelRunner, blocks: BlockManager, known: StepCosts | None = None
     ) -> None:
+        """Given costs, `known`, are neither measured nor corrected."""
         self.known = known
-        self._is_fixed = known is not None
-        self._measured = known
+        self._measured: StepCosts | None = None  # the costs before corrections
         self._num_measurements = 0
-        self._is_disturbed = False
         self._name = runner.info.model_type
         self._measure = partial(measure_steps, runner, blocks)
         self._measurement = self._measure()
@@ -66,7 +65,7 @@ class MeasuredCosts:
 
         If blocks or slots are lacking, the next call starts again.
         """
-        if self.known is not None and not self._is_disturbed:
+        if self.known is not None and not self._was_disturbed():
             return False
         try:
             next(self._measurement)
@@ -82,21 +81,27 @@ class MeasuredCosts:
             return
         self.known = self._measured = costs
         self._num_measurements += 1
-        self._is_disturbed = False
         logger.info("a step of %s takes %s", self._name, _describe(costs))
 
     def note(self, num_rows: int, attention_s: float, seconds: float) -> None:
         """Updates the costs from a measured step, if the step before it had the same number of
         rows.
         """
-        if self.known is None or self._measured is None or self._is_fixed:
+        if self.known is None or self._measured is None:
             return
         ratio = seconds / self.known.estimate(num_rows, attention_s)
         belief = _BELIEF_IN_FASTER if ratio < 1 else _BELIEF_IN_SLOWER
         self.known = self.known.correct(num_rows, 1 + belief * (min(ratio, 2.0) - 1))
-        if self._num_measurements < _MOST_MEASUREMENTS:
-            measured_s = self._measured.estimate(num_rows)
-            self._is_disturbed |= self.known.estimate(num_rows) < _DISTURBED * measured_s
+
+    def _was_disturbed(self) -> bool:
+        """Tells whether the measurement is to be repeated, because steps are much faster now."""
+        if self.known is None or self._measured is None:
+            return False
+        is_faster = any(
+            now_s < _DISTURBED * measured_s
+            for now_s, measured_s in zip(self.known.seconds, self._measured.seconds, strict=True)
+        )
+        return is_faster and self._num_measurements < _MOST_MEASUREMENTS
 
 
 def _describe(costs: StepCosts) -> str:
