@@ -182,6 +182,9 @@ class EngineClient:
         with self._admission.places(num_requests):
             yield
 
+    async def wait_until_unused(self) -> None:
+        await self._admission.empty()
+
     async def submit(
         self,
         request: EngineRequest,

@@ -95,6 +95,10 @@ class Engines(Protocol):
         """Holds places for requests in a block. Raises Overloaded or EngineUnavailable."""
         ...
 
+    async def wait_until_unused(self) -> None:
+        """Waits until no request holds a place."""
+        ...
+
     def submit(
         self,
         request: EngineRequest,

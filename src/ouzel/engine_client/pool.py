@@ -133,6 +133,9 @@ class EnginePool:
         with self._admission.places(num_requests):
             yield
 
+    async def wait_until_unused(self) -> None:
+        await self._admission.empty()
+
     async def submit(
         self,
         request: EngineRequest,

@@ -1,0 +1,397 @@
+"""Loads models for requests and unloads idle ones, one after the other, in one event loop."""
+
+import asyncio
+import logging
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from typing import Protocol
+
+from ouzel.errors import (
+    STOPS,
+    EngineUnavailable,
+    InvalidRequest,
+    ModelNotFound,
+    OuzelError,
+    Overloaded,
+)
+from ouzel.lifecycle.models import Group, ManagedModel
+from ouzel.lifecycle.states import Event, ModelState
+from ouzel.lifecycle.turns import Limits, Step, choose_step
+
+logger = logging.getLogger(__name__)
+
+_SHUTTING_DOWN = "the server is shutting down"
+
+
+class Mover(Protocol):
+    """Moves models into memory and out of it."""
+
+    async def measure(self, name: str) -> int:
+        """Returns the bytes of memory that a model takes.
+
+        Raises ModelNotFound if its files are gone, and other OuzelErrors.
+        """
+        ...
+
+    async def load(self, name: str) -> None:
+        """Loads a model. Raises ModelNotFound if its files are gone, and other OuzelErrors."""
+        ...
+
+    async def unload(self, name: str) -> None:
+        """Frees the memory of a model that no request uses."""
+        ...
+
+    def num_unfinished(self, name: str) -> int:
+        """Counts the requests in the engine of a loaded model."""
+        ...
+
+    async def wait_until_unused(self, name: str) -> None:
+        """Waits until no request is in the engine of a loaded model."""
+        ...
+
+    def is_broken(self, name: str) -> bool:
+        """Tells whether the engine of a loaded model has ended for good."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Waiter:
+    model: ManagedModel
+    ready: asyncio.Future[None]
+
+
+class Residents:
+    """The models of a server that come and go."""
+
+    def __init__(
+        self,
+        mover: Mover,
+        limits: Limits,
+        *,
+        max_waiting: int,
+        clock: Callable[[], float] | None = None,
+    ) -> None:
+        """At most `max_waiting` requests wait for models. `clock` returns seconds."""
+        self.limits = limits
+        self._mover = mover
+        self._max_waiting = max_waiting
+        self._clock = clock or asyncio.get_running_loop().time
+        self._groups: dict[str, Group] = {}
+        self._waiters: list[_Waiter] = []  # in the order of arrival
+        self._closed: frozenset[str] = frozenset()  # names of groups without new requests
+        self._moving: asyncio.Task[None] | None = None
+        self._ending: set[asyncio.Task[None]] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._is_closing = False
+
+    # The models
+
+    @property
+    def models(self) -> list[ManagedModel]:
+        return [model for group in self._groups.values() for model in group.models]
+
+    def find(self, name: str) -> ManagedModel | None:
+        return next((model for model in self.models if name in model.names), None)
+
+    def list_away(self) -> list[str]:
+        """Returns the names of the models that are not in memory."""
+        return [
+            name for model in self.models if not model.state.is_loaded for name in model.names
+        ]
+
+    def add(self, model: ManagedModel, *, is_loaded: bool = False) -> None:
+        """Adds a model; its names must be new."""
+        group = self._groups.setdefault(model.group_name, Group(model.group_name))
+        group.models.append(model)
+        if is_loaded:
+            model.apply(Event.LOAD)
+            model.finish_load(self._clock(), 0.0)
+        self._plan()
+
+    def forget(self, name: str) -> None:
+        """Removes a model that is not in memory, or that the caller unloads.
+
+        Requests that wait for it end with ModelNotFound.
+        """
+        for group in list(self._groups.values()):
+            for model in group.models:
+                if name in model.names:
+                    group.models.remove(model)
+                    self._end_waiting(
+                        model, ModelNotFound(f"the model {name!r} was removed", param="model")
+                    )
+            if not group.models:
+                del self._groups[group.name]
+        self._plan()
+
+    # Requests
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self._waiters)
+
+    @asynccontextmanager
+    async def use(self, name: str) -> AsyncGenerator[ManagedModel, None]:
+        """Keeps a model in memory while the block runs; loads it first if necessary.
+
+        Raises ModelNotFound, Overloaded, EngineUnavailable, and InvalidRequest for a model that
+        is too large.
+        """
+        model = self.find(name)
+        if model is None:
+            raise ModelNotFound(f"the model {name[:100]!r} does not exist", param="model")
+        await self._enter(model)
+        try:
+            yield model
+        finally:
+            self._leave(model)
+
+    async def load(self, name: str) -> None:
+        """Loads a model as a request would, and returns when it is in memory."""
+        async with self.use(name):
+            pass
+
+    def unload_soon(self, name: str) -> None:
+        """Unloads a model as soon as no request uses it."""
+        model = self.find(name)
+        if model is not None and model.state.is_loaded:
+            model.ask_keep_alive(0.0)
+            self._plan()
+
+    async def settle(self) -> None:
+        """Waits until no load or unload is running or due."""
+        self._plan()
+        while self._moving is not None:
+            await asyncio.wait([self._moving])
+
+    async def _enter(self, model: ManagedModel) -> None:
+        if self._is_closing:
+            raise EngineUnavailable(_SHUTTING_DOWN, retry_after_s=1.0)
+        if self._is_open(model) and not self._mover.is_broken(model.name):
+            model.begin(self._clock())
+            return
+        if model.is_in_back_off(self._clock()):
+            raise model.describe_failure(self._clock())
+        if len(self._waiters) >= self._max_waiting:
+            raise Overloaded(
+                f"{len(self._waiters)} requests wait for models to be loaded, the limit is "
+                f"{self._max_waiting}",
+                retry_after_s=5.0,
+            )
+        waiter = _Waiter(model, asyncio.get_running_loop().create_future())
+        self._waiters.append(waiter)
+        self._plan()
+        try:
+            await waiter.ready
+        except asyncio.CancelledError:
+            if waiter in self._waiters:
+                self._waiters.remove(waiter)
+                self._plan()
+            elif waiter.ready.done() and waiter.ready.exception() is None:
+                self._leave(model)
+            raise
+
+    def _is_open(self, model: ManagedModel) -> bool:
+        return model.state.is_loaded and model.group_name not in self._closed
+
+    def _leave(self, model: ManagedModel) -> None:
+        """Ends a request. The last one ends when nothing runs in the engine any more.
+
+        A response in the background runs longer than the request that began it.
+        """
+        is_last = model.num_open == 1 and not self._is_closing
+        if is_last and self._mover.num_unfinished(model.name):
+            task = asyncio.get_running_loop().create_task(self._leave_later(model))
+            self._ending.add(task)
+            task.add_done_callback(self._ending.discard)
+            return
+        model.end(self._clock())
+        self._plan()
+
+    async def _leave_later(self, model: ManagedModel) -> None:
+        try:
+            await self._mover.wait_until_unused(model.name)
+        finally:
+            model.end(self._clock())
+            self._plan()
+
+    # Decisions
+
+    def _plan(self) -> None:
+        """Admits requests whose model is in memory, and begins the next load or unload."""
+        if self._is_closing:
+            return
+        now_s = self._clock()
+        step = self._choose(now_s)
+        while self._admit_waiting():
+            step = self._choose(now_s)
+        self._set_timer()
+        if self._moving is not None:
+            return
+        if step.too_large:
+            self._refuse_too_large(step.too_large)
+        move: Awaitable[None] | None = None
+        if unmeasured := self._find_unmeasured(now_s):
+            move = self._measure(unmeasured)
+        elif step.unload or (broken := self._find_broken()):
+            move = self._unload(self._groups[step.unload or broken], makes_room=bool(step.closed))
+        elif step.load:
+            move = self._load(self._groups[step.load])
+        if move is not None:
+            self._moving = asyncio.get_running_loop().create_task(self._move(move))
+
+    def _choose(self, now_s: float) -> Step:
+        views = {name: group.view(now_s) for name, group in self._groups.items()}
+        waiting = [waiter.model.group_name for waiter in self._waiters]
+        step = choose_step(views, waiting, self.limits, now_s)
+        self._closed = step.closed
+        return step
+
+    def _admit_waiting(self) -> bool:
+        """Admits requests whose model is in memory; tells whether there were any."""
+        admitted = [
+            waiter
+            for waiter in self._waiters
+            if self._is_open(waiter.model) and not self._mover.is_broken(waiter.model.name)
+        ]
+        for waiter in admitted:
+            self._waiters.remove(waiter)
+            if not waiter.ready.done():  # done: its client has left
+                waiter.model.begin(self._clock())
+                waiter.ready.set_result(None)
+        return bool(admitted)
+
+    def _find_unmeasured(self, now_s: float) -> ManagedModel | None:
+        """Returns a model whose memory must be known before the next decision."""
+        if self.limits.max_bytes is None or not self._waiters:
+            return None
+        waited = {waiter.model.group_name for waiter in self._waiters}
+        counted = [
+            model
+            for group in self._groups.values()
+            for model in (*group.loaded, *(group.list_missing(now_s) * (group.name in waited)))
+        ]
+        return next((model for model in counted if model.num_bytes is None), None)
+
+    def _find_broken(self) -> str:
+        """Returns a group with a model whose engine has ended; "": none."""
+        for group in self._groups.values():
+            if any(self._mover.is_broken(model.name) for model in group.loaded) and not any(
+                model.num_open for model in group.loaded
+            ):
+                return group.name
+        return ""
+
+    def _refuse_too_large(self, names: frozenset[str]) -> None:
+        for waiter in list(self._waiters):
+            if waiter.model.group_name in names:
+                self._end_waiting(waiter.model, self._make_too_large(waiter.model))
+
+    def _make_too_large(self, model: ManagedModel) -> InvalidRequest:
+        group = self._groups[model.group_name]
+        needed = sum(each.num_bytes or 0 for each in group.models)
+        limits = self.limits
+        if limits.max_loaded is not None and len(group.models) > limits.max_loaded:
+            return InvalidRequest(
+                f"the model {model.name!r} belongs to a group of {len(group.models)} models; the "
+                f"limit of models in memory (--max-loaded-models) is {limits.max_loaded}",
+                param="model",
+            )
+        return InvalidRequest(
+            f"the model {model.name!r} takes {needed / 2**30:.2f} GiB of memory; the limit of all "
+            f"models (--models-memory-gib) is {(limits.max_bytes or 0) / 2**30:.2f} GiB",
+            param="model",
+        )
+
+    def _end_waiting(self, model: ManagedModel, error: OuzelError) -> None:
+        for waiter in list(self._waiters):
+            if waiter.model is model:
+                self._waiters.remove(waiter)
+                if not waiter.ready.done():
+                    waiter.ready.set_exception(error)
+
+    def _set_timer(self) -> None:
+        """Plans again when the next idle group expires."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        now_s = self._clock()
+        views = [group.view(now_s) for group in self._groups.values()]
+        times = [view.expires_s for view in views if view.is_loaded and view.expires_s is not None]
+        if times and self._moving is None:
+            delay_s = max(min(times) - now_s, 0.0)
+            self._timer = asyncio.get_running_loop().call_later(delay_s, self._plan)
+
+    # Moves
+
+    async def _move(self, move: Awaitable[None]) -> None:
+        try:
+            await move
+        except STOPS:
+            raise
+        except BaseException:  # broad: later moves must go on
+            logger.exception("a model could not be moved")
+        finally:
+            self._moving = None
+        self._plan()
+
+    async def _measure(self, model: ManagedModel) -> None:
+        try:
+            model.num_bytes = await self._mover.measure(model.name)
+        except OuzelError as error:
+            if model.state.is_loaded:
+                logger.warning("the memory of model %s is unknown: %s", model.name, error)
+                model.num_bytes = 0
+                return
+            model.begin_load()
+            self._fail(model, error)
+
+    async def _load(self, group: Group) -> None:
+        for model in group.list_missing(self._clock()):
+            begun_s = self._clock()
+            model.begin_load()
+            try:
+                await self._mover.load(model.name)
+            except OuzelError as error:
+                self._fail(model, error)
+            except BaseException:
+                self._fail(model, EngineUnavailable("the load was ended", retry_after_s=1.0))
+                raise
+            else:
+                model.finish_load(self._clock(), self._clock() - begun_s)
+
+    def _fail(self, model: ManagedModel, error: OuzelError) -> None:
+        if isinstance(error, ModelNotFound):
+            model.apply(Event.FILES_GONE)
+            model.failure = error
+            self._end_waiting(model, error)
+            return
+        model.fail(error, self._clock())
+        logger.error("model %s could not be loaded: %s", model.name, error)
+        self._end_waiting(model, model.describe_failure(self._clock()))
+
+    async def _unload(self, group: Group, *, makes_room: bool) -> None:
+        for model in group.loaded:
+            model.apply(Event.UNLOAD)
+            if makes_room:
+                model.num_evictions += 1
+            try:
+                await self._mover.unload(model.name)
+            finally:
+                model.finish_unload()
+
+    async def close(self) -> None:
+        """Ends a running load, and all waiting requests with EngineUnavailable."""
+        self._is_closing = True
+        if self._timer is not None:
+            self._timer.cancel()
+        for model in self.models:
+            self._end_waiting(model, EngineUnavailable(_SHUTTING_DOWN, retry_after_s=1.0))
+        if self._moving is not None:
+            self._moving.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._moving
+
+    def __iter__(self) -> Iterator[ManagedModel]:
+        return iter(self.models)
