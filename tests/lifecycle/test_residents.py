@@ -204,8 +204,7 @@ def test_the_pause_behind_failures_grows() -> None:
 def test_deleted_files_are_a_state_and_may_come_back() -> None:
     async def scenario(residents: Residents, mover: FakeMover) -> None:
         await ask(residents, "a")
-        residents.unload_soon("a")
-        await residents.settle()
+        await residents.unload("a")
         mover.failures["a"] = ModelNotFound("its files are gone", param="model")
         with pytest.raises(ModelNotFound, match="its files are gone"):
             await ask(residents, "a")
@@ -324,3 +323,17 @@ def test_a_forgotten_model_ends_its_waiting_requests() -> None:
         await long
 
     assert run(scenario).moves == ["+a"]
+
+
+def test_an_operators_unload_waits_for_open_requests_and_holds_back_new_ones() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        long = asyncio.create_task(ask(residents, "a", takes_s=50))
+        await asyncio.sleep(2)
+        unloading = asyncio.create_task(residents.unload("a"))
+        await asyncio.sleep(1)
+        late = asyncio.create_task(ask(residents, "a"))
+        await unloading
+        assert long.done()
+        await late
+
+    assert run(scenario, keep_alive_s=None).moves == ["+a", "-a", "+a"]

@@ -199,6 +199,4 @@ def _endpoint(operation: Operation, catalogue: Catalogue, changes: ModelChanges 
         assert changes is not None, operation.path
         return operation.changing(changes)
     assert operation.endpoint is not None, operation.path
-    return ModelSwitch(
-        catalogue, operation.endpoint, operation.choice, takes_body=operation.method == "post"
-    )
+    return ModelSwitch(catalogue, operation, operation.endpoint)

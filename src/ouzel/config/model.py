@@ -239,6 +239,26 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         Literal["both", "reasoning_content", "reasoning"],
         option("Name of the field with the reasoning in chat answers; clients differ."),
     ] = "both"
+    idle_unload_s: (
+        Annotated[
+            float,
+            Meta(ge=-1),
+            option(
+                "Unload the model after so many seconds without requests; the next request loads "
+                "it again. -1: never.",
+                unset="never; 300 for models of --models-dir",
+            ),
+        ]
+        | None
+    ) = None
+    group: Annotated[
+        str,
+        option(
+            "Models of one group are loaded and unloaded together; the group `permanent` is never "
+            "unloaded.",
+            unset="each model is a group of its own",
+        ),
+    ] = ""
     cache_dir: Annotated[
         str,
         option("Directory of compressed weights.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel"),

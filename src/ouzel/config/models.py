@@ -1,8 +1,9 @@
-"""Defines the option that names several models."""
+"""Defines the options of several models, and of models that come and go."""
 
 from typing import Annotated, Any, ClassVar  # Any: `options` checks the values
 
 import msgspec
+from msgspec import Meta
 
 from ouzel.config.option import option
 
@@ -18,3 +19,54 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
             unset="none",
         ),
     ] = ()
+    models_dir: Annotated[
+        str,
+        option(
+            "A directory of models: each subdirectory with a model and each GGUF file can be "
+            "asked for by its name, and is loaded for the first request.",
+            unset="none",
+            is_common=True,
+        ),
+    ] = ""
+    load_on_request: (
+        Annotated[
+            bool,
+            option(
+                "Load a model that is not in memory when a request names it.",
+                unset="on with --models-dir, --idle-unload-s, --max-loaded-models, "
+                "--models-memory-gib",
+            ),
+        ]
+        | None
+    ) = None
+    max_loaded_models: (
+        Annotated[
+            int,
+            Meta(ge=1),
+            option(
+                "Most models in memory; the least recently used idle one is unloaded for another. "
+                "Needs --load-on-request.",
+                unset="3, or the number of models that the options name",
+            ),
+        ]
+        | None
+    ) = None
+    models_memory_gib: (
+        Annotated[
+            float,
+            Meta(gt=0, le=2**20),
+            option(
+                "Memory of all models together in GiB, with their caches. Needs "
+                "--load-on-request.",
+                unset="80 % of the memory that is free at the start",
+            ),
+        ]
+        | None
+    ) = None
+    one_group: Annotated[
+        bool,
+        option(
+            "Keep one --group in memory, besides the group `permanent`, as OpenVINO Model Server "
+            "does. Needs --load-on-request."
+        ),
+    ] = False

@@ -80,9 +80,11 @@ class Residents:
         self._groups: dict[str, Group] = {}
         self._waiters: list[_Waiter] = []  # in the order of arrival
         self._closed: frozenset[str] = frozenset()  # names of groups without new requests
+        self._leaving: set[str] = set()  # names of groups that an operator unloads
         self._moving: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self._move_ends: list[asyncio.Future[None]] = []
         self._is_closing = False
 
     # The models
@@ -93,6 +95,11 @@ class Residents:
 
     def find(self, name: str) -> ManagedModel | None:
         return next((model for model in self.models if name in model.names), None)
+
+    def is_in_memory(self, name: str) -> bool:
+        """Tells whether a request for the model can begin at once."""
+        model = self.find(name)
+        return model is None or (self._is_open(model) and not self._mover.is_broken(model.name))
 
     def list_away(self) -> list[str]:
         """Returns the names of the models that are not in memory."""
@@ -123,6 +130,7 @@ class Residents:
                     )
             if not group.models:
                 del self._groups[group.name]
+                self._leaving.discard(group.name)
         self._plan()
 
     # Requests
@@ -152,12 +160,23 @@ class Residents:
         async with self.use(name):
             pass
 
-    def unload_soon(self, name: str) -> None:
-        """Unloads a model as soon as no request uses it."""
+    async def unload(self, name: str) -> None:
+        """Unloads the group of a model when its open requests have ended.
+
+        New requests wait, and load it again. Returns when the model is not in memory.
+        """
         model = self.find(name)
-        if model is not None and model.state.is_loaded:
-            model.ask_keep_alive(0.0)
+        if model is None or not model.state.is_loaded:
+            return
+        self._leaving.add(model.group_name)
+        self._plan()
+        try:
+            while model.group_name in self._leaving:
+                await self._next_end_of_move()
+        except asyncio.CancelledError:
+            self._leaving.discard(model.group_name)
             self._plan()
+            raise
 
     async def settle(self) -> None:
         """Waits until no load or unload is running or due."""
@@ -165,10 +184,20 @@ class Residents:
         while self._moving is not None:
             await asyncio.wait([self._moving])
 
+    async def wait_for_move(self, model: ManagedModel) -> None:
+        """Waits while the model is being loaded or unloaded."""
+        while model.state in (ModelState.LOADING, ModelState.UNLOADING):
+            await self._next_end_of_move()
+
+    async def _next_end_of_move(self) -> None:
+        end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._move_ends.append(end)
+        await end
+
     async def _enter(self, model: ManagedModel) -> None:
         if self._is_closing:
             raise EngineUnavailable(_SHUTTING_DOWN, retry_after_s=1.0)
-        if self._is_open(model) and not self._mover.is_broken(model.name):
+        if self.is_in_memory(model.name):
             model.begin(self._clock())
             return
         if model.is_in_back_off(self._clock()):
@@ -244,7 +273,7 @@ class Residents:
     def _choose(self, now_s: float) -> Step:
         views = {name: group.view(now_s) for name, group in self._groups.items()}
         waiting = [waiter.model.group_name for waiter in self._waiters]
-        step = choose_step(views, waiting, self.limits, now_s)
+        step = choose_step(views, waiting, self.limits, now_s, self._leaving)
         self._closed = step.closed
         return step
 
@@ -334,6 +363,10 @@ class Residents:
             logger.exception("a model could not be moved")
         finally:
             self._moving = None
+            ends, self._move_ends = self._move_ends, []
+            for end in ends:
+                if not end.done():
+                    end.set_result(None)
         self._plan()
 
     async def _measure(self, model: ManagedModel) -> None:
@@ -380,6 +413,7 @@ class Residents:
                 await self._mover.unload(model.name)
             finally:
                 model.finish_unload()
+        self._leaving.discard(group.name)
 
     async def close(self) -> None:
         """Ends a running load, and all waiting requests with EngineUnavailable."""

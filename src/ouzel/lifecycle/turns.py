@@ -3,8 +3,8 @@
 Pure functions: the caller has the clock and does the work.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +57,27 @@ class Step:
 
 
 def choose_step(
-    groups: Mapping[str, GroupView], waiting: Sequence[str], limits: Limits, now_s: float
+    groups: Mapping[str, GroupView],
+    waiting: Sequence[str],
+    limits: Limits,
+    now_s: float,
+    leaving: Set[str] = frozenset(),
 ) -> Step:
     """Chooses at most one load or unload.
 
-    `waiting` has the names of the groups of the waiting requests, the longest wait first.
+    `waiting` has the names of the groups of the waiting requests, the longest wait first. An
+    operator unloads the groups in `leaving`: they end their open requests and take no new ones.
     """
+    for name in leaving:
+        if groups[name].is_loaded and not groups[name].is_busy:
+            return Step(unload=name, closed=frozenset(leaving))
+    step = _choose_turn(groups, waiting, limits, now_s)
+    return replace(step, closed=step.closed | leaving)
+
+
+def _choose_turn(
+    groups: Mapping[str, GroupView], waiting: Sequence[str], limits: Limits, now_s: float
+) -> Step:
     in_memory = [group for group in groups.values() if group.is_loaded]
     # groups that stay in memory when all earlier waiting groups are loaded
     planned = list(in_memory)

@@ -8,6 +8,7 @@ from ouzel.config import (
     LimitsConfig,
     MediaConfig,
     ModelConfig,
+    ModelsConfig,
     ObservabilityConfig,
     ServerConfig,
     VllmConfig,
@@ -105,6 +106,20 @@ def _check_replicas(engine: EngineConfig) -> None:
             "--replicas: must be <= the processors that this program may use, "
             f"{num_processors()}, given {engine.replicas}"
         )
+
+
+def check_models_options(models: ModelsConfig, *, loads_on_request: bool) -> None:
+    """Checks the options of models that come and go. Raises InvalidOption."""
+    if models.models_dir and not Path(models.models_dir).expanduser().is_dir():
+        raise InvalidOption(f"--models-dir: must be a directory, given {models.models_dir!r}")
+    if loads_on_request:
+        return
+    for name in ("models_dir", "max_loaded_models", "models_memory_gib", "one_group"):
+        if getattr(models, name):
+            raise InvalidOption(
+                f"--{name.replace('_', '-')}: needs --load-on-request, given "
+                f"{getattr(models, name)!r} without it"
+            )
 
 
 def _check_limits(limits: LimitsConfig) -> None:

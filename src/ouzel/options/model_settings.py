@@ -26,10 +26,13 @@ class ModelSettings:
 def all_settings(values: Mapping[str, Any], own: Mapping[str, Any]) -> tuple[ModelSettings, ...]:
     """Returns the settings of MODEL and of each `--model`; without any, of the demo model.
 
+    With `--models-dir` there may be none.
+
     `own` holds values for MODEL alone. Raises InvalidOption.
     """
     entries: Sequence[object] = values.get("models", ())
-    first = [read_model_settings({**values, **own})] if values.get("model") or not entries else []
+    is_named = values.get("model") or not (entries or values.get("models_dir"))
+    first = [read_model_settings({**values, **own})] if is_named else []
     if entries and not first and values.get("served_model_name"):
         raise InvalidOption(
             "--served-model-name: needs MODEL; a model of --model has a name of its own"

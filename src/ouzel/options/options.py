@@ -19,9 +19,9 @@ from ouzel.config import (
     VllmConfig,
 )
 from ouzel.options.api_keys import with_all_keys
-from ouzel.options.checks import check_server_options
+from ouzel.options.checks import check_models_options, check_server_options
 from ouzel.options.invalid_option import InvalidOption, InvalidValue
-from ouzel.options.model_settings import ModelSettings, all_settings
+from ouzel.options.model_settings import ModelSettings, all_settings, read_model_settings
 from ouzel.options.profiles.lmi import read_lmi_settings
 from ouzel.options.profiles.ovms_directives import Directive
 from ouzel.options.profiles.ovms_models import OvmsFiles, OvmsModels, read_ovms_models
@@ -68,6 +68,23 @@ class Options:
     problems: Mapping[str, str] = field(default_factory=dict)
     seen_files: SeenFiles = field(default_factory=SeenFiles)  # files to read again when they change
     directive: Directive | None = None  # an action before a server starts, or instead of it
+
+    @property
+    def loads_on_request(self) -> bool:
+        """Tells whether models come and go."""
+        models = self.models
+        if models.load_on_request is not None:
+            return models.load_on_request
+        return bool(
+            models.models_dir
+            or models.max_loaded_models
+            or models.models_memory_gib
+            or models.one_group
+            or any(
+                each.model.idle_unload_s is not None and each.model.idle_unload_s >= 0
+                for each in self.all_models
+            )
+        )
 
     def of(self, settings: ModelSettings) -> "Options":
         """Returns the options with one of the models in `model`, `engine` and `vllm`."""
@@ -168,12 +185,13 @@ def _merged(
             values |= {"models": [*ovms.entries, *converted(ModelsConfig, values).models]}
     _check_demo(values)
     models = all_settings(values, ovms.own)
+    first = models[0] if models else read_model_settings(values)
     options = Options(
-        model=models[0].model,
+        model=first.model,
         models=converted(ModelsConfig, values),
-        engine=models[0].engine,
-        vllm=models[0].vllm,
-        given=models[0].given,
+        engine=first.engine,
+        vllm=first.vllm,
+        given=first.given,
         limits=converted(LimitsConfig, ovms.own | values),
         media=converted(MediaConfig, values),
         server=converted(ServerConfig, values),
@@ -186,6 +204,7 @@ def _merged(
         problems=ovms.problems,
         seen_files=ovms.seen_files,
     )
+    check_models_options(options.models, loads_on_request=options.loads_on_request)
     check_server_options(options.limits, options.media, options.server, options.observability)
     return replace(
         options,

@@ -7,6 +7,7 @@ later requests do not find a removed model.
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 
+from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
@@ -34,6 +35,7 @@ class Catalogue:
         self._coming: list[str] = []  # names of models that are being loaded
         self._reserved: list[str] = []  # names that no other model may take for now
         self._on_removal: list[Callable[[Services], None]] = []
+        self._on_demand: OnDemand | None = None
         self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
         for model in models:
             self.add(model)
@@ -43,6 +45,22 @@ class Catalogue:
 
     def __iter__(self) -> Iterator[Services]:
         return iter(tuple(self._served))
+
+    @property
+    def on_demand(self) -> OnDemand | None:
+        """Returns the models that come and go; None if all models stay in memory."""
+        return self._on_demand
+
+    def set_on_demand(self, on_demand: OnDemand) -> None:
+        self._on_demand = on_demand
+
+    @property
+    def away(self) -> list[str]:
+        """Returns the names of the models that are not in memory, but that a request loads."""
+        if self._on_demand is None:
+            return []
+        here = {name for each in self._served for name in each.model.names}
+        return [name for name in self._on_demand.residents.list_away() if name not in here]
 
     @property
     def only(self) -> Services | None:
@@ -61,10 +79,11 @@ class Catalogue:
     def first(self) -> Services:
         """Returns the first model.
 
-        Raises ModelNotFound if no model is served, EngineUnavailable if the first is being loaded.
+        Raises ModelNotFound if no model is served, EngineUnavailable if the first is being loaded,
+        and ModelNotLoaded if it is not in memory.
         """
         place = self._place(self._served[0]) if self._served else len(self._places) + 1
-        for name in self._coming:
+        for name in [*self.away, *self._coming]:
             if self._places.get(name, len(self._places)) < place:
                 self.check_loading(name)
         if not self._served:
@@ -80,18 +99,30 @@ class Catalogue:
             for each in self._served:
                 if each.model.engine.info.task == task:
                     return each
+            self._check_away_for(task)
         return self.first
+
+    def _check_away_for(self, task: Task) -> None:
+        """Raises ModelNotLoaded if a model with this task is not in memory."""
+        away = self.away
+        if self._on_demand is not None:
+            for model in self._on_demand.residents:
+                if model.name in away and self._on_demand.describe(model).task == task:
+                    raise ModelNotLoaded(model.name)
 
     @property
     def names(self) -> list[str]:
-        return [name for each in self._served for name in each.model.names]
+        return [*(name for each in self._served for name in each.model.names), *self.away]
 
     @property
     def state(self) -> EngineState:
-        """Returns READY if any model takes requests, else the state of the first model."""
+        """Returns READY if any model takes requests, else the state of the first model.
+
+        A model that a request would load takes requests too.
+        """
         states = [each.model.engine.state for each in self._served]
         if not states:
-            return EngineState.CLOSED
+            return EngineState.CLOSED if self._on_demand is None else EngineState.READY
         return EngineState.READY if EngineState.READY in states else states[0]
 
     @property
@@ -124,8 +155,14 @@ class Catalogue:
         return _list_names(names, self._coming)
 
     def check_loading(self, *names: str) -> None:
-        """Raises EngineUnavailable if a model with one of the names is being loaded."""
+        """Raises ModelNotLoaded if a model with one of the names is not in memory.
+
+        Raises EngineUnavailable if it is being loaded, and does not come and go.
+        """
+        away = self.away
         for name in names:
+            if name in away:
+                raise ModelNotLoaded(name)
             if name in self._coming:
                 raise EngineUnavailable(
                     f"the model {name[:100]!r} is being loaded", retry_after_s=2.0
@@ -184,8 +221,9 @@ class Catalogue:
         self._on_removal.append(forget)
 
     def _check_names(self, *names: str, field: str = "name") -> None:
+        here = [name for each in self._served for name in each.model.names]
         for name in names:
-            if name in self.names or name in self._reserved:
+            if name in here or name in self._reserved:
                 raise InvalidRequest(
                     f"must differ from the names of all served models, given {name!r}",
                     field=field,

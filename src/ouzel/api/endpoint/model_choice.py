@@ -48,3 +48,18 @@ def read_model_name(body: bytes, *, has_old_field: bool = False) -> str:
         return name or (_string.decode(names.name) if has_old_field and names.name else "")
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return ""
+
+
+class _Stream(msgspec.Struct):
+    stream: msgspec.Raw = msgspec.Raw()
+
+
+_stream = msgspec.json.Decoder(_Stream)
+
+
+def asks_for_stream(body: bytes) -> bool:
+    """Tells whether the field `stream` of a body is true."""
+    try:
+        return bytes(_stream.decode(body.removeprefix(_BYTE_ORDER_MARK)).stream) == b"true"
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False

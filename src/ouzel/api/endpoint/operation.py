@@ -16,6 +16,8 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_choice import ModelChoice, choose_by_body
 from ouzel.api.endpoint.services import Services
+from ouzel.api.http.framing import SSE, Framing
+from ouzel.lifecycle.models import ManagedModel
 from ouzel.pooling import Task
 
 StructType = type[msgspec.Struct]
@@ -71,6 +73,18 @@ class Operation:
     # Answers 503 while the server takes no requests. Without an answer only the status counts.
     is_probe: bool = False
     is_scraped: bool = False  # collectors of metrics call it
+    # answers a body for a model that is not in memory, by the model's name; None: it must be loaded
+    answer_away: Callable[[str, bytes], object | None] | None = None
+    # reads in a body how long the model stays in memory without requests
+    apply_keep_alive: Callable[[ManagedModel, bytes], None] | None = None
+
+    # framing of the answer's stream, if it has comments; None: SSE for OpenAI's streams
+    event_framing: Framing | None = None
+
+    @property
+    def framing_with_comments(self) -> Framing | None:
+        """Returns the framing of a stream that may wait; None if it cannot have comments."""
+        return self.event_framing or (SSE if self.chunks and self.words == "openai" else None)
 
     @property
     def is_watching(self) -> bool:

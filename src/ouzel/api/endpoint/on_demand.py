@@ -1,0 +1,87 @@
+"""The models that come and go, as the API sees them."""
+
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from typing import Protocol
+
+from ouzel.api.endpoint.services import Services
+from ouzel.errors import EngineUnavailable, ModelNotFound
+from ouzel.lifecycle.models import ManagedModel
+from ouzel.lifecycle.residents import Residents
+from ouzel.pooling import Task
+
+
+class ModelNotLoaded(EngineUnavailable):
+    """The model is not in memory; a request that may wait loads it."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"the model {name[:100]!r} is not in memory; a request for an answer loads it",
+            retry_after_s=2.0,
+        )
+        self.name = name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilesOfModel:
+    """Facts about a model that its files tell without a load; None: unknown."""
+
+    created: int  # unix seconds
+    num_bytes: int | None = None  # of its weights on disk
+    max_model_len: int | None = None
+    task: Task | None = None
+    model_type: str = ""
+
+
+class OnDemand(Protocol):
+    @property
+    def residents(self) -> Residents: ...
+
+    async def refresh(self) -> None:
+        """Looks for models that have been added to the disk, or removed from it."""
+        ...
+
+    def describe(self, model: ManagedModel) -> FilesOfModel:
+        """Returns what is known of a model's files."""
+        ...
+
+
+Choose = Callable[[], Awaitable[Services]]
+
+
+@asynccontextmanager
+async def hold_chosen(
+    on_demand: OnDemand, choose: Choose
+) -> AsyncGenerator[tuple[Services, ManagedModel | None], None]:
+    """Keeps the model that `choose` returns in memory while the block runs, and loads it first.
+
+    The second value is None for a model that does not come and go. `choose` is called again when
+    the model is in memory. Raises the errors of `choose` and of `Residents.use`.
+    """
+    name = await find_name(on_demand, choose)
+    if on_demand.residents.find(name) is None:
+        yield await choose(), None
+        return
+    async with on_demand.residents.use(name) as model:
+        yield await choose(), model
+
+
+async def find_name(on_demand: OnDemand, choose: Choose) -> str:
+    """Returns the first name of the model that `choose` returns, or would return.
+
+    A name that nobody knows may be the name of new files. Raises ModelNotFound.
+    """
+    try:
+        return await _choose_name(choose)
+    except ModelNotFound:
+        await on_demand.refresh()
+        return await _choose_name(choose)
+
+
+async def _choose_name(choose: Choose) -> str:
+    try:
+        model = (await choose()).model
+    except ModelNotLoaded as error:
+        return error.name
+    return (model.parent_names or model.names)[0]
