@@ -20,12 +20,13 @@ from ouzel.lifecycle.turns import Limits
 from tests.lifecycle.movers import FakeMover, run_in_virtual_time
 
 SIZES = {"a": 4, "b": 4, "c": 4, "d": 9, "e": 20}
+TEN_BYTES = Limits(max_bytes=10)
 Scenario = Callable[[Residents, FakeMover], Coroutine[Any, Any, None]]
 
 
 def run(
     scenario: Scenario,
-    limits: Limits = Limits(max_bytes=10),
+    limits: Limits = TEN_BYTES,
     *,
     keep_alive_s: float | None = 300.0,
     groups: dict[str, str] | None = None,

@@ -56,8 +56,7 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
             float,
             Meta(gt=0, le=2**20),
             option(
-                "Memory of all models together in GiB, with their caches. Needs "
-                "--load-on-request.",
+                "Memory of all models together in GiB, with their caches. Needs --load-on-request.",
                 unset="80 % of the memory that is free at the start",
             ),
         ]

@@ -51,6 +51,8 @@ class ServedModel:
     max_document_pieces: int = 10_000
     # settings of a model for vectors or scores; None: the model generates
     sentences: SentenceFiles | None = None
+    # the model is unloaded when it is idle, and loaded for a request
+    comes_and_goes: bool = False
     # adapter of its requests; engine and all else are shared with the base model
     adapter: str = ""
     parent_names: tuple[str, ...] = ()  # names of the base model

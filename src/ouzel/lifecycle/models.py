@@ -107,9 +107,14 @@ class ManagedModel:
         )
 
     @property
+    def keep_alive_now_s(self) -> float | None:
+        """Returns the keep-alive that counts now: the one of a request, or the model's own."""
+        return self.asked_keep_alive_s if self.has_asked else self.keep_alive_s
+
+    @property
     def expires_s(self) -> float | None:
         """Returns the time when the idle model is to be unloaded; None: never."""
-        keep_alive_s = self.asked_keep_alive_s if self.has_asked else self.keep_alive_s
+        keep_alive_s = self.keep_alive_now_s
         return None if keep_alive_s is None else self.last_end_s + keep_alive_s
 
 

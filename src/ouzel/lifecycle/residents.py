@@ -101,11 +101,17 @@ class Residents:
         model = self.find(name)
         return model is None or (self._is_open(model) and not self._mover.is_broken(model.name))
 
+    def find_rest_s(self, model: ManagedModel) -> float | None:
+        """Returns the seconds until the model is unloaded if no request comes; None: never."""
+        if not model.state.is_loaded or model.expires_s is None or model.is_permanent:
+            return None
+        if model.num_open:
+            return model.keep_alive_now_s
+        return max(model.expires_s - self._clock(), 0.0)
+
     def list_away(self) -> list[str]:
         """Returns the names of the models that are not in memory."""
-        return [
-            name for model in self.models if not model.state.is_loaded for name in model.names
-        ]
+        return [name for model in self.models if not model.state.is_loaded for name in model.names]
 
     def add(self, model: ManagedModel, *, is_loaded: bool = False) -> None:
         """Adds a model; its names must be new."""

@@ -3,12 +3,12 @@
 import logging
 import shlex
 import sys
-from collections.abc import Sequence
 from ipaddress import ip_address
 
 import msgspec
 
 import ouzel
+from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.example import make_example
 from ouzel.api.http.key_checks import hash_key
 from ouzel.api.http.request_log import fingerprint
@@ -19,10 +19,11 @@ from ouzel.serve.listener import Listener
 
 logger = logging.getLogger(__name__)
 
+_MAX_AWAY = 8  # names of models that are not in memory
 _MAX_ADDRESSES = 4  # a machine with containers has an address for each of their networks
 
 
-def announce(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> None:
+def announce(catalogue: Catalogue, listener: Listener, server: ServerConfig) -> None:
     """Prints models, address and an example command; logs the API keys' fingerprints."""
     if server.api_key:
         known = ", ".join(fingerprint(hash_key(key.encode())) for key in server.api_key)
@@ -33,20 +34,24 @@ def announce(models: Sequence[ServedModel], listener: Listener, server: ServerCo
             "OUZEL_API_KEY or --api-key-file, or listen with --host 127.0.0.1",
             listener.address,
         )
-    sys.stdout.write(_text(models, listener, server))
+    sys.stdout.write(_text(catalogue, listener, server))
     sys.stdout.flush()
 
 
-def _text(models: Sequence[ServedModel], listener: Listener, server: ServerConfig) -> str:
-    names = ", ".join(model.names[0] for model in models)
+def _text(catalogue: Catalogue, listener: Listener, server: ServerConfig) -> str:
+    models = [each.model for each in catalogue]
+    names = ", ".join([model.names[0] for model in models] + catalogue.away[:_MAX_AWAY])
+    if (num_more := len(catalogue.away) - _MAX_AWAY) > 0:
+        names += f" and {num_more} more"
     where = f"{listener.url}/v1"
     if listener.unix is not None:
         where += f" on the socket {listener.address}"
-    lines = ["", f"Ouzel {ouzel.__version__} serves {names} at {where}"]
+    lines = ["", f"Ouzel {ouzel.__version__} serves {names or 'no model yet'} at {where}"]
     elsewhere = [] if listener.unix is not None else _urls_elsewhere(listener)
     if elsewhere:
         lines += [f"From other machines: {', '.join(elsewhere)}"]
-    lines += ["", f"  {_command(models[0], listener, server)}"]
+    if models:
+        lines += ["", f"  {_command(models[0], listener, server)}"]
     if listener.tls is not None:
         lines += ["  (add --cacert FILE if curl does not know the issuer of the certificate)"]
     if server.playground and listener.unix is None:

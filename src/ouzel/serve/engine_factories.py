@@ -42,10 +42,11 @@ class _AddedTokens(msgspec.Struct):
 def openvino_engine(options: dict[str, object]) -> Engine:
     """Makes the engine of a model.
 
-    `options` has four keys: `model`, a ModelConfig whose path is a local directory; `engine`, an
-    EngineConfig; `memory_share`, the share of this engine in the free memory (1.0: all); and
-    `free_bytes`, the free memory before the server made its engines. `free_bytes` is the same for
-    all engines of the server and for a replacement.
+    `options` has these keys: `model`, a ModelConfig whose path is a local directory; `engine`, an
+    EngineConfig; `memory_share`, the share of this engine in the free memory (1.0: all);
+    `free_bytes`, the free memory before the server made its engines; and `limit_bytes`, the most
+    bytes for weights and caches, or None. `free_bytes` is the same for all engines of the server
+    and for a replacement.
     """
     model = msgspec.convert(options["model"], ModelConfig)
     engine = msgspec.convert(options["engine"], EngineConfig)
@@ -56,7 +57,14 @@ def openvino_engine(options: dict[str, object]) -> Engine:
         reading = threads.submit(grammar_tokenizer, directory, expected_vocab_size(directory))
         share = msgspec.convert(options.get("memory_share", 1.0), float)
         free_bytes = msgspec.convert(options.get("free_bytes"), int | None)
-        runner = create_runner(model, engine, memory_share=share, free_bytes=free_bytes)
+        limit_bytes = msgspec.convert(options.get("limit_bytes"), int | None)
+        runner = create_runner(
+            model,
+            engine,
+            memory_share=share,
+            free_bytes=free_bytes,
+            limit_bytes=limit_bytes,
+        )
         tokenizer = reading.result()
     if tokenizer is not None and tokenizer.vocab_size != runner.info.vocab_size:
         tokenizer = grammar_tokenizer(directory, runner.info.vocab_size)

@@ -17,15 +17,24 @@ from ouzel.options.options import Options
 logger = logging.getLogger(__name__)
 
 
-def make_engines(options: Options, local: LocalModel, *, memory_share: float = 1.0) -> Engines:
-    """Returns the engine of a model, or a pool of several; the caller starts and closes it."""
+def make_engines(
+    options: Options,
+    local: LocalModel,
+    *,
+    memory_share: float = 1.0,
+    limit_bytes: int | None = None,
+) -> Engines:
+    """Returns the engine of a model, or a pool of several; the caller starts and closes it.
+
+    The engines get `memory_share` of the free memory, and at most `limit_bytes` together.
+    """
     start_link = None
     if options.vllm.engine_url:
         from ouzel.serve.vllm_engine import link_to_server  # noqa: PLC0415  rarely needed
 
         start_link = link_to_server(options, local)
     max_queued_requests = options.limits.max_queued_requests
-    specs = engine_specs(options, local, memory_share)
+    specs = engine_specs(options, local, memory_share, limit_bytes)
     name = local.names_by(options.model)[0]
     members = [
         EngineClient(
@@ -46,14 +55,20 @@ def make_engines(options: Options, local: LocalModel, *, memory_share: float = 1
     )
 
 
-def engine_specs(options: Options, local: LocalModel, memory_share: float) -> list[EngineSpec]:
+def engine_specs(
+    options: Options, local: LocalModel, memory_share: float, limit_bytes: int | None = None
+) -> list[EngineSpec]:
     """Returns an engine's specification for each replica; they share `memory_share` equally."""
     if options.vllm.is_chosen:
         from ouzel.serve.vllm_engine import child_spec  # noqa: PLC0415  rarely needed
 
         return [child_spec(options, local)]
     configs = engine_configs(options.engine)
-    memory = {"memory_share": memory_share / len(configs), "free_bytes": available_bytes()}
+    memory: dict[str, float | None] = {
+        "memory_share": memory_share / len(configs),
+        "free_bytes": available_bytes(),
+        "limit_bytes": None if limit_bytes is None else limit_bytes // len(configs),
+    }
     if len(configs) == 1:
         return [engine_spec(options, local, configs[0], memory)]
     return [
@@ -99,7 +114,7 @@ def engine_spec(
     options: Options,
     local: LocalModel,
     engine: EngineConfig,
-    memory: Mapping[str, float],
+    memory: Mapping[str, float | None],
     *,
     processors: tuple[int, ...] = (),
 ) -> EngineSpec:

@@ -2,7 +2,9 @@
 
 import asyncio
 import logging
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any  # tasks of any result
 
 from starlette.types import ASGIApp
@@ -21,6 +23,8 @@ from ouzel.serve.announcement import announce
 from ouzel.serve.listener import Listener
 from ouzel.serve.metrics_port import serve_metrics_port
 from ouzel.serve.model_host import ModelHost
+from ouzel.serve.on_demand_models import OnDemandModels
+from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.reloading import Reread, reloading
 from ouzel.serve.served_model import load_served_model
@@ -36,29 +40,40 @@ logger = logging.getLogger(__name__)
 
 async def open_frontend(
     options: Options,
-    local: LocalModel,
-    engine: Engines,
-    starting: asyncio.Task[EngineInfo],
+    first: "StartingModel | None",
     *,
     host: ModelHost,
     traces: "Traces | None",
 ) -> "HttpFrontend":
-    """Opens the store, and waits for the engine of the `starting` task. Raises OuzelError."""
+    """Opens the store, and waits for the engine of the first model. Raises OuzelError."""
     store = await open_configured_store(options.store)
     try:
-        model = await load_served_model(options, local, engine, starting)
+        models = [] if first is None else [await _load_first(options, first)]
     except BaseException:
         if store is not None:
             await store.close()
         raise
-    return HttpFrontend(options, model, store, host=host, traces=traces)
+    return HttpFrontend(options, models, store, host=host, traces=traces)
+
+
+@dataclass(frozen=True, slots=True)
+class StartingModel:
+    """A model whose engines are starting."""
+
+    local: LocalModel
+    engines: Engines
+    starting: asyncio.Task[EngineInfo]
+
+
+async def _load_first(options: Options, first: StartingModel) -> ServedModel:
+    return await load_served_model(options, first.local, first.engines, first.starting)
 
 
 class HttpFrontend:
     def __init__(
         self,
         options: Options,
-        model: ServedModel,
+        models: Sequence[ServedModel],
         store: Store | None,
         *,
         host: ModelHost,
@@ -69,7 +84,7 @@ class HttpFrontend:
         self._host = host
         self._traces = traces
         catalogue = self._catalogue = Catalogue(
-            [model], options.limits, options.server, store, response_dialect(options.server.profile)
+            models, options.limits, options.server, store, response_dialect(options.server.profile)
         )
         self._changes = ModelChanges(catalogue, host)
         self._app = build_app(self._changes, None if traces is None else traces.begin_request)
@@ -88,6 +103,16 @@ class HttpFrontend:
     def add(self, model: ServedModel) -> None:
         """Adds a model. Raises InvalidRequest if one of its names is taken."""
         self._catalogue.add(model)
+
+    async def begin_on_demand(
+        self, models: Sequence[CheckedModel], loaded: Sequence[CheckedModel]
+    ) -> None:
+        """Lets the models of the options, and of `--models-dir`, come and go from now on."""
+        on_demand = OnDemandModels(self._options, self._host, self._catalogue, self._changes)
+        for model in models:
+            await on_demand.add_checked(model, is_loaded=model in loaded)
+        await on_demand.refresh()
+        self._catalogue.set_on_demand(on_demand)
 
     def serve_metrics_port(self, listener: Listener | None) -> AbstractAsyncContextManager[None]:
         """Serves health checks and metrics on a port of their own, until the drain is over.
@@ -119,7 +144,7 @@ class HttpFrontend:
             server.should_exit = True
             await serving
             raise CannotListen(f"cannot listen on {listener.address}: another server has taken it")
-        announce([each.model for each in self._catalogue], listener, options.server)
+        announce(self._catalogue, listener, options.server)
         await wait_for_first(serving, asyncio.create_task(stopping.wait()))
         forcing = asyncio.create_task(force_stop.wait())
         await self._announce_stop(forcing, serving)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.options.invalid_option import InvalidOption
-from ouzel.options.model_settings import read_model_entry
+from ouzel.options.model_settings import ModelSettings, read_model_entry
 from ouzel.options.options import Options
 from ouzel.serve.engine_specs import make_engines
 from ouzel.serve.open_models import CheckedModel, open_model
@@ -32,11 +32,20 @@ class ModelHost:
         self._hosted: list[Engines] = []
         self._num_at_start = len(options.all_models)
 
-    def make_engines(self, model: CheckedModel) -> Engines:
-        """Returns the engines of a model, not started yet; they are closed with this host."""
+    def make_engines(self, model: CheckedModel, share_bytes: int | None = None) -> Engines:
+        """Returns the engines of a model, not started yet; they are closed with this host.
+
+        `share_bytes` is the memory for weights and caches of the model; None: an equal share of the
+        free memory.
+        """
         num_models = max(self._num_at_start, len(self._hosted) + 1)
         options = self._options.of(model.settings)
-        engines = make_engines(options, model.local, memory_share=1 / num_models)
+        engines = make_engines(
+            options,
+            model.local,
+            memory_share=1.0 if share_bytes is not None else 1 / num_models,
+            limit_bytes=share_bytes,
+        )
         self._hosted.append(engines)
         return engines
 
@@ -44,15 +53,15 @@ class ModelHost:
         """Replaces the options that models loaded from now on share."""
         self._options = options
 
-    async def serve(self, model: CheckedModel) -> "ServedModel":
+    async def serve(self, model: CheckedModel, share_bytes: int | None = None) -> "ServedModel":
         """Starts the engines of a model and reads its small files meanwhile.
 
-        Raises ModelLoadError.
+        `share_bytes` is as for `make_engines`. Raises ModelLoadError.
         """
         # The import is late, so that the engine's process starts sooner.
         from ouzel.serve.served_model import load_served_model  # noqa: PLC0415
 
-        engines = self.make_engines(model)
+        engines = self.make_engines(model, share_bytes)
         # The empty context: the engine outlives the request that loads it.
         starting = asyncio.create_task(engines.start(), context=Context())
         try:
@@ -72,13 +81,17 @@ class ModelHost:
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
 
+    def read_entry(self, fields: Mapping[str, object]) -> ModelSettings:
+        """Reads an entry of `models`. Raises InvalidOption."""
+        return read_model_entry(fields, self._options.values, "the model")
+
     async def check(self, fields: Mapping[str, object]) -> CheckedModel:
         """Finds or downloads the model of an entry of `models`, and checks it.
 
         Raises InvalidRequest.
         """
         try:
-            settings = read_model_entry(fields, self._options.values, "the model")
+            settings = self.read_entry(fields)
             return await asyncio.to_thread(open_model, settings)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error

@@ -133,11 +133,11 @@ class ModelReload:
         ]
         with self._catalogue.coming([name for name in going if name in wanted]):
             for name in going:
-                await self._changes.unload(name)
+                await self._changes.remove(name)
             self._catalogue.arrange([*self._first, *wanted])
             for name in wanted:
                 if name in entries and (name in going or name not in served):
-                    await self._is_done(name, self._changes.load(entries[name]))
+                    await self._is_done(name, self._changes.add(entries[name]))
         self._settings = wanted
         logger.info(
             "the models were reloaded: %s are served", ", ".join(self._catalogue.names) or "none"

@@ -13,6 +13,7 @@ from ouzel.observability.progress_bar import progress_bar
 from ouzel.options.options import Options
 from ouzel.serve.listener import Listener
 from ouzel.serve.model_host import ModelHost
+from ouzel.serve.on_demand_limits import choose_first_loaded, choose_start_share
 from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.signals import hangup_signals, stop_signals, wait_for_first
 from ouzel.types.engine_info import EngineInfo
@@ -67,30 +68,46 @@ async def open_frontend_for(
 ) -> "HttpFrontend":
     """Starts the engine of the first model and opens the frontend; then loads the other models.
 
-    Raises OuzelError.
+    Models that come and go are loaded as far as their limits allow. Raises OuzelError.
     """
-    first, *others = models
+    loaded = choose_first_loaded(options, models) if options.loads_on_request else models
     with progress_bar(is_wanted=options.observability.log_format == "text"):
-        engines = host.make_engines(first)
-        starting: asyncio.Task[EngineInfo] = asyncio.create_task(engines.start())
+        front = await _open_frontend(options, loaded[0] if loaded else None, host, traces)
         try:
-            await asyncio.to_thread(_import_front)
-            from ouzel.serve.http_frontend import open_frontend  # noqa: PLC0415  imported by now
-
-            front = await open_frontend(
-                options, first.local, engines, starting, host=host, traces=traces
-            )
-        finally:
-            starting.cancel()
-            await asyncio.gather(starting, return_exceptions=True)
-        try:
-            for model in others:
-                front.add(await host.serve(model))
-            front.catalogue.arrange(front.catalogue.names)
+            for model in loaded[1:]:
+                front.add(await host.serve(model, choose_start_share(options, model)))
+            front.catalogue.arrange([name for model in models for name in model.names])
+            if options.loads_on_request:
+                await front.begin_on_demand(models, loaded)
         except BaseException:
             await front.close()
             raise
     return front
+
+
+async def _open_frontend(
+    options: Options, first: CheckedModel | None, host: ModelHost, traces: "Traces | None"
+) -> "HttpFrontend":
+    engines = None
+    starting: asyncio.Task[EngineInfo] | None = None
+    if first is not None:
+        engines = host.make_engines(first, choose_start_share(options, first))
+        starting = asyncio.create_task(engines.start())
+    try:
+        await asyncio.to_thread(_import_front)
+        from ouzel.serve.http_frontend import (  # noqa: PLC0415  imported by now
+            StartingModel,
+            open_frontend,
+        )
+
+        starting_model = None
+        if first is not None and engines is not None and starting is not None:
+            starting_model = StartingModel(first.local, engines, starting)
+        return await open_frontend(options, starting_model, host=host, traces=traces)
+    finally:
+        if starting is not None:
+            starting.cancel()
+            await asyncio.gather(starting, return_exceptions=True)
 
 
 def settle_memory() -> None:

@@ -86,6 +86,7 @@ async def load_served_model(
         cuts_long_texts=options.model.truncate,
         max_document_pieces=options.model.max_document_chunks,
         sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
+        comes_and_goes=options.loads_on_request,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),
     )

@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 
 from ouzel.api.anthropic.answer import MessageAnswer
 from ouzel.api.anthropic.message_object import STREAM_EVENTS, AnsweredBlock, MessageObject
+from ouzel.api.anthropic.named_events import NAMED_EVENTS
 from ouzel.api.anthropic.reading import decode_messages, read_messages
 from ouzel.api.anthropic.request import MessagesRequest
 from ouzel.api.anthropic.threads import (
@@ -140,5 +141,6 @@ OPERATIONS = (
         answers=(MessageObject,),
         chunks=STREAM_EVENTS,
         words="anthropic",
+        event_framing=NAMED_EVENTS,
     ),
 )

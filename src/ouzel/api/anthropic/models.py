@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from ouzel.api.anthropic.errors import VERSION_HEADER
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.on_demand import ModelNotLoaded
 from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.http.query import Query
 from ouzel.api.http.send import json_response
@@ -57,17 +58,37 @@ class AnthropicModels:
         return json_response(self._info(request.path_params["name"]))
 
     def _info(self, name: str) -> ModelInfo:
-        model = self._catalogue.find(name).model
+        try:
+            model = self._catalogue.find(name).model
+        except ModelNotLoaded:
+            return self._info_away(name)
         max_model_len = model.engine.info.max_model_len
         return ModelInfo(
             id=name,
             display_name=name,
-            created_at=datetime.fromtimestamp(model.created, UTC)
-            .isoformat()
-            .replace("+00:00", "Z"),
+            created_at=_iso(model.created),
             max_input_tokens=max_model_len,
             max_tokens=min(model.max_tokens_limit or max_model_len, max_model_len),
         )
+
+    def _info_away(self, name: str) -> ModelInfo:
+        """Describes a model that is not in memory, by what its files tell; 0: unknown."""
+        on_demand = self._catalogue.on_demand
+        managed = None if on_demand is None else on_demand.residents.find(name)
+        assert on_demand is not None and managed is not None
+        files = on_demand.describe(managed)
+        max_model_len = files.max_model_len or 0
+        return ModelInfo(
+            id=name,
+            display_name=name,
+            created_at=_iso(files.created),
+            max_input_tokens=max_model_len,
+            max_tokens=max_model_len,
+        )
+
+
+def _iso(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).isoformat().replace("+00:00", "Z")
 
 
 def _page(names: list[str], query: Query, limit: int) -> tuple[list[str], bool]:

@@ -12,6 +12,7 @@ from ouzel.api.endpoint.services import Services, SharedServices
 from ouzel.config import LimitsConfig, ServerConfig
 from ouzel.errors import EngineUnavailable, InvalidRequest, ModelNotFound
 from ouzel.generation import EngineState, ServedModel
+from ouzel.observability import Metrics
 from ouzel.pooling import Task
 from ouzel.responses.dialect import OPENAI, ResponseDialect
 from ouzel.responses.preparer import Preparer
@@ -36,6 +37,7 @@ class Catalogue:
         self._reserved: list[str] = []  # names that no other model may take for now
         self._on_removal: list[Callable[[Services], None]] = []
         self._on_demand: OnDemand | None = None
+        self._kept_metrics: dict[str, Metrics] = {}  # of models that are not in memory, by name
         self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
         for model in models:
             self.add(model)
@@ -53,6 +55,11 @@ class Catalogue:
 
     def set_on_demand(self, on_demand: OnDemand) -> None:
         self._on_demand = on_demand
+
+    @property
+    def kept_metrics(self) -> list[Metrics]:
+        """Returns the metrics of models that come and go, and are not in memory."""
+        return list(self._kept_metrics.values())
 
     @property
     def away(self) -> list[str]:
@@ -184,7 +191,7 @@ class Catalogue:
                     f"an adapter must have another name than its model, given {each.adapter!r}"
                 )
         self._check_names(*model.names, *(each.adapter for each in adapted))
-        services = Services.of(model, self.shared)
+        services = Services.of(model, self.shared, self._kept_metrics.pop(model.names[0], None))
         self._served += [services, *(Services.of(each, self.shared) for each in adapted)]
         self._served.sort(key=self._place)
         return services
@@ -205,6 +212,8 @@ class Catalogue:
     def remove(self, services: Services) -> None:
         """Removes a model from the catalogue. The caller stops its engine."""
         self._served.remove(services)
+        if self._on_demand is not None:
+            self._kept_metrics[services.model.names[0]] = services.metrics
         for forget in self._on_removal:
             forget(services)
 

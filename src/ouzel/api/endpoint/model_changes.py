@@ -7,10 +7,12 @@ disconnects, an unload or the load of an adapter goes on; the load of a model is
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from typing import Any, Protocol, TypeVar  # Any: the type of values that are sent into coroutines
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.on_demand import OnDemand
+from ouzel.api.endpoint.services import Services
 from ouzel.errors import (
     EngineUnavailable,
     InvalidRequest,
@@ -50,29 +52,55 @@ class ModelChanges:
 
     async def load(self, fields: Mapping[str, object]) -> ServedModel:
         """Loads a model that the fields describe, and serves it. Raises InvalidRequest."""
+        if self.catalogue.on_demand is not None:
+            return await self._load_on_demand(self.catalogue.on_demand, fields)
         loader = self._require_loader()
+        name = fields.get("name")
+        # The loader refuses names of other types.
+        names = [name] if isinstance(name, str) else []
+        return await self.serve(names, lambda: loader.load(fields))
+
+    async def _load_on_demand(
+        self, on_demand: OnDemand, fields: Mapping[str, object]
+    ) -> ServedModel:
+        """Loads a model that comes and goes; `name` alone loads a known one."""
+        name = fields.get("name")
+        is_new = not (isinstance(name, str) and fields.keys() == {"name"})
+        if is_new:
+            name = (await on_demand.add(fields)).name
+        assert isinstance(name, str)
+        await on_demand.refresh()
+        try:
+            async with on_demand.residents.use(name):
+                return self.catalogue.find(name).model
+        except OuzelError as error:
+            if is_new:
+                await on_demand.remove(name)
+            raise InvalidRequest(str(error), param="model") from error
+
+    async def serve(
+        self, names: Sequence[str], load: Callable[[], Coroutine[Any, Any, ServedModel]]
+    ) -> ServedModel:
+        """Loads a model and serves it under the names. Raises InvalidRequest if one is taken."""
         async with self._changing:
-            name = fields.get("name")
-            # The loader refuses names of other types.
-            names = [name] if isinstance(name, str) else []
             with self.catalogue.reserved(names), self.catalogue.coming(names):
-                model = await self._load(loader, fields)
+                model = await self._load(load)
             try:
                 self.catalogue.add(model)
             except InvalidRequest:
-                await loader.unload(model)
+                await self._require_loader().unload(model)
                 raise
         logger.info("model loaded: %s", model.names[0])
         return model
 
-    async def _load(self, loader: ModelLoader, fields: Mapping[str, object]) -> ServedModel:
+    async def _load(self, load: Callable[[], Coroutine[Any, Any, ServedModel]]) -> ServedModel:
         """Loads a model in a task, which `drain` can cancel.
 
         Raises EngineUnavailable if the server stops before the model is loaded.
         """
         if self._is_closing:
             raise EngineUnavailable("the server is shutting down", retry_after_s=1.0)
-        self._loading = asyncio.create_task(loader.load(fields))
+        self._loading = asyncio.create_task(load())
         try:
             return await self._loading
         except asyncio.CancelledError:
@@ -88,6 +116,8 @@ class ModelChanges:
         Requests on models that are being unloaded are waited for too.
         """
         self._is_closing = True
+        if self.catalogue.on_demand is not None:
+            await self.catalogue.on_demand.residents.close()
         if self._loading is not None:
             self._loading.cancel()
         leaving = [asyncio.wait(self._unloading, timeout=timeout_s)] if self._unloading else []
@@ -96,12 +126,37 @@ class ModelChanges:
     async def unload(self, name: str) -> None:
         """Unloads a model: new requests do not find it, running requests may end.
 
-        Raises ModelNotFound.
+        A model that comes and goes stays known, and the next request loads it again. Raises
+        ModelNotFound.
         """
-        loader, services = self._require_loader(), self.catalogue.find(name)
+        on_demand = self.catalogue.on_demand
+        if on_demand is not None and on_demand.residents.find(name) is not None:
+            await on_demand.residents.unload(name)
+            return
+        services = self.catalogue.find(name)
         if services.model.adapter:
             await self.unload_adapter(name)
             return
+        await self.end_serving(services)
+
+    async def add(self, fields: Mapping[str, object]) -> None:
+        """Serves a further model, which comes and goes or is loaded now. Raises InvalidRequest."""
+        if self.catalogue.on_demand is not None:
+            await self.catalogue.on_demand.add(fields)
+        else:
+            await self.load(fields)
+
+    async def remove(self, name: str) -> None:
+        """Unloads a model and forgets it. Raises ModelNotFound."""
+        on_demand = self.catalogue.on_demand
+        if on_demand is not None and on_demand.residents.find(name) is not None:
+            await on_demand.remove(name)
+        else:
+            await self.unload(name)
+
+    async def end_serving(self, services: Services) -> None:
+        """Takes a model and its adapters off the list, and unloads it after its requests."""
+        loader = self._require_loader()
         for each in self.catalogue:
             if each.model.engine is services.model.engine:
                 self.catalogue.remove(each)

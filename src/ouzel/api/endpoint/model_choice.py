@@ -4,6 +4,7 @@ Endpoints with other rules have functions of their own.
 """
 
 from collections.abc import Callable
+from typing import TypeVar
 
 import msgspec
 from starlette.types import Scope
@@ -50,16 +51,22 @@ def read_model_name(body: bytes, *, has_old_field: bool = False) -> str:
         return ""
 
 
+Record = TypeVar("Record", bound=msgspec.Struct)
+
+
 class _Stream(msgspec.Struct):
     stream: msgspec.Raw = msgspec.Raw()
 
 
-_stream = msgspec.json.Decoder(_Stream)
-
-
 def asks_for_stream(body: bytes) -> bool:
     """Tells whether the field `stream` of a body is true."""
+    fields = read_fields(body, _Stream)
+    return fields is not None and bytes(fields.stream) == b"true"
+
+
+def read_fields(body: bytes, record: type[Record]) -> Record | None:
+    """Returns some fields of a body; None if they have other types: the endpoint reports errors."""
     try:
-        return bytes(_stream.decode(body.removeprefix(_BYTE_ORDER_MARK)).stream) == b"true"
+        return msgspec.json.decode(body.removeprefix(_BYTE_ORDER_MARK), type=record)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return False
+        return None

@@ -1,6 +1,6 @@
 """The models that come and go, as the API sees them."""
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Protocol
@@ -40,6 +40,14 @@ class OnDemand(Protocol):
 
     async def refresh(self) -> None:
         """Looks for models that have been added to the disk, or removed from it."""
+        ...
+
+    async def add(self, fields: Mapping[str, object]) -> ManagedModel:
+        """Adds the model of an entry of `models`, without a load. Raises InvalidRequest."""
+        ...
+
+    async def remove(self, name: str) -> None:
+        """Unloads a model after its requests, and forgets it."""
         ...
 
     def describe(self, model: ManagedModel) -> FilesOfModel:

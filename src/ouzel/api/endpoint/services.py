@@ -100,8 +100,11 @@ class Services:
     preparer: Preparer
 
     @classmethod
-    def of(cls, model: ServedModel, shared: SharedServices) -> "Services":
-        metrics = Metrics(model.names[0], len(model.engine.members))
+    def of(
+        cls, model: ServedModel, shared: SharedServices, metrics: Metrics | None = None
+    ) -> "Services":
+        """Makes the services of a model; `metrics` go on counting for a model that was reloaded."""
+        metrics = metrics or Metrics(model.names[0], len(model.engine.members))
         summariser = Summariser(model, shared.limits, shared.threads, metrics)
         compactor = Compactor(model, shared.threads, summariser)
         return cls(

@@ -35,6 +35,7 @@ def choose_by_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     for each in catalogue:
         if name in _list_spellings(each.model.names):
             return each
+    catalogue.check_loading(*(away for away in catalogue.away if name in _list_spellings([away])))
     catalogue.check_loading(name)
     return catalogue.first
 

@@ -177,16 +177,16 @@ class LoadAnswer(Generic[Line]):
 
     def __init__(self, make_line: MakeLine[Line], *, name: str, unloads: bool) -> None:
         line = make_line(Piece(), model=name, created_at=now())
-        self._line = replace(line, done=True, done_reason="unload" if unloads else "load")
+        self.line = replace(line, done=True, done_reason="unload" if unloads else "load")
 
     def chunks(self, events: Sequence[Event], usage: Usage) -> list[Line]:
         return []
 
     def last_chunks(self, usage: Usage) -> list[Line]:
-        return [self._line]
+        return [self.line]
 
     def whole(self, events: Sequence[Event], usage: Usage) -> Line:
-        return self._line
+        return self.line
 
 
 def done_reason(reason: FinishReason) -> str:

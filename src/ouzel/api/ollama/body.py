@@ -7,6 +7,7 @@ from typing import Annotated, Literal, TypeVar
 import msgspec
 from msgspec import Meta
 
+from ouzel.api.ollama.keep_alive import DURATION, read_seconds
 from ouzel.api.ollama.model_name import check_name
 from ouzel.api.ollama.options import ModelOptions
 from ouzel.errors import InvalidRequest
@@ -16,11 +17,6 @@ from ouzel.wire.decode import JsonObject, decode_object, log_ignored
 from ouzel.wire.unsupported import refuse_unsupported
 from ouzel.wire.validation_errors import show_value
 
-# a duration in Go's syntax
-_DURATION = (
-    r"^[+-]?(\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h)?"
-    r"((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"
-)
 # fields of our other endpoints that are hints
 _HINTS = frozenset({"user", "metadata", "safety_identifier", "prompt_cache_key", "priority"})
 # options that some clients send beside `options`, under our names or Ollama's
@@ -62,8 +58,9 @@ class OllamaBody(msgspec.Struct, kw_only=True):
             str,
             Meta(
                 max_length=40,
-                pattern=_DURATION,
-                description="A hint: the model always stays loaded.",
+                pattern=DURATION,
+                description="How long the model stays in memory without requests, if models come "
+                "and go: seconds, or a duration like 5m; 0 unloads it, -1 keeps it.",
             ),
         ]
         | None
@@ -85,7 +82,7 @@ class OllamaBody(msgspec.Struct, kw_only=True):
     @property
     def unloads(self) -> bool:
         """Tells whether a request without a prompt would unload the model."""
-        return self.keep_alive is not None and not re.search("[1-9]", str(self.keep_alive))
+        return self.keep_alive is not None and read_seconds(self.keep_alive) == 0
 
     @property
     def form(self) -> OutputForm | None:
@@ -114,7 +111,7 @@ def read_body(fields: JsonObject, body_type: type[Body], model: ServedModel) -> 
     refuse_unsupported(fields, own_fields={*own_fields, *_OPTIONS})
     body = decode_object(with_options, body_type)
     check_name(body.model, model.names)
-    if body.keep_alive is not None:
+    if body.keep_alive is not None and not model.comes_and_goes:
         log_ignored({"keep_alive"})
     return body
 

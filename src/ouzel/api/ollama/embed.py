@@ -15,6 +15,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.ollama.answer import nanoseconds
+from ouzel.api.ollama.keep_alive import apply_keep_alive
 from ouzel.api.ollama.model_name import check_name, choose_by_tagged_name
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
@@ -162,6 +163,7 @@ OPERATIONS = (
         answers=(OllamaEmbedAnswer,),
         vector_tasks=frozenset({"embed"}),
         words="ollama",
+        apply_keep_alive=apply_keep_alive,
     ),
     Operation(
         method="post",
@@ -172,5 +174,6 @@ OPERATIONS = (
         bodies=(OllamaEmbeddingsRequest,),
         answers=(OllamaEmbeddingsAnswer,),
         words="ollama",
+        apply_keep_alive=apply_keep_alive,
     ),
 )

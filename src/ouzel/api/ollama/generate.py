@@ -14,6 +14,7 @@ from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
 from ouzel.api.ollama.body import OllamaBody, read_body
+from ouzel.api.ollama.keep_alive import apply_keep_alive, asks_to_unload
 from ouzel.api.ollama.messages import add_images, read_images
 from ouzel.api.ollama.model_name import choose_by_tagged_name
 from ouzel.api.ollama.reading import accept_prompt, name_ollamas_fields, read_ollama_chat
@@ -203,6 +204,11 @@ def _line(piece: Piece, *, model: str, created_at: str) -> OllamaGenerated:
     )
 
 
+def _answer_away(name: str, body: bytes) -> OllamaGenerated | None:
+    """Answers a request to unload a model that is not in memory."""
+    return LoadAnswer(_line, name=name, unloads=True).line if asks_to_unload(body) else None
+
+
 OPERATIONS = (
     Operation(
         method="post",
@@ -216,5 +222,7 @@ OPERATIONS = (
         answers=(OllamaGenerated,),
         chunks=(OllamaGenerated,),
         words="ollama",
+        answer_away=_answer_away,
+        apply_keep_alive=apply_keep_alive,
     ),
 )

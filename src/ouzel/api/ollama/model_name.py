@@ -32,7 +32,8 @@ def choose_by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Se
     for each in catalogue:
         if name and full_name(name) in map(full_name, each.model.names):
             return each
-    catalogue.check_loading(name, name.removesuffix(_LATEST))
+    away = [each for each in catalogue.away if name and full_name(name) == full_name(each)]
+    catalogue.check_loading(*away, name, name.removesuffix(_LATEST))
     check_name(name, ())
     return catalogue.first
 

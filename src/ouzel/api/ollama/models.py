@@ -4,6 +4,7 @@ Sizes and shapes come from the model's files, limits and precision from the engi
 """
 
 import hashlib
+import time
 from collections.abc import Iterator
 from typing import Annotated
 
@@ -13,6 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.on_demand import OnDemand
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.ollama.answer import rfc3339
@@ -95,12 +97,31 @@ class ModelLists:
         self._catalogue = catalogue
 
     async def tags(self, request: Request) -> Response:
-        return json_response(OllamaModels([card.listed(name) for card, name in self._cards()]))
+        """Lists all models, in memory or not."""
+        on_demand = self._catalogue.on_demand
+        if on_demand is None:
+            return json_response(OllamaModels([card.listed(name) for card, name in self._cards()]))
+        await on_demand.refresh()
+        listed = [card.listed(name) for card, name in self._cards()]
+        return json_response(
+            OllamaModels(listed + [_list_away(name, on_demand) for name in self._catalogue.away])
+        )
 
     async def running(self, request: Request) -> Response:
+        """Lists the models in memory, with the time when each is unloaded."""
         return json_response(
-            OllamaRunningModels([card.running(name) for card, name in self._cards()])
+            OllamaRunningModels(
+                [card.running(name, self._expires_at(name)) for card, name in self._cards()]
+            )
         )
+
+    def _expires_at(self, name: str) -> str:
+        on_demand = self._catalogue.on_demand
+        managed = None if on_demand is None else on_demand.residents.find(name)
+        if on_demand is None or managed is None:
+            return _NEVER
+        left_s = on_demand.residents.find_rest_s(managed)
+        return _NEVER if left_s is None else rfc3339(time.time_ns() + int(left_s * 1e9))
 
     def _cards(self) -> Iterator[tuple["ModelCard", str]]:
         for each in self._catalogue:
@@ -147,7 +168,7 @@ class ModelCard:
             capabilities=_capabilities(self._model),
         )
 
-    def running(self, name: str) -> OllamaRunningModel:
+    def running(self, name: str, expires_at: str) -> OllamaRunningModel:
         listed = self.listed(name)
         return OllamaRunningModel(
             listed.name,
@@ -155,10 +176,29 @@ class ModelCard:
             listed.size,
             listed.digest,
             listed.details,
-            expires_at=_NEVER,
+            expires_at=expires_at,
             size_vram=0,
             context_length=self._model.engine.info.max_model_len,
         )
+
+
+def _list_away(name: str, on_demand: OnDemand) -> OllamaModel:
+    """Describes a model that is not in memory, by what its files tell."""
+    managed = on_demand.residents.find(name)
+    assert managed is not None
+    files, full = on_demand.describe(managed), full_name(name)
+    capabilities = {"embed": ["embedding"], "score": []}
+    return OllamaModel(
+        full,
+        full,
+        rfc3339(files.created * 1_000_000_000),
+        files.num_bytes or 0,
+        hashlib.sha256(f"{name} {files.created} {files.num_bytes}".encode()).hexdigest(),
+        details=OllamaModelDetails(
+            "", "", files.model_type, [files.model_type] if files.model_type else [], "", ""
+        ),
+        capabilities=capabilities.get(files.task or "", ["completion"]),
+    )
 
 
 def _details(model: ServedModel) -> OllamaModelDetails:

@@ -12,7 +12,9 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import EngineClient, EngineState, ServedModel
+from ouzel.lifecycle.residents import Residents
 from ouzel.observability import EngineReading, build_metrics, exposition, process_metrics
+from ouzel.observability.model_series import ModelReading, write_model_metrics
 from ouzel.observability.series import CONTENT_TYPE
 
 
@@ -48,13 +50,34 @@ class Watch:
 
     async def metrics(self, request: Request) -> Response:
         models = [(served.metrics, _readings(served.model)) for served in self._catalogue]
+        models += [(metrics, []) for metrics in self._catalogue.kept_metrics]
+        on_demand = self._catalogue.on_demand
         texts = [
             exposition(models),
+            "" if on_demand is None else _write_residents(on_demand.residents),
             self._catalogue.shared.responses.text(),
             build_metrics(__version__),
             process_metrics(),
         ]
         return Response("".join(texts), media_type=CONTENT_TYPE)
+
+
+def _write_residents(residents: Residents) -> str:
+    readings = [
+        ModelReading(
+            name=model.name,
+            state=model.state.value,
+            is_loaded=model.state.is_loaded,
+            num_open=model.num_open,
+            num_loads=model.num_loads,
+            loading_s=model.loading_s,
+            num_failures=model.num_failures,
+            num_evictions=model.num_evictions,
+            num_bytes=model.num_bytes,
+        )
+        for model in residents
+    ]
+    return write_model_metrics(readings, residents.num_waiting)
 
 
 def _readings(model: ServedModel) -> list[EngineReading]:

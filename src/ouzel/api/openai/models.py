@@ -1,10 +1,12 @@
 """Lists the served models, their context length and capabilities: GET /models and /models/{id}."""
 
 import msgspec
+from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import ServedModel
@@ -21,13 +23,19 @@ class Architecture(msgspec.Struct):
 class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     id: str
     created: int
-    max_model_len: int  # vLLM's name, which clients read
-    context_length: int  # the same number under OpenRouter's name
-    architecture: Architecture
+    max_model_len: int | None  # vLLM's name, which clients read; null: unknown before a load
+    context_length: int | None  # the same number under OpenRouter's name
+    architecture: Architecture | None  # null: unknown before a load
     capabilities: list[str]
     owned_by: str = "ouzel"
     root: str | None = None  # vLLM's: the base model of an adapter, as `parent`
     parent: str | None = None
+    # the following fields are of models that come and go
+    state: str | UnsetType = UNSET
+    failure: str | UnsetType = UNSET  # why the last load failed
+    disk_bytes: int | UnsetType | None = UNSET  # of the weights on disk
+    # of weights and caches in memory; null: not measured yet
+    memory_bytes: int | UnsetType | None = UNSET
 
 
 class ModelList(msgspec.Struct, tag_field="object", tag="list"):
@@ -39,14 +47,49 @@ class Models:
         self._catalogue = catalogue
 
     async def list(self, request: Request) -> Response:
-        served = [each.model for each in self._catalogue]
-        return json_response(
-            ModelList([model_object(name, model) for model in served for name in model.names])
-        )
+        await self._refresh()
+        return json_response(ModelList([self._object(name) for name in self._catalogue.names]))
 
     async def retrieve(self, request: Request) -> Response:
-        name = request.path_params["name"]
-        return json_response(model_object(name, self._catalogue.find(name).model))
+        await self._refresh()
+        return json_response(self._object(request.path_params["name"]))
+
+    async def _refresh(self) -> None:
+        if self._catalogue.on_demand is not None:
+            await self._catalogue.on_demand.refresh()
+
+    def _object(self, name: str) -> ModelObject:
+        """Describes a model, in memory or not. Raises ModelNotFound and EngineUnavailable."""
+        on_demand = self._catalogue.on_demand
+        try:
+            described = model_object(name, self._catalogue.find(name).model)
+        except ModelNotLoaded:
+            assert on_demand is not None
+            described = _describe_away(name, on_demand)
+        managed = None if on_demand is None else on_demand.residents.find(name)
+        if on_demand is not None and managed is not None:
+            described.state = managed.state.value
+            described.disk_bytes = on_demand.describe(managed).num_bytes
+            described.memory_bytes = managed.num_bytes
+            if managed.failure is not None:
+                described.failure = str(managed.failure)
+        return described
+
+
+def _describe_away(name: str, on_demand: OnDemand) -> ModelObject:
+    """Describes a model that is not in memory, by what its files tell."""
+    managed = on_demand.residents.find(name)
+    assert managed is not None
+    files = on_demand.describe(managed)
+    capabilities = {"embed": ["embedding", "rerank"], "score": ["rerank"]}
+    return ModelObject(
+        id=name,
+        created=files.created,
+        max_model_len=files.max_model_len,
+        context_length=files.max_model_len,
+        architecture=None,
+        capabilities=capabilities.get(files.task or "", ["completion"]),
+    )
 
 
 def model_object(name: str, model: ServedModel) -> ModelObject:

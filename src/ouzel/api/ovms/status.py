@@ -9,6 +9,7 @@ from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
+from ouzel.api.endpoint.on_demand import ModelNotLoaded
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.key_checks import AdminKeyCheck
 from ouzel.api.http.send import json_response
@@ -50,14 +51,31 @@ class Status:
 
     async def model_ready(self, request: Request) -> Response:
         """Answers 200 if the named model takes requests, else 503."""
-        engine = self._catalogue.find(request.path_params["name"]).model.engine
+        try:
+            engine = self._catalogue.find(request.path_params["name"]).model.engine
+        except ModelNotLoaded:
+            return _empty(200)  # the next request loads it
         return _empty(200 if engine.state is EngineState.READY else 503)
 
     async def config(self, request: Request) -> Response:
-        """Answers with the state of each model by name, in TensorFlow Serving's form."""
+        """Answers with the state of each model by name, in TensorFlow Serving's form.
+
+        A model that the next request loads is available, as in OVMS.
+        """
+        states = {
+            name: _status(each.model) for each in self._catalogue for name in each.model.names
+        }
         return json_response(
-            {name: _status(each.model) for each in self._catalogue for name in each.model.names}
+            states | {name: self._status_away(name) for name in self._catalogue.away}
         )
+
+    def _status_away(self, name: str) -> ModelState:
+        on_demand = self._catalogue.on_demand
+        managed = None if on_demand is None else on_demand.residents.find(name)
+        if managed is None or managed.failure is None:
+            return ModelState([VersionState("1", "AVAILABLE", StateReason("OK", "OK"))])
+        reason = StateReason("FAILED_PRECONDITION", str(managed.failure))
+        return ModelState([VersionState("1", "LOADING", reason)])
 
 
 class Reload:

@@ -76,6 +76,7 @@ def create_runner(
     num_blocks: int | None = None,
     memory_share: float = 1.0,
     free_bytes: int | None = None,
+    limit_bytes: int | None = None,
 ) -> ModelRunner:
     """Loads, compiles and checks the model in the local directory `model.model`.
 
@@ -83,13 +84,15 @@ def create_runner(
     blocks of the KV cache, regardless of the memory. Without `num_blocks` the free memory decides,
     and this model gets the share `memory_share` (0 to 1) of it. The type of the KV cache depends on
     `free_bytes`, the free memory of the machine in bytes. Replicas get the same `free_bytes`, so
-    that all of them choose the same type.
+    that all of them choose the same type. Weights and caches together take at most `limit_bytes`.
     """
     started = time.perf_counter()
     core = ov.Core()
     check_options(core, engine)
     config = read_config(Path(model.model))
     share_bytes = int((available_bytes() if free_bytes is None else free_bytes) * memory_share)
+    if limit_bytes is not None:
+        share_bytes = min(share_bytes, limit_bytes)
     make = partial(
         make_checked_runner,
         core,
@@ -98,6 +101,7 @@ def create_runner(
         num_blocks=num_blocks,
         memory_share=memory_share,
         share_bytes=share_bytes,
+        limit_bytes=limit_bytes,
     )
     reason = ""
     try:
@@ -139,6 +143,7 @@ def make_checked_runner(
     num_blocks: int | None,
     memory_share: float,
     share_bytes: int,
+    limit_bytes: int | None,
 ) -> OpenVINORunner | None:
     """Loads the model and runs its checks; returns None if cached weights fail the self-check.
 
@@ -154,7 +159,14 @@ def make_checked_runner(
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
     attends = can_attend(core, resolve_auto_precision(core, engine, language_model))
-    make = partial(make_runner, core, config=config, attends=attends, memory_share=memory_share)
+    make = partial(
+        make_runner,
+        core,
+        config=config,
+        attends=attends,
+        memory_share=memory_share,
+        limit_bytes=None if limit_bytes is None else limit_bytes - language_model.weight_bytes,
+    )
     language_model, choice = choose_cache(
         *(core, language_model, model, engine, make),
         attends=attends,
@@ -240,10 +252,12 @@ def make_runner(
     attends: bool = True,
     num_blocks: int | None = None,
     memory_share: float = 1.0,
+    limit_bytes: int | None = None,
     keeps_context: bool = False,
 ) -> OpenVINORunner:
     """Compiles the graphs, plans the memory and makes the runner.
 
+    `limit_bytes` limits the memory of the caches, in addition to the free memory.
     Without `attends` attention stays with the runtime. With `keeps_context` it raises F16Unfit if
     the memory does not hold one request of the model's full length.
     """
@@ -255,9 +269,10 @@ def make_runner(
         compiled, *further = compile_graphs(core, fused, language_model, engine)
     keeps_bits = keep_row_bits(fused, may_be_wide=not engine.deterministic)
     cache, states = cache_tables([compiled, *further]), state_tables(compiled)
-    free_bytes = subtract_adapter_bytes(
-        language_model.adapters, model, int(available_bytes() * memory_share)
-    )
+    free_bytes = int(available_bytes() * memory_share)
+    if limit_bytes is not None:
+        free_bytes = min(free_bytes, limit_bytes)
+    free_bytes = subtract_adapter_bytes(language_model.adapters, model, free_bytes)
     max_model_len = language_model.context_length(model.max_model_len)
     plan, state_plan = plan_memory(
         (cache, states),

@@ -92,9 +92,13 @@ class Inspection:
         return self.kv_token_bytes * self.num_kv_tokens
 
 
-def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
-    """Inspects the local directory `model.model`. Raises ModelLoadError if it could not be
-    served.
+def inspect_model(
+    model: ModelConfig, engine: EngineConfig, *, free_bytes: int | None = None
+) -> Inspection:
+    """Inspects the local directory `model.model`.
+
+    `free_bytes` is the memory for weights and caches; None: the free memory of the machine. Raises
+    ModelLoadError if the model could not be served.
     """
     core = ov.Core()
     check_options(core, engine)
@@ -122,7 +126,8 @@ def inspect_model(model: ModelConfig, engine: EngineConfig) -> Inspection:
         is_calibrated = bool(index)
     if engine.deterministic:
         refuse_kinds(config.model_type, language_model, num_adapters(model))
-    free_bytes = available_bytes() // engine.replicas - sum(size for _, size in weights)
+    free_bytes = available_bytes() if free_bytes is None else free_bytes
+    free_bytes = free_bytes // engine.replicas - sum(size for _, size in weights)
     attends = can_attend(core, resolve_auto_precision(core, engine, language_model))
     choice = find_choice(
         *(core, language_model, model, engine, entry), attends=attends, free_bytes=free_bytes

@@ -10,13 +10,12 @@ user's option overrides these rules.
 from pathlib import Path
 
 from ouzel.backends.openvino.encoders import encoder_family
+from ouzel.checkpoint.declared_task import CLASSIFIES, read_declared_task
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.checkpoint.model_files import read_json_object
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.pooling import Task
 
-CLASSIFIES = "ForSequenceClassification"
 _MAX_LABELS = 4096
 
 
@@ -32,13 +31,8 @@ def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
         raise ModelLoadError(f"task score: {name} has no head that scores")
     if option != "auto":
         return option
-    if architecture.endswith(CLASSIFIES):
-        return "score"
-    if (directory / "modules.json").is_file():
-        own = read_json_object(directory / "config_sentence_transformers.json")
-        return "score" if own.get("model_type") == "CrossEncoder" else "embed"
-    is_headless = architecture.endswith("Model") and not architecture.endswith("LMHeadModel")
-    return "embed" if reads_whole or is_headless else "generate"
+    declared = read_declared_task(directory, architecture)
+    return declared or ("embed" if reads_whole else "generate")
 
 
 def read_architecture(config: HfConfig) -> str:

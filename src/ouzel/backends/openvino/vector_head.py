@@ -3,7 +3,8 @@
 from pathlib import Path
 
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
-from ouzel.backends.openvino.task import CLASSIFIES, find_task, read_architecture, read_num_labels
+from ouzel.backends.openvino.task import find_task, read_architecture, read_num_labels
+from ouzel.checkpoint.declared_task import CLASSIFIES
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import ModelConfig

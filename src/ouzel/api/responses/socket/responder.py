@@ -7,6 +7,8 @@ from http import HTTPStatus
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_choice import read_model_name
+from ouzel.api.endpoint.on_demand import hold_chosen
+from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import make_fault
 from ouzel.api.http.refusal_reason import make_refusal_reason
@@ -110,7 +112,18 @@ class Responder:
             span_in_scope.set(connection_span)
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
-        services = self._catalogue.find(read_model_name(create.text))
+        async def choose() -> Services:
+            return self._catalogue.find(read_model_name(create.text))
+
+        on_demand = self._catalogue.on_demand
+        if on_demand is None:
+            return await self._make_with(await choose(), create, exchange, outbox)
+        async with hold_chosen(on_demand, choose) as (services, _):
+            return await self._make_with(services, create, exchange, outbox)
+
+    async def _make_with(
+        self, services: Services, create: Create, exchange: Exchange, outbox: Outbox
+    ) -> Active:
         with services.admission.take_place() as place:
             prepared = await services.preparer.prepare_object(
                 create.body,

@@ -1,0 +1,43 @@
+"""Reads facts about a model that is not in memory from its small files."""
+
+from pathlib import Path
+
+from ouzel.api.endpoint.on_demand import FilesOfModel
+from ouzel.checkpoint.context_length import read_max_positions
+from ouzel.checkpoint.declared_task import read_declared_task
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.model_facts import read_model_facts
+from ouzel.config.model import TaskOption
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import find_gguf, is_gguf
+from ouzel.pooling import Task
+
+
+def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
+    """Reads a model directory or a GGUF file; facts that the files do not tell are None."""
+    try:
+        created = int(path.stat().st_mtime)
+    except OSError:
+        return FilesOfModel(created=0)
+    known_task: Task | None = None if task == "auto" else task
+    try:
+        if is_gguf(path):
+            num_bytes = sum(file.stat().st_size for file in find_gguf(path))
+            return FilesOfModel(created=created, num_bytes=num_bytes, task=known_task)
+        config = read_hf_config(path)
+        return FilesOfModel(
+            created=created,
+            num_bytes=read_model_facts(path).num_bytes,
+            max_model_len=read_max_positions(config),
+            task=known_task or _read_task(path, config),
+            model_type=config.model_type,
+        )
+    except (ModelLoadError, OSError, ValueError):
+        return FilesOfModel(created=created, task=known_task)
+
+
+def _read_task(path: Path, config: HfConfig) -> Task:
+    """Returns the task that the files declare; an encoder's own task is known after its load."""
+    names = config.values.get("architectures")
+    first = names[0] if isinstance(names, list) and names else ""
+    return read_declared_task(path, first if isinstance(first, str) else "") or "generate"

@@ -1,0 +1,60 @@
+"""Reads the limits of models that come and go, and chooses the models of the start."""
+
+from collections.abc import Sequence
+
+from ouzel.checkpoint.model_facts import read_model_facts
+from ouzel.lifecycle.models import PERMANENT
+from ouzel.lifecycle.turns import Limits
+from ouzel.machine.free_memory import available_bytes
+from ouzel.options.options import Options
+from ouzel.serve.open_models import CheckedModel
+
+_DEFAULT_MAX_LOADED = 3
+_MAX_WEIGHTS_SHARE = 0.75  # of the memory of one model
+_DEFAULT_MEMORY_SHARE = 0.8  # of the memory that is free at the start
+
+
+def choose_first_loaded(options: Options, models: Sequence[CheckedModel]) -> list[CheckedModel]:
+    """Returns the models that are loaded at the start: as many as fit, in their order.
+
+    With `--one-group` these are the permanent group and the first other group.
+    """
+    max_loaded = read_limits(options).max_loaded
+    if options.models.one_group:
+        groups = [model.settings.model.group or model.names[0] for model in models]
+        first = next((group for group in groups if group != PERMANENT), PERMANENT)
+        models = [
+            model
+            for model, group in zip(models, groups, strict=True)
+            if group in (PERMANENT, first)
+        ]
+    return list(models[:max_loaded])
+
+
+def read_limits(options: Options) -> Limits:
+    """Returns the limits of the models in memory.
+
+    A model that is alone has all the memory, as without `--load-on-request`.
+    """
+    models = options.models
+    is_alone = len(options.all_models) == 1 and not models.models_dir
+    if is_alone and models.models_memory_gib is None and models.max_loaded_models is None:
+        return Limits()
+    max_loaded = models.max_loaded_models or max(_DEFAULT_MAX_LOADED, len(options.all_models))
+    if models.models_memory_gib is not None:
+        return Limits(max_loaded, int(models.models_memory_gib * 2**30))
+    return Limits(max_loaded, int(available_bytes() * _DEFAULT_MEMORY_SHARE))
+
+
+def choose_start_share(options: Options, model: CheckedModel) -> int | None:
+    """Returns the memory in bytes for weights and caches of a model that is loaded at the start.
+
+    It is the model's part of the limit if the weights are small enough, else the whole limit; None:
+    there is no limit. Models that are loaded later are measured before.
+    """
+    limits = read_limits(options)
+    if not options.loads_on_request or limits.max_bytes is None or limits.max_loaded is None:
+        return None
+    share_bytes = limits.max_bytes // limits.max_loaded
+    stored_bytes = read_model_facts(model.local.directory).num_bytes or 0
+    return share_bytes if stored_bytes <= share_bytes * _MAX_WEIGHTS_SHARE else limits.max_bytes

@@ -1,0 +1,239 @@
+"""Loads models for requests, and unloads them: the models of the options and of `--models-dir`."""
+
+import asyncio
+import logging
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import msgspec
+
+from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_changes import ModelChanges
+from ouzel.api.endpoint.on_demand import FilesOfModel
+from ouzel.api.endpoint.services import Services
+from ouzel.errors import InvalidRequest, ModelLoadError, ModelNotFound
+from ouzel.generation import EngineState, ServedModel
+from ouzel.lifecycle.models import ManagedModel
+from ouzel.lifecycle.residents import Residents
+from ouzel.machine.free_memory import available_bytes
+from ouzel.machine.quantities import format_size
+from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.model_settings import ModelSettings
+from ouzel.options.options import Options
+from ouzel.serve.files_of_model import read_files_of_model
+from ouzel.serve.measuring import Answer, ModelNeeds, Question
+from ouzel.serve.model_host import ModelHost
+from ouzel.serve.models_dir import list_models
+from ouzel.serve.on_demand_limits import read_limits
+from ouzel.serve.open_models import CheckedModel, open_model
+
+logger = logging.getLogger(__name__)
+
+DEFAULT_IDLE_S = 300.0  # of models that a request loads
+
+
+@dataclass(slots=True)
+class _Known:
+    """A model that can be loaded."""
+
+    settings: ModelSettings
+    files: FilesOfModel
+    path: Path | None = None  # its files in --models-dir
+    needs: ModelNeeds | None = None
+
+
+class OnDemandModels:
+    """Implements `OnDemand` for the API, and `Mover` for the residents."""
+
+    def __init__(
+        self, options: Options, host: ModelHost, catalogue: Catalogue, changes: ModelChanges
+    ) -> None:
+        self._options = options
+        self._host = host
+        self._catalogue = catalogue
+        self._changes = changes
+        self._known: dict[str, _Known] = {}
+        self._limits = read_limits(options)
+        self.residents = Residents(
+            self, self._limits, max_waiting=max(options.limits.max_queued_requests, 1)
+        )
+
+    # OnDemand
+
+    async def refresh(self) -> None:
+        """Adds new models of `--models-dir`, and removes deleted ones that are not in memory."""
+        if not self._options.models.models_dir:
+            return
+        found = await asyncio.to_thread(list_models, self._options.models.models_dir)
+        for name, path in found.items():
+            if self.residents.find(name) is None:
+                await self._add_path(name, path)
+        for name, known in list(self._known.items()):
+            model = self.residents.find(name)
+            is_gone = known.path is not None and name not in found
+            if is_gone and model is not None and not model.state.is_loaded and not model.num_loads:
+                self._forget(name)
+
+    async def _add_path(self, name: str, path: Path) -> None:
+        try:
+            settings = self._host.read_entry({"name": name, "model": str(path)})
+        except InvalidOption as error:
+            logger.error("%s cannot be served: %s", path, error)
+            return
+        files = await asyncio.to_thread(read_files_of_model, path, settings.model.task)
+        self._register((name,), _Known(settings, files, path))
+
+    async def add(self, fields: Mapping[str, object]) -> ManagedModel:
+        try:
+            settings = self._host.read_entry(fields)
+            [name] = settings.model.served_model_name
+            if self.residents.find(name) is not None or name in self._catalogue.names:
+                raise InvalidRequest(
+                    f"must differ from the names of all served models, given {name!r}",
+                    field="name",
+                )
+            checked = await asyncio.to_thread(open_model, settings)
+        except (InvalidOption, ModelLoadError) as error:
+            raise InvalidRequest(str(error), param="model") from error
+        return await self.add_checked(checked)
+
+    async def add_checked(self, checked: CheckedModel, *, is_loaded: bool = False) -> ManagedModel:
+        """Adds a model of the options, which is perhaps in memory already."""
+        files = await asyncio.to_thread(
+            read_files_of_model, checked.local.directory, checked.settings.model.task
+        )
+        return self._register(checked.names, _Known(checked.settings, files), is_loaded=is_loaded)
+
+    def _register(
+        self, names: Sequence[str], known: _Known, *, is_loaded: bool = False
+    ) -> ManagedModel:
+        option = known.settings.model.idle_unload_s
+        idle_s = (DEFAULT_IDLE_S if known.path is not None else None) if option is None else option
+        model = ManagedModel(
+            tuple(names),
+            group=known.settings.model.group,
+            keep_alive_s=None if idle_s is None or idle_s < 0 else idle_s,
+            is_exclusive=self._options.models.one_group,
+        )
+        self._known[model.name] = known
+        self.residents.add(model, is_loaded=is_loaded)
+        return model
+
+    async def remove(self, name: str) -> None:
+        model = self.residents.find(name)
+        if model is None:
+            return
+        await self.residents.wait_for_move(model)
+        self._forget(model.name)
+        services = self._find_served(model.name)
+        if services is not None:
+            await self._changes.end_serving(services)
+
+    def _forget(self, name: str) -> None:
+        self._known.pop(name, None)
+        self.residents.forget(name)
+
+    def describe(self, model: ManagedModel) -> FilesOfModel:
+        known = self._known[model.name]
+        if known.needs is None or not known.needs.max_model_len:
+            return known.files
+        return replace(known.files, max_model_len=known.needs.max_model_len)
+
+    # Mover
+
+    async def measure(self, name: str) -> int:
+        known = self._known[name]
+        if known.needs is None:
+            known.needs = await self._find_needs(await self._open(name))
+        return known.needs.num_bytes
+
+    async def load(self, name: str) -> None:
+        model, known = self.residents.find(name), self._known[name]
+        assert model is not None
+        checked = await self._open(name)
+        needs = known.needs
+        if needs is not None and needs.num_bytes > (free := available_bytes()):
+            raise ModelLoadError(
+                f"the model takes {format_size(needs.num_bytes)} of memory, and "
+                f"{format_size(free)} are free on this machine now"
+            )
+
+        async def serve() -> ServedModel:
+            try:
+                return await self._host.serve(checked, None if needs is None else needs.share_bytes)
+            except InvalidOption as error:
+                raise ModelLoadError(str(error)) from error
+
+        await self._changes.serve(model.names, serve)
+
+    async def unload(self, name: str) -> None:
+        services = self._find_served(name)
+        if services is not None:
+            await self._changes.end_serving(services)
+
+    def num_unfinished(self, name: str) -> int:
+        services = self._find_served(name)
+        return 0 if services is None else services.model.engine.num_unfinished
+
+    async def wait_until_unused(self, name: str) -> None:
+        services = self._find_served(name)
+        if services is not None:
+            await services.model.engine.wait_until_unused()
+
+    def is_broken(self, name: str) -> bool:
+        services = self._find_served(name)
+        return services is not None and services.model.engine.state in (
+            EngineState.FAILED,
+            EngineState.CLOSED,
+        )
+
+    def _find_served(self, name: str) -> Services | None:
+        return next((each for each in self._catalogue.bases if name in each.model.names), None)
+
+    async def _open(self, name: str) -> CheckedModel:
+        """Finds and checks the files of a model.
+
+        Raises ModelNotFound if they are gone, and ModelLoadError.
+        """
+        known = self._known[name]
+        if known.path is not None and not known.path.exists():
+            raise ModelNotFound(
+                f"the files of the model {name!r} are gone: {known.path}", param="model"
+            )
+        try:
+            return await asyncio.to_thread(open_model, known.settings)
+        except InvalidOption as error:
+            raise ModelLoadError(str(error)) from error
+
+    async def _find_needs(self, checked: CheckedModel) -> ModelNeeds:
+        """Measures a model in a process of its own. Raises ModelLoadError."""
+        total = self._limits.max_bytes or available_bytes()
+        share = total // (self._limits.max_loaded or 1)
+        if checked.settings.vllm.is_chosen:
+            return ModelNeeds(num_bytes=share, share_bytes=share)
+        question = Question(
+            msgspec.structs.replace(checked.settings.model, model=str(checked.local.directory)),
+            checked.settings.engine,
+            tuple(dict.fromkeys((share, total))),
+        )
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "ouzel.serve.measuring"),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            written, _ = await process.communicate(msgspec.json.encode(question))
+        finally:
+            if process.returncode is None:
+                process.kill()
+        if process.returncode:
+            raise ModelLoadError(
+                f"the memory of the model could not be measured: the process ended with status "
+                f"{process.returncode}"
+            )
+        answer = msgspec.json.decode(written, type=Answer)
+        if answer.needs is None:
+            raise ModelLoadError(answer.fault)
+        return answer.needs
