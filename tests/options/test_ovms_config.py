@@ -61,7 +61,7 @@ def test_both_lists_name_models_by_paths_from_the_file(tmp_path: Path) -> None:
     )
 
 
-def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
+def test_unknown_keys_are_warnings_and_groups_without_a_timeout_are_remarks(tmp_path: Path) -> None:
     write_model_directory(tmp_path / "x")
     write_model_directory(tmp_path / "y")
     options = read(
@@ -84,15 +84,40 @@ def test_unknown_keys_and_groups_are_warnings(tmp_path: Path) -> None:
     )
 
     assert list(index_by_name(options)) == ["x", "y"]
-    assert (options.problems, options.remarks) == ({}, ())
+    assert options.problems == {}
+    assert options.remarks == (
+        "x: group_name has no meaning without idle_unload_timeout_seconds",
+        "y: group_name has no meaning without idle_unload_timeout_seconds",
+    )
     assert options.warnings == (
         f"{tmp_path}/config.json: the key 'agents' is unknown and is ignored",
         "x: the key 'more' is unknown and is ignored",
         "x: the key 'group_names' is unknown and is ignored; did you mean group_name?",
-        "y: group_name 'large': groups are not unloaded yet; "
-        "the model is loaded at the start and stays, "
-        "as in the group permanent",
     )
+    assert not options.loads_on_request
+
+
+def test_groups_are_unloaded_when_idle(tmp_path: Path) -> None:
+    for name in "xyz":
+        write_model_directory(tmp_path / name)
+    content = {
+        "model_config_list": [
+            make_entry("x", "x", group_name="permanent"),
+            make_entry("y", "y", group_name="large"),
+            make_entry("z", "z"),
+        ]
+    }
+    by_key = read(tmp_path, content | {"idle_unload_timeout_seconds": 60})
+    by_flag = read(tmp_path, content, "--idle_unload_timeout_seconds", "60")
+
+    for options in (by_key, by_flag):
+        assert options.loads_on_request and options.models.one_group
+        groups = {
+            name: (settings.model.group, settings.model.idle_unload_s)
+            for name, settings in index_by_name(options).items()
+        }
+        assert groups == {"x": ("permanent", 60), "y": ("large", 60), "z": ("z", 60)}
+    assert not read(tmp_path, content, "--idle_unload_timeout_seconds", "0").loads_on_request
 
 
 def test_approximations_of_a_graph_are_warnings_of_its_model(tmp_path: Path) -> None:

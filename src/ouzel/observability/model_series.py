@@ -82,4 +82,12 @@ def write_model_metrics(models: Sequence[ModelReading], num_waiting: int) -> str
         ]
         if samples:
             texts.append(family_text(name, kind, documentation, samples))
+    texts.append(
+        family_text(
+            "ovms_graph_loaded",  # the name in OpenVINO Model Server
+            "gauge",
+            "1 while the model is in memory.",
+            [("", {"name": model.name}, int(model.is_loaded)) for model in models],
+        )
+    )
     return "".join(texts)

@@ -180,7 +180,7 @@ def _merged(
     ovms = OvmsModels()
     if values.get("profile") == "ovms":
         ovms = read_ovms_models(ovms_files or OvmsFiles(), values)
-        values = _OVMS_DEFAULTS | values
+        values = _OVMS_DEFAULTS | dict(ovms.common) | values
         if ovms.entries:
             values |= {"models": [*ovms.entries, *converted(ModelsConfig, values).models]}
     _check_demo(values)

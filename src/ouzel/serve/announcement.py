@@ -9,11 +9,10 @@ import msgspec
 
 import ouzel
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.example import make_example
+from ouzel.api.endpoint.example import Example, make_chat_example, make_example
 from ouzel.api.http.key_checks import hash_key
 from ouzel.api.http.request_log import fingerprint
 from ouzel.config import ServerConfig
-from ouzel.generation import ServedModel
 from ouzel.machine.own_addresses import own_addresses
 from ouzel.serve.listener import Listener
 
@@ -50,8 +49,9 @@ def _text(catalogue: Catalogue, listener: Listener, server: ServerConfig) -> str
     elsewhere = [] if listener.unix is not None else _urls_elsewhere(listener)
     if elsewhere:
         lines += [f"From other machines: {', '.join(elsewhere)}"]
-    if models:
-        lines += ["", f"  {_command(models[0], listener, server)}"]
+    if models or catalogue.away:
+        example = make_example(models[0]) if models else make_chat_example(catalogue.away[0])
+        lines += ["", f"  {_command(example, listener, server)}"]
     if listener.tls is not None:
         lines += ["  (add --cacert FILE if curl does not know the issuer of the certificate)"]
     if server.playground and listener.unix is None:
@@ -59,8 +59,7 @@ def _text(catalogue: Catalogue, listener: Listener, server: ServerConfig) -> str
     return "\n".join([*lines, "", ""])
 
 
-def _command(model: ServedModel, listener: Listener, server: ServerConfig) -> str:
-    example = make_example(model)
+def _command(example: Example, listener: Listener, server: ServerConfig) -> str:
     command = ["curl", f"{listener.url}/v1{example.path}", "-H 'Content-Type: application/json'"]
     if listener.unix is not None:
         command.append(f"--unix-socket {shlex.quote(listener.address)}")

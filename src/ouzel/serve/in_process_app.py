@@ -75,4 +75,10 @@ def _refuse_flags_of_serving(arguments: Sequence[str], *, command: str) -> None:
 def _unserved(options: Options) -> Options:
     """Returns the options with only the first model, no API keys and no store."""
     alone = options.all_models[:1]
-    return replace(options, all_models=alone, server=ServerConfig(), store=StoreConfig(store=False))
+    return replace(
+        options,
+        all_models=alone,
+        models=ModelsConfig(load_on_request=False),
+        server=ServerConfig(),
+        store=StoreConfig(store=False),
+    )

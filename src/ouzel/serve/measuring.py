@@ -11,61 +11,39 @@ import msgspec
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import OuzelError
 
-# An engine's process has Python, OpenVINO, compiled graphs and buffers of a step beside its weights
-# and caches. Measured: 190 to 330 MiB.
-_PROCESS_BYTES = 360 * 2**20
-# Weights that were just read are there twice for a moment, and some are rearranged: 5 % on top.
-_WEIGHTS_SHARE = 1.05
-# The weights may take this part of a model's share of the memory; beyond it the model gets all.
-_MAX_WEIGHTS_SHARE = 0.75
+_ENDLESS_BYTES = 2**50  # memory that limits no cache
 
 
 class Question(msgspec.Struct, frozen=True):
-    """`model.model` is a local directory. `shares` are the bytes that the model may take.
-
-    The first share that suffices is chosen.
-    """
+    """`model.model` is a local directory."""
 
     model: ModelConfig
     engine: EngineConfig
-    shares: tuple[int, ...]
 
 
-class ModelNeeds(msgspec.Struct, frozen=True, kw_only=True):
-    """The memory of a model in bytes, and facts that were found on the way."""
+class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
+    """The sizes of one engine of a model in bytes."""
 
-    num_bytes: int
-    share_bytes: int  # the memory that the engine may divide between weights and caches
-    max_model_len: int = 0  # 0: unknown
+    weight_bytes: int
+    cache_bytes: int  # caches and states as large as they are useful, or as the options say
+    max_model_len: int  # tokens
 
 
 class Answer(msgspec.Struct, frozen=True):
-    needs: ModelNeeds | None = None
+    """The size, or the fault that prevents it."""
+
+    size: ModelSize | None = None
     fault: str = ""
 
 
-def measure(question: Question) -> ModelNeeds:
-    """Returns the memory of a model with the first share that suffices. Raises ModelLoadError."""
+def measure(question: Question) -> ModelSize:
+    """Returns the sizes of a model without loading it. Raises ModelLoadError."""
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second
 
-    *tried, last = question.shares
-    for share_bytes in tried:
-        try:
-            found = inspect_model(question.model, question.engine, free_bytes=share_bytes)
-        except OuzelError:
-            continue  # the last share reports a fault that has another reason
-        if found.weight_bytes <= share_bytes * _MAX_WEIGHTS_SHARE:
-            break
-    else:
-        share_bytes = last
-        found = inspect_model(question.model, question.engine, free_bytes=last)
-    caches = found.kv_cache_bytes + found.num_state_slots * found.state_slot_bytes
-    num_engines = question.engine.replicas
-    return ModelNeeds(
-        num_bytes=int(found.weight_bytes * _WEIGHTS_SHARE) * num_engines
-        + caches * num_engines
-        + _PROCESS_BYTES * num_engines,
-        share_bytes=share_bytes,
+    found = inspect_model(question.model, question.engine, free_bytes=_ENDLESS_BYTES)
+    return ModelSize(
+        weight_bytes=found.weight_bytes,
+        cache_bytes=found.kv_cache_bytes + found.num_state_slots * found.state_slot_bytes,
         max_model_len=found.max_model_len,
     )
 
@@ -73,7 +51,7 @@ def measure(question: Question) -> ModelNeeds:
 def main() -> None:
     question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
     try:
-        answer = Answer(needs=measure(question))
+        answer = Answer(measure(question))
     except OuzelError as error:
         answer = Answer(fault=str(error))
     sys.stdout.buffer.write(msgspec.json.encode(answer))

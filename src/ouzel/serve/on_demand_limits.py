@@ -1,15 +1,22 @@
 """Reads the limits of models that come and go, and chooses the models of the start."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ouzel.checkpoint.model_facts import read_model_facts
+from ouzel.config import EngineConfig
 from ouzel.lifecycle.models import PERMANENT
 from ouzel.lifecycle.turns import Limits
 from ouzel.machine.free_memory import available_bytes
 from ouzel.options.options import Options
+from ouzel.serve.measuring import ModelSize
 from ouzel.serve.open_models import CheckedModel
 
 _DEFAULT_MAX_LOADED = 3
+# An engine's process has Python, OpenVINO, compiled graphs and buffers of a step beside its weights
+# and caches.
+_PROCESS_BYTES = 360 * 2**20
+_WEIGHTS_IN_MEMORY = 1.05  # some weights are rearranged beside the file from which they are mapped
 _MAX_WEIGHTS_SHARE = 0.75  # of the memory of one model
 _DEFAULT_MEMORY_SHARE = 0.8  # of the memory that is free at the start
 
@@ -44,6 +51,33 @@ def read_limits(options: Options) -> Limits:
     if models.models_memory_gib is not None:
         return Limits(max_loaded, int(models.models_memory_gib * 2**30))
     return Limits(max_loaded, int(available_bytes() * _DEFAULT_MEMORY_SHARE))
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlan:
+    """The memory of one model in bytes."""
+
+    num_bytes: int  # that it takes at most
+    share_bytes: int  # that its engines may divide between weights and caches
+
+
+def plan_memory(limits: Limits, size: ModelSize, engine: EngineConfig) -> MemoryPlan:
+    """Plans the memory of a model: its part of the limit, or all if its weights are too large.
+
+    The caches take at most half of what the weights leave: the KV cache 40 %, the states of
+    recurrent layers 10 %.
+    """
+    total = available_bytes() if limits.max_bytes is None else limits.max_bytes
+    num_engines = engine.replicas
+    weights = size.weight_bytes * num_engines
+    share = total // (limits.max_loaded or 1)
+    if weights > share * _MAX_WEIGHTS_SHARE:
+        share = total
+    caches = size.cache_bytes * num_engines
+    if engine.kv_cache_gib is None:
+        caches = min(caches, max(share - weights, 0) // 2)
+    num_bytes = int(weights * _WEIGHTS_IN_MEMORY) + caches + _PROCESS_BYTES * num_engines
+    return MemoryPlan(num_bytes, share)
 
 
 def choose_start_share(options: Options, model: CheckedModel) -> int | None:

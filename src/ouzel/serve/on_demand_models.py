@@ -2,12 +2,9 @@
 
 import asyncio
 import logging
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import msgspec
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
@@ -23,10 +20,11 @@ from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.model_settings import ModelSettings
 from ouzel.options.options import Options
 from ouzel.serve.files_of_model import read_files_of_model
-from ouzel.serve.measuring import Answer, ModelNeeds, Question
+from ouzel.serve.measuring import ModelSize
 from ouzel.serve.model_host import ModelHost
+from ouzel.serve.model_sizes import find_size
 from ouzel.serve.models_dir import list_models
-from ouzel.serve.on_demand_limits import read_limits
+from ouzel.serve.on_demand_limits import MemoryPlan, plan_memory, read_limits
 from ouzel.serve.open_models import CheckedModel, open_model
 
 logger = logging.getLogger(__name__)
@@ -41,7 +39,8 @@ class _Known:
     settings: ModelSettings
     files: FilesOfModel
     path: Path | None = None  # its files in --models-dir
-    needs: ModelNeeds | None = None
+    max_model_len: int | None = None  # found by a measurement
+    plan: MemoryPlan | None = None
 
 
 class OnDemandModels:
@@ -55,9 +54,8 @@ class OnDemandModels:
         self._catalogue = catalogue
         self._changes = changes
         self._known: dict[str, _Known] = {}
-        self._limits = read_limits(options)
         self.residents = Residents(
-            self, self._limits, max_waiting=max(options.limits.max_queued_requests, 1)
+            self, read_limits(options), max_waiting=max(options.limits.max_queued_requests, 1)
         )
 
     # OnDemand
@@ -97,7 +95,10 @@ class OnDemandModels:
             checked = await asyncio.to_thread(open_model, settings)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
-        return await self.add_checked(checked)
+        model = await self.add_checked(checked)
+        if model.is_permanent:
+            await self.residents.load(model.name)
+        return model
 
     async def add_checked(self, checked: CheckedModel, *, is_loaded: bool = False) -> ManagedModel:
         """Adds a model of the options, which is perhaps in memory already."""
@@ -135,34 +136,44 @@ class OnDemandModels:
         self._known.pop(name, None)
         self.residents.forget(name)
 
+    def is_in_directory(self, name: str) -> bool:
+        model = self.residents.find(name)
+        return model is not None and self._known[model.name].path is not None
+
     def describe(self, model: ManagedModel) -> FilesOfModel:
         known = self._known[model.name]
-        if known.needs is None or not known.needs.max_model_len:
+        if known.max_model_len is None:
             return known.files
-        return replace(known.files, max_model_len=known.needs.max_model_len)
+        return replace(known.files, max_model_len=known.max_model_len)
 
     # Mover
 
     async def measure(self, name: str) -> int:
         known = self._known[name]
-        if known.needs is None:
-            known.needs = await self._find_needs(await self._open(name))
-        return known.needs.num_bytes
+        if known.plan is None:
+            checked, limits = await self._open(name), self.residents.limits
+            if known.settings.vllm.is_chosen:  # its memory is vLLM's own affair
+                size = ModelSize(weight_bytes=0, cache_bytes=0, max_model_len=0)
+            else:
+                size = await find_size(checked)
+                known.max_model_len = size.max_model_len
+            known.plan = plan_memory(limits, size, known.settings.engine)
+        return known.plan.num_bytes
 
     async def load(self, name: str) -> None:
         model, known = self.residents.find(name), self._known[name]
         assert model is not None
         checked = await self._open(name)
-        needs = known.needs
-        if needs is not None and needs.num_bytes > (free := available_bytes()):
+        plan = known.plan
+        if plan is not None and plan.num_bytes > (free := available_bytes()):
             raise ModelLoadError(
-                f"the model takes {format_size(needs.num_bytes)} of memory, and "
+                f"the model takes {format_size(plan.num_bytes)} of memory, and "
                 f"{format_size(free)} are free on this machine now"
             )
 
         async def serve() -> ServedModel:
             try:
-                return await self._host.serve(checked, None if needs is None else needs.share_bytes)
+                return await self._host.serve(checked, None if plan is None else plan.share_bytes)
             except InvalidOption as error:
                 raise ModelLoadError(str(error)) from error
 
@@ -206,34 +217,3 @@ class OnDemandModels:
             return await asyncio.to_thread(open_model, known.settings)
         except InvalidOption as error:
             raise ModelLoadError(str(error)) from error
-
-    async def _find_needs(self, checked: CheckedModel) -> ModelNeeds:
-        """Measures a model in a process of its own. Raises ModelLoadError."""
-        total = self._limits.max_bytes or available_bytes()
-        share = total // (self._limits.max_loaded or 1)
-        if checked.settings.vllm.is_chosen:
-            return ModelNeeds(num_bytes=share, share_bytes=share)
-        question = Question(
-            msgspec.structs.replace(checked.settings.model, model=str(checked.local.directory)),
-            checked.settings.engine,
-            tuple(dict.fromkeys((share, total))),
-        )
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "ouzel.serve.measuring"),
-            stdin=asyncio.subprocess.PIPE,
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
-            written, _ = await process.communicate(msgspec.json.encode(question))
-        finally:
-            if process.returncode is None:
-                process.kill()
-        if process.returncode:
-            raise ModelLoadError(
-                f"the memory of the model could not be measured: the process ended with status "
-                f"{process.returncode}"
-            )
-        answer = msgspec.json.decode(written, type=Answer)
-        if answer.needs is None:
-            raise ModelLoadError(answer.fault)
-        return answer.needs

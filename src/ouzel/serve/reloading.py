@@ -88,9 +88,13 @@ class ModelReload:
         self._changes = changes
         self._catalogue = changes.catalogue
         self._host = host
-        self._first = [
-            name for name in self._catalogue.names if name not in self._settings
-        ]  # MODEL
+        on_demand = self._catalogue.on_demand
+        self._first = [  # MODEL
+            name
+            for name in self._catalogue.names
+            if name not in self._settings
+            and (on_demand is None or not on_demand.is_in_directory(name))
+        ]
 
     async def run(self) -> None:
         """Reads the options again and changes the models.

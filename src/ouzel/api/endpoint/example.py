@@ -26,5 +26,9 @@ def make_example(model: ServedModel) -> Example:
                 "/completions", {"model": name, "prompt": "Once upon a time", "max_tokens": 32}
             )
         case "generate":
-            messages = [{"role": "user", "content": "Hello!"}]
-            return Example("/chat/completions", {"model": name, "messages": messages})
+            return make_chat_example(name)
+
+
+def make_chat_example(name: str) -> Example:
+    messages = [{"role": "user", "content": "Hello!"}]
+    return Example("/chat/completions", {"model": name, "messages": messages})

@@ -50,6 +50,10 @@ class OnDemand(Protocol):
         """Unloads a model after its requests, and forgets it."""
         ...
 
+    def is_in_directory(self, name: str) -> bool:
+        """Tells whether the model was found in `--models-dir`."""
+        ...
+
     def describe(self, model: ManagedModel) -> FilesOfModel:
         """Returns what is known of a model's files."""
         ...

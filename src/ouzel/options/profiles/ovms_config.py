@@ -11,8 +11,10 @@ import os.path
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Annotated
 
 import msgspec
+from msgspec import Meta
 
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.profiles.ovms_graph import GRAPH_FILE, NotALanguageModel
@@ -45,7 +47,6 @@ _OF_CLASSIC_MODELS = frozenset(
     }
 )
 _SCHEMES = ("s3://", "gs://", "az://", "azfs://", "as://")
-_PERMANENT = "permanent"  # the group of models that OVMS never unloads
 
 
 class _Pipeline(msgspec.Struct):
@@ -74,6 +75,7 @@ class _File(msgspec.Struct):
     custom_node_library_config_list: list[dict[str, object]] = []  # the key of pipelines
     custom_loader_config_list: list[dict[str, object]] = []  # the key of classic models
     monitoring: dict[str, object] = {}
+    idle_unload_timeout_seconds: Annotated[float, Meta(ge=0)] = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +97,8 @@ class OvmsConfig:
     warnings: list[str] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     stamps: dict[Path, Stamp] = field(default_factory=dict)  # taken before the files were read
+    # seconds without requests after which a group is unloaded; 0: groups stay in memory
+    idle_unload_s: float = 0
 
 
 def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
@@ -114,6 +118,11 @@ def read_ovms_config(path: Path, ours: Mapping[str, object]) -> OvmsConfig:
         raise InvalidOption(f"--config_path {path}: its objects are nested too deep") from error
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise InvalidOption(f"--config_path {path}: {error}") from error
+    # the flag is a number as text; the reader of the options reports any other text
+    of_flag = str(ours.get("idle_unload_s", ""))
+    config.idle_unload_s = content.idle_unload_timeout_seconds or (
+        float(of_flag) if of_flag.isdecimal() else 0
+    )
     config.warnings += [f"{path}: {sentence}" for sentence in _warn_of_unknown(keys, _File)]
     if content.monitoring:
         config.remarks.append(
@@ -184,7 +193,7 @@ def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> 
     config.stamps[graph] = read_stamp(graph)
     try:
         settings = _settings(entry, directory, graph_path)
-        config.entries.append(_values(settings, name, ours))
+        config.entries.append(_values(settings, name, ours) | _read_group(config, entry))
     except NotALanguageModel as error:
         config.warnings.append(_left_out(name, str(error)))
         return
@@ -200,17 +209,19 @@ def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> 
     config.remarks += [
         f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in without_meaning
     ]
-    warnings = [*listing.unknown, *_warn_of_group(entry), *settings.warnings]
+    warnings = [*listing.unknown, *settings.warnings]
+    if entry.group_name and not config.idle_unload_s:
+        config.remarks.append(
+            f"{name}: group_name has no meaning without idle_unload_timeout_seconds"
+        )
     config.warnings += [f"{name}: {sentence}" for sentence in warnings]
 
 
-def _warn_of_group(entry: _Entry) -> list[str]:
-    if entry.group_name in ("", _PERMANENT):
-        return []
-    return [
-        f"group_name {entry.group_name[:80]!r}: groups are not unloaded yet; "
-        f"the model is loaded at the start and stays, as in the group {_PERMANENT}"
-    ]
+def _read_group(config: OvmsConfig, entry: _Entry) -> Values:
+    """Returns the options of the entry's group, if groups are unloaded."""
+    if not config.idle_unload_s:
+        return {}
+    return {"group": entry.group_name or entry.name, "idle_unload_s": config.idle_unload_s}
 
 
 def _settings(entry: _Entry, directory: Path, graph_path: Path | None) -> Settings:

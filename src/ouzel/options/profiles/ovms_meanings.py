@@ -68,6 +68,11 @@ def _pooling(value: str) -> Values:
     return {"pooling": {"CLS": "cls", "LAST": "lasttoken", "MEAN": "mean"}.get(value, value)}
 
 
+def _idle_unload(value: str) -> Values:
+    """Returns the options for groups that are unloaded when idle; 0: they stay in memory."""
+    return {} if value == "0" else {"idle_unload_s": value, "one_group": True}
+
+
 TASKS: Mapping[str, TaskOption] = {
     "text_generation": "generate",
     "embeddings": "embed",
@@ -105,6 +110,7 @@ MEANINGS: Mapping[str, Meaning] = {
     "normalize": _same("normalize"),
     "truncate": _same("truncate"),
     "max_length": _same("max_model_len"),
+    "idle_unload_timeout_seconds": _idle_unload,
     "max_allowed_chunks": _same("max_document_chunks"),
 }
 _PICTURES = "this server generates no images; leave it out"
@@ -149,7 +155,7 @@ WITHOUT_MEANING = (
         "graph_initial_queue_size",
         "graph_queue_max_size",
     ),
-    *("idle_unload_timeout_seconds", "group_name"),  # settings of models loaded on demand
+    "group_name",  # read by --add_to_config; a model that is alone is a group of its own
     *("batch_size", "shape", "layout", "mean", "scale", "color_format"),
     *("model_version_policy", "nireq", "stateful", "idle_sequence_cleanup"),
     *("max_sequence_number", "low_latency_transformation", "cpu_extension"),

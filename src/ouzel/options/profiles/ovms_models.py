@@ -31,6 +31,7 @@ class OvmsModels:
 
     own: Values = field(default_factory=dict)  # values for MODEL by the names of Ouzel's options
     entries: tuple[Values, ...] = ()  # entries in the form of `models`
+    common: Values = field(default_factory=dict)  # values for all models
     problems: Mapping[str, str] = field(default_factory=dict)  # errors by the name of the model
     warnings: tuple[str, ...] = ()
     remarks: tuple[str, ...] = ()
@@ -52,6 +53,7 @@ def read_ovms_models(files: OvmsFiles, ours: Mapping[str, object]) -> OvmsModels
     return OvmsModels(
         own=of_model.own,
         entries=entries,
+        common={"load_on_request": True, "one_group": True} if config.idle_unload_s else {},
         problems={
             name: f"--config_path {path}: {problem}" for name, problem in config.problems.items()
         },
