@@ -1,4 +1,4 @@
-"""A mover without engines, on a clock that moves only when nothing else can happen."""
+"""Provides a mover without engines, and a clock that moves only when nothing else can happen."""
 
 import asyncio
 from collections.abc import Callable, Coroutine

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from ouzel.errors import EngineUnavailable, OuzelError
+from ouzel.errors import EngineUnavailable, InvalidRequest, OuzelError
 from ouzel.lifecycle.states import Event, ModelState, next_state
-from ouzel.lifecycle.turns import GroupView
+from ouzel.lifecycle.turns import GroupView, Limits
 
 FIRST_BACK_OFF_S = 2.0
 MAX_BACK_OFF_S = 300.0
@@ -29,7 +29,7 @@ class ManagedModel:
     asked_keep_alive_s: float | None = None
     has_asked: bool = False
     failure: OuzelError | None = None
-    num_failures: int = 0  # in a row
+    num_failures: int = 0  # since the last load that succeeded
     retry_s: float = 0.0  # the time of the next load, if the last one failed
     num_loads: int = 0
     loading_s: float = 0.0  # seconds of all loads
@@ -108,7 +108,7 @@ class ManagedModel:
 
     @property
     def keep_alive_now_s(self) -> float | None:
-        """Returns the keep-alive that counts now: the one of a request, or the model's own."""
+        """Returns the keep-alive of the last request that had one, else the model's own."""
         return self.asked_keep_alive_s if self.has_asked else self.keep_alive_s
 
     @property
@@ -159,3 +159,20 @@ class Group:
         if self.models[0].is_permanent or not times or None in times:
             return None
         return max(time_s for time_s in times if time_s is not None)
+
+
+def make_too_large(model: ManagedModel, group: Group, limits: Limits) -> InvalidRequest:
+    """Returns the error of a request whose model never fits, with the figures."""
+    num_models, max_loaded = len(group.models), limits.max_loaded
+    if max_loaded is not None and num_models > max_loaded:
+        return InvalidRequest(
+            f"the model {model.name!r} belongs to a group of {num_models} models; the limit of "
+            f"models in memory (--max-loaded-models) is {max_loaded}",
+            param="model",
+        )
+    needed = sum(each.num_bytes or 0 for each in group.models)
+    return InvalidRequest(
+        f"the model {model.name!r} takes {needed / 2**30:.2f} GiB of memory; the limit of all "
+        f"models (--models-memory-gib) is {(limits.max_bytes or 0) / 2**30:.2f} GiB",
+        param="model",
+    )

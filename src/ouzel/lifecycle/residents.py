@@ -2,63 +2,19 @@
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
-from typing import Protocol
 
-from ouzel.errors import (
-    STOPS,
-    EngineUnavailable,
-    InvalidRequest,
-    ModelNotFound,
-    OuzelError,
-    Overloaded,
-)
-from ouzel.lifecycle.models import Group, ManagedModel
+from ouzel.errors import STOPS, EngineUnavailable, ModelNotFound, OuzelError
+from ouzel.lifecycle.models import Group, ManagedModel, make_too_large
+from ouzel.lifecycle.mover import Mover
 from ouzel.lifecycle.states import Event, ModelState
 from ouzel.lifecycle.turns import Limits, Step, choose_step
+from ouzel.lifecycle.waiters import Waiters
 
 logger = logging.getLogger(__name__)
 
 _SHUTTING_DOWN = "the server is shutting down"
-
-
-class Mover(Protocol):
-    """Moves models into memory and out of it."""
-
-    async def measure(self, name: str) -> int:
-        """Returns the bytes of memory that a model takes.
-
-        Raises ModelNotFound if its files are gone, and other OuzelErrors.
-        """
-        ...
-
-    async def load(self, name: str) -> None:
-        """Loads a model. Raises ModelNotFound if its files are gone, and other OuzelErrors."""
-        ...
-
-    async def unload(self, name: str) -> None:
-        """Frees the memory of a model that no request uses."""
-        ...
-
-    def num_unfinished(self, name: str) -> int:
-        """Counts the requests in the engine of a loaded model."""
-        ...
-
-    async def wait_until_unused(self, name: str) -> None:
-        """Waits until no request is in the engine of a loaded model."""
-        ...
-
-    def is_broken(self, name: str) -> bool:
-        """Tells whether the engine of a loaded model has ended for good."""
-        ...
-
-
-@dataclass(slots=True, eq=False)
-class _Waiter:
-    model: ManagedModel
-    ready: asyncio.Future[None]
 
 
 class Residents:
@@ -75,10 +31,9 @@ class Residents:
         """At most `max_waiting` requests wait for models. `clock` returns seconds."""
         self.limits = limits
         self._mover = mover
-        self._max_waiting = max_waiting
         self._clock = clock or asyncio.get_running_loop().time
         self._groups: dict[str, Group] = {}
-        self._waiters: list[_Waiter] = []  # in the order of arrival
+        self._waiters = Waiters(max_waiting)
         self._closed: frozenset[str] = frozenset()  # names of groups without new requests
         self._leaving: set[str] = set()  # names of groups that an operator unloads
         self._moving: asyncio.Task[None] | None = None
@@ -99,7 +54,7 @@ class Residents:
     def is_in_memory(self, name: str) -> bool:
         """Tells whether a request for the model can begin at once."""
         model = self.find(name)
-        return model is None or (self._is_open(model) and not self._mover.is_broken(model.name))
+        return model is None or self._is_open(model)
 
     def find_rest_s(self, model: ManagedModel) -> float | None:
         """Returns the seconds until the model is unloaded if no request comes; None: never."""
@@ -131,7 +86,7 @@ class Residents:
             for model in group.models:
                 if name in model.names:
                     group.models.remove(model)
-                    self._end_waiting(
+                    self._waiters.refuse(
                         model, ModelNotFound(f"the model {name!r} was removed", param="model")
                     )
             if not group.models:
@@ -203,32 +158,29 @@ class Residents:
     async def _enter(self, model: ManagedModel) -> None:
         if self._is_closing:
             raise EngineUnavailable(_SHUTTING_DOWN, retry_after_s=1.0)
-        if self.is_in_memory(model.name):
-            model.begin(self._clock())
+        if self._is_open(model):
+            self._begin(model)
             return
         if model.is_in_back_off(self._clock()):
             raise model.describe_failure(self._clock())
-        if len(self._waiters) >= self._max_waiting:
-            raise Overloaded(
-                f"{len(self._waiters)} requests wait for models to be loaded, the limit is "
-                f"{self._max_waiting}",
-                retry_after_s=5.0,
-            )
-        waiter = _Waiter(model, asyncio.get_running_loop().create_future())
-        self._waiters.append(waiter)
+        waiter = self._waiters.add(model)
         self._plan()
         try:
             await waiter.ready
         except asyncio.CancelledError:
-            if waiter in self._waiters:
-                self._waiters.remove(waiter)
+            if self._waiters.remove(waiter):
                 self._plan()
-            elif waiter.ready.done() and waiter.ready.exception() is None:
+            elif waiter.was_admitted:
                 self._leave(model)
             raise
 
     def _is_open(self, model: ManagedModel) -> bool:
-        return model.state.is_loaded and model.group_name not in self._closed
+        """Tells whether the model takes a request now."""
+        is_open = model.state.is_loaded and model.group_name not in self._closed
+        return is_open and not self._mover.is_broken(model.name)
+
+    def _begin(self, model: ManagedModel) -> None:
+        model.begin(self._clock())
 
     def _leave(self, model: ManagedModel) -> None:
         """Ends a request. The last one ends when nothing runs in the engine any more.
@@ -259,7 +211,7 @@ class Residents:
             return
         now_s = self._clock()
         step = self._choose(now_s)
-        while self._admit_waiting():
+        while self._waiters.admit(self._is_open, self._begin):
             step = self._choose(now_s)
         self._set_timer()
         if self._moving is not None:
@@ -278,30 +230,15 @@ class Residents:
 
     def _choose(self, now_s: float) -> Step:
         views = {name: group.view(now_s) for name, group in self._groups.items()}
-        waiting = [waiter.model.group_name for waiter in self._waiters]
-        step = choose_step(views, waiting, self.limits, now_s, self._leaving)
+        step = choose_step(views, self._waiters.groups, self.limits, now_s, self._leaving)
         self._closed = step.closed
         return step
-
-    def _admit_waiting(self) -> bool:
-        """Admits requests whose model is in memory; tells whether there were any."""
-        admitted = [
-            waiter
-            for waiter in self._waiters
-            if self._is_open(waiter.model) and not self._mover.is_broken(waiter.model.name)
-        ]
-        for waiter in admitted:
-            self._waiters.remove(waiter)
-            if not waiter.ready.done():  # done: its client has left
-                waiter.model.begin(self._clock())
-                waiter.ready.set_result(None)
-        return bool(admitted)
 
     def _find_unmeasured(self, now_s: float) -> ManagedModel | None:
         """Returns a model whose memory must be known before the next decision."""
         if self.limits.max_bytes is None or not self._waiters:
             return None
-        waited = {waiter.model.group_name for waiter in self._waiters}
+        waited = set(self._waiters.groups)
         counted = [
             model
             for group in self._groups.values()
@@ -318,33 +255,10 @@ class Residents:
                 return group.name
         return ""
 
-    def _refuse_too_large(self, names: frozenset[str]) -> None:
-        for waiter in list(self._waiters):
-            if waiter.model.group_name in names:
-                self._end_waiting(waiter.model, self._make_too_large(waiter.model))
-
-    def _make_too_large(self, model: ManagedModel) -> InvalidRequest:
-        group = self._groups[model.group_name]
-        needed = sum(each.num_bytes or 0 for each in group.models)
-        limits = self.limits
-        if limits.max_loaded is not None and len(group.models) > limits.max_loaded:
-            return InvalidRequest(
-                f"the model {model.name!r} belongs to a group of {len(group.models)} models; the "
-                f"limit of models in memory (--max-loaded-models) is {limits.max_loaded}",
-                param="model",
-            )
-        return InvalidRequest(
-            f"the model {model.name!r} takes {needed / 2**30:.2f} GiB of memory; the limit of all "
-            f"models (--models-memory-gib) is {(limits.max_bytes or 0) / 2**30:.2f} GiB",
-            param="model",
-        )
-
-    def _end_waiting(self, model: ManagedModel, error: OuzelError) -> None:
-        for waiter in list(self._waiters):
-            if waiter.model is model:
-                self._waiters.remove(waiter)
-                if not waiter.ready.done():
-                    waiter.ready.set_exception(error)
+    def _refuse_too_large(self, names: Iterable[str]) -> None:
+        for group in [self._groups[name] for name in names]:
+            for model in group.models:
+                self._waiters.refuse(model, make_too_large(model, group, self.limits))
 
     def _set_timer(self) -> None:
         """Plans again when the next idle group expires."""
@@ -404,11 +318,11 @@ class Residents:
         if isinstance(error, ModelNotFound):
             model.apply(Event.FILES_GONE)
             model.failure = error
-            self._end_waiting(model, error)
+            self._waiters.refuse(model, error)
             return
         model.fail(error, self._clock())
         logger.error("model %s could not be loaded: %s", model.name, error)
-        self._end_waiting(model, model.describe_failure(self._clock()))
+        self._waiters.refuse(model, model.describe_failure(self._clock()))
 
     async def _unload(self, group: Group, *, makes_room: bool) -> None:
         for model in group.loaded:
@@ -427,7 +341,7 @@ class Residents:
         if self._timer is not None:
             self._timer.cancel()
         for model in self.models:
-            self._end_waiting(model, EngineUnavailable(_SHUTTING_DOWN, retry_after_s=1.0))
+            self._waiters.refuse(model, EngineUnavailable(_SHUTTING_DOWN, retry_after_s=1.0))
         if self._moving is not None:
             self._moving.cancel()
             with suppress(asyncio.CancelledError):

@@ -1,4 +1,4 @@
-"""The states of a model, and the table of all transitions between them."""
+"""Defines the states of a model, and all transitions between them in one table."""
 
 from enum import Enum, auto
 from types import MappingProxyType
@@ -10,8 +10,8 @@ class ModelState(Enum):
     ABSENT = "absent"  # its files are not on this disk
     ON_DISK = "on_disk"
     LOADING = "loading"
-    READY = "ready"  # in memory, with open requests
-    IDLE = "idle"  # in memory, without open requests
+    READY = "ready"  # loaded, with open requests
+    IDLE = "idle"  # loaded, without open requests
     UNLOADING = "unloading"
     FAILED = "failed"  # its last load failed
 

@@ -3,7 +3,7 @@
 Pure functions: the caller has the clock and does the work.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 
 
@@ -35,12 +35,12 @@ class GroupView:
 
     name: str
     num_models: int
-    num_bytes: int  # of memory, of all its models
+    num_bytes: int  # memory of all its models
     is_loaded: bool  # any of its models is in memory
     is_complete: bool  # no model of the group is to be loaded
     is_busy: bool  # a request is open
     is_permanent: bool  # never makes room
-    is_exclusive: bool  # at most one exclusive group is in memory
+    is_exclusive: bool  # no other exclusive group may be in memory beside it
     last_begin_s: float  # the last time when a request began, or the load ended
     expires_s: float | None  # the time when its idle models are unloaded; None: never, or busy
 
@@ -78,48 +78,61 @@ def choose_step(
 def _choose_turn(
     groups: Mapping[str, GroupView], waiting: Sequence[str], limits: Limits, now_s: float
 ) -> Step:
-    in_memory = [group for group in groups.values() if group.is_loaded]
-    # groups that stay in memory when all earlier waiting groups are loaded
-    planned = list(in_memory)
-    closed: set[str] = set()
-    too_large: set[str] = set()
-    step = Step()
+    decision = _Decision([group for group in groups.values() if group.is_loaded], limits)
+    earlier: set[str] = set()
     for name in dict.fromkeys(waiting):
-        group = groups[name]
-        if group.is_loaded and name not in closed:
-            if not (group.is_complete or step.load or step.unload):
-                step = Step(load=name)
-            continue
-        others = [each for each in planned if each.name != name]
-        victims = _choose_victims(group, others, limits, kept=set(waiting_before(name, waiting)))
-        if victims is None:
-            if not _fits_alone(group, in_memory, limits):
-                too_large.add(name)
-            # an earlier group needs the room: this group waits for its own turn
-            continue
-        closed |= {victim.name for victim in victims}
-        planned = [each for each in others if each not in victims] + [group]
-        if step.load or step.unload or group.is_loaded:
-            continue
-        if limits.allow([*in_memory, group]):
-            step = Step(load=name)
-        elif idle := [each for each in victims if not each.is_busy and each in in_memory]:
-            step = Step(unload=idle[0].name)
-    if not (step.load or step.unload):
-        step = Step(unload=_find_expired(in_memory, now_s))
-    return Step(step.load, step.unload, frozenset(closed), frozenset(too_large))
+        decision.consider(groups[name], earlier)
+        earlier.add(name)
+    load, unload = decision.load, decision.unload
+    if not (load or unload):
+        unload = _find_expired(decision.in_memory, now_s)
+    return Step(load, unload, frozenset(decision.closed), frozenset(decision.too_large))
 
 
-def waiting_before(name: str, waiting: Sequence[str]) -> Iterator[str]:
-    """Yields the groups that wait longer than the group `name`."""
-    for each in waiting:
-        if each == name:
+class _Decision:
+    """Looks at one waiting group after the other, the longest wait first."""
+
+    def __init__(self, in_memory: list[GroupView], limits: Limits) -> None:
+        self.in_memory = in_memory
+        self.load = ""
+        self.unload = ""
+        self.closed: set[str] = set()
+        self.too_large: set[str] = set()
+        self._limits = limits
+        # groups that are in memory when all groups considered so far are loaded
+        self._planned = list(in_memory)
+
+    def consider(self, group: GroupView, earlier: Set[str]) -> None:
+        """Makes room for a group. `earlier` are the groups that wait longer, and keep theirs."""
+        if group.is_loaded and group.name not in self.closed:
+            if not group.is_complete:
+                self._move(load=group.name)
             return
-        yield each
+        others = [each for each in self._planned if each.name != group.name]
+        victims = _choose_victims(group, others, self._limits, kept=earlier)
+        if victims is None:
+            if not _fits_alone(group, self.in_memory, self._limits):
+                self.too_large.add(group.name)
+            # an earlier group needs the room: this group waits for its own turn
+            return
+        self.closed |= {victim.name for victim in victims}
+        self._planned = [*(each for each in others if each not in victims), group]
+        if group.is_loaded:
+            return
+        idle = [each for each in victims if not each.is_busy and each in self.in_memory]
+        if self._limits.allow([*self.in_memory, group]):
+            self._move(load=group.name)
+        elif idle:
+            self._move(unload=idle[0].name)
+
+    def _move(self, *, load: str = "", unload: str = "") -> None:
+        """Sets the next move, unless an earlier group needs another."""
+        if not (self.load or self.unload):
+            self.load, self.unload = load, unload
 
 
 def _choose_victims(
-    group: GroupView, others: Sequence[GroupView], limits: Limits, *, kept: set[str]
+    group: GroupView, others: Sequence[GroupView], limits: Limits, *, kept: Set[str]
 ) -> list[GroupView] | None:
     """Returns the groups that make room for a group; None if no choice makes enough room."""
     if limits.allow([*others, group]):

@@ -16,7 +16,7 @@ class ModelReading:
     num_open: int
     num_loads: int
     loading_s: float
-    num_failures: int  # loads that failed, since the last that did not
+    num_failures: int  # failed loads since the last load that succeeded
     num_evictions: int
     num_bytes: int | None
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from contextvars import Context
 from typing import TYPE_CHECKING
 
+from ouzel.engine.grammars.native_memory import give_back_memory
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
 from ouzel.options.invalid_option import InvalidOption
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from ouzel.generation import ServedModel
 
 logger = logging.getLogger(__name__)
+
+_FREE_AFTER_S = 0.5
 
 
 class ModelHost:
@@ -104,9 +107,9 @@ class ModelHost:
         await self._close(model.engine, reason="the model is unloaded")
         await asyncio.to_thread(model.renderer.close)
         logger.info("model %s is unloaded", model.names[0])
-        gc.unfreeze()  # objects of the start are exempt from collection, the model's among them
-        gc.collect()
-        gc.freeze()
+        # later, because callers still hold the model now
+        loop = asyncio.get_running_loop()
+        loop.call_later(_FREE_AFTER_S, loop.run_in_executor, None, _free_memory)
 
     async def close(self) -> None:
         await asyncio.gather(*(engines.close() for engines in self._hosted))
@@ -114,3 +117,11 @@ class ModelHost:
     async def _close(self, engines: Engines, *, reason: str) -> None:
         self._hosted.remove(engines)
         await engines.close(reason=reason)
+
+
+def _free_memory() -> None:
+    """Frees the memory of objects that are no longer used, and returns it to the system."""
+    gc.unfreeze()  # objects of the start are exempt from collection, a model's among them
+    gc.collect()
+    gc.freeze()
+    give_back_memory()

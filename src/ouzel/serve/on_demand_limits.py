@@ -17,8 +17,8 @@ _DEFAULT_MAX_LOADED = 3
 # and caches.
 _PROCESS_BYTES = 360 * 2**20
 _WEIGHTS_IN_MEMORY = 1.05  # some weights are rearranged beside the file from which they are mapped
-_MAX_WEIGHTS_SHARE = 0.75  # of the memory of one model
-_DEFAULT_MEMORY_SHARE = 0.8  # of the memory that is free at the start
+_MAX_WEIGHTS_SHARE = 0.75  # part of one model's memory
+_DEFAULT_MEMORY_SHARE = 0.8  # part of the memory that is free at the start
 
 
 def choose_first_loaded(options: Options, models: Sequence[CheckedModel]) -> list[CheckedModel]:
@@ -57,15 +57,15 @@ def read_limits(options: Options) -> Limits:
 class MemoryPlan:
     """The memory of one model in bytes."""
 
-    num_bytes: int  # that it takes at most
-    share_bytes: int  # that its engines may divide between weights and caches
+    num_bytes: int  # upper limit of all its memory
+    share_bytes: int  # memory that its engines may divide between weights and caches
 
 
 def plan_memory(limits: Limits, size: ModelSize, engine: EngineConfig) -> MemoryPlan:
     """Plans the memory of a model: its part of the limit, or all if its weights are too large.
 
-    The caches take at most half of what the weights leave: the KV cache 40 %, the states of
-    recurrent layers 10 %.
+    The caches take at most half of the memory beside the weights: the KV cache 40 %, the states
+    of recurrent layers 10 %.
     """
     total = available_bytes() if limits.max_bytes is None else limits.max_bytes
     num_engines = engine.replicas

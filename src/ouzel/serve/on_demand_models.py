@@ -29,7 +29,7 @@ from ouzel.serve.open_models import CheckedModel, open_model
 
 logger = logging.getLogger(__name__)
 
-DEFAULT_IDLE_S = 300.0  # of models that a request loads
+DEFAULT_IDLE_S = 300.0  # time without requests, for models that a request loads
 
 
 @dataclass(slots=True)
@@ -61,7 +61,7 @@ class OnDemandModels:
     # OnDemand
 
     async def refresh(self) -> None:
-        """Adds new models of `--models-dir`, and removes deleted ones that are not in memory."""
+        """Adds new models of `--models-dir`, and forgets deleted models that were never loaded."""
         if not self._options.models.models_dir:
             return
         found = await asyncio.to_thread(list_models, self._options.models.models_dir)

@@ -119,9 +119,9 @@ LINES = (
         f"parsers by OVMS's names: {', '.join(PARSERS)}", "A", test="tests/parsers/test_registry.py"
     ),
     Line(
-        "config.json: `group_name` (2026.4)",
+        "config.json: `group_name`, `idle_unload_timeout_seconds` (2026.4)",
         "A",
-        differs="all groups are loaded at the start and stay, with a warning",
+        test="tests/options/test_ovms_config.py",
     ),
     Line(
         "EAGLE-3 and DFlash drafts (2026.4)",

@@ -72,7 +72,7 @@ class AnthropicModels:
         )
 
     def _info_away(self, name: str) -> ModelInfo:
-        """Describes a model that is not in memory, by what its files tell; 0: unknown."""
+        """Describes a model that is not in memory by its files; 0: unknown."""
         on_demand = self._catalogue.on_demand
         managed = None if on_demand is None else on_demand.residents.find(name)
         assert on_demand is not None and managed is not None

@@ -37,7 +37,8 @@ class Catalogue:
         self._reserved: list[str] = []  # names that no other model may take for now
         self._on_removal: list[Callable[[Services], None]] = []
         self._on_demand: OnDemand | None = None
-        self._kept_metrics: dict[str, Metrics] = {}  # of models that are not in memory, by name
+        # metrics of models that are not in memory, by name
+        self._kept_metrics: dict[str, Metrics] = {}
         self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
         for model in models:
             self.add(model)

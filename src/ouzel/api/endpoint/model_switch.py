@@ -96,7 +96,8 @@ class ModelSwitch:
         framing = self._operation.framing_with_comments
         if framing is None or not asks_for_stream(body):
             return WaitingStream(SSE, send, 0.0)
-        get_exchange(scope).framing = framing  # of errors, until the endpoint sets another
+        # frames errors until the endpoint sets another framing
+        get_exchange(scope).framing = framing
         return WaitingStream(framing, send, self._catalogue.shared.limits.stream_keepalive_s)
 
     async def _choose_off_loop(self, scope: Scope, body: bytes) -> Services:

@@ -28,7 +28,7 @@ class FilesOfModel:
     """Facts about a model that its files tell without a load; None: unknown."""
 
     created: int  # unix seconds
-    num_bytes: int | None = None  # of its weights on disk
+    num_bytes: int | None = None  # size of its weights on disk
     max_model_len: int | None = None
     task: Task | None = None
     model_type: str = ""
@@ -55,7 +55,7 @@ class OnDemand(Protocol):
         ...
 
     def describe(self, model: ManagedModel) -> FilesOfModel:
-        """Returns what is known of a model's files."""
+        """Returns the known facts about a model's files."""
         ...
 
 

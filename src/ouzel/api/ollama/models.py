@@ -183,7 +183,7 @@ class ModelCard:
 
 
 def _list_away(name: str, on_demand: OnDemand) -> OllamaModel:
-    """Describes a model that is not in memory, by what its files tell."""
+    """Describes a model that is not in memory by its files."""
     managed = on_demand.residents.find(name)
     assert managed is not None
     files, full = on_demand.describe(managed), full_name(name)

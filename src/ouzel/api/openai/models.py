@@ -33,8 +33,8 @@ class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     # the following fields are of models that come and go
     state: str | UnsetType = UNSET
     failure: str | UnsetType = UNSET  # why the last load failed
-    disk_bytes: int | UnsetType | None = UNSET  # of the weights on disk
-    # of weights and caches in memory; null: not measured yet
+    disk_bytes: int | UnsetType | None = UNSET  # size of the weights on disk
+    # weights and caches in memory; null: not measured yet
     memory_bytes: int | UnsetType | None = UNSET
 
 
@@ -77,7 +77,7 @@ class Models:
 
 
 def _describe_away(name: str, on_demand: OnDemand) -> ModelObject:
-    """Describes a model that is not in memory, by what its files tell."""
+    """Describes a model that is not in memory by its files."""
     managed = on_demand.residents.find(name)
     assert managed is not None
     files = on_demand.describe(managed)

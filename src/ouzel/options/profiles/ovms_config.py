@@ -206,15 +206,18 @@ def _take(config: OvmsConfig, listing: _Listing, ours: Mapping[str, object]) -> 
         )
         return
     without_meaning = [*listing.without_meaning, *settings.without_meaning]
+    config.remarks += _remark_on_group(config, entry)
     config.remarks += [
         f"{name}: OpenVINO Model Server's {key} has no meaning here" for key in without_meaning
     ]
     warnings = [*listing.unknown, *settings.warnings]
-    if entry.group_name and not config.idle_unload_s:
-        config.remarks.append(
-            f"{name}: group_name has no meaning without idle_unload_timeout_seconds"
-        )
     config.warnings += [f"{name}: {sentence}" for sentence in warnings]
+
+
+def _remark_on_group(config: OvmsConfig, entry: _Entry) -> list[str]:
+    if not entry.group_name or config.idle_unload_s:
+        return []
+    return [f"{entry.name}: group_name has no meaning without idle_unload_timeout_seconds"]
 
 
 def _read_group(config: OvmsConfig, entry: _Entry) -> Values:
