@@ -12,6 +12,7 @@ from typing import Any
 
 import httpx
 import pytest
+from websockets.sync.client import connect
 
 from ouzel.demo import MODEL_DIRECTORY
 from tests.serve.running import RunningServer, serving
@@ -87,11 +88,16 @@ def test_a_request_loads_its_model_and_unloads_another(
     server: RunningServer, http: httpx.Client
 ) -> None:
     assert http.get("/health").status_code == 200
+    assert list(states(http)) == ["a", "b", "broken", "org/c"]
     assert ask(http, "a") == "12 + 5 = 17"
     assert states(http)["a"] == "idle"
     assert ask(http, "org/c") == "12 + 5 = 17"
-    found = states(http)
-    assert (found["a"], found["org/c"]) == ("on_disk", "idle")
+    assert list(states(http).items()) == [
+        ("a", "on_disk"),
+        ("b", "on_disk"),
+        ("broken", "on_disk"),
+        ("org/c", "idle"),
+    ]
     assert len(server.engine_processes()) == 1
     metrics = http.get("/metrics").text
     assert 'ouzel_model_evictions_total{model_name="a"} 1' in metrics
@@ -258,3 +264,78 @@ def test_a_server_without_the_options_shows_no_states(tmp_path: Path) -> None:
         answer = http.post("/api/generate", json={"model": "ouzel-demo", "keep_alive": 0}).json()
         assert answer["done_reason"] == "unload"
         assert ask(http, "ouzel-demo") == "12 + 5 = 17"
+
+
+def test_a_killed_engine_harms_no_other_model(server: RunningServer, http: httpx.Client) -> None:
+    ask(http, "a")
+    [engine] = server.engine_processes()
+    engine.kill()
+    while http.get("/v1/models/a").json()["state"] != "idle" or not server.engine_processes():
+        time.sleep(0.02)
+    assert ask(http, "b") == "12 + 5 = 17"
+    assert ask(http, "a") == "12 + 5 = 17"
+
+
+def test_a_file_that_was_damaged_while_its_model_was_away(
+    http: httpx.Client, models_dir: Path
+) -> None:
+    damaged = copy_demo(models_dir / "damaged")
+    assert ask(http, "damaged") == "12 + 5 = 17"
+    unload(http, "damaged")
+    (damaged / "tokenizer.json").unlink()
+    (damaged / "tokenizer.json").write_text("{")
+    response = http.post("/v1/chat/completions", json=make_body("damaged"))
+    assert response.status_code == 503
+    assert "tokenizer.json" in response.json()["error"]["message"]
+    assert http.get("/v1/models/damaged").json()["state"] == "failed"
+    assert ask(http, "a") == "12 + 5 = 17"
+    (damaged / "tokenizer.json").unlink()
+    (damaged / "tokenizer.json").symlink_to(MODEL_DIRECTORY / "tokenizer.json")
+    while http.post("/v1/chat/completions", json=make_body("damaged")).status_code == 503:
+        time.sleep(0.1)
+    assert ask(http, "damaged") == "12 + 5 = 17"
+
+
+def test_cached_prompts_of_an_unloaded_model_are_on_the_disk(
+    models_dir: Path, tmp_path: Path
+) -> None:
+    long = "1+1? " * 60
+    with (
+        serving(
+            *("--models-dir", str(models_dir), "--no-store"),
+            *("--prefix-cache-dir", str(tmp_path / "prompts")),
+            cache_dir=tmp_path,
+            environment=ENVIRONMENT,
+        ) as server,
+        httpx.Client(base_url=server.root, timeout=None) as http,
+    ):
+        ask(http, "a", long)
+        unload(http, "a")
+        answer = http.post("/v1/chat/completions", json=make_body("a", long)).json()
+        assert answer["usage"]["prompt_tokens_details"]["cached_tokens"] > 0
+
+
+def test_a_websocket_loads_its_model(server: RunningServer, http: httpx.Client) -> None:
+    unload(http, "b")
+    with connect(f"{server.url.replace('http', 'ws', 1)}/responses") as socket:
+        create = {"type": "response.create", "model": "b", "input": "12+5?", "temperature": 0}
+        socket.send(json.dumps(create))
+        while (event := json.loads(socket.recv()))["type"] != "response.completed":
+            assert event["type"] != "error", event
+    [message] = event["response"]["output"]
+    assert message["content"][0]["text"] == "12 + 5 = 17"
+
+
+def test_a_response_in_the_background_keeps_its_model(tmp_path: Path, models_dir: Path) -> None:
+    with (
+        serving(
+            *("--models-dir", str(models_dir), "--max-loaded-models", "1"), cache_dir=tmp_path
+        ) as server,
+        httpx.Client(base_url=server.root, timeout=None) as http,
+    ):
+        body = {"model": "a", "input": "12+5?", "temperature": 0, "background": True}
+        response = http.post("/v1/responses", json=body).json()
+        assert ask(http, "b") == "12 + 5 = 17"
+        done = http.get(f"/v1/responses/{response['id']}").json()
+        assert done["status"] == "completed"
+        assert done["output"][0]["content"][0]["text"] == "12 + 5 = 17"

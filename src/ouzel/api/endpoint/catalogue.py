@@ -67,8 +67,11 @@ class Catalogue:
         """Returns the names of the models that are not in memory, but that a request loads."""
         if self._on_demand is None:
             return []
-        here = {name for each in self._served for name in each.model.names}
+        here = self._list_here()
         return [name for name in self._on_demand.residents.list_away() if name not in here]
+
+    def _list_here(self) -> set[str]:
+        return {name for each in self._served for name in each.model.names}
 
     @property
     def only(self) -> Services | None:
@@ -120,7 +123,18 @@ class Catalogue:
 
     @property
     def names(self) -> list[str]:
-        return [*(name for each in self._served for name in each.model.names), *self.away]
+        """Returns the names of all models; models that come and go keep their order."""
+        bases = {
+            name: (each.model.parent_names or each.model.names)[0]
+            for each in self._served
+            for name in each.model.names
+        }
+        if self._on_demand is None:
+            return list(bases)
+        known = [name for model in self._on_demand.residents for name in model.names]
+        places = {name: place for place, name in enumerate(known)}
+        bases |= {name: name for name in self.away}
+        return sorted(bases, key=lambda name: places.get(bases[name], len(places)))
 
     @property
     def state(self) -> EngineState:
@@ -231,7 +245,7 @@ class Catalogue:
         self._on_removal.append(forget)
 
     def _check_names(self, *names: str, field: str = "name") -> None:
-        here = [name for each in self._served for name in each.model.names]
+        here = self._list_here()
         for name in names:
             if name in here or name in self._reserved:
                 raise InvalidRequest(
