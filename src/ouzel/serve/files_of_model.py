@@ -7,6 +7,7 @@ from ouzel.checkpoint.context_length import read_max_positions
 from ouzel.checkpoint.declared_task import read_declared_task
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.model_facts import read_model_facts
+from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf, is_gguf
@@ -31,6 +32,8 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
             max_model_len=read_max_positions(config),
             task=known_task or _read_task(path, config),
             model_type=config.model_type,
+            has_chat_template=bool(read_chat_templates(path)),
+            has_vision=config.section("vision_config") is not None,
         )
     except (ModelLoadError, OSError, ValueError):
         return FilesOfModel(created=created, task=known_task)

@@ -32,6 +32,9 @@ class FilesOfModel:
     max_model_len: int | None = None
     task: Task | None = None
     model_type: str = ""
+    # a GGUF file tells it after a long list of tokens, so it is presumed to have a template
+    has_chat_template: bool = True
+    has_vision: bool = False
 
 
 class OnDemand(Protocol):

@@ -1,15 +1,24 @@
 """Lists the served models, their context length and capabilities: GET /models and /models/{id}."""
 
+from collections.abc import Mapping
+
 import msgspec
 from msgspec import UNSET, UnsetType
 from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.on_demand import ModelNotLoaded, OnDemand
+from ouzel.api.endpoint.on_demand import FilesOfModel, ModelNotLoaded, OnDemand
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.send import json_response
 from ouzel.generation import ServedModel
+from ouzel.pooling import Task
+
+# capabilities of models without text output
+_VECTOR_CAPABILITIES: Mapping[Task | None, list[str]] = {
+    "embed": ["embedding", "rerank"],
+    "score": ["rerank"],
+}
 
 
 class Architecture(msgspec.Struct):
@@ -25,7 +34,7 @@ class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
     created: int
     max_model_len: int | None  # vLLM's name, which clients read; null: unknown before a load
     context_length: int | None  # the same number under OpenRouter's name
-    architecture: Architecture | None  # null: unknown before a load
+    architecture: Architecture
     capabilities: list[str]
     owned_by: str = "ouzel"
     root: str | None = None  # vLLM's: the base model of an adapter, as `parent`
@@ -81,15 +90,26 @@ def _describe_away(name: str, on_demand: OnDemand) -> ModelObject:
     managed = on_demand.residents.find(name)
     assert managed is not None
     files = on_demand.describe(managed)
-    capabilities = {"embed": ["embedding", "rerank"], "score": ["rerank"]}
     return ModelObject(
         id=name,
         created=files.created,
         max_model_len=files.max_model_len,
         context_length=files.max_model_len,
-        architecture=None,
-        capabilities=capabilities.get(files.task or "", ["completion"]),
+        architecture=_guess_architecture(files),
+        capabilities=_guess_capabilities(files),
     )
+
+
+def _guess_architecture(files: FilesOfModel) -> Architecture:
+    inputs = ["text", "image"] if files.has_vision else ["text"]
+    return _make_architecture(files.task or "generate", inputs)
+
+
+def _guess_capabilities(files: FilesOfModel) -> list[str]:
+    if files.task in _VECTOR_CAPABILITIES:
+        return _VECTOR_CAPABILITIES[files.task]
+    can = {"completion": True, "chat": files.has_chat_template, "vision": files.has_vision}
+    return [name for name, is_there in can.items() if is_there]
 
 
 def model_object(name: str, model: ServedModel) -> ModelObject:
@@ -108,10 +128,7 @@ def model_object(name: str, model: ServedModel) -> ModelObject:
 
 
 def _architecture(model: ServedModel) -> Architecture:
-    renderer, task = model.renderer, model.engine.info.task
-    if task != "generate":
-        made = "embeddings" if task == "embed" else "scores"
-        return Architecture(f"text->{made}", ["text"], [made])
+    renderer = model.renderer
     reads = {
         "text": True,
         "image": renderer.supports_images,
@@ -119,13 +136,20 @@ def _architecture(model: ServedModel) -> Architecture:
         "file": renderer.sees_documents,
     }
     inputs = [name for name, is_read in reads.items() if is_read]
+    return _make_architecture(model.engine.info.task, inputs)
+
+
+def _make_architecture(task: Task, inputs: list[str]) -> Architecture:
+    if task != "generate":
+        made = "embeddings" if task == "embed" else "scores"
+        return Architecture(f"text->{made}", ["text"], [made])
     return Architecture(f"{'+'.join(inputs)}->text", inputs, ["text"])
 
 
 def list_capabilities(model: ServedModel) -> list[str]:
     task = model.engine.info.task
-    if task != "generate":
-        return ["embedding", "rerank"] if task == "embed" else ["rerank"]
+    if task in _VECTOR_CAPABILITIES:
+        return _VECTOR_CAPABILITIES[task]
     template, output_format = model.renderer.chat_template, model.output_format
     can = {
         "completion": True,
