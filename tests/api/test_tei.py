@@ -242,8 +242,9 @@ def test_of_several_models_the_first_that_can_do_the_work_answers() -> None:
             assert rank["score"] == pytest.approx(1)
         assert http.get("/info").json()["model_id"] == "embedder"
         assert http.post("/embed", json={"inputs": "a", "model": MODEL}).status_code == 424
-        # without a model's name, the first model answers
-        assert http.post("/rerank", json={"query": "a", "documents": ["a"]}).status_code == 400
+        body = {"query": "query", "documents": ["aaa"], "raw_scores": True}
+        [rank] = post_json(http, "/rerank", **body)["results"]
+        assert rank["relevance_score"] == 8
 
 
 def test_the_info_of_a_model_that_generates_is_an_error(server: RunningServer) -> None:

@@ -1,4 +1,4 @@
-"""Defines the `model` field of a body. Without it the first served model answers."""
+"""Defines the `model` field of a body. Without it the first suitable model answers."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from msgspec import Meta
 
 ModelName = Annotated[
     str | None,
-    Meta(description="One of the served model names; without it the first model answers."),
+    Meta(description="One of the served model names; without it the first suitable model answers."),
 ]
 
 # infinity's clients send this if their user names no model

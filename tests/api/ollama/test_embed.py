@@ -6,7 +6,7 @@ import httpx
 import numpy as np
 import pytest
 
-from ouzel.api.ollama.model_name import choose_by_tagged_name
+from ouzel.api.ollama.model_name import choose_by_tagged_name, choose_to_embed
 from ouzel.api.operations import OPERATIONS
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from tests.api.serving import running_server
@@ -93,4 +93,4 @@ def test_invalid_requests_are_refused(
 def test_every_endpoint_of_ollama_finds_a_model_by_its_tagged_name() -> None:
     named = [each for each in OPERATIONS if each.words == "ollama" and each.endpoint is not None]
     assert {each.path for each in named} >= {"/api/embed", "/api/embeddings", "/api/chat"}
-    assert [each.path for each in named if each.choice is not choose_by_tagged_name] == []
+    assert {each.choice for each in named} == {choose_by_tagged_name, choose_to_embed}

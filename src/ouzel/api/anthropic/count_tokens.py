@@ -10,6 +10,7 @@ from ouzel.api.anthropic.context_management import CountedContext
 from ouzel.api.anthropic.errors import ThreadUnsupported
 from ouzel.api.anthropic.reading import decode_messages, read_messages
 from ouzel.api.anthropic.request import CountTokensRequest
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.config import LimitsConfig
 from ouzel.generation import ServedModel
@@ -58,6 +59,7 @@ OPERATIONS = (
         endpoint=lambda services: services.make_body_endpoint(
             CountTokens(services.model, services.limits, services.threads).count
         ),
+        choice=choose_for("generate"),
         bodies=(CountTokensRequest,),
         answers=(TokenCount,),
         words="anthropic",

@@ -21,6 +21,7 @@ from ouzel.api.anthropic.threads import (
     renumber_error,
     start_conversation,
 )
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Answer
@@ -137,6 +138,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Answers a chat as Anthropic's Messages API does.",
         endpoint=_endpoint,
+        choice=choose_for("generate"),
         bodies=(MessagesRequest,),
         answers=(MessageObject,),
         chunks=STREAM_EVENTS,

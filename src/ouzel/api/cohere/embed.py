@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.cohere.input_type import choose_prompt
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import Operation, StructType
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
@@ -224,6 +225,7 @@ def _operation(version: Literal["1", "2"], answers: tuple[StructType, ...]) -> O
         endpoint=lambda services: services.make_body_endpoint(
             CohereEmbed(services, version=version).answer
         ),
+        choice=choose_for("embed"),
         bodies=(CohereEmbedRequest,),
         answers=answers,
         words="cohere",

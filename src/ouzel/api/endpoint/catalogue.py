@@ -33,6 +33,7 @@ class Catalogue:
         """`dialect` is the dialect of the Responses API."""
         self._served: list[Services] = []
         self._places: dict[str, int] = {}  # position by the first name of a model
+        self._tasks: dict[str, Task] = {}  # task by every name that a model has had
         self._coming: list[str] = []  # names of models that are being loaded
         self._reserved: list[str] = []  # names that no other model may take for now
         self._on_removal: list[Callable[[Services], None]] = []
@@ -93,10 +94,7 @@ class Catalogue:
         Raises ModelNotFound if no model is served, EngineUnavailable if the first is being loaded,
         and ModelNotLoaded if it is not in memory.
         """
-        place = self._place(self._served[0]) if self._served else len(self._places) + 1
-        for name in [*self.away, *self._coming]:
-            if self._places.get(name, len(self._places)) < place:
-                self.check_loading(name)
+        self._check_coming(self._served)
         if not self._served:
             raise ModelNotFound("this server has no model now", param="model")
         return self._served[0]
@@ -104,22 +102,39 @@ class Catalogue:
     def first_for(self, *tasks: Task) -> Services:
         """Returns the first model for the first task that any model has, else the first model.
 
-        Raises ModelNotFound and EngineUnavailable as `first` does.
+        Raises ModelNotFound if no model is served, EngineUnavailable if the first model for a task
+        is being loaded, and ModelNotLoaded if it is not in memory.
         """
         for task in tasks:
-            for each in self._served:
-                if each.model.engine.info.task == task:
-                    return each
-            self._check_away_for(task)
+            able = self.list_for(task)
+            self._check_coming(able, task)
+            if able:
+                return able[0]
         return self.first
 
-    def _check_away_for(self, task: Task) -> None:
-        """Raises ModelNotLoaded if a model with this task is not in memory."""
-        away = self.away
-        if self._on_demand is not None:
-            for model in self._on_demand.residents:
-                if model.name in away and self._on_demand.describe(model).task == task:
-                    raise ModelNotLoaded(model.name)
+    def list_for(self, task: Task) -> list[Services]:
+        return [each for each in self._served if each.model.engine.info.task == task]
+
+    def _check_coming(self, able: Sequence[Services], task: Task | None = None) -> None:
+        """Checks that no model that comes before these is being loaded, or is not in memory.
+
+        Only a model that may have the task counts. Raises EngineUnavailable and ModelNotLoaded.
+        """
+        place = self._place(able[0]) if able else len(self._places) + 1
+        for name in [*self.away, *self._coming]:
+            is_before = self._places.get(name, len(self._places)) < place
+            if is_before and (task is None or self._may_have(name, task)):
+                self.check_loading(name)
+
+    def _may_have(self, name: str, task: Task) -> bool:
+        """Tells whether a model may have the task, by its last load or by its files."""
+        if name in self._tasks:
+            return self._tasks[name] == task
+        on_demand = self._on_demand
+        managed = None if on_demand is None else on_demand.residents.find(name)
+        if on_demand is None or managed is None:
+            return True
+        return (on_demand.describe(managed).task or "generate") == task
 
     @property
     def names(self) -> list[str]:
@@ -206,6 +221,7 @@ class Catalogue:
                     f"an adapter must have another name than its model, given {each.adapter!r}"
                 )
         self._check_names(*model.names, *(each.adapter for each in adapted))
+        self._tasks |= dict.fromkeys(model.names, model.engine.info.task)
         services = Services.of(model, self.shared, self._kept_metrics.pop(model.names[0], None))
         self._served += [services, *(Services.of(each, self.shared) for each in adapted)]
         self._served.sort(key=self._place)

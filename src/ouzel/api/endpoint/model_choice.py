@@ -1,6 +1,7 @@
 """Chooses the model of a request by its body.
 
-Endpoints with other rules have functions of their own.
+An endpoint for one kind of model uses `choose_for`. Endpoints with other rules have functions of
+their own.
 """
 
 from collections.abc import Callable
@@ -11,6 +12,9 @@ from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.wrong_task import MADE, describe_wrong_task
+from ouzel.errors import InvalidRequest
+from ouzel.pooling import Task
 from ouzel.wire.model_name import names_no_model
 
 # takes the body, empty for requests without a body
@@ -36,6 +40,45 @@ def choose_by_body(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """
     name = read_model_name(body)
     return catalogue.first if names_no_model(name) else catalogue.find(name)
+
+
+def choose_for(*tasks: Task) -> ModelChoice:
+    """Returns the choice of an endpoint for models with one of the tasks."""
+
+    def choose(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+        return find_for(catalogue, read_model_name(body), *tasks)
+
+    return choose
+
+
+def find_for(catalogue: Catalogue, name: str, *tasks: Task) -> Services:
+    """Returns the model with that name, which must have one of the tasks.
+
+    Without a name it returns the first model for the first of the tasks that any model has. Raises
+    ModelNotFound, EngineUnavailable, and InvalidRequest as `check_task` does.
+    """
+    if names_no_model(name):
+        return catalogue.first_for(*tasks)
+    return check_task(catalogue, catalogue.find(name), *tasks)
+
+
+def check_task(catalogue: Catalogue, services: Services, *tasks: Task) -> Services:
+    """Returns the model of a request, unless only other models have one of the tasks.
+
+    Raises InvalidRequest with the names of these models. If no model has the tasks, the endpoint
+    refuses the request, with an advice of its own.
+    """
+    if services.model.engine.info.task in tasks:
+        return services
+    able = [each.model for task in tasks for each in catalogue.list_for(task)]
+    if not able:
+        return services
+    names = ", ".join(model.names[0] for model in able)
+    raise InvalidRequest(
+        f"{describe_wrong_task(services.model, tasks[0])}; "
+        f"this server's models for {MADE[tasks[0]]}: {names}",
+        param="model",
+    )
 
 
 def read_model_name(body: bytes, *, has_old_field: bool = False) -> str:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from starlette.requests import Request
 
 from ouzel.api.endpoint.services import Services
+from ouzel.api.endpoint.wrong_task import describe_wrong_task
 from ouzel.api.http.exchange import get_exchange
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
@@ -51,15 +52,9 @@ class VectorMaker:
         encoder, sentences = self.encoder, self.model.sentences
         if encoder is not None and sentences is not None and self.task in tasks:
             return encoder, sentences
-        does = {
-            "generate": "generates text",
-            "embed": "makes embeddings",
-            "score": "scores pairs of texts",
-        }
-        wanted = {"generate": "text", "embed": "embeddings", "score": "scores"}[tasks[0]]
         names = " or ".join(f"--task {task}" for task in tasks)
         raise InvalidRequest(
-            f"the model {self.model.names[0]!r} {does[self.task]} and makes no {wanted}: "
+            f"{describe_wrong_task(self.model, tasks[0])}: "
             f"serve another model, or this one with {names} if it supports both",
             param="model",
         )

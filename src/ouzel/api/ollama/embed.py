@@ -16,7 +16,7 @@ from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.keep_alive import apply_keep_alive
-from ouzel.api.ollama.model_name import check_name, choose_by_tagged_name
+from ouzel.api.ollama.model_name import check_name, choose_to_embed
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
 from ouzel.api.openai.embeddings import check_dimensions
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -158,7 +158,7 @@ OPERATIONS = (
         path="/api/embed",
         summary="Ollama: makes vectors of texts.",
         endpoint=lambda services: services.make_body_endpoint(OllamaEmbedding(services).embed),
-        choice=choose_by_tagged_name,
+        choice=choose_to_embed,
         bodies=(OllamaEmbedRequest,),
         answers=(OllamaEmbedAnswer,),
         vector_tasks=frozenset({"embed"}),
@@ -170,7 +170,7 @@ OPERATIONS = (
         path="/api/embeddings",
         summary="Ollama: makes a vector of a text, in the older form.",
         endpoint=lambda services: services.make_body_endpoint(OllamaEmbedding(services).embeddings),
-        choice=choose_by_tagged_name,
+        choice=choose_to_embed,
         bodies=(OllamaEmbeddingsRequest,),
         answers=(OllamaEmbeddingsAnswer,),
         words="ollama",

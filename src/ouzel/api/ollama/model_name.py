@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import read_model_name
+from ouzel.api.endpoint.model_choice import check_task, read_model_name
 from ouzel.api.endpoint.services import Services
 from ouzel.errors import ModelNotFound
 
@@ -36,6 +36,16 @@ def choose_by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Se
     catalogue.check_loading(*away, name, name.removesuffix(_LATEST))
     check_name(name, ())
     return catalogue.first
+
+
+def choose_to_embed(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
+    """Chooses a model that makes embeddings; without a name, the first such model.
+
+    Raises ModelNotFound, EngineUnavailable, and InvalidRequest as `check_task` does.
+    """
+    if not read_model_name(body, has_old_field=True):
+        return catalogue.first_for("embed")
+    return check_task(catalogue, choose_by_tagged_name(catalogue, scope, body), "embed")
 
 
 def check_name(name: str | None, served_names: Iterable[str]) -> None:

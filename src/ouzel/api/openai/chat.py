@@ -1,5 +1,6 @@
 """Reads requests to POST /chat/completions, and begins their answers."""
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat_answer import ChatAnswer, ChatCompletion, ChatCompletionChunk
@@ -55,6 +56,7 @@ OPERATIONS = (
         endpoint=lambda services: services.make_generating(
             ChatCompletions(services.model, services.limits)
         ),
+        choice=choose_for("generate"),
         bodies=(ChatCompletionRequest,),
         answers=(ChatCompletion,),
         chunks=(ChatCompletionChunk,),

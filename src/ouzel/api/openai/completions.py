@@ -7,6 +7,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from msgspec.structs import replace
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.http.framing import SSE
@@ -369,6 +370,7 @@ OPERATIONS = (
         endpoint=lambda services: services.make_generating(
             Completions(services.model, services.limits)
         ),
+        choice=choose_for("generate"),
         bodies=(CompletionRequest,),
         answers=(Completion,),
         chunks=(Completion,),

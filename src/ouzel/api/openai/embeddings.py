@@ -11,6 +11,7 @@ from msgspec import Meta
 from numpy.typing import NDArray
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
@@ -182,6 +183,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Makes a vector of each text; for embedding models.",
         endpoint=lambda services: services.make_body_endpoint(Embeddings(services).answer),
+        choice=choose_for("embed"),
         bodies=(EmbeddingsRequest,),
         answers=(EmbeddingList,),
         vector_tasks=frozenset({"embed"}),

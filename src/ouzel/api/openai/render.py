@@ -11,6 +11,7 @@ from typing import TypeVar
 import msgspec
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.dialect import Dialect
@@ -142,6 +143,7 @@ OPERATIONS = (
         prefixes=PREFIXES,
         summary="Returns the prompt and the sampling parameters of a chat; generates nothing.",
         endpoint=lambda services: services.make_body_endpoint(_chats(services).render),
+        choice=choose_for("generate"),
         bodies=(ChatCompletionRequest,),
         answers=(RenderedPrompt,),
     ),
@@ -152,6 +154,7 @@ OPERATIONS = (
         summary="Returns the prompts and the sampling parameters of a completion; generates "
         "nothing.",
         endpoint=lambda services: services.make_body_endpoint(_completions(services).render),
+        choice=choose_for("generate"),
         bodies=(CompletionRequest,),
         answers=(list[RenderedPrompt],),
     ),

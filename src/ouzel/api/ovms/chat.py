@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from msgspec import UNSET
 from msgspec.structs import replace
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.openai.chat import accept_chat
@@ -129,5 +130,6 @@ OPERATIONS = (
         endpoint=lambda services: services.make_generating(
             make_verbose(OvmsChat(services.model, services.limits), services)
         ),
+        choice=choose_for("generate"),
     ),
 )

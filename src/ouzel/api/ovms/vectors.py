@@ -5,6 +5,7 @@ from functools import partial
 
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import ModelChoice, choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.body_endpoint import AnswerBody
@@ -28,7 +29,9 @@ class OvmsVectors:
         check_model_and_stream(parse_body(body), self._names)
 
 
-def _operation(path: str, make_answer: Callable[[Services], AnswerBody]) -> Operation:
+def _operation(
+    path: str, choice: ModelChoice, make_answer: Callable[[Services], AnswerBody]
+) -> Operation:
     return Operation(
         method="post",
         path=path,
@@ -38,10 +41,13 @@ def _operation(path: str, make_answer: Callable[[Services], AnswerBody]) -> Oper
         endpoint=lambda services: services.make_body_endpoint(
             OvmsVectors(services, make_answer(services)).answer
         ),
+        choice=choice,
     )
 
 
 OPERATIONS = (
-    _operation("/v1/embeddings", lambda services: Embeddings(services).answer),
-    _operation("/v1/rerank", lambda services: Rerank(services).answer),
+    _operation("/v1/embeddings", choose_for("embed"), lambda services: Embeddings(services).answer),
+    _operation(
+        "/v1/rerank", choose_for("score", "embed"), lambda services: Rerank(services).answer
+    ),
 )

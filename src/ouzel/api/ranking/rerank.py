@@ -12,6 +12,7 @@ import msgspec
 from msgspec import UNSET, Meta, UnsetType
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation, Words
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts
@@ -184,6 +185,7 @@ def _operation(
         endpoint=lambda services: services.make_body_endpoint(
             Rerank(services, version=version).answer
         ),
+        choice=choose_for("score", "embed"),
         bodies=(RerankRequest,),
         answers=(RerankResults,),
         vector_tasks=VECTOR_TASKS,

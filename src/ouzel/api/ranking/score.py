@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, VECTOR_TASKS, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
@@ -77,6 +78,7 @@ OPERATIONS = (
         prefixes=("", *PREFIXES),
         summary="Scores how well pairs of texts fit, as vLLM does.",
         endpoint=lambda services: services.make_body_endpoint(Score(services).answer),
+        choice=choose_for("score", "embed"),
         bodies=(ScoreRequest,),
         answers=(ScoreList,),
         vector_tasks=VECTOR_TASKS,

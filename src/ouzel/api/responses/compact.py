@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import get_exchange
 from ouzel.generation import ServedModel
@@ -108,6 +109,7 @@ OPERATIONS = (
         endpoint=lambda services: services.make_body_endpoint(
             CompactResponse(services.summariser, services.model, services.store).compact
         ),
+        choice=choose_for("generate"),
         bodies=(CompactRequest,),
         answers=(CompactedResponse,),
     ),

@@ -3,6 +3,7 @@
 import msgspec
 from starlette.requests import Request
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import get_exchange
 from ouzel.responses.preparer import Preparer
@@ -43,6 +44,7 @@ OPERATIONS = (
         endpoint=lambda services: services.make_body_endpoint(
             CountInputTokens(services.preparer).count
         ),
+        choice=choose_for("generate"),
         bodies=(InputTokensRequest,),
         answers=(InputTokens,),
     ),

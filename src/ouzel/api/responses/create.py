@@ -4,6 +4,7 @@ from contextlib import ExitStack
 
 from starlette.types import Receive, Scope, Send
 
+from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.http.exchange import Exchange, get_exchange
 from ouzel.api.http.framing import Framing
@@ -67,6 +68,7 @@ OPERATIONS = (
             stream_framing(services.config),
             services.streams,
         ),
+        choice=choose_for("generate"),
         bodies=(ResponsesRequest,),
         answers=(ResponseObject,),
         chunks=EVENTS,

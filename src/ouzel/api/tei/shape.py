@@ -7,7 +7,7 @@ import msgspec
 from starlette.types import Scope
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import choose_by_body, read_model_name
+from ouzel.api.endpoint.model_choice import choose_by_body, choose_for, read_model_name
 from ouzel.api.endpoint.services import Services
 from ouzel.wire.model_name import names_no_model
 
@@ -44,11 +44,14 @@ def is_present(value: msgspec.Raw) -> bool:
 def choose_by_work(catalogue: Catalogue, scope: Scope, body: bytes) -> Services:
     """Chooses the model that the body names, else the first model that can do the work.
 
-    Raises ModelNotFound.
+    Bodies of other servers' clients are chosen for as in /v1/rerank. Raises ModelNotFound,
+    EngineUnavailable, and InvalidRequest.
     """
+    shape = read_shape(body)
+    if is_present(shape.documents) and not is_present(shape.inputs):
+        return choose_for("score", "embed")(catalogue, scope, body)
     if not names_no_model(read_model_name(body)):
         return choose_by_body(catalogue, scope, body)
-    shape = read_shape(body)
     if shape.is_ranking:
         return catalogue.first_for("score", "embed")
     return catalogue.first_for("embed") if is_present(shape.inputs) else catalogue.first

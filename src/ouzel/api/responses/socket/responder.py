@@ -6,7 +6,7 @@ from contextlib import ExitStack, aclosing
 from http import HTTPStatus
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.model_choice import read_model_name
+from ouzel.api.endpoint.model_choice import find_for, read_model_name
 from ouzel.api.endpoint.on_demand import hold_chosen
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
@@ -113,7 +113,7 @@ class Responder:
 
     async def _make(self, create: Create, exchange: Exchange, outbox: Outbox) -> Active:
         async def choose() -> Services:
-            return self._catalogue.find(read_model_name(create.text))
+            return find_for(self._catalogue, read_model_name(create.text), "generate")
 
         on_demand = self._catalogue.on_demand
         if on_demand is None:
