@@ -8,12 +8,14 @@ import re
 import pytest
 import yaml
 
+from ouzel.options.command_line import read_command_line
 from ouzel.options.records import RECORDS, list_options
 from tools.deploy import image as image_command
 from tools.deploy.containerfile import PATH, ROOT, read_image
 
 IMAGE = read_image(PATH.read_text())
 COMPOSE = yaml.safe_load((ROOT / "deploy" / "compose" / "compose.yaml").read_text())
+RETRIEVAL = ROOT / "deploy" / "compose" / "retrieval"
 VARIABLES = {option.variable for record in RECORDS for option in list_options(record)}
 
 
@@ -53,6 +55,28 @@ def test_servers_of_the_compose_file_have_options_that_there_are() -> None:
         )
         assert float(server["stop_grace_period"].removesuffix("s")) > drain_s + 20
         assert server["read_only"] and server["cap_drop"] == ["ALL"]
+
+
+def test_the_server_for_retrieval_has_options_that_there_are() -> None:
+    [server] = yaml.safe_load((RETRIEVAL / "compose.yaml").read_text())["services"].values()
+    environment = server["environment"]
+    [serve, *arguments] = server["command"]
+    mounted = dict(volume.removesuffix(":ro").split(":") for volume in server["volumes"])
+    inside = {path: str(RETRIEVAL / file) for file, path in mounted.items() if file[0] == "."}
+    options = read_command_line([inside.get(each, each) for each in arguments], {})
+
+    assert serve == "serve"
+    assert [settings.model.served_model_name for settings in options.all_models] == [
+        ("chat",),
+        ("embeddings",),
+        ("reranker",),
+    ]
+    assert {name for name in environment if name.startswith("OUZEL_")} <= VARIABLES
+    assert float(server["stop_grace_period"].removesuffix("s")) > 20 + float(
+        environment["OUZEL_DRAIN_TIMEOUT_S"]
+    )
+    assert server["read_only"] and server["cap_drop"] == ["ALL"]
+    assert set(IMAGE.volumes) <= {*mounted.values()}
 
 
 def test_the_proxy_knows_all_servers() -> None:

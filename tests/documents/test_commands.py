@@ -4,6 +4,7 @@ import ast
 import importlib.util
 import json
 import re
+import shutil
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -54,6 +55,7 @@ def directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "keys.txt").write_text("one-key\n")
     (tmp_path / "models").mkdir()
     (tmp_path / "models" / "config.json").write_text('{"model_config_list": []}')
+    shutil.copy(ROOT / "deploy" / "compose" / "retrieval" / "models.yaml", tmp_path)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 

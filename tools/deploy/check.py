@@ -73,6 +73,14 @@ def _compose() -> Iterator[str]:
             yield f"it starts without {missing}"
 
 
+def _retrieval() -> Iterator[str]:
+    file = DEPLOY / "compose" / "retrieval" / "compose.yaml"
+    command = (installing.compose(), "--file", file, "config", "--quiet")
+    yield from _complaints(*command, environment={"OUZEL_API_KEY": "a"})
+    if not list(_complaints(*command)):
+        yield "it starts without OUZEL_API_KEY"
+
+
 def _proxy() -> Iterator[str]:
     yield from _complaints(installing.haproxy(), "-c", "-f", DEPLOY / "compose" / "haproxy.cfg")
 
@@ -172,6 +180,7 @@ def _dashboard() -> Iterator[str]:
 CHECKS: Mapping[str, Callable[[], Iterator[str]]] = {
     "Containerfile (hadolint)": _containerfile,
     "compose.yaml (docker-compose config)": _compose,
+    "retrieval/compose.yaml (docker-compose config)": _retrieval,
     "haproxy.cfg (haproxy -c)": _proxy,
     "the chart (helm lint)": _chart,
     "what excludes each other is refused (helm template)": _check_refusals,
