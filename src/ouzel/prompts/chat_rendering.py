@@ -91,6 +91,16 @@ def template_variables(rendering: ChatRendering, template: Template) -> dict[str
     return variables
 
 
+def list_reasoning_efforts(template: Template) -> tuple[str, ...]:
+    """Returns the efforts of reasoning between which the template distinguishes, lowest first."""
+    read = template.variables_read()
+    has_switch = any(switch in read for switch in _SWITCHES)
+    efforts = ("low", "medium", "high") if "reasoning_effort" in read else ()
+    if not has_switch:
+        return efforts
+    return ("none", *(efforts or ("medium",)))
+
+
 def _requested_variables(
     rendering: ChatRendering, template: Template
 ) -> Iterator[tuple[str, str, object]]:

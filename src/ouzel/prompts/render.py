@@ -4,7 +4,11 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
 from ouzel.errors import InvalidRequest
-from ouzel.prompts.chat_rendering import ChatRendering, template_variables
+from ouzel.prompts.chat_rendering import (
+    ChatRendering,
+    list_reasoning_efforts,
+    template_variables,
+)
 from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.image_texts import insert_image_texts, list_image_marks, place_images
 from ouzel.prompts.infill import Infill
@@ -96,6 +100,11 @@ class PromptRenderer:
     @property
     def chat_template(self) -> ChatTemplate | None:
         return self._chat_template
+
+    @property
+    def reasoning_efforts(self) -> tuple[str, ...]:
+        """Returns the efforts of reasoning that change the prompt of a chat, lowest first."""
+        return () if self._chat_template is None else list_reasoning_efforts(self._chat_template)
 
     @property
     def supports_images(self) -> bool:

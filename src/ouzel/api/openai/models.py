@@ -9,8 +9,9 @@ from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.on_demand import FilesOfModel, ModelNotLoaded, OnDemand
-from ouzel.api.endpoint.operation import PREFIXES, Operation
+from ouzel.api.endpoint.operation import PREFIXES, Operation, QueryField
 from ouzel.api.http.send import json_response
+from ouzel.api.openai.codex_models import CodexModel, codex_model
 from ouzel.generation import ServedModel
 from ouzel.pooling import Task
 
@@ -19,6 +20,8 @@ _VECTOR_CAPABILITIES: Mapping[Task | None, list[str]] = {
     "embed": ["embedding", "rerank"],
     "score": ["rerank"],
 }
+
+_CODEX_QUERY = "client_version"
 
 
 class Architecture(msgspec.Struct):
@@ -49,6 +52,8 @@ class ModelObject(msgspec.Struct, tag_field="object", tag="model"):
 
 class ModelList(msgspec.Struct, tag_field="object", tag="list"):
     data: list[ModelObject]
+    # Codex's catalogue, for requests with `client_version`
+    models: list[CodexModel] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Models:
@@ -57,7 +62,10 @@ class Models:
 
     async def list(self, request: Request) -> Response:
         await self._refresh()
-        return json_response(ModelList([self._object(name) for name in self._catalogue.names]))
+        listed = ModelList([self._object(name) for name in self._catalogue.names])
+        if _CODEX_QUERY in request.query_params:
+            listed.models = _list_for_codex(self._catalogue)
+        return json_response(listed)
 
     async def retrieve(self, request: Request) -> Response:
         await self._refresh()
@@ -83,6 +91,16 @@ class Models:
             if managed.failure is not None:
                 described.failure = str(managed.failure)
         return described
+
+
+def _list_for_codex(catalogue: Catalogue) -> list[CodexModel]:
+    """Describes the models in memory that chat with tools, the preferred model first."""
+    served = [(name, each.model) for each in catalogue for name in each.model.names]
+    return [
+        codex_model(name, model, priority)
+        for priority, (name, model) in enumerate(served)
+        if {"chat", "tools"} <= set(list_capabilities(model))
+    ]
 
 
 def _describe_away(name: str, on_demand: OnDemand) -> ModelObject:
@@ -171,6 +189,13 @@ OPERATIONS = (
         path="/v1/models",
         prefixes=PREFIXES,
         summary="Lists the served models; with the header `anthropic-version` in Anthropic's form.",
+        query=(
+            QueryField(
+                _CODEX_QUERY,
+                {"type": "string"},
+                "Any version of Codex: adds `models`, the list in Codex's form.",
+            ),
+        ),
         overall=lambda catalogue: Models(catalogue).list,
         answers=(ModelList,),
     ),
