@@ -12,6 +12,7 @@ SLOW_DIRECTORIES = (
     "tests/clients",
     "tests/cluster",
     "tests/deploy",
+    "tests/launch",
     "tests/limited_process",
     "tests/peer_documents",
     "tests/playground",

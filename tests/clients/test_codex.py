@@ -13,7 +13,9 @@ UNATTENDED = ("--json", "--skip-git-repo-check", "--dangerously-bypass-approvals
 @pytest.fixture
 def codex(clients: Clients) -> Clients:
     (clients.home / ".codex").mkdir()
-    (clients.home / ".codex" / "config.toml").write_text(clients.block("codex", "toml"))
+    (clients.home / ".codex" / "config.toml").write_text(
+        clients.block("codex", "toml", containing="wire_api")
+    )
     return clients
 
 

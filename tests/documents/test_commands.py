@@ -106,9 +106,10 @@ def check_command(command: Command) -> None:
 def check_ouzel(name: str, arguments: list[str], variables: Mapping[str, str]) -> None:
     """Reads the arguments as the command does: flags exist, values are valid."""
     command = COMMANDS[name]
-    rest = arguments
+    # `ouzel launch` passes the arguments behind "--" to another program.
+    rest = arguments[: arguments.index("--")] if "--" in arguments else arguments
     if (parser := command.own_parser()) is not None:
-        _, rest = parser.parse_known_args(arguments)
+        _, rest = parser.parse_known_args(rest)
     if command.takes_serve_options:
         read_command_line(rest, variables, command=name)
     else:
@@ -148,7 +149,8 @@ def list_flags() -> set[str]:
 
 
 ALL_FLAGS = list_flags()
-# Flags of other programs: pytest, uv, docker, vllm bench, vllm serve, benchmarks.quality.
+# Flags of other programs: pytest, uv, docker, vllm bench, vllm serve, benchmarks.quality, Claude
+# Code and aider.
 OTHERS = {
     "--write",
     "--fast",
@@ -165,6 +167,9 @@ OTHERS = {
     "--configurations",
     "--make-truth",
     "--rows",
+    "--settings",
+    "--openai-api-base",
+    "--model-metadata-file",
 }
 # These pages are about other programs' flags; tests/options/test_ovms_flags.py reads the last two.
 PAGES_OF_OTHERS = (

@@ -48,6 +48,12 @@ COMMANDS: Mapping[str, Command] = {
         "ouzel.terminal_chat.command:run",
         parser="ouzel.terminal_chat.flags:chat_parser",
     ),
+    "launch": Command(
+        "Start a coding agent (Claude Code, Codex, …) with settings for a running server.",
+        "ouzel.launch.command:run",
+        parser="ouzel.launch.flags:launch_parser",
+        takes_serve_options=False,
+    ),
     "inspect": Command(
         "Show how serve would load a model, and its memory, without loading it.",
         "ouzel.cli.inspect:run",

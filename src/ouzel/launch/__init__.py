@@ -1,0 +1,1 @@
+"""`ouzel launch` starts a client with settings for a running server."""

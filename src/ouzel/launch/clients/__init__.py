@@ -1,0 +1,1 @@
+"""Makes the settings of each client; `launch/table.py` lists the clients."""
