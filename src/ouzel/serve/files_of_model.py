@@ -23,8 +23,7 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
     known_task: Task | None = None if task == "auto" else task
     try:
         if is_gguf(path):
-            num_bytes = sum(file.stat().st_size for file in find_gguf(path))
-            return FilesOfModel(created=created, num_bytes=num_bytes, task=known_task)
+            return _read_gguf(path, created, known_task)
         config = read_hf_config(path)
         return FilesOfModel(
             created=created,
@@ -37,6 +36,24 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
         )
     except (ModelLoadError, OSError, ValueError):
         return FilesOfModel(created=created, task=known_task)
+
+
+def _read_gguf(path: Path, created: int, task: Task | None) -> FilesOfModel:
+    """Reads the header of a GGUF file, which takes some tenths of a second."""
+    from ouzel.gguf.file import read_header  # noqa: PLC0415  imports numpy
+
+    files = find_gguf(path)
+    metadata, _ = read_header(files[0])
+    architecture = metadata.text("general.architecture", "")
+    context_key = f"{architecture}.context_length"
+    return FilesOfModel(
+        created=created,
+        num_bytes=sum(file.stat().st_size for file in files),
+        max_model_len=metadata.integer(context_key) if metadata.has(context_key) else None,
+        task=task,
+        model_type=architecture,
+        has_chat_template=metadata.has("tokenizer.chat_template"),
+    )
 
 
 def _read_task(path: Path, config: HfConfig) -> Task:

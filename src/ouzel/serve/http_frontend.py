@@ -110,7 +110,7 @@ class HttpFrontend:
         """Lets the models of the options, and of `--models-dir`, come and go from now on."""
         on_demand = OnDemandModels(self._options, self._host, self._catalogue, self._changes)
         for model in models:
-            await on_demand.add_checked(model, is_loaded=model in loaded)
+            on_demand.add_checked(model, is_loaded=model in loaded)
         await on_demand.refresh()
         self._catalogue.set_on_demand(on_demand)
 

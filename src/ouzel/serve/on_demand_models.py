@@ -37,8 +37,9 @@ class _Known:
     """A model that can be loaded."""
 
     settings: ModelSettings
-    files: FilesOfModel
-    path: Path | None = None  # its files in --models-dir
+    path: Path  # its directory or GGUF file
+    is_in_directory: bool = False  # found in --models-dir
+    files: FilesOfModel | None = None  # None: not read yet
     max_model_len: int | None = None  # found by a measurement
     plan: MemoryPlan | None = None
 
@@ -54,6 +55,7 @@ class OnDemandModels:
         self._catalogue = catalogue
         self._changes = changes
         self._known: dict[str, _Known] = {}
+        self._reading: asyncio.Task[None] | None = None  # reads small files
         self.residents = Residents(
             self, read_limits(options), max_waiting=max(options.limits.max_queued_requests, 1)
         )
@@ -67,21 +69,20 @@ class OnDemandModels:
         found = await asyncio.to_thread(list_models, self._options.models.models_dir)
         for name, path in found.items():
             if self.residents.find(name) is None:
-                await self._add_path(name, path)
+                self._add_path(name, path)
         for name, known in list(self._known.items()):
             model = self.residents.find(name)
-            is_gone = known.path is not None and name not in found
+            is_gone = known.is_in_directory and name not in found
             if is_gone and model is not None and not model.state.is_loaded and not model.num_loads:
                 self._forget(name)
 
-    async def _add_path(self, name: str, path: Path) -> None:
+    def _add_path(self, name: str, path: Path) -> None:
         try:
             settings = self._host.read_entry({"name": name, "model": str(path)})
         except InvalidOption as error:
             logger.error("%s cannot be served: %s", path, error)
             return
-        files = await asyncio.to_thread(read_files_of_model, path, settings.model.task)
-        self._register((name,), _Known(settings, files, path))
+        self._register((name,), _Known(settings, path, is_in_directory=True))
 
     async def add(self, fields: Mapping[str, object]) -> ManagedModel:
         try:
@@ -95,23 +96,21 @@ class OnDemandModels:
             checked = await asyncio.to_thread(open_model, settings)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
-        model = await self.add_checked(checked)
+        model = self.add_checked(checked)
         if model.is_permanent:
             await self.residents.load(model.name)
         return model
 
-    async def add_checked(self, checked: CheckedModel, *, is_loaded: bool = False) -> ManagedModel:
+    def add_checked(self, checked: CheckedModel, *, is_loaded: bool = False) -> ManagedModel:
         """Adds a model of the options, which is perhaps in memory already."""
-        files = await asyncio.to_thread(
-            read_files_of_model, checked.local.directory, checked.settings.model.task
-        )
-        return self._register(checked.names, _Known(checked.settings, files), is_loaded=is_loaded)
+        known = _Known(checked.settings, checked.local.directory)
+        return self._register(checked.names, known, is_loaded=is_loaded)
 
     def _register(
         self, names: Sequence[str], known: _Known, *, is_loaded: bool = False
     ) -> ManagedModel:
         option = known.settings.model.idle_unload_s
-        idle_s = (DEFAULT_IDLE_S if known.path is not None else None) if option is None else option
+        idle_s = (DEFAULT_IDLE_S if known.is_in_directory else None) if option is None else option
         model = ManagedModel(
             tuple(names),
             group=known.settings.model.group,
@@ -120,7 +119,21 @@ class OnDemandModels:
         )
         self._known[model.name] = known
         self.residents.add(model, is_loaded=is_loaded)
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().create_task(self._read_files())
         return model
+
+    async def _read_files(self) -> None:
+        """Reads the small files of all models that are not read yet, beside other work."""
+        while unread := [known for known in self._known.values() if known.files is None]:
+            for known in unread:
+                known.files = await asyncio.to_thread(
+                    read_files_of_model, known.path, known.settings.model.task
+                )
+
+    async def wait_for_files(self) -> None:
+        if self._reading is not None:
+            await asyncio.shield(self._reading)
 
     async def remove(self, name: str) -> None:
         model = self.residents.find(name)
@@ -138,13 +151,14 @@ class OnDemandModels:
 
     def is_in_directory(self, name: str) -> bool:
         model = self.residents.find(name)
-        return model is not None and self._known[model.name].path is not None
+        return model is not None and self._known[model.name].is_in_directory
 
     def describe(self, model: ManagedModel) -> FilesOfModel:
         known = self._known[model.name]
+        files = known.files or FilesOfModel(created=0)
         if known.max_model_len is None:
-            return known.files
-        return replace(known.files, max_model_len=known.max_model_len)
+            return files
+        return replace(files, max_model_len=known.max_model_len)
 
     # Mover
 
@@ -209,7 +223,7 @@ class OnDemandModels:
         Raises ModelNotFound if they are gone, and ModelLoadError.
         """
         known = self._known[name]
-        if known.path is not None and not known.path.exists():
+        if known.is_in_directory and not known.path.exists():
             raise ModelNotFound(
                 f"the files of the model {name!r} are gone: {known.path}", param="model"
             )

@@ -32,8 +32,7 @@ class FilesOfModel:
     max_model_len: int | None = None
     task: Task | None = None
     model_type: str = ""
-    # a GGUF file tells it after a long list of tokens, so it is presumed to have a template
-    has_chat_template: bool = True
+    has_chat_template: bool = True  # presumed, until the files are read
     has_vision: bool = False
 
 
@@ -43,6 +42,10 @@ class OnDemand(Protocol):
 
     async def refresh(self) -> None:
         """Looks for models that have been added to the disk, or removed from it."""
+        ...
+
+    async def wait_for_files(self) -> None:
+        """Waits until the small files of all models have been read."""
         ...
 
     async def add(self, fields: Mapping[str, object]) -> ManagedModel:

@@ -102,6 +102,7 @@ class ModelLists:
         if on_demand is None:
             return json_response(OllamaModels([card.listed(name) for card, name in self._cards()]))
         await on_demand.refresh()
+        await on_demand.wait_for_files()
         listed = [card.listed(name) for card, name in self._cards()]
         return json_response(
             OllamaModels(listed + [_list_away(name, on_demand) for name in self._catalogue.away])

@@ -74,6 +74,7 @@ class Models:
     async def _refresh(self) -> None:
         if self._catalogue.on_demand is not None:
             await self._catalogue.on_demand.refresh()
+            await self._catalogue.on_demand.wait_for_files()
 
     def _object(self, name: str) -> ModelObject:
         """Describes a model, in memory or not. Raises ModelNotFound and EngineUnavailable."""
