@@ -63,6 +63,12 @@ COMMANDS: Mapping[str, Command] = {
         "ouzel.bench.command:run",
         parser="ouzel.bench.flags:bench_parser",
     ),
+    "models": Command(
+        "List the short names of well-known models, their sizes, and which fit this machine.",
+        "ouzel.cli.models:run",
+        parser="ouzel.cli.models:models_parser",
+        takes_serve_options=False,
+    ),
     "pull": Command(
         "Download a model from the Hugging Face hub; with --weights also compress its weights.",
         "ouzel.cli.pull:run",

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ouzel.cli.inventory import read_inventory
 from ouzel.config.cache_root import cache_root
-from ouzel.gguf.files import is_gguf, model_name, read_quantisation
+from ouzel.gguf.files import holds_gguf, is_gguf, model_name, read_quantisation
 from ouzel.machine.quantities import format_count
 from ouzel.model_store.disk import size_behind
 from ouzel.model_store.hub_cache import HubRepository, Snapshot, cache_directory, gguf_models
@@ -77,7 +77,7 @@ def run(arguments: Sequence[str]) -> int:
     is_json = values.pop("json")
     options = apply_logging(read_options(values | {"log_level": "error"}))
     inventory, root = read_inventory(options.model.cache_dir), cache_root(options.model.cache_dir)
-    models = [*list_models(inventory), *list_demos(inventory)]
+    models = [*list_models(inventory), *list_pulled(inventory), *list_demos(inventory)]
     kept = [
         KeptModel(
             each.short_id,
@@ -91,6 +91,7 @@ def run(arguments: Sequence[str]) -> int:
             each.stale,
         )
         for each in inventory.kept
+        if each.kind != "pulled"
     ]
     if is_json:
         content = {"hub_cache": str(cache_directory()), "cache_dir": str(root)}
@@ -157,6 +158,23 @@ def _model(
         is_served=verdict.is_served,
         reason=verdict.reason,
     )
+
+
+def list_pulled(inventory: Inventory) -> Iterator[Model]:
+    """Yields the models that Python packages carried."""
+    for each in inventory.pulled:
+        verdict = judge_gguf(each.path) if holds_gguf(each.path) else judge(each.path)
+        yield Model(
+            name=each.name,
+            revision="",
+            size_bytes=each.size_bytes,
+            incomplete_bytes=0,
+            model_type=verdict.model_type,
+            num_parameters=verdict.num_parameters,
+            last_used=each.last_used,
+            is_served=verdict.is_served and not each.stale,
+            reason=each.stale or verdict.reason,
+        )
 
 
 def list_demos(inventory: Inventory) -> Iterator[Model]:

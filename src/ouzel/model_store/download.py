@@ -83,22 +83,31 @@ class Interrupted(Exception):
 
 
 @bounded_answers()
-def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -> Path:
+def fetch(
+    repo_id: str,
+    patterns: Sequence[str],
+    left_out: Sequence[str] = (),
+    branch: str = constants.DEFAULT_REVISION,
+) -> Path:
     """Downloads all files that match, and returns the directory of the snapshot.
 
-    The revision is the newest one of the hub or the cache. Raises the errors in
-    `failures.FAILURES`.
+    `branch` may also be a tag or a commit. The revision is its newest one of the hub or the cache.
+    Raises the errors in `failures.FAILURES`.
     """
     disable_progress_bars()  # the bars of the hub's library
     wanted, unwanted = list(patterns), list(left_out)
     try:
-        found = HfApi().model_info(repo_id)
+        found = HfApi().model_info(repo_id, revision=branch)
     except FAILURES as error:
         if not is_unreachable(error):
             raise
         return Path(
             snapshot_download(
-                repo_id, local_files_only=True, allow_patterns=wanted, ignore_patterns=unwanted
+                repo_id,
+                revision=branch,
+                local_files_only=True,
+                allow_patterns=wanted,
+                ignore_patterns=unwanted,
             )
         )
     assert found.sha is not None, "the hub names no revision"
@@ -118,13 +127,15 @@ def fetch(repo_id: str, patterns: Sequence[str], left_out: Sequence[str] = ()) -
             repo_id, revision=found.sha, allow_patterns=wanted, ignore_patterns=unwanted
         )
     )
-    remember_newest(folder, found.sha)
+    remember_newest(folder, branch, found.sha)
     return directory
 
 
-def remember_newest(folder: Path, revision: str) -> None:
-    """Writes into the cache which revision `main` was, for programs that run without the hub."""
-    path = folder / "refs" / constants.DEFAULT_REVISION
+def remember_newest(folder: Path, branch: str, revision: str) -> None:
+    """Writes into the cache which revision a branch was, for programs that run without the hub."""
+    if branch == revision:
+        return
+    path = folder / "refs" / branch
     if path.exists() and path.read_text(encoding="utf-8") == revision:
         return
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -8,12 +8,12 @@ import glob
 from collections.abc import Iterable
 from pathlib import Path
 
-from huggingface_hub import HfApi
+from huggingface_hub import HfApi, constants
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, read_quantisation
 from ouzel.model_store.download import fetch
-from ouzel.model_store.failures import FAILURES, explain_failure
+from ouzel.model_store.failures import FAILURES, explain_failure, is_unreachable
 from ouzel.model_store.hub_session import bounded_answers
 from ouzel.terminal.progress import progress_shown
 
@@ -28,11 +28,16 @@ MODEL_FILES = [
 ]
 ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
+_MAIN = constants.DEFAULT_REVISION
 
 
-def download(repo_id: str) -> Path:
+class HubUnreachable(ModelLoadError):
+    """The hub is out of reach, and its cache does not have the model."""
+
+
+def download(repo_id: str, branch: str = _MAIN) -> Path:
     """Downloads a model and returns its directory in the hub's cache. Raises ModelLoadError."""
-    directory = _snapshot(repo_id, MODEL_FILES)
+    directory = _snapshot(repo_id, MODEL_FILES, branch)
     has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
     if not has_weights and (there := _quantisations(repo_id)):
         raise ModelLoadError(
@@ -50,7 +55,7 @@ def download_adapter(repo_id: str) -> Path:
     return directory
 
 
-def download_gguf_file(repo_id: str, name: str) -> Path:
+def download_gguf_file(repo_id: str, name: str, branch: str = _MAIN) -> Path:
     """Downloads a GGUF file and returns its path; of a split model, all files and the first path.
 
     Raises ModelLoadError.
@@ -58,7 +63,9 @@ def download_gguf_file(repo_id: str, name: str) -> Path:
     path = Path(name)
     all_parts = glob.escape(str(path.parent / model_name(path))) + "-?????-of-?????.gguf"
     directory = _snapshot(
-        repo_id, [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])]
+        repo_id,
+        [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])],
+        branch,
     )
     if not (directory / name).is_file():
         there = ", ".join(_gguf_names(repo_id)) or "none"
@@ -66,7 +73,7 @@ def download_gguf_file(repo_id: str, name: str) -> Path:
     return find_gguf(directory / name)[0]
 
 
-def download_gguf(repo_id: str, quantisation: str) -> Path:
+def download_gguf(repo_id: str, quantisation: str, branch: str = _MAIN) -> Path:
     """Downloads the GGUF file whose name ends with the quantisation; of a split model, all files.
 
     Other files are not downloaded. Raises ModelLoadError.
@@ -74,7 +81,7 @@ def download_gguf(repo_id: str, quantisation: str) -> Path:
     spellings = dict.fromkeys((quantisation, quantisation.upper(), quantisation.lower()))
     names = [f"{start}{name}" for name in spellings for start in ("", "*[-._/]")]
     patterns = [name + end for name in names for end in (".gguf", "-?????-of-?????.gguf")]
-    directory = _snapshot(repo_id, patterns)
+    directory = _snapshot(repo_id, patterns, branch)
     fetched = sorted(
         path
         for path in directory.rglob("*.gguf")
@@ -97,12 +104,13 @@ def _is_model(path: Path, patterns: Iterable[str]) -> bool:
     return is_wanted and PROJECTOR not in path.name
 
 
-def _snapshot(repo_id: str, patterns: list[str]) -> Path:
+def _snapshot(repo_id: str, patterns: list[str], branch: str = _MAIN) -> Path:
     try:
         with progress_shown():
-            return fetch(repo_id, patterns, [f"*{PROJECTOR}*"])
+            return fetch(repo_id, patterns, [f"*{PROJECTOR}*"], branch)
     except FAILURES as error:
-        raise ModelLoadError(
+        failure = HubUnreachable if is_unreachable(error) else ModelLoadError
+        raise failure(
             f"there is no directory {repo_id}, and it could not be fetched from the Hugging Face "
             f"hub: {explain_failure(error, repo_id)}"
         ) from error

@@ -18,6 +18,15 @@ class Inventory:
     kept: tuple[CacheEntry, ...]
     demos: Mapping[str, Path]  # directories by name
 
+    @property
+    def pulled(self) -> list[CacheEntry]:
+        """Returns the models that Python packages carried; their names are short names."""
+        return [each for each in self.kept if each.kind == "pulled"]
+
+    def list_made_of_pulled(self, pulled: CacheEntry) -> list[CacheEntry]:
+        """Returns the entries made of a model that Python packages carried."""
+        return self.list_entries([pulled.path, *pulled.path.glob("*.gguf")])
+
     def kept_of_repository(self, repository: HubRepository) -> list[CacheEntry]:
         directories = [repository.path.absolute(), repository.path.resolve()]
         within = [each.source for each in self.kept if _is_within(each.source, directories)]
@@ -45,6 +54,9 @@ class Inventory:
         for name, directory in self.demos.items():
             if kept in self.list_entries([directory]):
                 return name
+        for pulled in self.pulled:
+            if kept in self.list_made_of_pulled(pulled):
+                return pulled.name
         return kept.source or f"{kept.name} (its path is unknown)"
 
 

@@ -1,7 +1,8 @@
 """Lists the files that Ouzel made of models, and tells which are stale.
 
-These are compressed weights, directories made of GGUF files, and verdicts on the KV cache. All are
-in one directory, which may hold foreign files too: links and files with other names are ignored.
+These are compressed weights, directories made of GGUF files, verdicts on the KV cache, and models
+that Python packages carried. All are in one directory, which may hold foreign files too: links and
+files with other names are ignored.
 """
 
 import hashlib
@@ -14,12 +15,13 @@ from typing import TYPE_CHECKING, Literal
 
 import ouzel
 from ouzel.gguf.model_directory import SOURCE_FILE, describe
+from ouzel.model_store.catalogue.packages import NOTE_FILE
 from ouzel.model_store.disk import measure_size, statuses
 
 if TYPE_CHECKING:
     from ouzel.backends.openvino.weights.entry_use import MadeOf
 
-Kind = Literal["weights", "gguf", "verdict", "unfinished"]
+Kind = Literal["weights", "gguf", "verdict", "pulled", "unfinished"]
 
 _WEIGHTS = re.compile(
     r"(?P<name>.{1,64})-(?P<width>(?:auto|int8|int4|bf16|f32)[a-z0-9=,]*)"
@@ -27,6 +29,7 @@ _WEIGHTS = re.compile(
 )
 _GGUF = re.compile(r"(?P<name>.{1,64})-gguf-(?P<source>[0-9a-f]{16})")
 _VERDICT = re.compile(r"(?P<name>.{1,64})-ir-(?P<source>[0-9a-f]{16})")
+_PULLED = re.compile(r"(?P<name>.{1,64})-pulled-[0-9a-f]{16}")
 _UNFINISHED = ".unfinished-"
 _UNFINISHED_FOR_S = 3600.0  # after that, an unfinished entry without changes is abandoned
 
@@ -65,7 +68,10 @@ def read_kept(path: Path) -> CacheEntry | None:
         return _read_gguf_entry(path, match)
     if match := _VERDICT.fullmatch(path.name):
         return _read_verdict_entry(path, match)
-    return unfinished(path) if path.name.startswith(_UNFINISHED) else None
+    if path.name.startswith(_UNFINISHED):
+        return unfinished(path)
+    match = _PULLED.fullmatch(path.name)
+    return _read_pulled_entry(path, match) if match else None
 
 
 def source_key(directory: Path) -> str:
@@ -168,6 +174,27 @@ def _read_verdict_entry(path: Path, match: re.Match[str]) -> CacheEntry:
         source_key=match["source"],
         size_bytes=measure_size(path),
         last_used=(file if file.exists() else path).stat().st_mtime,
+        stale=stale,
+        is_in_use=False,
+    )
+
+
+def _read_pulled_entry(path: Path, match: re.Match[str]) -> CacheEntry:
+    """Reads the entry of a model that Python packages carried; its name is the short name."""
+    note, name, stale = path / NOTE_FILE, match["name"], ""
+    try:
+        name = str(json.loads(note.read_bytes())["name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        stale = "it is broken"
+    return CacheEntry(
+        path=path,
+        kind="pulled",
+        name=name,
+        width="",
+        source="",
+        source_key="",
+        size_bytes=measure_size(path),
+        last_used=(note if note.exists() else path).stat().st_mtime,
         stale=stale,
         is_in_use=False,
     )

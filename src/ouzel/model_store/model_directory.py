@@ -1,9 +1,11 @@
 """Turns the MODEL argument into a local directory and a name; downloads missing models."""
 
+import logging
 import os
 import re
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ouzel.config import ModelConfig
 from ouzel.config.cache_root import cache_root
@@ -11,6 +13,11 @@ from ouzel.config.model import Demo
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import holds_gguf, is_gguf, model_name
+
+if TYPE_CHECKING:
+    from ouzel.model_store.catalogue.entry import Entry
+
+logger = logging.getLogger(__name__)
 
 QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
 # An IR directory has one of the two files; models that read images have the second.
@@ -24,11 +31,24 @@ class LocalModel:
     directory: Path
     name: str  # the model's name for clients, unless --served-model-name names others
     draft: Path | None = None  # the directory of the draft model
+    origin: str = ""  # where a model of the catalogue comes from, for people
+    serve_options: str = ""  # options of `ouzel serve` that a model of the catalogue needs
 
     def names_by(self, options: ModelConfig) -> tuple[str, ...]:
         """Returns the model names for clients: `--served-model-name`, or `name` without it."""
         return options.served_model_name or (self.name,)
 
+
+@dataclass(frozen=True, slots=True)
+class NameLookup:
+    """How a short name becomes a model: the catalogue, and the weights that must fit."""
+
+    catalogue: str = ""  # a file or URL; empty: the bundled catalogue
+    weights: str = "auto"
+    check_fit: bool = True
+
+
+DEFAULT_LOOKUP = NameLookup()
 
 _DEMOS: dict[Demo, LocalModel] = {
     "text": LocalModel(MODEL_DIRECTORY, "ouzel-demo"),
@@ -46,16 +66,20 @@ def find_or_download(options: ModelConfig) -> LocalModel:
 
     Raises ModelLoadError.
     """
-    local = (
-        locate_model(options.model, options.cache_dir) if options.model else _DEMOS[options.demo]
-    )
+    lookup = NameLookup(options.catalogue, options.weights, check_fit=options.check_fit)
+    local = _DEMOS[options.demo]
+    if options.model:
+        local = locate_model(options.model, options.cache_dir, lookup)
     if not options.draft_model:
         return local
-    return replace(local, draft=locate_model(options.draft_model, options.cache_dir).directory)
+    draft = locate_model(options.draft_model, options.cache_dir, lookup)
+    return replace(local, draft=draft.directory)
 
 
-def locate_model(model: str, cache_dir: str = "") -> LocalModel:
-    """Finds a directory or a GGUF file, or downloads the model from the hub.
+def locate_model(
+    model: str, cache_dir: str = "", lookup: NameLookup = DEFAULT_LOOKUP
+) -> LocalModel:
+    """Finds a directory or a GGUF file, or downloads the model of a repository or short name.
 
     A GGUF file becomes a directory in `cache_dir`. Raises ModelLoadError.
     """
@@ -81,9 +105,13 @@ def locate_model(model: str, cache_dir: str = "") -> LocalModel:
             f"{model} is a file; give the directory with config.json and the weights, or a GGUF "
             f"file"
         )
-    if path.is_absolute() or model.startswith((".", "~")) or not _is_of_hub(model):
+    if path.is_absolute() or model.startswith((".", "~")):
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
-    return hub_model(model, cache_dir)
+    if _is_of_hub(model):
+        return hub_model(model, cache_dir)
+    if "/" in model:
+        raise ModelLoadError(f"there is no directory or GGUF file {model}")
+    return short_name_model(model, cache_dir, lookup)
 
 
 def _is_of_hub(model: str) -> bool:
@@ -93,21 +121,88 @@ def _is_of_hub(model: str) -> bool:
     return repo_id.count("/") == 1 and ("/" not in file or is_file)
 
 
-def hub_model(model: str, cache_dir: str) -> LocalModel:
+def hub_model(model: str, cache_dir: str, branch: str = "main") -> LocalModel:
     """Downloads `owner/name`, or of a GGUF repository `owner/name:Q4_K_M` or `owner/name:FILE`."""
     from ouzel.model_store.hub import download, download_gguf, download_gguf_file  # noqa: PLC0415
 
     repo_id, colon, quantisation = model.partition(":")
     if not colon:
-        return LocalModel(download(repo_id), model)
+        return LocalModel(download(repo_id, branch), model)
     if is_gguf(Path(quantisation)):
-        return gguf_model(download_gguf_file(repo_id, quantisation), cache_dir, model)
+        return gguf_model(download_gguf_file(repo_id, quantisation, branch), cache_dir, model)
     if not QUANTISATION_NAME.fullmatch(quantisation):
         raise ModelLoadError(f"{model}: a quantisation must follow the colon, as Q4_K_M")
-    return gguf_model(download_gguf(repo_id, quantisation), cache_dir, model)
+    return gguf_model(download_gguf(repo_id, quantisation, branch), cache_dir, model)
 
 
 def gguf_model(path: Path, cache_dir: str, name: str) -> LocalModel:
     from ouzel.gguf.model_directory import model_directory  # noqa: PLC0415
 
     return LocalModel(model_directory(path, cache_root(cache_dir)), name)
+
+
+def short_name_model(name: str, cache_dir: str, lookup: NameLookup) -> LocalModel:
+    """Finds or downloads a model of the catalogue; the hub comes first, then Python packages.
+
+    Raises ModelLoadError.
+    """
+    from ouzel.model_store.catalogue.packages import find_pulled  # noqa: PLC0415
+    from ouzel.model_store.catalogue.reader import read_catalogue  # noqa: PLC0415
+    from ouzel.model_store.catalogue.whereabouts import find_entry, find_on_disk  # noqa: PLC0415
+
+    catalogue = read_catalogue(lookup.catalogue)
+    entry = find_entry(name, catalogue)
+    if find_pulled(entry, cache_root(cache_dir)):
+        return _packaged_model(entry, cache_dir)
+    if lookup.check_fit and find_on_disk(entry, cache_dir) is None:
+        _check_fit(entry, cache_dir, lookup.weights)
+    if not entry.repository:
+        return _packaged_model(entry, cache_dir)
+    from ouzel.model_store.hub import HubUnreachable  # noqa: PLC0415
+
+    try:
+        local = hub_model(entry.repository_model, cache_dir, entry.revision)
+    except HubUnreachable as error:
+        if entry.packages is None:
+            packaged = [known for known, each in catalogue.items() if each.packages is not None]
+            hint = f"; Python packages carry {', '.join(packaged)}" if packaged else ""
+            raise HubUnreachable(f"{name} is {entry.repository_model}: {error}{hint}") from error
+        logger.info(
+            "the hub cannot be reached; %s comes from the Python packages %s instead",
+            name,
+            ", ".join(entry.packages.requirements),
+        )
+        return _packaged_model(entry, cache_dir)
+    origin = f"{entry.repository_model} on the hub"
+    return replace(local, name=entry.name, origin=origin, serve_options=entry.serve_options)
+
+
+def _check_fit(entry: "Entry", cache_dir: str, weights: str) -> None:
+    """Raises ModelLoadError before a download that this machine has no room for."""
+    from ouzel.model_store.catalogue.fitting import (  # noqa: PLC0415
+        check_disk,
+        check_memory,
+        measure_memory,
+    )
+    from ouzel.model_store.hub_cache import cache_directory  # noqa: PLC0415
+
+    check_memory(entry, weights, measure_memory())
+    check_disk(entry, weights, download=cache_directory(), stored=cache_root(cache_dir))
+
+
+def _packaged_model(entry: "Entry", cache_dir: str) -> LocalModel:
+    """Takes the model out of Python packages, unless it is on the disk. Raises ModelLoadError."""
+    from ouzel.model_store.catalogue.packages import find_pulled, pull_packages  # noqa: PLC0415
+    from ouzel.terminal.progress import progress_shown  # noqa: PLC0415
+
+    root = cache_root(cache_dir)
+    assert entry.packages is not None, "the entry has packages"
+    with progress_shown():
+        directory = find_pulled(entry, root) or pull_packages(entry, root)
+    requirements = ", ".join(entry.packages.requirements)
+    if holds_gguf(directory):
+        local = gguf_model(directory, cache_dir, entry.name)
+    else:
+        local = LocalModel(directory, entry.name)
+    origin = f"the Python packages {requirements}"
+    return replace(local, origin=origin, serve_options=entry.serve_options)

@@ -42,6 +42,8 @@ def plan_removal(
     kept: dict[Path, CacheEntry] = {}
     for name in names:
         repository, of_it = _find(inventory, name)
+        if weights_only:
+            of_it = [each for each in of_it if each.kind != "pulled"]
         if repository is not None and not weights_only:
             repositories[repository.path] = repository
         elif not of_it:
@@ -61,6 +63,9 @@ def _find(inventory: Inventory, name: str) -> tuple[HubRepository | None, list[C
     for repository in inventory.repositories:
         if repository.repo_id == name:
             return repository, inventory.kept_of_repository(repository)
+    for pulled in inventory.pulled:
+        if pulled.name == name:
+            return None, [pulled, *inventory.list_made_of_pulled(pulled)]
     if name in inventory.demos:
         return None, inventory.list_entries([inventory.demos[name]])
     path = Path(os.path.expanduser(name))

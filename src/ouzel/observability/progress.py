@@ -35,6 +35,11 @@ def listen_to_progress(listener: ProgressListener) -> Iterator[None]:
         _listener_in_scope.reset(token)
 
 
+def is_listened_to() -> bool:
+    """Tells whether the current context has a listener."""
+    return _listener_in_scope.get() is not None
+
+
 def tell_progress(progress: Progress) -> None:
     """Passes on the progress that another process has reported."""
     listener = _listener_in_scope.get()

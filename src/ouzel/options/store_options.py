@@ -17,6 +17,15 @@ def store_parser(command: str, description: str) -> OneLineParser:
     return parser
 
 
+def add_catalogue_option(parser: OneLineParser) -> None:
+    parser.add_argument(
+        "--catalogue",
+        metavar="FILE|URL",
+        default=argparse.SUPPRESS,
+        help="a JSON file, or its URL, with short names (default: the bundled catalogue)",
+    )
+
+
 def add_log_options(parser: OneLineParser) -> None:
     for flag, text in (("--log-level", "lowest level to log"), ("--log-format", "text or json")):
         parser.add_argument(flag, default=argparse.SUPPRESS, help=f"{text}, as for ouzel serve")

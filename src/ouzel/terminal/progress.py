@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from ouzel.observability import log_settings
-from ouzel.observability.progress import Progress, listen_to_progress
+from ouzel.observability.progress import Progress, is_listened_to, listen_to_progress
 from ouzel.observability.progress_bar import amount, progress_bar
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,10 @@ class ProgressLog:
 
 @contextmanager
 def progress_shown() -> Iterator[None]:
-    """Shows the progress of tasks within the block."""
+    """Shows the progress of tasks within the block, unless the context has a listener already."""
+    if is_listened_to():
+        yield
+        return
     with progress_bar(is_wanted=log_settings().log_format == "text") as bar:
         if bar is not None:
             yield
