@@ -63,6 +63,11 @@ COMMANDS: Mapping[str, Command] = {
         "ouzel.bench.command:run",
         parser="ouzel.bench.flags:bench_parser",
     ),
+    "run": Command(
+        "Chat with a model: of the running server, or downloaded if needed and loaded here.",
+        "ouzel.cli.run:run",
+        parser="ouzel.cli.run:run_parser",
+    ),
     "models": Command(
         "List the short names of well-known models, their sizes, and which fit this machine.",
         "ouzel.cli.models:run",

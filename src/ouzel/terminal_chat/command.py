@@ -16,7 +16,14 @@ def run(arguments: Sequence[str]) -> int:
 
     Raises OuzelError, KeyboardInterrupt if Ctrl-C ends the command, and SystemExit.
     """
-    flags, rest = read_flags(arguments)
+    return run_chat(*read_flags(arguments))
+
+
+def run_chat(flags: ChatFlags, rest: Sequence[str]) -> int:
+    """Runs a chat with options that were read; `rest` holds MODEL and the options of serve.
+
+    Returns the exit status. Raises like `run`.
+    """
     # The encoding of a terminal may lack characters of an answer.
     sys.stdout.reconfigure(errors="replace")  # type: ignore[union-attr]
     signal.signal(signal.SIGTERM, _end)

@@ -32,6 +32,7 @@ class ChatFlags:
     url: str
     api_key: str
     model_name: str
+    command: str = "chat"  # the command of `ouzel` that was called
 
 
 def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
@@ -39,14 +40,7 @@ def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
 
     Raises InvalidOption, and SystemExit after --help.
     """
-    broken = [argument for argument in arguments if not _is_text(argument)]
-    if broken:
-        raise InvalidOption(f"the arguments must be UTF-8, given {broken[0]!r}")
-    parser = chat_parser()
-    namespace, rest = parser.parse_known_args(arguments)
-    namespace.image = tuple(namespace.image)
-    namespace.set = tuple(namespace.set)
-    flags = ChatFlags(**vars(namespace))
+    flags, rest = split_flags(chat_parser(), arguments)
     if flags.url and rest:
         raise InvalidOption(
             f"{rest[0]}: cannot be used with --url; --model NAME selects a model of the server"
@@ -59,6 +53,19 @@ def read_flags(arguments: Sequence[str]) -> tuple[ChatFlags, list[str]]:
             "option"
         )
     return flags, rest
+
+
+def split_flags(
+    parser: OneLineParser, arguments: Sequence[str], command: str = "chat"
+) -> tuple[ChatFlags, list[str]]:
+    """Returns the options of the parser, and the other arguments. Raises like `read_flags`."""
+    broken = [argument for argument in arguments if not _is_text(argument)]
+    if broken:
+        raise InvalidOption(f"the arguments must be UTF-8, given {broken[0]!r}")
+    namespace, rest = parser.parse_known_args(arguments)
+    namespace.image = tuple(namespace.image)
+    namespace.set = tuple(namespace.set)
+    return ChatFlags(**vars(namespace), command=command), rest
 
 
 def _is_text(argument: str) -> bool:
@@ -85,6 +92,11 @@ def chat_parser() -> OneLineParser:
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    add_chat_options(parser)
+    return parser
+
+
+def add_chat_options(parser: OneLineParser) -> None:
     parser.add_argument(
         "-p",
         "--prompt",
@@ -129,4 +141,3 @@ def chat_parser() -> OneLineParser:
         default="",
         help="a model of the server (default: its first)",
     )
-    return parser

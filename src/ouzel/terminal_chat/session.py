@@ -96,7 +96,7 @@ def _client(
         finally:
             loop.run(client.close())
         return
-    options, model = read_own_model(rest, command="chat", other_flags=own_flags())
+    options, model = read_own_model(rest, command=flags.command, other_flags=own_flags())
     if console is not None:
         console.print(f"loading {harmless_line(model.local.name)} …", style="dim")
     with loop.entered(in_process_app(options, model)) as own:
