@@ -167,6 +167,9 @@ def test_a_file_and_a_url_replace_the_catalogue(tmp_path: Path) -> None:
         missing = f"http://127.0.0.1:{port}/none.json"
         with pytest.raises(ModelLoadError, match=r"none\.json: answered with status 404"):
             read_catalogue(missing)
+        secret = f"http://user:secret@127.0.0.1:{port}/none.json"
+        with pytest.raises(ModelLoadError, match=r"http://…@127\.0\.0\.1:\d+/none"):
+            read_catalogue(secret)
     with pytest.raises(ModelLoadError, match="cannot be fetched"):
         read_catalogue(missing)
     with pytest.raises(ModelLoadError, match="absent: cannot be read: No such file"):

@@ -10,6 +10,7 @@ import msgspec
 
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.catalogue.entry import CatalogueFile, Entry
+from ouzel.model_store.catalogue.remote_file import fetch_file, hide_credentials
 
 BUNDLED = Path(__file__).with_name("catalogue.json")
 MAX_CATALOGUE_BYTES = 4 * 2**20
@@ -27,13 +28,11 @@ def read_catalogue(source: str = "") -> Catalogue:
     """
     if not source:
         return parse_catalogue(BUNDLED.read_bytes(), str(BUNDLED))
-    return parse_catalogue(_read_source(source), f"--catalogue {source}")
+    return parse_catalogue(_read_source(source), f"--catalogue {hide_credentials(source)}")
 
 
 def _read_source(source: str) -> bytes:
     if source.lower().startswith(_URL_SCHEMES):
-        from ouzel.model_store.catalogue.remote_file import fetch_file  # noqa: PLC0415  slow
-
         return fetch_file(source, MAX_CATALOGUE_BYTES)
     path = Path(os.path.expanduser(source))
     try:

@@ -1,16 +1,23 @@
 """Fetches a small file that the user names by a URL, with limits of size and time."""
 
+import re
 import time
-
-import httpx2
 
 from ouzel.errors import ModelLoadError
 
 TIMEOUT_S = 30.0  # longest time of the whole download
+_CREDENTIALS = re.compile(r"//[^/?#]*@")
+
+
+def hide_credentials(url: str) -> str:
+    """Returns the URL with "…" in place of the user name and password."""
+    return _CREDENTIALS.sub("//…@", url)
 
 
 def fetch_file(url: str, max_bytes: int, *, timeout_s: float = TIMEOUT_S) -> bytes:
     """Returns the content of the file. Raises ModelLoadError."""
+    import httpx2  # noqa: PLC0415  slow, and needed for a URL only
+
     end = time.monotonic() + timeout_s
     content = bytearray()
     headers = {"accept-encoding": "identity"}  # a few compressed bytes can expand without limit
@@ -33,4 +40,4 @@ def fetch_file(url: str, max_bytes: int, *, timeout_s: float = TIMEOUT_S) -> byt
 
 
 def _refuse(url: str, complaint: str) -> ModelLoadError:
-    return ModelLoadError(f"--catalogue {url}: {complaint}")
+    return ModelLoadError(f"--catalogue {hide_credentials(url)}: {complaint}")
