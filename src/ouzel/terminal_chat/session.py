@@ -98,7 +98,8 @@ def _client(
         return
     options, model = read_own_model(rest, command=flags.command, other_flags=own_flags())
     if console is not None:
-        console.print(f"loading {harmless_line(model.local.name)} …", style="dim")
+        origin = f" from {model.local.origin}" if model.local.origin else ""
+        console.print(f"loading {harmless_line(model.local.name + origin)} …", style="dim")
     with loop.entered(in_process_app(options, model)) as own:
         yield own
 
