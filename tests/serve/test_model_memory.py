@@ -1,0 +1,109 @@
+"""A model's memory is measured once, kept on the disk, and planned within the limits."""
+
+import asyncio
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from ouzel.config import EngineConfig
+from ouzel.demo import MODEL_DIRECTORY
+from ouzel.errors import ModelLoadError
+from ouzel.lifecycle.turns import Limits
+from ouzel.options.options import read_options
+from ouzel.serve import model_sizes
+from ouzel.serve.measuring import ModelSize
+from ouzel.serve.model_sizes import find_size
+from ouzel.serve.on_demand_limits import choose_first_loaded, plan_memory, read_limits
+from ouzel.serve.open_models import CheckedModel, open_models
+
+GIB = 2**30
+
+
+def open_one(directory: Path, tmp_path: Path) -> CheckedModel:
+    values = {"model": str(directory), "cache_dir": str(tmp_path / "cache")}
+    [model] = open_models(read_options(values, {}))
+    return model
+
+
+def test_a_size_is_measured_once_until_the_files_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    directory = tmp_path / "model"
+    shutil.copytree(MODEL_DIRECTORY, directory)
+    model = open_one(directory, tmp_path)
+
+    size = asyncio.run(find_size(model))
+    assert size.weight_bytes > 10**6
+    assert size.cache_bytes > size.weight_bytes
+    assert size.max_model_len == 4096
+
+    measured = []
+
+    async def measure(question: object) -> ModelSize:
+        measured.append(question)
+        return size
+
+    monkeypatch.setattr(model_sizes, "_measure", measure)
+    assert asyncio.run(find_size(model)) == size
+    assert measured == []
+    (directory / "config.json").touch()
+    asyncio.run(find_size(model))
+    assert len(measured) == 1
+    longer = replace(model.settings, engine=EngineConfig(max_num_seqs=3))
+    asyncio.run(find_size(replace(model, settings=longer)))
+    assert len(measured) == 2
+
+
+def test_the_fault_of_a_model_is_told(tmp_path: Path) -> None:
+    directory = tmp_path / "model"
+    shutil.copytree(MODEL_DIRECTORY, directory)
+    model = open_one(directory, tmp_path)
+    (directory / "config.json").write_text('{"model_type": "nothing"}')
+    with pytest.raises(ModelLoadError, match="nothing"):
+        asyncio.run(find_size(model))
+
+
+def test_a_model_gets_its_part_of_the_memory_and_its_caches_half_of_the_rest() -> None:
+    limits = Limits(max_loaded=3, max_bytes=12 * GIB)
+    size = ModelSize(weight_bytes=2 * GIB, cache_bytes=100 * GIB, max_model_len=1)
+    plan = plan_memory(limits, size, EngineConfig())
+    assert plan.share_bytes == 4 * GIB
+    assert 3 * GIB < plan.num_bytes < 4 * GIB
+
+
+def test_a_model_with_large_weights_gets_all_the_memory() -> None:
+    limits = Limits(max_loaded=3, max_bytes=12 * GIB)
+    size = ModelSize(weight_bytes=8 * GIB, cache_bytes=GIB, max_model_len=1)
+    plan = plan_memory(limits, size, EngineConfig())
+    assert plan.share_bytes == 12 * GIB
+    assert 9 * GIB < plan.num_bytes < 12 * GIB
+
+
+def test_caches_that_the_options_size_count_as_they_are() -> None:
+    limits = Limits(max_loaded=3, max_bytes=12 * GIB)
+    size = ModelSize(weight_bytes=GIB, cache_bytes=5 * GIB, max_model_len=1)
+    plan = plan_memory(limits, size, EngineConfig(kv_cache_gib=5.0))
+    assert plan.num_bytes > 6 * GIB
+
+
+def test_a_model_that_is_alone_has_no_limits() -> None:
+    options = read_options({"idle_unload_s": 60}, {})
+    assert options.loads_on_request
+    assert read_limits(options) == Limits()
+
+
+def test_the_limits_follow_the_options(tmp_path: Path) -> None:
+    values = {"models_dir": str(tmp_path), "models_memory_gib": 2.5}
+    assert read_limits(read_options(values, {})) == Limits(3, int(2.5 * GIB))
+    limits = read_limits(read_options({"models_dir": str(tmp_path), "max_loaded_models": 7}, {}))
+    assert limits.max_loaded == 7
+    assert limits.max_bytes is not None and limits.max_bytes > 0
+
+
+def test_the_start_loads_as_many_models_as_fit() -> None:
+    models = [f"{name}={MODEL_DIRECTORY}" for name in "abc"]
+    options = read_options({"models": models, "max_loaded_models": 2}, {})
+    loaded = choose_first_loaded(options, open_models(options))
+    assert [model.names for model in loaded] == [("a",), ("b",)]
