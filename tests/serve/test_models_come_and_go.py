@@ -193,6 +193,9 @@ def test_ollamas_keep_alive_is_honoured(http: httpx.Client) -> None:
     answer = http.post("/api/generate", json={"model": "b", "keep_alive": "0s"}).json()
     assert (answer["done_reason"], states(http)["b"]) == ("unload", "on_disk")
     assert len(http.get("/api/tags").json()["models"]) >= 4
+    shown = http.post("/api/show", json={"model": "b"}).json()
+    assert shown["model_info"]["qwen3.context_length"] == 4096
+    assert states(http)["b"] == "on_disk"
 
 
 def test_an_operator_loads_and_unloads(http: httpx.Client) -> None:

@@ -71,7 +71,7 @@ class ModelSwitch:
             is_in_memory = on_demand.residents.is_in_memory(name)
             answer_away = self._operation.answer_away
             if not is_in_memory and answer_away is not None:
-                answer = answer_away(name, body)
+                answer = answer_away(on_demand, name, body)
                 if answer is not None:
                     await send_json(msgspec.json.encode(answer), send)
                     return

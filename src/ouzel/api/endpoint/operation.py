@@ -15,6 +15,7 @@ from starlette.types import ASGIApp
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.model_choice import ModelChoice, choose_by_body
+from ouzel.api.endpoint.on_demand import OnDemand
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.framing import SSE, Framing
 from ouzel.lifecycle.models import ManagedModel
@@ -74,7 +75,7 @@ class Operation:
     is_probe: bool = False
     is_scraped: bool = False  # collectors of metrics call it
     # answers a body for a model that is not in memory, by the model's name; None: it must be loaded
-    answer_away: Callable[[str, bytes], object | None] | None = None
+    answer_away: Callable[[OnDemand, str, bytes], object | None] | None = None
     # reads in a body how long the model stays in memory without requests
     apply_keep_alive: Callable[[ManagedModel, bytes], None] | None = None
 

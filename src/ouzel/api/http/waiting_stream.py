@@ -20,16 +20,20 @@ class WaitingStream:
         self._send = send
         self._keepalive_s = keepalive_s
         self._has_started = False
+        self._sending: asyncio.Future[None] | None = None  # the last comment
         self._commenting = (
             asyncio.create_task(self._comment()) if keepalive_s and framing.comment else None
         )
 
     async def stop(self) -> None:
         """Ends the comments, before the endpoint sends anything."""
-        if self._commenting is not None:
-            self._commenting.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._commenting
+        if self._commenting is None:
+            return
+        self._commenting.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._commenting
+        if self._sending is not None:
+            await self._sending  # half a comment must not be sent
 
     async def send(self, message: Message) -> None:
         """Sends a message of the endpoint, without a second start of the response."""
@@ -39,8 +43,8 @@ class WaitingStream:
     async def _comment(self) -> None:
         while True:
             await asyncio.sleep(self._keepalive_s)
-            # shielded: half a message must not be sent
-            await asyncio.shield(asyncio.ensure_future(self._send_comment()))
+            self._sending = asyncio.ensure_future(self._send_comment())
+            await asyncio.shield(self._sending)
 
     async def _send_comment(self) -> None:
         if not self._has_started:

@@ -10,6 +10,7 @@ from typing import Annotated
 import msgspec
 from msgspec import UNSET, Meta, UnsetType
 
+from ouzel.api.endpoint.on_demand import OnDemand
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.dialect import Answer
 from ouzel.api.ollama.answer import LoadAnswer, OllamaAnswer, OllamaLine, Piece
@@ -153,7 +154,7 @@ def _line(piece: Piece, *, model: str, created_at: str) -> OllamaChat:
     return OllamaChat(model=model, created_at=created_at, message=message)
 
 
-def _answer_away(name: str, body: bytes) -> OllamaChat | None:
+def _answer_away(_: OnDemand, name: str, body: bytes) -> OllamaChat | None:
     """Answers a request to unload a model that is not in memory."""
     return LoadAnswer(_line, name=name, unloads=True).line if asks_to_unload(body) else None
 

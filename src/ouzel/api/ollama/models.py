@@ -14,7 +14,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from ouzel.api.endpoint.catalogue import Catalogue
-from ouzel.api.endpoint.on_demand import OnDemand
+from ouzel.api.endpoint.on_demand import FilesOfModel, OnDemand
 from ouzel.api.endpoint.operation import Operation
 from ouzel.api.http.send import json_response
 from ouzel.api.ollama.answer import rfc3339
@@ -183,23 +183,56 @@ class ModelCard:
         )
 
 
-def _list_away(name: str, on_demand: OnDemand) -> OllamaModel:
-    """Describes a model that is not in memory by its files."""
+def _read_files(name: str, on_demand: OnDemand) -> FilesOfModel:
     managed = on_demand.residents.find(name)
     assert managed is not None
-    files, full = on_demand.describe(managed), full_name(name)
-    capabilities = {"embed": ["embedding"], "score": []}
+    return on_demand.describe(managed)
+
+
+def _list_away(name: str, on_demand: OnDemand) -> OllamaModel:
+    """Describes a model that is not in memory by its files."""
+    files, full = _read_files(name, on_demand), full_name(name)
     return OllamaModel(
         full,
         full,
         rfc3339(files.created * 1_000_000_000),
         files.num_bytes or 0,
         hashlib.sha256(f"{name} {files.created} {files.num_bytes}".encode()).hexdigest(),
-        details=OllamaModelDetails(
-            "", "", files.model_type, [files.model_type] if files.model_type else [], "", ""
-        ),
-        capabilities=capabilities.get(files.task or "", ["completion"]),
+        details=_details_away(files),
+        capabilities=_capabilities_away(files),
     )
+
+
+def _show_away(on_demand: OnDemand, name: str, body: bytes) -> OllamaModelCard:
+    """Describes a model that is not in memory: clients ask for all models, which must not load."""
+    decode_body(body, OllamaShowRequest)
+    files = _read_files(name, on_demand)
+    kind = files.model_type
+    values: dict[str, str | int | None] = {
+        "general.architecture": kind,
+        "general.basename": name,
+        f"{kind}.context_length": files.max_model_len,
+    }
+    return OllamaModelCard(
+        modelfile=_modelfile(name, "", []),
+        parameters="",
+        template="",
+        details=_details_away(files),
+        model_info={key: value for key, value in values.items() if value is not None},
+        capabilities=_capabilities_away(files),
+        modified_at=rfc3339(files.created * 1_000_000_000),
+    )
+
+
+def _details_away(files: FilesOfModel) -> OllamaModelDetails:
+    families = [files.model_type] if files.model_type else []
+    return OllamaModelDetails("", "", files.model_type, families, "", "")
+
+
+def _capabilities_away(files: FilesOfModel) -> list[str]:
+    if files.task in ("embed", "score"):
+        return ["embedding"] if files.task == "embed" else []
+    return ["completion", "vision"] if files.has_vision else ["completion"]
 
 
 def _details(model: ServedModel) -> OllamaModelDetails:
@@ -317,6 +350,7 @@ OPERATIONS = (
         bodies=(OllamaShowRequest,),
         answers=(OllamaModelCard,),
         words="ollama",
+        answer_away=_show_away,
     ),
     Operation(
         method="get",
