@@ -27,3 +27,17 @@ def running_server(
     finally:
         process.terminate()
         process.wait()
+
+
+def measure_resident_mb(process: psutil.Process) -> float:
+    """Returns the resident memory of a process and all its descendants, in MB.
+
+    Memory that several of them share counts several times.
+    """
+    total_bytes = 0
+    for each in (process, *process.children(recursive=True)):
+        try:
+            total_bytes += each.memory_info().rss
+        except psutil.NoSuchProcess:
+            continue
+    return total_bytes / 1e6

@@ -7,12 +7,13 @@ import socket
 import subprocess
 import time
 import urllib.request
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from urllib.error import URLError
 
 import httpx
+import psutil
 
 from benchmarks.comparison.product import NotAvailable, Turn
 from benchmarks.comparison.workers import Machine
@@ -98,7 +99,22 @@ def ouzel_server(model: str, weights: str, machine: Machine) -> Iterator[str]:
 def llama_server(
     binaries: Path | None, model: str, max_len: int, machine: Machine
 ) -> Iterator[str]:
-    """Runs llama-server. Raises NotHad if the program is missing or does not start."""
+    """Yields the URL of llama-server with one model, or raises NotAvailable."""
+    slots = max(BATCHES)
+    options = {"-m": model, "-c": slots * max_len, "-np": slots, "-t": machine.num_threads}
+    words = [str(word) for pair in options.items() for word in pair]
+    with running_llama_server(binaries, [*words, "-fa", "on", "--alias", "model"]) as (url, _):
+        yield url
+
+
+@contextmanager
+def running_llama_server(
+    binaries: Path | None, options: Sequence[str]
+) -> Iterator[tuple[str, psutil.Process]]:
+    """Yields the URL and the process of llama-server on a free port.
+
+    Raises NotAvailable if the program is missing or does not start.
+    """
     program = None if binaries is None else binaries / "llama-server"
     if program is None or not program.exists():
         raise NotAvailable(
@@ -107,28 +123,16 @@ def llama_server(
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
-    slots = max(BATCHES)
-    options = {
-        "-m": model,
-        "--port": port,
-        "-c": slots * max_len,
-        "-np": slots,
-        "-t": machine.num_threads,
-        "-fa": "on",
-    }
-    command = [
-        str(program),
-        *(str(word) for pair in options.items() for word in pair),
-        "--alias",
-        "model",
-    ]
     environment = {**os.environ, "LD_LIBRARY_PATH": str(program.parent)}
     process = subprocess.Popen(
-        command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment
+        [str(program), "--port", str(port), *options],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        env=environment,
     )
     try:
         _await_health(f"http://127.0.0.1:{port}", process)
-        yield f"http://127.0.0.1:{port}"
+        yield f"http://127.0.0.1:{port}", psutil.Process(process.pid)
     finally:
         process.terminate()
         process.wait()
