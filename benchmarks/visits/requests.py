@@ -6,6 +6,7 @@ from random import Random
 from typing import Any  # JSON
 
 from benchmarks.soak_requests import text
+from benchmarks.visits.model_metrics import ModelMetrics
 
 PROMPTS_OF_A_MODEL = 6
 
@@ -49,7 +50,8 @@ class Visit:
 
     prompt: Prompt
     arrives_s: float
-    patience_s: float | None  # seconds until its client leaves; None: it stays
+    patience_s: float | None = None  # seconds until its client leaves; None: no limit
+    max_events: int | None = None  # events of the stream until its client leaves; None: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,4 +85,4 @@ class Run:
     outcomes: list[Outcome]
     samples: list[Sample]
     gauges: dict[str, float]  # gauges when all requests have ended
-    model_metrics: list[str]
+    models: dict[str, ModelMetrics]

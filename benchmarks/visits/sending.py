@@ -3,7 +3,8 @@
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
 from statistics import median
 
 import httpx
@@ -22,7 +23,7 @@ class Refused(Exception):
     """An answer that is an error."""
 
 
-async def stream_text(client: httpx.AsyncClient, prompt: Prompt) -> AsyncIterator[str]:
+async def stream_text(client: httpx.AsyncClient, prompt: Prompt) -> AsyncGenerator[str, None]:
     """Yields the pieces of an answer. Raises Refused."""
     async with client.stream("POST", PATH, json=prompt.body()) as response:
         if response.status_code != 200:
@@ -39,7 +40,7 @@ async def stream_text(client: httpx.AsyncClient, prompt: Prompt) -> AsyncIterato
 
 
 async def ask_alone(client: httpx.AsyncClient, prompt: Prompt) -> Reference:
-    outcome = await send(client, Visit(prompt, 0.0, None), time.perf_counter())
+    outcome = await send(client, Visit(prompt, 0.0), time.perf_counter())
     assert outcome.first_s is not None and not outcome.error, outcome.error
     return Reference(outcome.text, outcome.end_s - outcome.first_s)
 
@@ -50,10 +51,17 @@ async def send(client: httpx.AsyncClient, visit: Visit, begun_s: float) -> Outco
     sent_s = time.perf_counter() - begun_s
     first_s, pieces, error, has_left = None, [], "", False
     try:
-        async with asyncio.timeout(visit.patience_s):
-            async for piece in stream_text(client, visit.prompt):
+        async with (
+            asyncio.timeout(visit.patience_s),
+            # a client that leaves closes its connection
+            aclosing(stream_text(client, visit.prompt)) as answer,
+        ):
+            async for piece in answer:
                 first_s = first_s or time.perf_counter() - begun_s
                 pieces.append(piece)
+                if len(pieces) == visit.max_events:
+                    has_left = True
+                    break
     except TimeoutError:
         has_left = True
     except (Refused, httpx.HTTPError) as reason:
@@ -70,11 +78,11 @@ async def rehearse(
     Returns the seconds of each model's load, with the unload before it, and the seconds to the
     first token when it is loaded. The models take turns, so that each has to be loaded again.
     """
-    first = {prompt.model: prompt for prompt in reversed(prompts)}
-    loads: dict[str, list[float]] = {model: [] for model in first}
-    loaded: dict[str, list[float]] = {model: [] for model in first}
+    last = {prompt.model: prompt for prompt in prompts}
+    loads: dict[str, list[float]] = {model: [] for model in last}
+    loaded: dict[str, list[float]] = {model: [] for model in last}
     for _ in range(REHEARSALS):
-        for model, prompt in first.items():
+        for model, prompt in last.items():
             with_load_s = await _measure_first_token(client, prompt)
             loaded[model].append(await _measure_first_token(client, prompt))
             loads[model].append(max(with_load_s - loaded[model][-1], 0.0))
@@ -85,7 +93,7 @@ async def rehearse(
 
 
 async def _measure_first_token(client: httpx.AsyncClient, prompt: Prompt) -> float:
-    outcome = await send(client, Visit(prompt, 0.0, None), time.perf_counter())
+    outcome = await send(client, Visit(prompt, 0.0), time.perf_counter())
     assert outcome.first_s is not None, outcome.error
     return outcome.first_s - outcome.sent_s
 

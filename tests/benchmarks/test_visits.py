@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from benchmarks.visits.checks import compare_waits, report
+from benchmarks.visits.model_metrics import ModelMetrics, read_model_metrics
 from benchmarks.visits.requests import Outcome, Prompt, Reference, Run, Sample, Visit
 
 A, B = (Prompt(model, "Hello", 8) for model in "ab")
@@ -12,7 +13,7 @@ REFERENCES = {A: Reference("alpha", 1.0), B: Reference("beta", 1.0)}
 
 
 def outcome(prompt: Prompt, sent_s: float, first_s: float | None, text: str = "") -> Outcome:
-    visit = Visit(prompt, sent_s, None)
+    visit = Visit(prompt, sent_s)
     end_s = sent_s + 1.0 if first_s is None else first_s + 1.0
     return Outcome(visit, sent_s, first_s, end_s, text or REFERENCES[prompt].text, "", False)
 
@@ -25,7 +26,7 @@ RUN = Run(
     outcomes=[outcome(A, 0.0, 1.1), outcome(B, 3.0, 5.1), outcome(A, 4.0, 6.1)],
     samples=[Sample(150.0, ("a",)), Sample(290.0, ("a", "b"))],
     gauges={"running": 0.0},
-    model_metrics=[],
+    models={"a": ModelMetrics(0, 1, 1.0, 0), "b": ModelMetrics(0, 1, 2.0, 0)},
 )
 
 
@@ -47,12 +48,13 @@ def test_a_good_run_passes() -> None:
         with_last(outcome(A, 4.0, 6.1, "beta")),
         with_last(replace(RUN.outcomes[-1], error="503")),
         with_last(replace(RUN.outcomes[-1], text="alpine", has_left=True)),
-        with_last(outcome(A, 4.0, 4.0 + 2 * 1.1 + 2.0 + 0.1)),
+        with_last(outcome(A, 4.0, 4.0 + 2 * 1.1 + (2.0 + 1.0) + 0.1)),
         replace(RUN, samples=[Sample(301.0, ("a",))]),
         replace(RUN, samples=[Sample(150.0, ("a", "b", "c"))]),
         replace(RUN, gauges={"running": 1.0}),
+        replace(RUN, models=RUN.models | {"a": ModelMetrics(1, 1, 1.0, 0)}),
     ],
-    ids=["other answer", "failed", "other begin", "waited", "memory", "models", "gauges"],
+    ids=["other answer", "failed", "other begin", "waited", "memory", "models", "gauges", "open"],
 )
 def test_a_bad_run_fails(bad: Run) -> None:
     assert not is_good(bad)
@@ -73,3 +75,14 @@ def test_a_request_without_a_first_token_has_no_wait() -> None:
     left = replace(outcome(B, 3.0, None), text="", has_left=True)
     run = replace(RUN, outcomes=[RUN.outcomes[0], left])
     assert [wait.model for wait in compare_waits(run, REFERENCES, max_loaded=2)] == ["a"]
+
+
+def test_the_metrics_of_each_model_are_read() -> None:
+    text = """# TYPE ouzel_model_open_requests gauge
+ouzel_model_state{model_name="a",state="idle"} 1
+ouzel_model_open_requests{model_name="a"} 2
+ouzel_model_loads_total{model_name="a"} 3
+ouzel_model_load_seconds_total{model_name="a"} 4.5
+ouzel_model_evictions_total{model_name="a"} 1
+"""
+    assert read_model_metrics(text) == {"a": ModelMetrics(2, 3, 4.5, 1)}
