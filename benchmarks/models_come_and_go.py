@@ -44,8 +44,10 @@ from benchmarks.visits.sending import ask_alone, rehearse, run_visits
 MAX_LOADED = 2
 SHARE_THAT_LEAVES = 0.2
 MEAN_PATIENCE_S = 1.5  # mean time until a client leaves, if it leaves
-OPTIONS = ("--deterministic", "--kv-cache-gib", "0.25", "--max-model-len", "4096")
-OPTIONS += ("--weights", "int4", "--no-store")
+OPTIONS = (
+    *("--deterministic", "--no-store", "--weights", "int4"),
+    *("--kv-cache-gib", "0.25", "--max-model-len", "4096"),
+)
 
 
 def write_models(directory: Path, shapes: list[str]) -> list[str]:
