@@ -36,6 +36,7 @@ from ouzel.gguf.tokenizer import list_chat_templates
 
 CONTEXT = 4096  # tokens; the same in both servers
 UNLOAD_S = 60.0  # longest time to wait for the end of an unload
+SETTLE_S = 2.0  # time of a server to return memory behind an unload
 LOADED, FIRST_LOAD, LOAD = "loaded already", "first load", "loaded by the request"
 OURS, THEIRS = "Ouzel", "llama-server"
 
@@ -185,6 +186,7 @@ def measure(
         for model, is_chat in models.items():
             for name in turn_order(list(routers), round_number):
                 measure_model(routers[name], found[name], model, is_chat, round_number)
+    time.sleep(SETTLE_S)
     return found, {name: measure_resident_mb(each.process) for name, each in routers.items()}
 
 
