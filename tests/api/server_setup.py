@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field
 
 from ouzel import __version__
+from ouzel.api.endpoint.model_pulls import ModelPuller
 from ouzel.checkpoint.model_files import SamplingDefaults
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import LimitsConfig, MediaConfig, ServerConfig
@@ -88,6 +89,7 @@ class ServerSetup:
     sentences: SentenceFiles | None = None  # not None: the model makes vectors or scores
     cuts_long_texts: bool = False
     max_document_pieces: int = 10_000
+    puller: ModelPuller | None = None
     # models beside this one; their limits, config and store_url are ignored
     further: tuple["ServerSetup", ...] = ()
 

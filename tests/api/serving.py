@@ -121,7 +121,7 @@ class RunningServer:
             store,
             response_dialect(setup.config.profile),
         )
-        app = build_app(ModelChanges(self.catalogue, host))
+        app = build_app(ModelChanges(self.catalogue, host, setup.puller))
         self._server = HttpServer(app, limits)
         serving = asyncio.create_task(self._server.serve([self._socket]))
         while not self._server.started:

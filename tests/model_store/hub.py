@@ -28,7 +28,9 @@ class Hub:
     holds_back: threading.Event | None = None  # a cut transfer stays open until this is set
     gives_ranges: bool = True
     is_hidden: bool = False  # a network's log-in page answers all requests
-    etag: str = ""  # replaces the checksum of each file
+    etag: str = ""  # replaces the checksum of each file, or of `etag_of` alone
+    etag_of: str = ""
+    claimed_bytes: int = 0  # the size of each file, as answers to HEAD say; 0: the real one
     revision: str = REVISION
     more_names: tuple[str, ...] = ()  # further names in the list of files
     is_endless: bool = False  # a file has no end
@@ -104,8 +106,11 @@ class _Handler(BaseHTTPRequestHandler):
 
     def answer_file(self, name: str) -> None:
         content = (self.hub.directory / name).read_bytes()
-        etag = self.hub.etag or hashlib.sha256(content).hexdigest()
+        etag = self.hub.etag if name == (self.hub.etag_of or name) else ""
+        etag = etag or hashlib.sha256(content).hexdigest()
         headers = {"ETag": f'"{etag}"', "X-Repo-Commit": REVISION}
+        if self.command == "HEAD" and self.hub.claimed_bytes:
+            headers["Content-Length"] = str(self.hub.claimed_bytes)
         if (
             self.command == "HEAD"
             or not (wanted := self.headers.get("Range"))

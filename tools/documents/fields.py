@@ -100,7 +100,11 @@ def _endpoints() -> dict[str, type[msgspec.Struct]]:
 
 
 def _generating() -> list[str]:
-    generating = [operation for operation in DOCUMENTED if operation.bodies and operation.chunks]
+    generating = [
+        operation
+        for operation in DOCUMENTED
+        if operation.bodies and "generate" in operation.main_tasks
+    ]
     return [
         operation.path.removeprefix("/v1")
         for operation in generating

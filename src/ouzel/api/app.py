@@ -3,15 +3,16 @@
 from functools import partial
 
 from starlette.middleware.cors import CORSMiddleware
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Scope
 
 from ouzel.api.anthropic.errors import VERSION_HEADER, anthropic_error_styles, anthropic_style
 from ouzel.api.cohere.errors import cohere_error_styles
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.http.error_answers import ErrorAnswers
+from ouzel.api.http.exchange import get_method
 from ouzel.api.http.host_check import HostCheck, allowed_hosts
-from ouzel.api.http.key_checks import OPEN_PATHS, ApiKeyCheck
+from ouzel.api.http.key_checks import OPEN_PATHS, AdminKeyCheck, ApiKeyCheck
 from ouzel.api.http.lifespan import Lifespan
 from ouzel.api.http.method_router import MethodRouter
 from ouzel.api.http.origin_check import OriginCheck
@@ -24,8 +25,10 @@ from ouzel.api.http.request_recorder import (
 )
 from ouzel.api.http.server.upgrades import Upgrades
 from ouzel.api.lmi.errors import lmi_error_styles
+from ouzel.api.ollama import delete as ollama_delete
+from ouzel.api.ollama import pull as ollama_pull
 from ouzel.api.ollama.errors import ollama_error_styles
-from ouzel.api.openai import model_loading
+from ouzel.api.openai import model_loading, model_pulls
 from ouzel.api.operations import OPERATIONS, build_paths, build_routes, list_main_paths
 from ouzel.api.ovms import status as ovms_status
 from ouzel.api.ovms.errors import ovms_error_styles
@@ -69,6 +72,7 @@ def build_app(changes: ModelChanges, begin_span: BeginSpan | None = None) -> Lif
             server.api_key,
             OPEN_PATHS | playground.PATHS | ({"/metrics"} if server.open_metrics else set()),
             own_key_paths=_admin_paths(server),
+            is_admitted=partial(_is_admitted, AdminKeyCheck(server.admin_api_key)),
         )
     app = HostCheck(app, allowed_hosts(server))
     profile = server.profile
@@ -106,6 +110,18 @@ def _admin_paths(server: ServerConfig) -> frozenset[str]:
     """Returns the paths that check the admin key themselves."""
     reload = {ovms_status.RELOAD_PATH} if ovms_status.needs_admin_key(server) else set()
     return model_loading.PATHS | reload
+
+
+def _is_admitted(admin_key: AdminKeyCheck, scope: Scope) -> bool:
+    """Tells whether a request to pull or delete a model has the admin key in place of an API key.
+
+    Clients with an API key may send the same requests, and get other answers.
+    """
+    path = scope["path"]
+    is_change = path in (model_pulls.PATH, ollama_pull.PATH, ollama_delete.PATH) or (
+        get_method(scope) == "DELETE" and path.startswith(model_pulls.MODELS_PATH)
+    )
+    return is_change and admin_key.accepts(scope)
 
 
 def build_probe_app(catalogue: Catalogue) -> ASGIApp:

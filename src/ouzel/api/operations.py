@@ -18,10 +18,12 @@ from ouzel.api.http.method_router import MethodRoute, SocketRoute
 from ouzel.api.http.paths import Paths
 from ouzel.api.lmi import invocations, ping, sagemaker
 from ouzel.api.ollama import chat as ollama_chat
+from ouzel.api.ollama import delete as ollama_delete
 from ouzel.api.ollama import embed as ollama_embed
 from ouzel.api.ollama import generate as ollama_generate
 from ouzel.api.ollama import management as ollama_management
 from ouzel.api.ollama import models as ollama_models
+from ouzel.api.ollama import pull as ollama_pull
 from ouzel.api.openai import (
     about,
     chat,
@@ -29,6 +31,7 @@ from ouzel.api.openai import (
     embeddings,
     health,
     model_loading,
+    model_pulls,
     models,
     render,
     tokenize,
@@ -75,6 +78,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *render.OPERATIONS,
     *models.OPERATIONS,
     *model_loading.OPERATIONS,
+    *model_pulls.OPERATIONS,
     *health.OPERATIONS,
     *about.OPERATIONS,
     *invocations.OPERATIONS,
@@ -91,6 +95,8 @@ OPERATIONS: tuple[Operation, ...] = (
     *ollama_generate.OPERATIONS,
     *ollama_embed.OPERATIONS,
     *ollama_models.OPERATIONS,
+    *ollama_pull.OPERATIONS,
+    *ollama_delete.OPERATIONS,
     *ollama_management.OPERATIONS,
     Operation(
         method="get",

@@ -7,13 +7,13 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from ouzel.cli.inventory import read_inventory
 from ouzel.config.cache_root import cache_root
 from ouzel.gguf.files import holds_gguf, is_gguf, model_name, read_quantisation
 from ouzel.machine.quantities import format_count
 from ouzel.model_store.disk import size_behind
 from ouzel.model_store.hub_cache import HubRepository, Snapshot, cache_directory, gguf_models
 from ouzel.model_store.inventory import Inventory
+from ouzel.model_store.inventory_reader import read_inventory
 from ouzel.model_store.verdict import Verdict, judge, judge_gguf
 from ouzel.observability.progress_bar import amount
 from ouzel.options.options import read_options

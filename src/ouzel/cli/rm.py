@@ -4,9 +4,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from ouzel.cli.inventory import read_inventory
 from ouzel.model_store.catalogue.reader import read_catalogue
 from ouzel.model_store.inventory import Inventory
+from ouzel.model_store.inventory_reader import read_inventory
 from ouzel.model_store.removal import CannotRemove, Removal, carry_out, plan_removal
 from ouzel.observability.progress_bar import amount
 from ouzel.options.invalid_option import InvalidOption

@@ -7,32 +7,23 @@ Rules
    tools know and remove.
 3. Only one process writes a file at a time: it holds the lock of the file. A second one gets an
    error.
-4. The checksum of a resumed file is compared before the file gets its name, if the hub has one.
+4. The checksum of a file is compared before the file gets its name, if the hub has one. A small
+   file, which has its name already, is removed if it differs.
 5. If the hub is out of reach, the cache serves, provided that it has all files.
 """
 
 import fcntl
-import hashlib
 import os
 import shutil
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import BinaryIO
 
 import httpx2
-from huggingface_hub import (
-    HfApi,
-    HfFileMetadata,
-    constants,
-    get_hf_file_metadata,
-    get_session,
-    hf_hub_url,
-    snapshot_download,
-)
+from huggingface_hub import HfApi, constants, get_session, snapshot_download
 from huggingface_hub.file_download import repo_folder_name
 from huggingface_hub.utils import (
     build_hf_headers,
@@ -41,41 +32,20 @@ from huggingface_hub.utils import (
     hf_raise_for_status,
 )
 
+from ouzel.model_store.download_progress import Transfer, tell_file
 from ouzel.model_store.failures import FAILURES, NotEnoughDisk, is_unreachable
 from ouzel.model_store.hub_names import check_file_name, check_key
 from ouzel.model_store.hub_session import EXEMPT, bounded_answers
+from ouzel.model_store.remote_file import RemoteFile, describe_file
 from ouzel.observability.progress import Stage, stage
 from ouzel.observability.progress_bar import amount
 
-LARGE_BYTES = 8 * 2**20
 PIECE_BYTES = 2**20
 NUM_AT_ONCE = 4
 MAX_ATTEMPTS = 5  # attempts in a row that received nothing
 PAUSE_S = 1.0  # the wait before another attempt
 MAX_FILES = 100_000  # files of a repository
 SPARE_BYTES = 64 * 2**20  # free space that a download leaves on the disk
-_SHA256_DIGITS = 64
-
-
-@dataclass(frozen=True, slots=True)
-class LargeFile:
-    name: str
-    url: str
-    etag: str  # the SHA-256 of a file in large storage
-    size: int
-    blobs: Path
-
-    @property
-    def blob(self) -> Path:
-        return self.blobs / self.etag
-
-    @property
-    def incomplete(self) -> Path:
-        return self.blobs / f"{self.etag}.incomplete"
-
-    @property
-    def num_bytes_here(self) -> int:
-        return self.incomplete.stat().st_size if self.incomplete.exists() else 0
 
 
 class Interrupted(Exception):
@@ -120,13 +90,15 @@ def fetch(
     for name in matching:
         check_file_name(name)
     missing = [name for name in matching if not (folder / "snapshots" / found.sha / name).exists()]
-    if missing:
-        fetch_large(repo_id, found.sha, missing, folder / "blobs")
+    files = describe_files(repo_id, found.sha, missing, folder / "blobs")
+    if files:
+        fetch_large(repo_id, files, folder / "blobs")
     directory = Path(
         snapshot_download(
             repo_id, revision=found.sha, allow_patterns=wanted, ignore_patterns=unwanted
         )
     )
+    check_small_files(directory, files)
     remember_newest(folder, branch, found.sha)
     return directory
 
@@ -143,44 +115,72 @@ def remember_newest(folder: Path, branch: str, revision: str) -> None:
         written.write(revision)
 
 
-def fetch_large(repo_id: str, revision: str, names: Iterable[str], blobs: Path) -> None:
+def describe_files(
+    repo_id: str, revision: str, names: Iterable[str], blobs: Path
+) -> list[RemoteFile]:
+    """Asks the hub for size and etag of each file, several at the same time."""
     with ThreadPoolExecutor(NUM_AT_ONCE) as threads:
-        found = [*threads.map(lambda name: large_file(repo_id, revision, name, blobs), names)]
-    files = [
-        *{file.etag: file for file in found if file is not None and not file.blob.exists()}.values()
-    ]
-    if not files:
+        return [*threads.map(lambda name: describe_file(repo_id, revision, name, blobs), names)]
+
+
+def fetch_large(repo_id: str, files: Sequence[RemoteFile], blobs: Path) -> None:
+    """Downloads the large ones of the files, if the disk has room for all of them.
+
+    Raises NotEnoughDisk.
+    """
+    # Several names may have the same content.
+    missing = {file.etag or file.name: file for file in files if not is_here(file)}
+    if not missing:
         return
     blobs.mkdir(parents=True, exist_ok=True)
-    total, here = sum(file.size for file in files), sum(file.num_bytes_here for file in files)
-    if (free := shutil.disk_usage(blobs).free) < total - here + SPARE_BYTES:
-        raise NotEnoughDisk(
-            f"{amount(total - here)} are still to be fetched, and {blobs} has {amount(free)} free"
-        )
+    check_disk(missing.values(), blobs)
+    for file in missing.values():
+        tell_file(file.progress(file.num_bytes_here if file.is_large else 0))
+    large = [file for file in missing.values() if file.is_large]
+    if not large:
+        return
+    total, here = sum(file.size for file in large), sum(file.num_bytes_here for file in large)
     with stage(f"fetching {repo_id}", total, done_bytes=here) as fetching:
-        fetch_all(files, fetching)
+        fetch_all(large, fetching)
 
 
-def large_file(repo_id: str, revision: str, name: str, blobs: Path) -> LargeFile | None:
-    """Returns None for a small file, and for a file that only the hub's library can download."""
-    url = hf_hub_url(repo_id, name, revision=revision)
-    metadata: HfFileMetadata = get_hf_file_metadata(url)
-    if metadata.etag:
-        check_key("etag", metadata.etag)
-    if (
-        not metadata.etag
-        or not metadata.size
-        or not LARGE_BYTES <= metadata.size <= constants.MAX_HTTP_DOWNLOAD_SIZE
-    ):
-        return None
-    return LargeFile(name, url, metadata.etag, metadata.size, blobs)
+def is_here(file: RemoteFile) -> bool:
+    return bool(file.etag) and file.blob.exists()
 
 
-def fetch_all(files: Sequence[LargeFile], fetching: Stage) -> None:
+def check_disk(files: Iterable[RemoteFile], blobs: Path) -> None:
+    needed = sum(file.size - min(file.num_bytes_here, file.size) for file in files)
+    free = shutil.disk_usage(blobs).free
+    if free < needed + SPARE_BYTES:
+        raise NotEnoughDisk(
+            f"{amount(needed)} are still to be fetched, and {blobs} has {amount(free)} free, of "
+            f"which {amount(SPARE_BYTES)} are spared"
+        )
+
+
+def check_small_files(directory: Path, files: Iterable[RemoteFile]) -> None:
+    """Checks the files that the hub's library has downloaded; removes a wrong one.
+
+    Raises ConnectionError.
+    """
+    for file in files:
+        if file.is_large:
+            continue
+        if not file.matches(directory / file.name):
+            (directory / file.name).unlink()
+            file.blob.unlink(missing_ok=True)
+            raise _differs(file)
+        tell_file(file.progress(file.size))
+
+
+def fetch_all(files: Sequence[RemoteFile], fetching: Stage) -> None:
     """Downloads the files at the same time; raises the first failure when all have stopped."""
     stopping = threading.Event()
     with ThreadPoolExecutor(NUM_AT_ONCE, "fetch") as threads:
-        running = [threads.submit(fetch_file, file, fetching, stopping) for file in files]
+        running = []
+        for file in files:
+            transfer = Transfer(file.progress(file.num_bytes_here), fetching)
+            running.append(threads.submit(fetch_file, file, transfer, stopping))
         try:
             wait(running, return_when=FIRST_EXCEPTION)
         finally:
@@ -192,32 +192,39 @@ def fetch_all(files: Sequence[LargeFile], fetching: Stage) -> None:
         raise failure
 
 
-def fetch_file(file: LargeFile, fetching: Stage, stopping: threading.Event) -> None:
+def fetch_file(file: RemoteFile, transfer: Transfer, stopping: threading.Event) -> None:
     with locked(file.incomplete) as content:
-        begin = content.seek(0, os.SEEK_END)
+        content.seek(0, os.SEEK_END)
         num_failed = 0
         while content.tell() < file.size:
             before = content.tell()
             try:
-                take(file, content, fetching, stopping)
+                take(file, content, transfer, stopping)
             except FAILURES as error:
                 if not is_unreachable(error):
                     raise
-                fetching.tell()
+                transfer.tell()
                 num_failed = 0 if content.tell() > before else num_failed + 1
                 if num_failed >= MAX_ATTEMPTS or stopping.wait(PAUSE_S):
                     raise
         content.flush()
         os.fsync(content.fileno())
-        if content.tell() != file.size or (begin and not is_as_promised(file)):
+        transfer.tell(is_verifying=True)
+        if content.tell() != file.size or not file.matches(file.incomplete):
             content.truncate(0)
-            raise ConnectionError(
-                f"{file.name} came otherwise than the hub says, and has to be fetched again"
-            )
+            raise _differs(file)
         file.incomplete.replace(file.blob)
 
 
-def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threading.Event) -> None:
+def _differs(file: RemoteFile) -> ConnectionError:
+    return ConnectionError(
+        f"{file.name} came otherwise than the hub says, and has to be fetched again"
+    )
+
+
+def take(
+    file: RemoteFile, content: BinaryIO, transfer: Transfer, stopping: threading.Event
+) -> None:
     """Appends the missing content to the file, as far as it arrives.
 
     Raises HfHubHTTPError, httpx2.TransportError and Interrupted.
@@ -240,7 +247,7 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
         if begin and response.status_code != httpx2.codes.PARTIAL_CONTENT:
             content.truncate(0)
             content.seek(0)
-            fetching.advance(-begin)
+            transfer.advance(-begin)
         for piece in response.iter_raw(PIECE_BYTES):
             if content.tell() + len(piece) > file.size:
                 content.truncate(0)
@@ -248,7 +255,7 @@ def take(file: LargeFile, content: BinaryIO, fetching: Stage, stopping: threadin
                     f"{file.name} is longer than the {file.size} bytes that the hub says"
                 )
             content.write(piece)
-            fetching.advance(len(piece))
+            transfer.advance(len(piece))
             if stopping.is_set():
                 content.flush()
                 raise Interrupted
@@ -272,11 +279,3 @@ def locked(path: Path) -> Iterator[BinaryIO]:
 def open_unless_link(path: str, flags: int) -> int:
     """Opens a file of the cache; raises OSError for a link, which could lead out of the cache."""
     return os.open(path, flags | os.O_NOFOLLOW, 0o666)
-
-
-def is_as_promised(file: LargeFile) -> bool:
-    """Tells whether the content has the checksum in the etag, if the etag is a checksum."""
-    if len(file.etag) != _SHA256_DIGITS:
-        return True
-    with file.incomplete.open("rb") as content:
-        return hashlib.file_digest(content, "sha256").hexdigest() == file.etag

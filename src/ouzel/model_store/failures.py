@@ -23,7 +23,20 @@ class NotEnoughDisk(OSError):
 # ImportError: a package that the proxy needs is missing.
 FAILURES = (HfHubHTTPError, httpx2.HTTPError, OSError, ValueError, ImportError)
 
+_NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 _UNAUTHORISED, _FORBIDDEN, _TOO_MANY, _FIRST_OF_SERVER = 401, 403, 429, 500
+
+
+def is_disk_full(error: Exception) -> bool:
+    """Tells whether the disk, or a limit of its use, has no room for a file."""
+    return isinstance(error, NotEnoughDisk) or (
+        isinstance(error, OSError) and error.errno in _NO_ROOM
+    )
+
+
+def is_missing(error: Exception) -> bool:
+    """Tells whether the hub has no such model, or hides it."""
+    return isinstance(error, RepositoryNotFoundError) and not isinstance(error, GatedRepoError)
 
 
 def is_unreachable(error: Exception) -> bool:
@@ -61,8 +74,8 @@ def explain_failure(error: Exception, repo_id: str) -> str:
                 f"the connection to {hub} failed: {_first_line(error)}; the received data is kept, "
                 "try again"
             )
-        case OSError(errno=errno.ENOSPC):
-            reason = f"the disk of {constants.HF_HUB_CACHE} is full"
+        case OSError(errno=code) if code in _NO_ROOM:
+            reason = f"{constants.HF_HUB_CACHE} has no room for the files ({error.strerror})"
         case _:
             reason = _first_line(error)
     return reason

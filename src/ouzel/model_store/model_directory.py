@@ -107,15 +107,17 @@ def locate_model(
         )
     if path.is_absolute() or model.startswith((".", "~")):
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
-    if _is_of_hub(model):
+    if is_name_of_hub(model):
         return hub_model(model, cache_dir)
     if "/" in model:
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
     return short_name_model(model, cache_dir, lookup)
 
 
-def _is_of_hub(model: str) -> bool:
+def is_name_of_hub(model: str) -> bool:
     """Tells whether the name is `owner/name`, perhaps with a colon and a quantisation or file."""
+    if Path(model).is_absolute() or model.startswith((".", "~")):
+        return False
     repo_id, _, file = model.partition(":")
     is_file = is_gguf(Path(file)) and ".." not in Path(file).parts
     return repo_id.count("/") == 1 and ("/" not in file or is_file)

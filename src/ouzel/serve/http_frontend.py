@@ -23,6 +23,7 @@ from ouzel.serve.announcement import announce
 from ouzel.serve.listener import Listener
 from ouzel.serve.metrics_port import serve_metrics_port
 from ouzel.serve.model_host import ModelHost
+from ouzel.serve.model_puller import ChildPuller
 from ouzel.serve.on_demand_models import OnDemandModels
 from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.open_store import open_configured_store
@@ -86,7 +87,9 @@ class HttpFrontend:
         catalogue = self._catalogue = Catalogue(
             models, options.limits, options.server, store, response_dialect(options.server.profile)
         )
-        self._changes = ModelChanges(catalogue, host)
+        model = options.model
+        puller = ChildPuller(model.cache_dir, model.catalogue, host.list_directories)
+        self._changes = ModelChanges(catalogue, host, puller)
         self._app = build_app(self._changes, None if traces is None else traces.begin_request)
         self._watching_app: ASGIApp = build_probe_app(catalogue)
 

@@ -5,6 +5,7 @@ import gc
 import logging
 from collections.abc import Mapping
 from contextvars import Context
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ouzel.engine.grammars.native_memory import give_back_memory
@@ -33,6 +34,7 @@ class ModelHost:
     def __init__(self, options: Options) -> None:
         self._options = options
         self._hosted: list[Engines] = []
+        self._directories: dict[Engines, list[Path]] = {}
         self._num_at_start = len(options.all_models)
 
     def make_engines(self, model: CheckedModel, share_bytes: int | None = None) -> Engines:
@@ -50,7 +52,13 @@ class ModelHost:
             limit_bytes=share_bytes,
         )
         self._hosted.append(engines)
+        draft = [] if model.local.draft is None else [model.local.draft]
+        self._directories[engines] = [model.local.directory, *draft]
         return engines
+
+    def list_directories(self) -> list[Path]:
+        """Returns the directories of the models whose engines run, and of their draft models."""
+        return [path for paths in self._directories.values() for path in paths]
 
     def take_options(self, options: Options) -> None:
         """Replaces the options that models loaded from now on share."""
@@ -116,6 +124,7 @@ class ModelHost:
 
     async def _close(self, engines: Engines, *, reason: str) -> None:
         self._hosted.remove(engines)
+        del self._directories[engines]
         await engines.close(reason=reason)
 
 

@@ -101,6 +101,10 @@ class OnDemandModels:
             await self.residents.load(model.name)
         return model
 
+    async def add_pulled(self, name: str) -> ManagedModel:
+        own = {} if "idle_unload_s" in self._options.values else {"idle_unload_s": DEFAULT_IDLE_S}
+        return await self.add({"name": name, "model": name, **own})
+
     def add_checked(self, checked: CheckedModel, *, is_loaded: bool = False) -> ManagedModel:
         """Adds a model of the options, which is perhaps in memory already."""
         known = _Known(checked.settings, checked.local.directory)

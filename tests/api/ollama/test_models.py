@@ -94,14 +94,13 @@ def test_the_version_is_high_enough_for_editors(ollama: httpx.Client) -> None:
 
 @pytest.mark.parametrize("stream", [True, False, None])
 def test_the_served_model_is_pulled_already(ollama: httpx.Client, stream: bool | None) -> None:
-    assert read_answer(ollama.post("/api/pull", json={"model": "parrot", "stream": stream})) == {
-        "status": "success"
-    }
+    response = ollama.post("/api/pull", json={"model": "parrot", "stream": stream})
+    assert response.json() == {"status": "success"}  # a stream has one line
 
 
 def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
-    message = read_error(ollama.post("/api/pull", json={"name": "llama3"}), 404)
-    assert message.startswith(f"model 'llama3' cannot be pulled: {ONE_MODEL}")
+    message = read_error(ollama.post("/api/pull", json={"name": "llama3"}), 401)
+    assert "--admin-api-key" in message
     assert (
         read_error(ollama.post("/api/show", json={"model": "llama3"}), 404)
         == "model 'llama3' not found"
@@ -114,7 +113,6 @@ def test_another_model_cannot_be_pulled(ollama: httpx.Client) -> None:
         ("POST", "/api/push", "pushed"),
         ("POST", "/api/create", "created"),
         ("POST", "/api/copy", "copied"),
-        ("DELETE", "/api/delete", "deleted"),
         ("POST", "/api/blobs/sha256:29fdb92e57cf0827", "uploaded"),
     ],
 )

@@ -6,6 +6,7 @@ from http import HTTPStatus
 from ouzel.api.anthropic.errors import OVERLOADED, AnthropicError
 from ouzel.api.cohere.errors import CohereError
 from ouzel.api.document.schema_refs import JSON, JsonObject, schema_ref
+from ouzel.api.endpoint.model_pulls import DiskFull, HubFailed, ModelInUse
 from ouzel.api.endpoint.operation import Operation, StructType, Words
 from ouzel.api.http.errors import (
     BodyTimeout,
@@ -66,6 +67,9 @@ _DESCRIBED_ERRORS: tuple[type[OuzelError], ...] = (
     EngineUnavailable,
     StoreUnavailable,
     EngineFailed,
+    ModelInUse,
+    HubFailed,
+    DiskFull,
 )
 # error bodies by dialect; other dialects have OpenAI's form, and LMI has two forms
 _ERRORS: Mapping[Words, StructType] = {

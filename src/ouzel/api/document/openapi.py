@@ -74,11 +74,15 @@ def body_schemas(
     ollama_bodies = {
         body.__name__ for each in operations if each.words == "ollama" for body in each.bodies
     }
+    # bodies that name models of other servers too
+    changing_bodies = {
+        body.__name__ for each in operations if each.changing is not None for body in each.bodies
+    }
     bodies: list[StructType] = [*_list_bodies(operations), Parameters]
     schemas = _components(bodies)
     for name, schema in schemas.items():
         _explain_fields(schema)
-        if model_names:
+        if model_names and name not in changing_bodies:
             _name_models(schema, list_names(model_names) if name in ollama_bodies else model_names)
         if name in _ONE_OF:
             schema["oneOf"] = [_require_field(field) for field in _ONE_OF[name]]
@@ -162,19 +166,21 @@ def _any_value(kind: type) -> JsonObject:
 def _explain_fields(schema: JsonObject) -> None:
     """Moves description and default to the top of each field.
 
-    msgspec writes the default null, which only means that the field may be absent.
+    A default of null, which msgspec writes too, only means that the field may be absent.
     """
     properties = schema["properties"]
     assert isinstance(properties, dict)
     for name, field in properties.items():
         if "default" not in field:
             continue  # the field is required
-        del field["default"]
+        own_default = field.pop("default")
         kinds = field.get("anyOf", [])
         inner = [description for kind in kinds if (description := kind.pop("description", None))]
         default = describe_default(
             name, is_boolean=kinds == [{"type": "boolean"}, {"type": "null"}]
         )
+        if own_default is True:
+            default = "true"
         description = field.get("description") or " ".join(inner[:1])
         field["description"] = f"{description} Default: {default}.".lstrip()
 

@@ -7,10 +7,18 @@ disconnects, an unload or the load of an adapter goes on; the load of a model is
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import (
+    AsyncGenerator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Mapping,
+    Sequence,
+)
 from typing import Any, Protocol, TypeVar  # Any: the type of values that are sent into coroutines
 
 from ouzel.api.endpoint.catalogue import Catalogue
+from ouzel.api.endpoint.model_pulls import ModelInUse, ModelPuller, ModelPulls, PullProgress
 from ouzel.api.endpoint.on_demand import OnDemand
 from ouzel.api.endpoint.services import Services
 from ouzel.errors import (
@@ -21,6 +29,7 @@ from ouzel.errors import (
     OuzelError,
 )
 from ouzel.generation import ServedModel
+from ouzel.lifecycle.states import ModelState
 
 
 class ModelLoader(Protocol):
@@ -39,9 +48,19 @@ Result = TypeVar("Result")
 
 
 class ModelChanges:
-    def __init__(self, catalogue: Catalogue, loader: ModelLoader | None = None) -> None:
-        """Without a `loader` models cannot be loaded or unloaded."""
+    def __init__(
+        self,
+        catalogue: Catalogue,
+        loader: ModelLoader | None = None,
+        puller: ModelPuller | None = None,
+    ) -> None:
+        """Without a `loader` models cannot be loaded or unloaded; without a `puller`, not pulled
+        or deleted.
+        """
         self.catalogue = catalogue
+        self._pulls = None
+        if puller is not None:
+            self._pulls = ModelPulls(puller, on_pulled=self._on_pulled, on_deleted=self._on_deleted)
         self._loader = loader
         self._changing = asyncio.Lock()
         self._loading: asyncio.Task[ServedModel] | None = None
@@ -120,6 +139,8 @@ class ModelChanges:
             await self.catalogue.on_demand.residents.close()
         if self._loading is not None:
             self._loading.cancel()
+        if self._pulls is not None:
+            await self._pulls.close()
         leaving = [asyncio.wait(self._unloading, timeout=timeout_s)] if self._unloading else []
         await asyncio.gather(self.catalogue.shared.runs.drain(timeout_s), *leaving)
 
@@ -203,6 +224,62 @@ class ModelChanges:
         await asyncio.shield(services.model.engine.adapters.unload(name))
         logger.info("adapter unloaded: %s", name)
 
+    def pull(self, name: str) -> AsyncGenerator[PullProgress, None]:
+        """Downloads a model, or follows its download; a model on this disk is brought up to date.
+
+        The download stops when the last follower closes its generator. Raises the errors of
+        `ModelPuller.pull`.
+        """
+        return self._require_pulls().pull(name)
+
+    async def is_present(self, name: str) -> bool:
+        """Tells whether the model is served, or its files are on this disk."""
+        if name in self.catalogue.names:
+            return True
+        return self._pulls is not None and await self._pulls.is_present(name)
+
+    async def delete(self, name: str) -> int:
+        """Deletes a model's files; returns the number of freed bytes.
+
+        Raises ModelInUse for a model that is in memory, or on its way; InvalidRequest for a model
+        of `--models-dir`; and the errors of `ModelPuller.delete`.
+        """
+        pulls, on_demand = self._require_pulls(), self.catalogue.on_demand
+        if on_demand is not None and on_demand.is_in_directory(name):
+            raise InvalidRequest(
+                f"must be a model that was pulled; {name[:100]!r} is in --models-dir, whose files "
+                "the server does not delete",
+                field="model",
+            )
+        managed = None if on_demand is None else on_demand.residents.find(name)
+        is_away = managed is not None and managed.state in (ModelState.ON_DISK, ModelState.FAILED)
+        if name in self.catalogue.names and not is_away:
+            raise ModelInUse(
+                f"the model {name[:100]!r} is loaded; unload it first: POST /v1/models/unload",
+                param="model",
+            )
+        if not is_away:
+            self.catalogue.check_loading(name)
+        with self.catalogue.reserved([name], "model"):
+            return await pulls.delete(name)
+
+    async def _on_pulled(self, name: str) -> None:
+        """Lets requests load a model that was pulled, before its clients learn of the success."""
+        logger.info("model pulled: %s", name)
+        on_demand = self.catalogue.on_demand
+        if on_demand is None or on_demand.residents.find(name) is not None:
+            return
+        try:
+            await on_demand.add_pulled(name)
+        except OuzelError as error:
+            logger.warning("the pulled model %s cannot be served: %s", name, error)
+
+    async def _on_deleted(self, name: str) -> None:
+        """Forgets a model whose files have been deleted."""
+        logger.info("model deleted: %s", name)
+        if self.catalogue.on_demand is not None:
+            await self.catalogue.on_demand.remove(name)
+
     def set_reload(self, reload: Callable[[], Awaitable[None]]) -> None:
         """Sets the function that reads the list of models again when a client asks for it."""
         self._reload = reload
@@ -214,6 +291,11 @@ class ModelChanges:
                 "this server has read its models from no file: set --config or --config_path"
             )
         await self._reload()
+
+    def _require_pulls(self) -> ModelPulls:
+        if self._pulls is None:
+            raise InvalidRequest("this server cannot pull or delete models")
+        return self._pulls
 
     def _require_loader(self) -> ModelLoader:
         if self._loader is None:

@@ -52,6 +52,10 @@ class OnDemand(Protocol):
         """Adds the model of an entry of `models`, without a load. Raises InvalidRequest."""
         ...
 
+    async def add_pulled(self, name: str) -> ManagedModel:
+        """Adds a model that was just downloaded, without a load. Raises InvalidRequest."""
+        ...
+
     async def remove(self, name: str) -> None:
         """Unloads a model after its requests, and forgets it."""
         ...

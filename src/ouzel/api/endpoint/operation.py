@@ -95,11 +95,8 @@ class Operation:
     @property
     def main_tasks(self) -> frozenset[Task]:
         """Returns the tasks of the models for which this is a main endpoint."""
-        return (
-            frozenset[Task]({"generate"})
-            if self.chunks and "{" not in self.path
-            else self.vector_tasks
-        )
+        generates = self.chunks and self.changing is None and "{" not in self.path
+        return frozenset[Task]({"generate"}) if generates else self.vector_tasks
 
     @property
     def paths(self) -> list[str]:

@@ -2,7 +2,7 @@
 
 import hashlib
 import hmac
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -24,18 +24,21 @@ class ApiKeyCheck:
         api_keys: Iterable[str],
         open_paths: Collection[str] = OPEN_PATHS,
         own_key_paths: Collection[str] = (),
+        is_admitted: Callable[[Scope], bool] = lambda _: False,
     ) -> None:
         """`open_paths` may be read without a key.
 
-        Endpoints at `own_key_paths` check keys themselves.
+        Endpoints at `own_key_paths` check keys themselves. `is_admitted` tells whether a request
+        has another key that suffices for its path.
         """
         self._app = app
         self._open_paths = open_paths
         self._own_key_paths = own_key_paths
+        self._is_admitted = is_admitted
         self._key_ids = [hash_key(key.encode()) for key in api_keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if not self._is_open(scope):
+        if not self._is_open(scope) and not self._is_admitted(scope):
             get_exchange(scope).key_id = self._check(scope)
         await self._app(scope, receive, send)
 
@@ -79,9 +82,15 @@ class AdminKeyCheck:
             raise Unauthenticated(
                 "this server has no --admin-api-key, so its models cannot be changed"
             )
-        sent_ids = [hash_key(key.encode("latin-1")) for key in list_keys(scope)]
-        if not any(hmac.compare_digest(self._key_id, each) for each in sent_ids):
+        if not self.accepts(scope):
             raise Unauthenticated("the admin key is needed: send it as 'Authorization: Bearer KEY'")
+
+    def accepts(self, scope: Scope) -> bool:
+        """Tells whether the request has the admin key."""
+        if self._key_id is None:
+            return False
+        sent_ids = [hash_key(key.encode("latin-1")) for key in list_keys(scope)]
+        return any(hmac.compare_digest(self._key_id, each) for each in sent_ids)
 
 
 def hash_key(key: bytes) -> str:

@@ -10,11 +10,32 @@ from ouzel.api.endpoint.services import Services
 from ouzel.errors import ModelNotFound
 
 _LATEST = ":latest"
+_HUB_ADDRESSES = ("https://", "hf.co/", "huggingface.co/")  # removed one after the other
 
 
 def full_name(name: str) -> str:
     """Returns the name with its tag, as Ollama lists it. A tag stands after the last slash."""
     return name if ":" in name.rpartition("/")[2] else name + _LATEST
+
+
+def find_served_name(name: str, served_names: Iterable[str]) -> str | None:
+    """Returns the served name that a request means, or None."""
+    wanted = full_name(_strip_address(name))
+    for served in served_names:
+        if full_name(served) in (full_name(name), wanted):
+            return served
+    return None
+
+
+def strip_defaults(name: str) -> str:
+    """Returns the name without the hub's address and the default tag: clients add both."""
+    return _strip_address(name).removesuffix(_LATEST)
+
+
+def _strip_address(name: str) -> str:
+    for address in _HUB_ADDRESSES:
+        name = name.removeprefix(address)
+    return name
 
 
 def list_names(served_names: Iterable[str]) -> list[str]:
@@ -30,7 +51,7 @@ def choose_by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Se
     """
     name = read_model_name(body, has_old_field=True)
     for each in catalogue:
-        if name and full_name(name) in map(full_name, each.model.names):
+        if name and find_served_name(name, each.model.names) is not None:
             return each
     away = [each for each in catalogue.away if name and full_name(name) == full_name(each)]
     catalogue.check_loading(*away, name, name.removesuffix(_LATEST))
@@ -50,5 +71,5 @@ def choose_to_embed(catalogue: Catalogue, scope: Scope, body: bytes) -> Services
 
 def check_name(name: str | None, served_names: Iterable[str]) -> None:
     """Raises ModelNotFound for an unknown name. An absent or empty name means the served model."""
-    if name and full_name(name) not in map(full_name, served_names):
+    if name and find_served_name(name, served_names) is None:
         raise ModelNotFound(f"model '{name[:100]}' not found", param="model")

@@ -51,6 +51,19 @@ def resolve_model(model: str, cache_dir: str = "", catalogue: str = "") -> Origi
     return Origin(model, "catalogue", entry, find_on_disk(entry, cache_dir))
 
 
+def name_stored_model(model: str, cache_dir: str = "", catalogue: str = "") -> str:
+    """Returns the name of the stored files: a short name stands for a repository, or for packages.
+
+    Raises ModelLoadError for a name that is neither a path, nor a repository, nor a short name.
+    """
+    entry = resolve_model(model, cache_dir, catalogue).entry
+    if entry is None:
+        return model
+    if find_pulled(entry, cache_root(cache_dir)) or not entry.repository:
+        return entry.name
+    return entry.repository_model
+
+
 def find_entry(name: str, catalogue: Catalogue) -> Entry:
     """Raises ModelLoadError with suggestions for an unknown name."""
     if entry := catalogue.get(name.lower()):

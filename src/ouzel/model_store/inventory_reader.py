@@ -1,4 +1,4 @@
-"""Reads the inventory for `ouzel list` and `ouzel rm`: the hub's cache, Ouzel's, and the demos."""
+"""Reads the inventory of this disk: the hub's cache, Ouzel's, and the demos."""
 
 from pathlib import Path
 

@@ -1,0 +1,83 @@
+"""Reads the name of a model of the hub, and tells whether the hub's cache holds the whole model.
+
+The module answers without the network and without the hub's library. It does not see whether the
+hub has a newer revision.
+"""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+
+from huggingface_hub import constants
+
+from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import find_gguf, is_gguf, model_name, read_quantisation
+from ouzel.model_store.hub_cache import PREFIX, Snapshot, gguf_models, snapshots
+from ouzel.model_store.model_directory import is_ir, is_name_of_hub
+
+_INDEX = "model.safetensors.index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class HubReference:
+    repo_id: str
+    gguf: str = ""  # a quantisation or the name of a file; empty for the whole repository
+
+    @property
+    def folder_name(self) -> str:
+        return PREFIX + self.repo_id.replace("/", "--")
+
+    def find_gguf_files(self, snapshot: Snapshot) -> list[Path]:
+        """Returns the files of the GGUF model in a snapshot; [] if one is missing."""
+        for name, first in gguf_models(snapshot.directory).items():
+            if self._names(first.relative_to(snapshot.directory), name):
+                try:
+                    files = find_gguf(first)
+                except ModelLoadError:  # a part of a split model is missing
+                    return []
+                return files if all(file.is_file() for file in files) else []
+        return []
+
+    def _names(self, first: Path, name: str) -> bool:
+        if is_gguf(Path(self.gguf)):
+            return model_name(Path(self.gguf)) == name and first.parent == Path(self.gguf).parent
+        return read_quantisation(name).lower() == self.gguf.lower()
+
+
+def read_reference(name: str) -> HubReference | None:
+    """Returns None for a name that is not `owner/name`, `owner/name:Q4_K_M` or with a file."""
+    if not is_name_of_hub(name):
+        return None
+    repo_id, _, gguf = name.partition(":")
+    return HubReference(repo_id, gguf)
+
+
+def is_on_disk(name: str) -> bool:
+    """Tells whether the hub's cache holds all files of the model that its newest revision needs."""
+    reference = read_reference(name)
+    if reference is None:
+        return False
+    path = Path(constants.HF_HUB_CACHE, reference.folder_name)
+    try:
+        # A download names the revision in `refs` after the last file has come.
+        named = [each for each in snapshots(path) if each.names]
+        if reference.gguf:
+            return any(reference.find_gguf_files(each) for each in named)
+        return any(_has_all_weights(each.directory) for each in named)
+    except (OSError, ValueError):  # a name that is too long, or has a null byte
+        return False
+
+
+def _has_all_weights(directory: Path) -> bool:
+    if is_ir(directory):
+        return all(path.with_suffix(".bin").is_file() for path in directory.glob("openvino_*.xml"))
+    if not (directory / "config.json").is_file():
+        return False
+    index = directory / _INDEX
+    if not index.is_file():
+        return any(path.is_file() for path in directory.glob("*.safetensors"))
+    try:
+        names = set(json.loads(index.read_bytes())["weight_map"].values())
+        return all((directory / name).is_file() for name in names)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
