@@ -28,6 +28,14 @@ async def test_the_demo_model_answers_without_a_server(
     assert "1, 2, 3, 4, 5" in msgspec.json.decode(answer.body)["choices"][0]["message"]["content"]
 
 
+def test_a_servers_directory_of_models_leaves_the_demo_model(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OUZEL_MODELS_DIR", str(tmp_path))
+    _, model = read_own_model(["--cache-dir", str(tmp_path)], command="chat")
+    assert model.names == ("ouzel-demo",)
+
+
 @pytest.mark.parametrize(
     "argument",
     ["--port", "--port=8000", "--api-key", "--no-store", "--metrics-port", "--no-open-metrics"],

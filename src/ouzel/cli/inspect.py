@@ -34,7 +34,7 @@ def run(arguments: Sequence[str]) -> int:
             "--engine: must be openvino for ouzel inspect, which does not know how vLLM loads "
             "models"
         )
-    sys.stdout.write(describe_model(options, open_model(options.all_models[0]).local))
+    sys.stdout.write(describe_model(options, open_model(options.first).local))
     return 0
 
 

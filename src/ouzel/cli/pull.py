@@ -95,7 +95,7 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption(
             f"--calibrate: needs int4 in --weights, given --weights {options.model.weights}"
         )
-    local = open_model(options.all_models[0]).local
+    local = open_model(options.first).local
     if local.origin:
         _say(f"{local.name} comes from {local.origin}")
     _say(f"{local.name} is in {local.directory}, {amount(_measure(local.directory))}")

@@ -70,6 +70,11 @@ class Options:
     directive: Directive | None = None  # an action before a server starts, or instead of it
 
     @property
+    def first(self) -> ModelSettings:
+        """Returns the first model of the options; the demo model if `--models-dir` has all."""
+        return ModelSettings(self.model, self.engine, self.vllm, self.given)
+
+    @property
     def loads_on_request(self) -> bool:
         """Tells whether models come and go."""
         models = self.models

@@ -34,7 +34,7 @@ def read_own_model(
     options = apply_logging(
         read_command_line(arguments, environment, command=command, other_flags=other_flags)
     )
-    return options, open_model(options.all_models[0])
+    return options, open_model(options.first)
 
 
 @asynccontextmanager
@@ -74,7 +74,7 @@ def _refuse_flags_of_serving(arguments: Sequence[str], *, command: str) -> None:
 
 def _unserved(options: Options) -> Options:
     """Returns the options with only the first model, no API keys and no store."""
-    alone = options.all_models[:1]
+    alone = (options.first,)
     return replace(
         options,
         all_models=alone,
