@@ -189,6 +189,8 @@ def test_ollamas_keep_alive_is_honoured(http: httpx.Client) -> None:
     assert answer["done_reason"] == "unload"
     wait_for(http, "a", "on_disk")
     assert http.get("/api/ps").json()["models"] == []
+    named = {"model": "hf.co/org/c:latest", "keep_alive": 0}
+    assert http.post("/api/generate", json=named).json()["done_reason"] == "unload"
     # a model that is not in memory is not loaded to be unloaded
     answer = http.post("/api/generate", json={"model": "b", "keep_alive": "0s"}).json()
     assert (answer["done_reason"], states(http)["b"]) == ("unload", "on_disk")

@@ -247,7 +247,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             option(
                 "Unload the model after so many seconds without requests; the next request loads "
                 "it again. -1: never.",
-                unset="never; 300 for models of --models-dir",
+                unset="never; 300 for models of --models-dir and for pulled models",
             ),
         ]
         | None

@@ -33,8 +33,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
             bool,
             option(
                 "Load a model that is not in memory when a request names it.",
-                unset="on with --models-dir, --idle-unload-s, --max-loaded-models, "
-                "--models-memory-gib",
+                unset="on with --models-dir, --idle-unload-s (0 or more), --max-loaded-models, "
+                "--models-memory-gib, --one-group",
             ),
         ]
         | None
@@ -45,8 +45,8 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
             Meta(ge=1),
             option(
                 "Most models in memory; the least recently used idle one is unloaded for another. "
-                "Needs --load-on-request.",
-                unset="3, or the number of models that the options name",
+                "Turns on --load-on-request.",
+                unset="3, or the number of models that the options name, if it is larger",
             ),
         ]
         | None
@@ -66,6 +66,6 @@ class ModelsConfig(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option(
             "Keep one --group in memory, besides the group `permanent`, as OpenVINO Model Server "
-            "does. Needs --load-on-request."
+            "does. Turns on --load-on-request."
         ),
     ] = False

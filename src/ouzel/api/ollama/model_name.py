@@ -53,8 +53,8 @@ def choose_by_tagged_name(catalogue: Catalogue, scope: Scope, body: bytes) -> Se
     for each in catalogue:
         if name and find_served_name(name, each.model.names) is not None:
             return each
-    away = [each for each in catalogue.away if name and full_name(name) == full_name(each)]
-    catalogue.check_loading(*away, name, name.removesuffix(_LATEST))
+    away = find_served_name(name, catalogue.away) if name else None
+    catalogue.check_loading(*([away] if away else ()), name, name.removesuffix(_LATEST))
     check_name(name, ())
     return catalogue.first
 
