@@ -168,6 +168,7 @@ def test_a_servers_own_limit_of_tokens_counts_for_every_request() -> None:
         operation.path.replace("{model_name}", "parrot")
         for operation in DOCUMENTED
         if operation.bodies
+        and operation.changing is None  # a request without the admin key is a 401 at once
         and "{model_version}" not in operation.path  # no model has versions: a 404 at once
     ],
 )

@@ -48,7 +48,7 @@ def test_every_operation_with_a_body_is_tried() -> None:
     tried = [
         operation.path
         for operation in DOCUMENTED
-        if operation.bodies and operation.words == "openai"
+        if operation.bodies and operation.words == "openai" and operation.changing is None
     ]
     # an excluded path has the same body as another path
     assert GOOD.keys() | OF_VECTORS.keys() == {

@@ -338,3 +338,92 @@ def test_an_operators_unload_waits_for_open_requests_and_holds_back_new_ones() -
         await late
 
     assert run(scenario, keep_alive_s=None).moves == ["+a", "-a", "+a"]
+
+
+@pytest.mark.parametrize("work", ["measure", "load"])
+def test_an_unexpected_fault_ends_its_requests_and_no_other(work: str) -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        own = getattr(mover, work)
+
+        async def fail(name: str) -> int | None:
+            if name == "a":
+                raise OSError("too many open files")
+            done: int | None = await own(name)
+            return done
+
+        setattr(mover, work, fail)
+        with pytest.raises(EngineUnavailable, match="its log says why"):
+            await ask(residents, "a")
+        assert state(residents, "a") is ModelState.FAILED
+        await ask(residents, "b")
+
+    assert run(scenario).moves == ["+b"]
+
+
+def test_an_operators_unload_ends_when_the_model_is_removed() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        long = asyncio.create_task(ask(residents, "a", takes_s=50))
+        await asyncio.sleep(2)
+        unloading = asyncio.create_task(residents.unload("a"))
+        await asyncio.sleep(1)
+        residents.forget("a")
+        await unloading
+        assert not long.done()
+        await long
+
+    run(scenario)
+
+
+def test_two_operators_unload_one_model_and_one_gives_up() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        long = asyncio.create_task(ask(residents, "a", takes_s=50))
+        await asyncio.sleep(2)
+        first, second = (asyncio.create_task(residents.unload("a")) for _ in range(2))
+        await asyncio.sleep(1)
+        first.cancel()
+        await second
+        assert long.done()
+        assert state(residents, "a") is ModelState.ON_DISK
+
+    assert run(scenario, keep_alive_s=None).moves == ["+a", "-a"]
+
+
+def test_an_operators_unload_during_a_load_waits_for_it() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        asked = asyncio.create_task(ask(residents, "a"))
+        await asyncio.sleep(0.5)
+        await residents.unload("a")
+        await asked
+        assert state(residents, "a") is ModelState.ON_DISK
+
+    assert run(scenario, keep_alive_s=None).moves == ["+a", "-a"]
+
+
+def test_a_broken_engine_of_a_group_comes_back_though_the_other_models_are_busy() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        async def keep_asking(name: str) -> None:
+            while True:
+                await ask(residents, name)
+
+        await ask(residents, "a")
+        streams = [asyncio.create_task(keep_asking("b")) for _ in range(2)]
+        await asyncio.sleep(5)
+        mover.broken.add("a")
+        await ask(residents, "a")
+        for stream in streams:
+            stream.cancel()
+        await asyncio.gather(*streams, return_exceptions=True)
+
+    groups = {"a": "chat", "b": "chat", "c": "c", "d": "d", "e": "e"}
+    assert run(scenario, Limits(), groups=groups).moves[:6] == ["+a", "+b", "-a", "-b", "+a", "+b"]
+
+
+def test_files_are_measured_again_for_each_load() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        await ask(residents, "a")
+        await residents.unload("a")
+        mover.sizes = mover.sizes | {"a": 30}
+        with pytest.raises(InvalidRequest, match="--models-memory-gib"):
+            await ask(residents, "a")
+
+    assert run(scenario).moves == ["+a", "-a"]

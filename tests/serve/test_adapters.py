@@ -1,6 +1,7 @@
 """A running server lists, uses, loads and unloads adapters, and has them after its engine died."""
 
 import json
+import os
 import time
 from pathlib import Path
 
@@ -112,3 +113,26 @@ def test_adapters_are_models_of_their_own(tmp_path: Path) -> None:
         running = http.get("/metrics").text
         assert 'ouzel_prompt_tokens_total{engine="0",model_name="two"}' in running
         assert 'ouzel_num_requests_running{engine="0",model_name="two"}' not in running
+
+
+def test_adapters_of_a_model_that_is_not_in_memory_load_it(tmp_path: Path) -> None:
+    adapter = demo_adapter(1).write(tmp_path / "1")
+    options = ("--lora", f"poet={adapter}", "--idle-unload-s", "1000", "--no-store")
+    environment = {**os.environ, "OUZEL_ADMIN_API_KEY": "sk-admin"}
+    with (
+        serving(*options, cache_dir=tmp_path, environment=environment) as server,
+        httpx.Client(base_url=server.root, timeout=None) as http,
+    ):
+        expected = answer(http, "poet")
+        listed = [("ouzel-demo", None), ("poet", "ouzel-demo")]
+        assert names(http) == listed
+        http.post("/v1/models/unload", json={"name": "ouzel-demo"}, headers=ADMIN)
+        assert http.get("/v1/models/poet").json()["state"] == "on_disk"
+        assert names(http) == listed
+        assert answer(http, "poet") == expected
+        samples = [
+            line.partition("}")[0]
+            for line in http.get("/metrics").text.splitlines()
+            if line.startswith("ouzel_requests_refused_total")
+        ]
+        assert len(samples) == len(set(samples)) == 2

@@ -15,8 +15,9 @@ from ouzel.options.options import read_options
 from ouzel.serve import model_sizes
 from ouzel.serve.measuring import ModelSize
 from ouzel.serve.model_sizes import find_size
-from ouzel.serve.on_demand_limits import choose_first_loaded, plan_memory, read_limits
+from ouzel.serve.on_demand_limits import plan_memory, read_limits
 from ouzel.serve.open_models import CheckedModel, open_models
+from ouzel.serve.start_plan import plan_start
 
 GIB = 2**30
 
@@ -102,8 +103,24 @@ def test_the_limits_follow_the_options(tmp_path: Path) -> None:
     assert limits.max_bytes is not None and limits.max_bytes > 0
 
 
-def test_the_start_loads_as_many_models_as_fit() -> None:
-    models = [f"{name}={MODEL_DIRECTORY}" for name in "abc"]
-    options = read_options({"models": models, "max_loaded_models": 2}, {})
-    loaded = choose_first_loaded(options, open_models(options))
-    assert [model.names for model in loaded] == [("a",), ("b",)]
+@pytest.mark.parametrize(
+    ("limits", "names"),
+    [
+        (Limits(max_loaded=2), ["a", "b"]),
+        (Limits(max_loaded=3, max_bytes=3 * GIB // 2), ["a", "b"]),
+        (Limits(max_loaded=3, max_bytes=GIB), ["a"]),
+        (Limits(max_loaded=3, max_bytes=2**20), []),
+    ],
+)
+def test_the_start_loads_as_many_models_as_fit(
+    limits: Limits, names: list[str], tmp_path: Path
+) -> None:
+    values = {
+        "models": [f"{name}={MODEL_DIRECTORY}" for name in "abc"],
+        "max_loaded_models": 2,
+        "kv_cache_gib": 0.2,
+        "cache_dir": str(tmp_path),
+    }
+    options = read_options(values, {})
+    loaded = asyncio.run(plan_start(options, open_models(options), limits))
+    assert [planned.checked.names[0] for planned in loaded] == names

@@ -7,6 +7,7 @@ import random
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -189,6 +190,9 @@ def test_ollamas_keep_alive_is_honoured(http: httpx.Client) -> None:
     assert answer["done_reason"] == "unload"
     wait_for(http, "a", "on_disk")
     assert http.get("/api/ps").json()["models"] == []
+    # longer than any clock tells
+    http.post("/api/generate", json={"model": "a", "keep_alive": 1e300}).raise_for_status()
+    assert http.get("/api/ps").json()["models"][0]["expires_at"][:4] == "2300"
     named = {"model": "hf.co/org/c:latest", "keep_alive": 0}
     assert http.post("/api/generate", json=named).json()["done_reason"] == "unload"
     # a model that is not in memory is not loaded to be unloaded
@@ -198,6 +202,18 @@ def test_ollamas_keep_alive_is_honoured(http: httpx.Client) -> None:
     shown = http.post("/api/show", json={"model": "b"}).json()
     assert shown["model_info"]["qwen3.context_length"] == 4096
     assert states(http)["b"] == "on_disk"
+
+
+def test_requests_without_a_model_hold_the_model_that_answers(http: httpx.Client) -> None:
+    body = make_body("")
+    del body["model"]
+    with ThreadPoolExecutor(6) as threads:
+        named = threads.submit(ask, http, "org/c")
+        nameless = [threads.submit(http.post, "/v1/chat/completions", json=body) for _ in range(5)]
+        assert named.result() == "12 + 5 = 17"
+        for sent in nameless:
+            content = sent.result().json()["choices"][0]["message"]["content"]
+            assert content == "12 + 5 = 17"
 
 
 def test_an_operator_loads_and_unloads(http: httpx.Client) -> None:
@@ -341,6 +357,12 @@ def test_a_response_in_the_background_keeps_its_model(tmp_path: Path, models_dir
         body = {"model": "a", "input": "12+5?", "temperature": 0, "background": True}
         response = http.post("/v1/responses", json=body).json()
         assert ask(http, "b") == "12 + 5 = 17"
+        made = http.post("/v1/conversations", json={}).json()
+        before = states(http)
+        assert http.get(f"/v1/conversations/{made['id']}").json()["id"] == made["id"]
+        assert http.get(f"/v1/conversations/{made['id']}/items").json()["data"] == []
+        assert http.delete(f"/v1/conversations/{made['id']}").json()["deleted"]
+        assert states(http) == before
         done = http.get(f"/v1/responses/{response['id']}").json()
         assert done["status"] == "completed"
         assert done["output"][0]["content"][0]["text"] == "12 + 5 = 17"

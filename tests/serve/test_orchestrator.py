@@ -7,6 +7,7 @@ import yaml
 
 from ouzel.api.operations import OPERATIONS
 from ouzel.observability import EngineReading, Metrics, exposition
+from ouzel.observability.model_series import ModelReading, write_model_metrics
 from ouzel.options.command_line import read_command_line
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "how-to" / "run-under-an-orchestrator.md"
@@ -40,6 +41,18 @@ def test_the_metrics_of_the_documents_are_there() -> None:
             )
         ]
     )
+    reading = ModelReading(
+        name="m",
+        state="idle",
+        is_loaded=True,
+        num_open=0,
+        num_loads=1,
+        loading_s=1.0,
+        num_failures=0,
+        num_evictions=0,
+        num_bytes=1,
+    )
+    metrics_text += write_model_metrics([reading], num_waiting=0)
 
     named = set(re.findall(r"`((?:vllm:|ouzel_)[a-z_]+)`", text))
     assert len(named) >= 9

@@ -16,12 +16,14 @@ class ManagedModel:
     """One model. `keep_alive_s` is its time in memory without requests; None: for ever."""
 
     names: tuple[str, ...]  # the names of the model for clients
+    adapters: tuple[str, ...] = ()  # names of the adapters that are loaded with the model
     group: str = ""  # the group's name; empty: the model is a group of its own
     keep_alive_s: float | None = None
     # at most one exclusive group is in memory, apart from the permanent one (OVMS's rule)
     is_exclusive: bool = False
     state: ModelState = ModelState.ON_DISK
-    num_bytes: int | None = None  # memory that it takes; None: not measured yet
+    num_bytes: int | None = None  # memory that it takes; None: never measured
+    is_measured: bool = False  # `num_bytes` counts until the files can change: to the next unload
     num_open: int = 0  # open requests
     last_begin_s: float = 0.0
     last_end_s: float = 0.0
@@ -38,6 +40,10 @@ class ManagedModel:
     @property
     def name(self) -> str:
         return self.names[0]
+
+    @property
+    def all_names(self) -> tuple[str, ...]:
+        return (*self.names, *self.adapters)
 
     @property
     def group_name(self) -> str:
@@ -80,13 +86,18 @@ class ManagedModel:
     def fail(self, error: OuzelError, now_s: float) -> None:
         """Remembers a failed load: the next one waits, longer after each failure."""
         self.apply(Event.LOAD_FAILED)
+        self.is_measured = False
         self.failure = error
         self.num_failures += 1
         back_off_s = min(FIRST_BACK_OFF_S * 2 ** (self.num_failures - 1), MAX_BACK_OFF_S)
         self.retry_s = now_s + back_off_s
 
+    def set_memory(self, num_bytes: int) -> None:
+        self.num_bytes, self.is_measured = num_bytes, True
+
     def finish_unload(self) -> None:
         self.apply(Event.UNLOADED)
+        self.is_measured = False
         self.has_asked, self.asked_keep_alive_s = False, None
 
     def ask_keep_alive(self, keep_alive_s: float | None) -> None:

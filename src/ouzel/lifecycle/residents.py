@@ -2,10 +2,11 @@
 
 import asyncio
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from contextlib import asynccontextmanager, suppress
 
-from ouzel.errors import STOPS, EngineUnavailable, ModelNotFound, OuzelError
+from ouzel.errors import STOPS, UNEXPECTED, EngineUnavailable, ModelNotFound, OuzelError
 from ouzel.lifecycle.models import Group, ManagedModel, make_too_large
 from ouzel.lifecycle.mover import Mover
 from ouzel.lifecycle.states import Event, ModelState
@@ -35,11 +36,11 @@ class Residents:
         self._groups: dict[str, Group] = {}
         self._waiters = Waiters(max_waiting)
         self._closed: frozenset[str] = frozenset()  # names of groups without new requests
-        self._leaving: set[str] = set()  # names of groups that an operator unloads
+        self._leaving: Counter[str] = Counter()  # operators that unload each group, by its name
         self._moving: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
-        self._move_ends: list[asyncio.Future[None]] = []
+        self._changes: list[asyncio.Future[None]] = []  # set at the next change of a state
         self._is_closing = False
 
     # The models
@@ -49,7 +50,8 @@ class Residents:
         return [model for group in self._groups.values() for model in group.models]
 
     def find(self, name: str) -> ManagedModel | None:
-        return next((model for model in self.models if name in model.names), None)
+        """Returns the model with that name, or with an adapter of that name."""
+        return next((model for model in self.models if name in model.all_names), None)
 
     def is_in_memory(self, name: str) -> bool:
         """Tells whether a request for the model can begin at once."""
@@ -65,8 +67,9 @@ class Residents:
         return max(model.expires_s - self._clock(), 0.0)
 
     def list_away(self) -> list[str]:
-        """Returns the names of the models that are not in memory."""
-        return [name for model in self.models if not model.state.is_loaded for name in model.names]
+        """Returns the names of the models that are not in memory, and of their adapters."""
+        away = [model for model in self.models if not model.state.is_loaded]
+        return [name for model in away for name in model.all_names]
 
     def add(self, model: ManagedModel, *, is_loaded: bool = False) -> None:
         """Adds a model; its names must be new."""
@@ -83,7 +86,7 @@ class Residents:
         Requests that wait for it end with ModelNotFound.
         """
         for group in list(self._groups.values()):
-            for model in group.models:
+            for model in list(group.models):
                 if name in model.names:
                     group.models.remove(model)
                     self._waiters.refuse(
@@ -91,7 +94,7 @@ class Residents:
                     )
             if not group.models:
                 del self._groups[group.name]
-                self._leaving.discard(group.name)
+        self._tell_change()
         self._plan()
 
     # Requests
@@ -127,17 +130,17 @@ class Residents:
         New requests wait, and load it again. Returns when the model is not in memory.
         """
         model = self.find(name)
-        if model is None or not model.state.is_loaded:
+        if model is None:
             return
-        self._leaving.add(model.group_name)
+        await self.wait_for_move(model)
+        self._leaving[model.group_name] += 1
         self._plan()
         try:
-            while model.group_name in self._leaving:
-                await self._next_end_of_move()
-        except asyncio.CancelledError:
-            self._leaving.discard(model.group_name)
+            while model.state.is_loaded and self.find(name) is model and not self._is_closing:
+                await self._next_change()
+        finally:
+            self._leaving[model.group_name] -= 1
             self._plan()
-            raise
 
     async def settle(self) -> None:
         """Waits until no load or unload is running or due."""
@@ -148,12 +151,18 @@ class Residents:
     async def wait_for_move(self, model: ManagedModel) -> None:
         """Waits while the model is being loaded or unloaded."""
         while model.state in (ModelState.LOADING, ModelState.UNLOADING):
-            await self._next_end_of_move()
+            await self._next_change()
 
-    async def _next_end_of_move(self) -> None:
-        end: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._move_ends.append(end)
-        await end
+    async def _next_change(self) -> None:
+        change: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._changes.append(change)
+        await change
+
+    def _tell_change(self) -> None:
+        changes, self._changes = self._changes, []
+        for change in changes:
+            if not change.done():
+                change.set_result(None)
 
     async def _enter(self, model: ManagedModel) -> None:
         if self._is_closing:
@@ -221,8 +230,9 @@ class Residents:
         move: Awaitable[None] | None = None
         if unmeasured := self._find_unmeasured(now_s):
             move = self._measure(unmeasured)
-        elif step.unload or (broken := self._find_broken()):
-            move = self._unload(self._groups[step.unload or broken], makes_room=bool(step.closed))
+        elif step.unload:
+            makes_room = step.unload in step.closed - self._list_leaving()
+            move = self._unload(self._groups[step.unload], makes_room=makes_room)
         elif step.load:
             move = self._load(self._groups[step.load])
         if move is not None:
@@ -230,12 +240,12 @@ class Residents:
 
     def _choose(self, now_s: float) -> Step:
         views = {name: group.view(now_s) for name, group in self._groups.items()}
-        step = choose_step(views, self._waiters.groups, self.limits, now_s, self._leaving)
+        step = choose_step(views, self._waiters.groups, self.limits, now_s, self._list_leaving())
         self._closed = step.closed
         return step
 
     def _find_unmeasured(self, now_s: float) -> ManagedModel | None:
-        """Returns a model whose memory must be known before the next decision."""
+        """Returns a model whose memory must be measured before the next decision."""
         if self.limits.max_bytes is None or not self._waiters:
             return None
         waited = set(self._waiters.groups)
@@ -244,16 +254,16 @@ class Residents:
             for group in self._groups.values()
             for model in (*group.loaded, *(group.list_missing(now_s) * (group.name in waited)))
         ]
-        return next((model for model in counted if model.num_bytes is None), None)
+        return next((model for model in counted if not model.is_measured), None)
 
-    def _find_broken(self) -> str:
-        """Returns a group with a model whose engine has ended; "": none."""
-        for group in self._groups.values():
-            if any(self._mover.is_broken(model.name) for model in group.loaded) and not any(
-                model.num_open for model in group.loaded
-            ):
-                return group.name
-        return ""
+    def _list_leaving(self) -> set[str]:
+        """Returns the groups that an operator unloads, or that have an engine that has ended."""
+        return {
+            name
+            for name, group in self._groups.items()
+            if self._leaving[name] > 0
+            or any(self._mover.is_broken(model.name) for model in group.loaded)
+        }
 
     def _refuse_too_large(self, names: Iterable[str]) -> None:
         for group in [self._groups[name] for name in names]:
@@ -283,22 +293,23 @@ class Residents:
             logger.exception("a model could not be moved")
         finally:
             self._moving = None
-            ends, self._move_ends = self._move_ends, []
-            for end in ends:
-                if not end.done():
-                    end.set_result(None)
+            self._tell_change()
         self._plan()
 
     async def _measure(self, model: ManagedModel) -> None:
         try:
-            model.num_bytes = await self._mover.measure(model.name)
-        except OuzelError as error:
+            model.set_memory(await self._mover.measure(model.name))
+        except STOPS:
+            raise
+        # broad: after any fault the next decision must not ask again at once
+        except BaseException as error:
+            fault = _describe_fault(error)
             if model.state.is_loaded:
-                logger.warning("the memory of model %s is unknown: %s", model.name, error)
-                model.num_bytes = 0
+                logger.warning("the memory of model %s is unknown: %s", model.name, fault)
+                model.set_memory(0)
                 return
             model.begin_load()
-            self._fail(model, error)
+            self._fail(model, fault)
 
     async def _load(self, group: Group) -> None:
         for model in group.list_missing(self._clock()):
@@ -306,11 +317,11 @@ class Residents:
             model.begin_load()
             try:
                 await self._mover.load(model.name)
-            except OuzelError as error:
-                self._fail(model, error)
-            except BaseException:
+            except STOPS:
                 self._fail(model, EngineUnavailable("the load was ended", retry_after_s=1.0))
                 raise
+            except BaseException as error:  # broad: a fault of one model must not stop the others
+                self._fail(model, _describe_fault(error))
             else:
                 model.finish_load(self._clock(), self._clock() - begun_s)
 
@@ -333,11 +344,11 @@ class Residents:
                 await self._mover.unload(model.name)
             finally:
                 model.finish_unload()
-        self._leaving.discard(group.name)
 
     async def close(self) -> None:
         """Ends a running load, and all waiting requests with EngineUnavailable."""
         self._is_closing = True
+        self._tell_change()
         if self._timer is not None:
             self._timer.cancel()
         for model in self.models:
@@ -349,3 +360,11 @@ class Residents:
 
     def __iter__(self) -> Iterator[ManagedModel]:
         return iter(self.models)
+
+
+def _describe_fault(error: BaseException) -> OuzelError:
+    """Returns the error for clients; a fault that is not ours is written into the log."""
+    if isinstance(error, OuzelError):
+        return error
+    logger.error("unexpected error", exc_info=error)
+    return EngineUnavailable(UNEXPECTED, retry_after_s=1.0)

@@ -16,6 +16,7 @@ from ouzel.api.http.server.http_server import HttpServer
 from ouzel.api.ovms.responses import response_dialect
 from ouzel.engine_client import Engines
 from ouzel.generation import ServedModel
+from ouzel.lifecycle.turns import Limits
 from ouzel.model_store.model_directory import LocalModel
 from ouzel.options.invalid_option import CannotListen
 from ouzel.options.options import Options
@@ -30,6 +31,7 @@ from ouzel.serve.open_store import open_configured_store
 from ouzel.serve.reloading import Reread, reloading
 from ouzel.serve.served_model import load_served_model
 from ouzel.serve.signals import wait_for_first
+from ouzel.serve.start_plan import PlannedModel
 from ouzel.store.base import Store
 from ouzel.types.engine_info import EngineInfo
 
@@ -108,12 +110,18 @@ class HttpFrontend:
         self._catalogue.add(model)
 
     async def begin_on_demand(
-        self, models: Sequence[CheckedModel], loaded: Sequence[CheckedModel]
+        self,
+        models: Sequence[CheckedModel],
+        loaded: Sequence[PlannedModel],
+        limits: Limits,
     ) -> None:
         """Lets the models of the options, and of `--models-dir`, come and go from now on."""
-        on_demand = OnDemandModels(self._options, self._host, self._catalogue, self._changes)
+        on_demand = OnDemandModels(
+            self._options, self._host, self._catalogue, self._changes, limits
+        )
+        plans = {id(planned.checked): planned for planned in loaded}
         for model in models:
-            on_demand.add_checked(model, is_loaded=model in loaded)
+            on_demand.add_checked(model, plans.get(id(model)))
         await on_demand.refresh()
         self._catalogue.set_on_demand(on_demand)
 
@@ -175,8 +183,7 @@ class HttpFrontend:
                 "stopping: health checks answer 503, requests are taken for %.0f s more",
                 grace_s,
             )
-            for served in self._catalogue.bases:
-                served.model.engine.leave()
+            self._catalogue.leave()
             await wait_for_first(*ends, asyncio.create_task(asyncio.sleep(grace_s)))
 
     async def close(self) -> None:

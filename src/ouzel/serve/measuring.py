@@ -4,6 +4,7 @@
 `Answer` to its standard output.
 """
 
+import os
 import sys
 
 import msgspec
@@ -15,10 +16,11 @@ _ENDLESS_BYTES = 2**50  # memory that limits no cache
 
 
 class Question(msgspec.Struct, frozen=True):
-    """`model.model` is a local directory."""
+    """`model.model` and `draft` are local directories; `draft` is empty without a draft model."""
 
     model: ModelConfig
     engine: EngineConfig
+    draft: str = ""
 
 
 class ModelSize(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,20 +43,32 @@ def measure(question: Question) -> ModelSize:
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second
 
     found = inspect_model(question.model, question.engine, free_bytes=_ENDLESS_BYTES)
-    return ModelSize(
+    size = ModelSize(
         weight_bytes=found.weight_bytes,
         cache_bytes=found.kv_cache_bytes + found.num_state_slots * found.state_slot_bytes,
         max_model_len=found.max_model_len,
     )
+    if not question.draft:
+        return size
+    draft_model = msgspec.structs.replace(question.model, model=question.draft, lora=())
+    draft = inspect_model(draft_model, question.engine, free_bytes=_ENDLESS_BYTES)
+    return msgspec.structs.replace(
+        size,
+        weight_bytes=size.weight_bytes + draft.weight_bytes,
+        cache_bytes=size.cache_bytes + draft.kv_cache_bytes,
+    )
 
 
 def main() -> None:
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # nothing else is written beside the answer
     question = msgspec.json.decode(sys.stdin.buffer.read(), type=Question)
     try:
         answer = Answer(measure(question))
     except OuzelError as error:
         answer = Answer(fault=str(error))
-    sys.stdout.buffer.write(msgspec.json.encode(answer))
+    answers.write(msgspec.json.encode(answer))
+    answers.close()
 
 
 if __name__ == "__main__":

@@ -71,19 +71,9 @@ class ChildPuller:
         raise _make_end_error()
 
     async def is_present(self, name: str) -> bool:
-        return await asyncio.to_thread(self._is_present, name)
+        from ouzel.model_store.presence import is_pulled  # noqa: PLC0415  rarely needed
 
-    def _is_present(self, name: str) -> bool:
-        from ouzel.model_store.catalogue.whereabouts import resolve_model  # noqa: PLC0415
-        from ouzel.model_store.hub_reference import is_on_disk  # noqa: PLC0415  rarely needed
-
-        try:
-            origin = resolve_model(name, self._cache_dir, self._catalogue)
-        except (OuzelError, OSError):  # no such name, or a name that is too long for a path
-            return False
-        if origin.kind == "hub":
-            return is_on_disk(name)
-        return origin.kind == "catalogue" and origin.on_disk is not None
+        return await asyncio.to_thread(is_pulled, name, self._cache_dir, self._catalogue)
 
     async def delete(self, name: str) -> int:
         in_use = [str(path) for path in self._list_in_use()]

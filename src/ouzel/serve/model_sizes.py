@@ -23,9 +23,11 @@ DIRECTORY = "sizes"  # below the directory of compressed weights
 
 async def find_size(model: CheckedModel) -> ModelSize:
     """Returns the sizes of a model, from the disk or by a measurement. Raises ModelLoadError."""
+    local = model.local
     question = Question(
-        msgspec.structs.replace(model.settings.model, model=str(model.local.directory)),
+        msgspec.structs.replace(model.settings.model, model=str(local.directory), draft_model=""),
         model.settings.engine,
+        "" if local.draft is None else str(local.draft),
     )
     path = await asyncio.to_thread(_find_path, question, model.local.directory)
     with suppress(OSError, msgspec.MsgspecError):

@@ -12,12 +12,17 @@ _MAX_DEPTH = 2  # DIR/model, and DIR/owner/model as in the hub's names
 def list_models(directory: str) -> dict[str, Path]:
     """Returns the paths of the models by their names, in the order of the names.
 
+    A directory that is gone has no models. Raises OSError if the directory cannot be read.
+
     A subdirectory with config.json or an OpenVINO IR is a model; its name is its path below the
     directory. Every other GGUF file is a model; its name is its path without the suffix, and
     without the number of a file of several.
     """
+    root = Path(directory).expanduser()
+    if root.exists():
+        os.scandir(root).close()
     found: dict[str, Path] = {}
-    _search(Path(directory).expanduser(), "", found, _MAX_DEPTH)
+    _search(root, "", found, _MAX_DEPTH)
     return dict(sorted(found.items()))
 
 

@@ -1,16 +1,12 @@
-"""Reads the limits of models that come and go, and chooses the models of the start."""
+"""Reads the limits of models that come and go, and plans the memory of a model."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.config import EngineConfig
-from ouzel.lifecycle.models import PERMANENT
 from ouzel.lifecycle.turns import Limits
 from ouzel.machine.free_memory import available_bytes
 from ouzel.options.options import Options
 from ouzel.serve.measuring import ModelSize
-from ouzel.serve.open_models import CheckedModel
 
 _DEFAULT_MAX_LOADED = 3
 # An engine's process has Python, OpenVINO, compiled graphs and buffers of a step beside its weights
@@ -19,23 +15,6 @@ _PROCESS_BYTES = 360 * 2**20
 _WEIGHTS_IN_MEMORY = 1.05  # some weights are rearranged beside the file from which they are mapped
 _MAX_WEIGHTS_SHARE = 0.75  # part of one model's memory
 _DEFAULT_MEMORY_SHARE = 0.8  # part of the memory that is free at the start
-
-
-def choose_first_loaded(options: Options, models: Sequence[CheckedModel]) -> list[CheckedModel]:
-    """Returns the models that are loaded at the start: as many as fit, in their order.
-
-    With `--one-group` these are the permanent group and the first other group.
-    """
-    max_loaded = read_limits(options).max_loaded
-    if options.models.one_group:
-        groups = [model.settings.model.group or model.names[0] for model in models]
-        first = next((group for group in groups if group != PERMANENT), PERMANENT)
-        models = [
-            model
-            for model, group in zip(models, groups, strict=True)
-            if group in (PERMANENT, first)
-        ]
-    return list(models[:max_loaded])
 
 
 def read_limits(options: Options) -> Limits:
@@ -78,17 +57,3 @@ def plan_memory(limits: Limits, size: ModelSize, engine: EngineConfig) -> Memory
         caches = min(caches, max(share - weights, 0) // 2)
     num_bytes = int(weights * _WEIGHTS_IN_MEMORY) + caches + _PROCESS_BYTES * num_engines
     return MemoryPlan(num_bytes, share)
-
-
-def choose_start_share(options: Options, model: CheckedModel) -> int | None:
-    """Returns the memory in bytes for weights and caches of a model that is loaded at the start.
-
-    It is the model's part of the limit if the weights are small enough, else the whole limit; None:
-    there is no limit. Models that are loaded later are measured before.
-    """
-    limits = read_limits(options)
-    if not options.loads_on_request or limits.max_bytes is None or limits.max_loaded is None:
-        return None
-    share_bytes = limits.max_bytes // limits.max_loaded
-    stored_bytes = read_model_facts(model.local.directory).num_bytes or 0
-    return share_bytes if stored_bytes <= share_bytes * _MAX_WEIGHTS_SHARE else limits.max_bytes

@@ -10,12 +10,16 @@ from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_changes import ModelChanges
 from ouzel.api.endpoint.on_demand import FilesOfModel
 from ouzel.api.endpoint.services import Services
-from ouzel.errors import InvalidRequest, ModelLoadError, ModelNotFound
+from ouzel.config.adapters import read_adapters
+from ouzel.errors import InvalidRequest, ModelLoadError, ModelNotFound, OuzelError
 from ouzel.generation import EngineState, ServedModel
 from ouzel.lifecycle.models import ManagedModel
 from ouzel.lifecycle.residents import Residents
+from ouzel.lifecycle.states import ModelState
+from ouzel.lifecycle.turns import Limits
 from ouzel.machine.free_memory import available_bytes
 from ouzel.machine.quantities import format_size
+from ouzel.model_store.presence import is_here
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.model_settings import ModelSettings
 from ouzel.options.options import Options
@@ -24,12 +28,14 @@ from ouzel.serve.measuring import ModelSize
 from ouzel.serve.model_host import ModelHost
 from ouzel.serve.model_sizes import find_size
 from ouzel.serve.models_dir import list_models
-from ouzel.serve.on_demand_limits import MemoryPlan, plan_memory, read_limits
+from ouzel.serve.on_demand_limits import MemoryPlan, plan_memory
 from ouzel.serve.open_models import CheckedModel, open_model
+from ouzel.serve.start_plan import PlannedModel
 
 logger = logging.getLogger(__name__)
 
 DEFAULT_IDLE_S = 300.0  # time without requests, for models that a request loads
+_AT_REST = (ModelState.ABSENT, ModelState.ON_DISK, ModelState.FAILED)
 
 
 @dataclass(slots=True)
@@ -44,11 +50,24 @@ class _Known:
     plan: MemoryPlan | None = None
 
 
+def is_as_read(known: _Known) -> bool:
+    """Tells whether the files of a model have the time at which they were read."""
+    try:
+        return known.files is not None and int(known.path.stat().st_mtime) == known.files.created
+    except OSError:
+        return False
+
+
 class OnDemandModels:
     """Implements `OnDemand` for the API, and `Mover` for the residents."""
 
     def __init__(
-        self, options: Options, host: ModelHost, catalogue: Catalogue, changes: ModelChanges
+        self,
+        options: Options,
+        host: ModelHost,
+        catalogue: Catalogue,
+        changes: ModelChanges,
+        limits: Limits,
     ) -> None:
         self._options = options
         self._host = host
@@ -57,7 +76,7 @@ class OnDemandModels:
         self._known: dict[str, _Known] = {}
         self._reading: asyncio.Task[None] | None = None  # reads small files
         self.residents = Residents(
-            self, read_limits(options), max_waiting=max(options.limits.max_queued_requests, 1)
+            self, limits, max_waiting=max(options.limits.max_queued_requests, 1)
         )
 
     # OnDemand
@@ -66,14 +85,18 @@ class OnDemandModels:
         """Adds new models of `--models-dir`, and forgets deleted models that were never loaded."""
         if not self._options.models.models_dir:
             return
-        found = await asyncio.to_thread(list_models, self._options.models.models_dir)
+        try:
+            found = await asyncio.to_thread(list_models, self._options.models.models_dir)
+        except OSError as error:
+            logger.error("--models-dir cannot be read now: %s", error)
+            return
         for name, path in found.items():
             if self.residents.find(name) is None:
                 self._add_path(name, path)
         for name, known in list(self._known.items()):
             model = self.residents.find(name)
             is_gone = known.is_in_directory and name not in found
-            if is_gone and model is not None and not model.state.is_loaded and not model.num_loads:
+            if is_gone and model is not None and model.state in _AT_REST and not model.num_loads:
                 self._forget(name)
 
     def _add_path(self, name: str, path: Path) -> None:
@@ -88,44 +111,59 @@ class OnDemandModels:
         try:
             settings = self._host.read_entry(fields)
             [name] = settings.model.served_model_name
-            if self.residents.find(name) is not None or name in self._catalogue.names:
+            if self.residents.find(name) is not None:
                 raise InvalidRequest(
                     f"must differ from the names of all served models, given {name!r}",
                     field="name",
                 )
-            checked = await asyncio.to_thread(open_model, settings)
+            with self._catalogue.reserved([name]):
+                checked = await asyncio.to_thread(open_model, settings)
         except (InvalidOption, ModelLoadError) as error:
             raise InvalidRequest(str(error), param="model") from error
         model = self.add_checked(checked)
         if model.is_permanent:
-            await self.residents.load(model.name)
+            try:
+                await self.residents.load(model.name)
+            except OuzelError:
+                await self.remove(model.name)
+                raise
         return model
 
     async def add_pulled(self, name: str) -> ManagedModel:
         own = {} if "idle_unload_s" in self._options.values else {"idle_unload_s": DEFAULT_IDLE_S}
         return await self.add({"name": name, "model": name, **own})
 
-    def add_checked(self, checked: CheckedModel, *, is_loaded: bool = False) -> ManagedModel:
-        """Adds a model of the options, which is perhaps in memory already."""
-        known = _Known(checked.settings, checked.local.directory)
-        return self._register(checked.names, known, is_loaded=is_loaded)
+    def add_checked(
+        self, checked: CheckedModel, loaded: PlannedModel | None = None
+    ) -> ManagedModel:
+        """Adds a model of the options; `loaded` is its plan if it is in memory already."""
+        plan = None if loaded is None else loaded.memory
+        known = _Known(checked.settings, checked.local.directory, plan=plan)
+        return self._register(checked.names, known, is_loaded=loaded is not None)
 
     def _register(
         self, names: Sequence[str], known: _Known, *, is_loaded: bool = False
     ) -> ManagedModel:
         option = known.settings.model.idle_unload_s
         idle_s = (DEFAULT_IDLE_S if known.is_in_directory else None) if option is None else option
+        lora = known.settings.model.lora
         model = ManagedModel(
             tuple(names),
+            adapters=tuple(read_adapters(lora)) if lora else (),
             group=known.settings.model.group,
             keep_alive_s=None if idle_s is None or idle_s < 0 else idle_s,
             is_exclusive=self._options.models.one_group,
         )
+        if known.plan is not None:
+            model.set_memory(known.plan.num_bytes)
         self._known[model.name] = known
         self.residents.add(model, is_loaded=is_loaded)
+        self._begin_reading()
+        return model
+
+    def _begin_reading(self) -> None:
         if self._reading is None or self._reading.done():
             self._reading = asyncio.get_running_loop().create_task(self._read_files())
-        return model
 
     async def _read_files(self) -> None:
         """Reads the small files of all models that are not read yet, beside other work."""
@@ -201,6 +239,11 @@ class OnDemandModels:
         services = self._find_served(name)
         if services is not None:
             await self._changes.end_serving(services)
+        if (known := self._known.get(name)) is not None:
+            known.plan = None  # the files may change while the model is not in memory
+            if known.files is not None and not await asyncio.to_thread(is_as_read, known):
+                known.files = None
+                self._begin_reading()
 
     def num_unfinished(self, name: str) -> int:
         services = self._find_served(name)
@@ -222,12 +265,13 @@ class OnDemandModels:
         return next((each for each in self._catalogue.bases if name in each.model.names), None)
 
     async def _open(self, name: str) -> CheckedModel:
-        """Finds and checks the files of a model.
+        """Finds and checks the files of a model; a request never downloads them.
 
         Raises ModelNotFound if they are gone, and ModelLoadError.
         """
         known = self._known[name]
-        if known.is_in_directory and not known.path.exists():
+        model = known.settings.model
+        if not await asyncio.to_thread(is_here, model.model, model.cache_dir, model.catalogue):
             raise ModelNotFound(
                 f"the files of the model {name!r} are gone: {known.path}", param="model"
             )

@@ -13,9 +13,10 @@ from ouzel.observability.progress_bar import progress_bar
 from ouzel.options.options import Options
 from ouzel.serve.listener import Listener
 from ouzel.serve.model_host import ModelHost
-from ouzel.serve.on_demand_limits import choose_first_loaded, choose_start_share
+from ouzel.serve.on_demand_limits import read_limits
 from ouzel.serve.open_models import CheckedModel
 from ouzel.serve.signals import hangup_signals, stop_signals, wait_for_first
+from ouzel.serve.start_plan import PlannedModel, plan_start
 from ouzel.types.engine_info import EngineInfo
 
 if TYPE_CHECKING:
@@ -70,15 +71,16 @@ async def open_frontend_for(
 
     Models that come and go are loaded as far as their limits allow. Raises OuzelError.
     """
-    loaded = choose_first_loaded(options, models) if options.loads_on_request else models
+    limits = read_limits(options)  # before any model takes memory
+    loaded = await plan_start(options, models, limits)
     with progress_bar(is_wanted=options.observability.log_format == "text"):
         front = await _open_frontend(options, loaded[0] if loaded else None, host, traces)
         try:
             for model in loaded[1:]:
-                front.add(await host.serve(model, choose_start_share(options, model)))
+                front.add(await host.serve(model.checked, model.share_bytes))
             front.catalogue.arrange([name for model in models for name in model.names])
             if options.loads_on_request:
-                await front.begin_on_demand(models, loaded)
+                await front.begin_on_demand(models, loaded, limits)
         except BaseException:
             await front.close()
             raise
@@ -86,12 +88,12 @@ async def open_frontend_for(
 
 
 async def _open_frontend(
-    options: Options, first: CheckedModel | None, host: ModelHost, traces: "Traces | None"
+    options: Options, first: PlannedModel | None, host: ModelHost, traces: "Traces | None"
 ) -> "HttpFrontend":
     engines = None
     starting: asyncio.Task[EngineInfo] | None = None
     if first is not None:
-        engines = host.make_engines(first, choose_start_share(options, first))
+        engines = host.make_engines(first.checked, first.share_bytes)
         starting = asyncio.create_task(engines.start())
     try:
         await asyncio.to_thread(_import_front)
@@ -102,7 +104,7 @@ async def _open_frontend(
 
         starting_model = None
         if first is not None and engines is not None and starting is not None:
-            starting_model = StartingModel(first.local, engines, starting)
+            starting_model = StartingModel(first.checked.local, engines, starting)
         return await open_frontend(options, starting_model, host=host, traces=traces)
     finally:
         if starting is not None:

@@ -23,9 +23,42 @@ from ouzel.store.records import StoredConversation
 from ouzel.wire.decode import decode_body
 
 
-class ConversationEndpoints:
-    def __init__(self, store: Store | None, model: ServedModel) -> None:
+class StoredConversations:
+    """Finds, changes and deletes conversations; needs no model."""
+
+    def __init__(self, store: Store | None) -> None:
         self._store = store
+
+    async def retrieve(self, request: Request) -> Response:
+        return json_response(await self.find(request))
+
+    async def delete(self, request: Request) -> Response:
+        deleted_id = conversation_id(request)
+        if not await self.store(request).delete_conversation(
+            deleted_id, get_exchange(request.scope).key_id
+        ):
+            raise _not_found(request)
+        return json_response(DeletedConversation(deleted_id))
+
+    async def find(self, request: Request) -> Conversation:
+        store = self.store(request)
+        return _make_conversation(
+            await store.conversation(conversation_id(request), get_exchange(request.scope).key_id),
+            request,
+        )
+
+    def store(self, request: Request) -> Store:
+        """Returns the store. Raises ConversationNotFound if the server has none."""
+        if self._store is None:
+            raise _not_found(request)
+        return self._store
+
+
+class ConversationEndpoints(StoredConversations):
+    """Creates conversations and items too, which the model must be able to read."""
+
+    def __init__(self, store: Store | None, model: ServedModel) -> None:
+        super().__init__(store)
         self._model = model
 
     @classmethod
@@ -43,9 +76,6 @@ class ConversationEndpoints:
         )
         return Conversation.of(stored)
 
-    async def retrieve(self, request: Request) -> Response:
-        return json_response(await self.find(request))
-
     async def update(self, request: Request, body: bytes) -> Conversation:
         fields = decode_body(body, UpdateConversationRequest)
         return _make_conversation(
@@ -55,29 +85,8 @@ class ConversationEndpoints:
             request,
         )
 
-    async def delete(self, request: Request) -> Response:
-        deleted_id = conversation_id(request)
-        if not await self.store(request).delete_conversation(
-            deleted_id, get_exchange(request.scope).key_id
-        ):
-            raise _not_found(request)
-        return json_response(DeletedConversation(deleted_id))
-
-    async def find(self, request: Request) -> Conversation:
-        store = self.store(request)
-        return _make_conversation(
-            await store.conversation(conversation_id(request), get_exchange(request.scope).key_id),
-            request,
-        )
-
     def new_items(self, store: Store, key_id: str | None) -> NewItems:
         return NewItems(store, key_id, supports_images=self._model.renderer.supports_images)
-
-    def store(self, request: Request) -> Store:
-        """Returns the store. Raises ConversationNotFound if the server has none."""
-        if self._store is None:
-            raise _not_found(request)
-        return self._store
 
 
 def conversation_id(request: Request) -> str:
@@ -113,7 +122,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Returns a stored conversation, without its items.",
-        endpoint=lambda services: ConversationEndpoints.of(services).retrieve,
+        overall=lambda catalogue: StoredConversations(catalogue.shared.store).retrieve,
         answers=(Conversation,),
     ),
     Operation(
@@ -132,7 +141,7 @@ OPERATIONS = (
         path="/v1/conversations/{conversation_id}",
         prefixes=PREFIXES,
         summary="Deletes a conversation and its items.",
-        endpoint=lambda services: ConversationEndpoints.of(services).delete,
+        overall=lambda catalogue: StoredConversations(catalogue.shared.store).delete,
         answers=(DeletedConversation,),
     ),
 )

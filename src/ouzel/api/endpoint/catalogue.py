@@ -40,6 +40,7 @@ class Catalogue:
         self._on_demand: OnDemand | None = None
         # metrics of models that are not in memory, by name
         self._kept_metrics: dict[str, Metrics] = {}
+        self._is_leaving = False
         self.shared = SharedServices.of(limits, config, store, self._preparers, dialect)
         for model in models:
             self.add(model)
@@ -69,7 +70,8 @@ class Catalogue:
         if self._on_demand is None:
             return []
         here = self._list_here()
-        return [name for name in self._on_demand.residents.list_away() if name not in here]
+        away = [name for name in self._on_demand.residents.list_away() if name not in here]
+        return sorted(away, key=lambda name: self._places.get(name, len(self._places)))
 
     def _list_here(self) -> set[str]:
         return {name for each in self._served for name in each.model.names}
@@ -146,7 +148,7 @@ class Catalogue:
         }
         if self._on_demand is None:
             return list(bases)
-        known = [name for model in self._on_demand.residents for name in model.names]
+        known = [name for model in self._on_demand.residents for name in model.all_names]
         places = {name: place for place, name in enumerate(known)}
         bases |= {name: name for name in self.away}
         return sorted(bases, key=lambda name: places.get(bases[name], len(places)))
@@ -159,8 +161,10 @@ class Catalogue:
         """
         states = [each.model.engine.state for each in self._served]
         if not states:
-            return EngineState.CLOSED if self._on_demand is None else EngineState.READY
-        return EngineState.READY if EngineState.READY in states else states[0]
+            states = [EngineState.CLOSED if self._on_demand is None else EngineState.READY]
+        state = EngineState.READY if EngineState.READY in states else states[0]
+        is_ready_and_leaving = self._is_leaving and state is EngineState.READY
+        return EngineState.LEAVING if is_ready_and_leaving else state
 
     @property
     def reason(self) -> str:
@@ -169,7 +173,10 @@ class Catalogue:
         reasons = [
             each.model.engine.reason for each in self._served if each.model.engine.state is state
         ]
-        return reasons[0] if reasons else "this server has no model now"
+        if reasons:
+            return reasons[0]
+        is_leaving = state is EngineState.LEAVING
+        return "the server is about to stop" if is_leaving else "this server has no model now"
 
     def find(self, name: str | None) -> Services:
         """Returns the model with that name; without a name, the first model.
@@ -222,10 +229,19 @@ class Catalogue:
                 )
         self._check_names(*model.names, *(each.adapter for each in adapted))
         self._tasks |= dict.fromkeys(model.names, model.engine.info.task)
-        services = Services.of(model, self.shared, self._kept_metrics.pop(model.names[0], None))
-        self._served += [services, *(Services.of(each, self.shared) for each in adapted)]
+        services = self._make_services(model)
+        self._served += [services, *map(self._make_services, adapted)]
         self._served.sort(key=self._place)
         return services
+
+    def _make_services(self, model: ServedModel) -> Services:
+        return Services.of(model, self.shared, self._kept_metrics.pop(model.names[0], None))
+
+    def leave(self) -> None:
+        """Enters LEAVING: health checks ask for no more requests, which are still taken."""
+        self._is_leaving = True
+        for each in self.bases:
+            each.model.engine.leave()
 
     def arrange(self, names: Iterable[str]) -> None:
         """Orders models by these names, now and when models are added; others come last."""

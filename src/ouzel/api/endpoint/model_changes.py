@@ -93,9 +93,13 @@ class ModelChanges:
             async with on_demand.residents.use(name):
                 return self.catalogue.find(name).model
         except OuzelError as error:
+            managed = on_demand.residents.find(name)
+            failure = None if managed is None else managed.failure
             if is_new:
                 await on_demand.remove(name)
-            raise InvalidRequest(str(error), param="model") from error
+            if failure is None:
+                raise
+            raise InvalidRequest(str(failure), param="model") from error
 
     async def serve(
         self, names: Sequence[str], load: Callable[[], Coroutine[Any, Any, ServedModel]]
@@ -260,8 +264,15 @@ class ModelChanges:
             )
         if not is_away:
             self.catalogue.check_loading(name)
-        with self.catalogue.reserved([name], "model"):
-            return await pulls.delete(name)
+        if is_away and on_demand is not None:
+            await on_demand.remove(name)  # a request must not load the model meanwhile
+        try:
+            with self.catalogue.reserved([name], "model"):
+                return await pulls.delete(name)
+        except OuzelError:
+            if is_away:
+                await self._on_pulled(name)
+            raise
 
     async def _on_pulled(self, name: str) -> None:
         """Lets requests load a model that was pulled, before its clients learn of the success."""

@@ -11,6 +11,9 @@ from ouzel.lifecycle.models import ManagedModel
 from ouzel.lifecycle.residents import Residents
 from ouzel.pooling import Task
 
+_MAX_CHOICES = 8  # models of one request, one after the other
+_RETRY_AFTER_S = 2.0
+
 
 class ModelNotLoaded(EngineUnavailable):
     """The model is not in memory; a request that may wait loads it."""
@@ -18,7 +21,7 @@ class ModelNotLoaded(EngineUnavailable):
     def __init__(self, name: str) -> None:
         super().__init__(
             f"the model {name[:100]!r} is not in memory; a request for an answer loads it",
-            retry_after_s=2.0,
+            retry_after_s=_RETRY_AFTER_S,
         )
         self.name = name
 
@@ -79,14 +82,21 @@ async def hold_chosen(
     """Keeps the model that `choose` returns in memory while the block runs, and loads it first.
 
     The second value is None for a model that does not come and go. `choose` is called again when
-    the model is in memory. Raises the errors of `choose` and of `Residents.use`.
+    the model is in memory: meanwhile a request without a name may be for another model. Raises the
+    errors of `choose` and of `Residents.use`.
     """
     name = await find_name(on_demand, choose)
-    if on_demand.residents.find(name) is None:
-        yield await choose(), None
-        return
-    async with on_demand.residents.use(name) as model:
-        yield await choose(), model
+    for _ in range(_MAX_CHOICES):
+        if on_demand.residents.find(name) is None:
+            yield await choose(), None
+            return
+        async with on_demand.residents.use(name) as model:
+            chosen = await _choose_name(choose)
+            if chosen in model.names:
+                yield await choose(), model
+                return
+        name = chosen
+    raise EngineUnavailable("the models change too often", retry_after_s=_RETRY_AFTER_S)
 
 
 async def find_name(on_demand: OnDemand, choose: Choose) -> str:

@@ -13,6 +13,7 @@ DURATION = (
     r"((\d+(\.\d*)?|\.\d+)(ns|us|µs|μs|ms|s|m|h))*$"
 )
 _PART = re.compile(r"(\d+\.?\d*|\.\d+)(ns|us|µs|μs|ms|s|m|h)?")
+_FOR_EVER_S = 100 * 365 * 86400
 _SECONDS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1, "m": 60, "h": 3600}
 
 
@@ -25,9 +26,9 @@ class _Fields(msgspec.Struct):
 
 
 def read_seconds(keep_alive: float | str) -> float | None:
-    """Returns the seconds of a number or a duration like `1h30m`; None: for ever, if negative.
+    """Returns the seconds of a number or a duration like `1h30m`.
 
-    Raises ValueError if the text is no duration.
+    A negative number, or a century, is for ever: None. Raises ValueError for any other text.
     """
     if isinstance(keep_alive, str):
         if re.match(DURATION, keep_alive) is None:
@@ -37,7 +38,7 @@ def read_seconds(keep_alive: float | str) -> float | None:
         seconds = -seconds if keep_alive.startswith("-") else seconds
     else:
         seconds = keep_alive
-    return None if seconds < 0 else seconds
+    return seconds if 0 <= seconds < _FOR_EVER_S else None
 
 
 def apply_keep_alive(model: ManagedModel, body: bytes) -> None:

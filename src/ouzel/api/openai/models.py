@@ -109,8 +109,11 @@ def _describe_away(name: str, on_demand: OnDemand) -> ModelObject:
     managed = on_demand.residents.find(name)
     assert managed is not None
     files = on_demand.describe(managed)
+    parent = None if name in managed.names else managed.name
     return ModelObject(
         id=name,
+        root=parent,
+        parent=parent,
         created=files.created,
         max_model_len=files.max_model_len,
         context_length=files.max_model_len,
