@@ -6,6 +6,7 @@ import msgspec
 from msgspec import Meta
 
 Use = Literal["chat", "code", "vision", "embed", "rerank", "base"]
+SamplingField = Literal["temperature", "top_p", "top_k", "min_p", "repetition_penalty"]
 Positive = Annotated[int, Meta(ge=1)]
 Count = Annotated[int, Meta(ge=0)]
 ShortName = Annotated[
@@ -79,7 +80,7 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     download_bytes: Count = 0  # size of the files on the hub; 0: parameters times stored bits
     serve_options: str = ""  # options of `ouzel serve` that the model needs
     # fields of a chat's requests that `ouzel run` sends, unless the user sets them
-    sampling: dict[Literal["temperature", "top_p", "top_k", "min_p"], float] = {}
+    sampling: dict[SamplingField, float] = {}
     packages: PackageSource | None = None
 
     @property
