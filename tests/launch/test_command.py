@@ -117,6 +117,14 @@ def test_wrong_options_are_refused(
     assert machine.started() is None
 
 
+@pytest.mark.parametrize("url", ["http://me:secret@127.0.0.1:1", "me:secret@127.0.0.1:1"])
+def test_a_url_with_a_password_is_refused_without_showing_it(machine: Machine, url: str) -> None:
+    ended = machine.launch("codex", "--url", url)
+    assert ended.status == 2
+    assert "must have no user name and password" in ended.errors
+    assert "secret" not in ended.errors
+
+
 def test_a_unix_socket_is_refused(machine: Machine) -> None:
     ended = machine.launch("codex", "--url", "unix:/tmp/socket")
 

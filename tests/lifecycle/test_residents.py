@@ -427,3 +427,14 @@ def test_files_are_measured_again_for_each_load() -> None:
             await ask(residents, "a")
 
     assert run(scenario).moves == ["+a", "-a"]
+
+
+def test_a_model_whose_files_are_being_deleted_is_not_loaded() -> None:
+    async def scenario(residents: Residents, mover: FakeMover) -> None:
+        model = residents.find("a")
+        assert model is not None
+        with residents.blocked(model), pytest.raises(EngineUnavailable, match="being deleted"):
+            await ask(residents, "a")
+        await ask(residents, "a")
+
+    assert run(scenario).moves == ["+a"]

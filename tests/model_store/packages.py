@@ -21,7 +21,10 @@ with open(os.environ["PIP_LOG_OF_TEST"], "a") as log:
 if os.environ.get("HANG_AT") == name:
     Path(os.environ["TMPDIR"], "half").write_bytes(b"x" * 100)
     Path(os.environ["PIP_LOG_OF_TEST"] + ".hangs").touch()
-    time.sleep(3600)
+    parent = os.getppid()
+    while os.getppid() == parent:  # no longer than the command that started it
+        time.sleep(0.05)
+    sys.exit(1)
 wheel = f"{name.replace('-', '_')}-{version}-py3-none-any.whl"
 source = Path(os.environ["PIP_FIND_LINKS"], wheel)
 if not source.exists():

@@ -144,6 +144,21 @@ def test_a_pulled_model_is_loaded_for_a_request_where_models_come_and_go(
         assert http.get(f"/v1/models/{MODEL}").status_code == 404
         assert http.post("/v1/chat/completions", json=body).status_code == 404
 
+        # a model under another name, and a model in a user's own directory
+        http.post("/v1/models/pull", json={"model": MODEL}).raise_for_status()
+        for name, source in {"fast": MODEL, "mine": str(MODEL_DIRECTORY)}.items():
+            entry = {"name": name, "model": source, "max_model_len": 512}
+            http.post("/v1/models/load", json=entry).raise_for_status()
+            http.post("/v1/models/unload", json={"name": name}).raise_for_status()
+        assert http.delete("/v1/models/mine").status_code == 404
+        assert http.get("/v1/models/mine").json()["state"] == "on_disk"
+        answer = http.post("/v1/chat/completions", json=body | {"model": "mine", "temperature": 0})
+        assert answer.json()["choices"][0]["message"]["content"] == "12 + 5 = 17"
+        assert http.delete("/v1/models/fast").status_code == 200
+        assert not setting.repository.exists()
+        for name in ("nope", "~nosuch", "x" * 300):
+            assert http.delete(f"/v1/models/{name}").status_code == 404, name
+
 
 def test_a_pull_goes_on_after_the_hub_has_cut_the_connection(setting: Setting) -> None:
     setting.hub.cut_after_bytes, setting.hub.num_cuts = CUT, 1

@@ -10,6 +10,7 @@ from ouzel.machine.quantities import format_count, format_size
 from ouzel.model_store.catalogue.entry import Entry, Use
 from ouzel.model_store.catalogue.fitting import Fit, MemoryRoom, judge_fit, measure_memory
 from ouzel.model_store.catalogue.reader import read_catalogue
+from ouzel.model_store.catalogue.remote_file import hide_credentials
 from ouzel.model_store.catalogue.sizes import (
     CONTEXT_TOKENS,
     WIDTHS,
@@ -80,7 +81,7 @@ def run(arguments: Sequence[str]) -> int:
     ]
     if is_json:
         document = {
-            "catalogue": options.model.catalogue,
+            "catalogue": hide_credentials(options.model.catalogue),
             "context_tokens": CONTEXT_TOKENS,
             "memory": asdict(room),
             "models": [asdict(each) for each in models],

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ouzel.model_store.catalogue.reader import read_catalogue
+from ouzel.model_store.hub_cache import gguf_models
 from ouzel.model_store.inventory import Inventory
 from ouzel.model_store.inventory_reader import read_inventory
 from ouzel.model_store.removal import CannotRemove, Removal, carry_out, plan_removal
@@ -77,8 +78,13 @@ def _find_repository(name: str, inventory: Inventory, catalogue: str) -> str:
     if "/" in name or Path(name).exists() or name in {each.name for each in inventory.pulled}:
         return name
     entry = read_catalogue(catalogue).get(name.lower())
-    repositories = {each.repo_id for each in inventory.repositories}
-    return entry.repository if entry and entry.repository in repositories else name
+    repositories = {each.repo_id: each for each in inventory.repositories}
+    if entry is None or entry.repository not in repositories:
+        return name
+    found = repositories[entry.repository]
+    ggufs = {gguf for each in found.snapshots for gguf in gguf_models(each.directory)}
+    # of several GGUF models only the whole repository can be removed, which the message says
+    return entry.repository_model if entry.file and len(ggufs) > 1 else entry.repository
 
 
 def _describe(removal: Removal) -> str:

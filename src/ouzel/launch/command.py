@@ -104,10 +104,17 @@ def _run_client(
         raise LaunchError(f"{program}: cannot be started: {error.strerror}") from error
 
 
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 def _run_child(program: str, command: list[str], environment: Mapping[str, str]) -> int:
     with subprocess.Popen(command, executable=program, env=environment) as process:
         # Ctrl-C reaches the client too, and the client decides whether it ends.
+        before = {number: signal.getsignal(number) for number in _ENDING}
         signal.signal(signal.SIGINT, signal.SIG_IGN)
-        signal.signal(signal.SIGTERM, lambda _number, _frame: process.terminate())
+        for number in (signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, lambda _number, _frame: process.terminate())
         status = process.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)
     return status if status >= 0 else 128 - status

@@ -4,6 +4,7 @@ import argparse
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlsplit
 
 from ouzel.launch.client import KEY_VARIABLE
 from ouzel.launch.table import CLIENTS
@@ -43,6 +44,11 @@ def read_flags(arguments: Sequence[str]) -> LaunchFlags:
         raise InvalidOption(
             f"--url: must be an http or https URL, because clients use no Unix sockets, "
             f"given {values['url']!r}"
+        )
+    if "@" in urlsplit(values["url"] if "://" in values["url"] else f"//{values['url']}").netloc:
+        raise InvalidOption(
+            "--url: must have no user name and password, which would get into the client's files; "
+            "give a key with --api-key"
         )
     if values["serve"] and (values["prints"] or values["is_dry_run"]):
         raise InvalidOption("--serve: cannot be used with --print or --dry-run")

@@ -17,6 +17,7 @@ from ouzel.launch.target import find_target
 
 _LOG = "server.log"
 _POLL_S = 0.2
+_STOP_TIMEOUT_S = 60.0  # longer than a server waits for running requests
 
 
 @contextmanager
@@ -28,14 +29,19 @@ def served_target(flags: LaunchFlags, directory: Path) -> Generator[Target, None
     if _find(flags) is not None:
         raise LaunchError(f"--serve: a server answers at {flags.url} already; leave out --serve")
     log = directory / _LOG
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+    for ending in (signal.SIGTERM, signal.SIGHUP):  # SIGHUP: the terminal is closed
+        signal.signal(ending, lambda number, _frame: sys.exit(128 + number))
     sys.stderr.write(f"ouzel: starting ouzel serve {flags.serve}; its log is {log}\n")
     process = _start([flags.serve, *_address_options(flags)], log)
     try:
         yield _wait_until_ready(process, flags, log)
     finally:
         process.terminate()
-        process.wait()
+        try:
+            process.wait(_STOP_TIMEOUT_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
 
 
 def _start(arguments: Sequence[str], log: Path) -> subprocess.Popen[bytes]:

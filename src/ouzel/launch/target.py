@@ -10,6 +10,7 @@ from ouzel.launch.client import LaunchError, Target
 
 # The query makes the server add Codex's catalogue.
 _PATH = "/v1/models?client_version=0"
+_TIMEOUT_S = 60.0
 
 
 class _Model(msgspec.Struct):
@@ -56,7 +57,10 @@ async def _ask(url: str, api_key: str) -> tuple[str, Answer]:
 
     client = HttpClient(url, api_key=api_key)
     try:
-        return read_address(url).root, await client.ask("GET", _PATH)
+        async with asyncio.timeout(_TIMEOUT_S):
+            return read_address(url).root, await client.ask("GET", _PATH)
+    except TimeoutError:
+        raise LaunchError(f"--url {url}: no answer within {_TIMEOUT_S:g} s") from None
     finally:
         await client.close()
 

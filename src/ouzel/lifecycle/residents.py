@@ -3,8 +3,8 @@
 import asyncio
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator
+from contextlib import asynccontextmanager, contextmanager, suppress
 
 from ouzel.errors import STOPS, UNEXPECTED, EngineUnavailable, ModelNotFound, OuzelError
 from ouzel.lifecycle.models import Group, ManagedModel, make_too_large
@@ -37,6 +37,7 @@ class Residents:
         self._waiters = Waiters(max_waiting)
         self._closed: frozenset[str] = frozenset()  # names of groups without new requests
         self._leaving: Counter[str] = Counter()  # operators that unload each group, by its name
+        self._blocked: list[ManagedModel] = []  # models whose files are being deleted
         self._moving: asyncio.Task[None] | None = None
         self._ending: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
@@ -142,6 +143,15 @@ class Residents:
             self._leaving[model.group_name] -= 1
             self._plan()
 
+    @contextmanager
+    def blocked(self, model: ManagedModel) -> Generator[None, None, None]:
+        """Refuses requests for a model that is not in memory while the block runs."""
+        self._blocked.append(model)
+        try:
+            yield
+        finally:
+            self._blocked.remove(model)
+
     async def settle(self) -> None:
         """Waits until no load or unload is running or due."""
         self._plan()
@@ -170,6 +180,10 @@ class Residents:
         if self._is_open(model):
             self._begin(model)
             return
+        if model in self._blocked:
+            raise EngineUnavailable(
+                f"the files of the model {model.name!r} are being deleted", retry_after_s=2.0
+            )
         if model.is_in_back_off(self._clock()):
             raise model.describe_failure(self._clock())
         waiter = self._waiters.add(model)

@@ -116,7 +116,10 @@ def _plan_gguf(
     if not files or not others:
         return None
     used_by_others = {path.resolve() for path in others}
+    # a link may lead out of the cache: such a file stays
+    own_blobs = (repository.path / "blobs").resolve()
     blobs = {path.resolve() for path in files} - used_by_others - set(files)
+    blobs = {path for path in blobs if path.parent == own_blobs}
     kept = inventory.list_entries(files)
     for entry in kept:
         if entry.is_in_use:

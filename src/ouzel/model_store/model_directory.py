@@ -119,7 +119,8 @@ def is_name_of_hub(model: str) -> bool:
     if Path(model).is_absolute() or model.startswith((".", "~")):
         return False
     repo_id, _, file = model.partition(":")
-    is_file = is_gguf(Path(file)) and ".." not in Path(file).parts
+    path = Path(file)
+    is_file = is_gguf(path) and ".." not in path.parts and not path.is_absolute()
     return repo_id.count("/") == 1 and ("/" not in file or is_file)
 
 
@@ -186,10 +187,14 @@ def _check_fit(entry: "Entry", cache_dir: str, weights: str) -> None:
         check_memory,
         measure_memory,
     )
-    from ouzel.model_store.hub_cache import cache_directory  # noqa: PLC0415
+    from ouzel.model_store.disk import measure_size  # noqa: PLC0415
+    from ouzel.model_store.hub_cache import PREFIX, cache_directory  # noqa: PLC0415
 
     check_memory(entry, weights, measure_memory())
-    check_disk(entry, weights, download=cache_directory(), stored=cache_root(cache_dir))
+    cache = cache_directory()
+    repository = cache / f"{PREFIX}{entry.repository.replace('/', '--')}"
+    num_here = measure_size(repository / "blobs") if entry.repository else 0
+    check_disk(entry, weights, download=cache, stored=cache_root(cache_dir), num_here=num_here)
 
 
 def _packaged_model(entry: "Entry", cache_dir: str) -> LocalModel:

@@ -1,5 +1,6 @@
 """Tells whether a model is on this disk, without asking the hub."""
 
+import os.path
 from pathlib import Path
 
 from ouzel.errors import OuzelError
@@ -13,19 +14,17 @@ def is_here(model: str, cache_dir: str = "", catalogue: str = "") -> bool:
     A path that is gone, and a name without a meaning, is not here.
     """
     try:
-        return (
-            not model or Path(model).expanduser().exists() or is_pulled(model, cache_dir, catalogue)
-        )
-    except (OSError, RuntimeError):
+        is_path = not model or Path(os.path.expanduser(model)).exists()
+    except (OSError, ValueError):  # the name is too long, or has a null byte
         return False
+    return is_path or is_pulled(model, cache_dir, catalogue)
 
 
 def is_pulled(name: str, cache_dir: str = "", catalogue: str = "") -> bool:
     """Tells whether all files of a repository, or of a short name, are in one of the caches."""
     try:
         origin = resolve_model(name, cache_dir, catalogue)
-    # no such name, a name that is too long for a path, or `~` and an unknown user
-    except (OuzelError, OSError, RuntimeError):
+    except OuzelError:  # no such name
         return False
     if origin.kind == "hub":
         return is_on_disk(name)

@@ -89,8 +89,7 @@ class HttpFrontend:
         catalogue = self._catalogue = Catalogue(
             models, options.limits, options.server, store, response_dialect(options.server.profile)
         )
-        model = options.model
-        puller = ChildPuller(model.cache_dir, model.catalogue, host.list_directories)
+        puller = ChildPuller(options.model, host.list_directories)
         self._changes = ModelChanges(catalogue, host, puller)
         self._app = build_app(self._changes, None if traces is None else traces.begin_request)
         self._watching_app: ASGIApp = build_probe_app(catalogue)

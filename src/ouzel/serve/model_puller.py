@@ -6,15 +6,18 @@ for example of the hub's library, is free again after the task.
 
 import asyncio
 import logging
+import os
+import signal
 import sys
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncGenerator, Callable, Iterable
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from pathlib import Path
 
 import msgspec
 
 from ouzel.api.endpoint.model_pulls import DiskFull, HubFailed, ModelInUse, PullProgress
+from ouzel.config import ModelConfig
 from ouzel.errors import EngineFailed, InvalidRequest, ModelNotFound, OuzelError
 from ouzel.serve.store_child import (
     DeleteTask,
@@ -40,20 +43,23 @@ _decoder = msgspec.json.Decoder(Event)
 class ChildPuller:
     """Implements `ModelPuller` with the hub's cache and Ouzel's cache of this machine."""
 
-    def __init__(
-        self, cache_dir: str, catalogue: str, list_in_use: Callable[[], Iterable[Path]]
-    ) -> None:
-        """`catalogue` is the file or URL of the short names, empty for the bundled one.
+    def __init__(self, model: ModelConfig, list_in_use: Callable[[], Iterable[Path]]) -> None:
+        """`model` has the server's options of models: caches, short names, checks.
 
         `list_in_use` returns the directories of the loaded models.
         """
-        self._cache_dir = cache_dir
-        self._catalogue = catalogue
+        self._cache_dir = model.cache_dir
+        self._catalogue = model.catalogue
+        self._model = model
         self._list_in_use = list_in_use
 
     async def pull(self, name: str) -> AsyncGenerator[PullProgress, None]:
         yield PullProgress("listing")
-        async with aclosing(_run(PullTask(name, self._cache_dir, self._catalogue))) as events:
+        model = self._model
+        task = PullTask(
+            name, model.cache_dir, model.catalogue, model.weights, check_fit=model.check_fit
+        )
+        async with aclosing(_run(task)) as events:
             async for event in events:
                 match event:
                     case FileEvent():
@@ -108,13 +114,19 @@ async def _run(task: Task) -> AsyncGenerator[Event, None]:
         await process.wait()
         if process.returncode:
             errors = (await reading_errors).decode(errors="replace")
-            logger.error("the process of %s ended: %s", task, errors)
+            logger.error("the process for the model %s ended: %s", task.name, errors)
     finally:
         if process.returncode is None:
-            process.kill()
+            kill_session(process.pid)
         await process.wait()
         reading_errors.cancel()
         process.stdin.close()
+
+
+def kill_session(pid: int) -> None:
+    """Kills a child that leads a session, and the processes that it has started, like pip."""
+    with suppress(ProcessLookupError):
+        os.killpg(pid, signal.SIGKILL)
 
 
 async def _read_errors(process: Process) -> bytes:

@@ -191,6 +191,9 @@ class OnDemandModels:
         self._known.pop(name, None)
         self.residents.forget(name)
 
+    def find_source(self, model: ManagedModel) -> str:
+        return self._known[model.name].settings.model.model
+
     def is_in_directory(self, name: str) -> bool:
         model = self.residents.find(name)
         return model is not None and self._known[model.name].is_in_directory

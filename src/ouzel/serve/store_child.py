@@ -6,6 +6,7 @@ once if standard input ends, so that no download outlives a killed server.
 """
 
 import os
+import signal
 import sys
 import threading
 from typing import BinaryIO
@@ -19,6 +20,8 @@ class PullTask(msgspec.Struct, tag="pull"):
     name: str
     cache_dir: str
     catalogue: str  # file or URL of the short names; empty: the bundled catalogue
+    weights: str  # the server's options of a model whose short name must fit this machine
+    check_fit: bool
 
 
 class DeleteTask(msgspec.Struct, tag="delete"):
@@ -69,7 +72,7 @@ def run_child() -> None:
 
 def _exit_with_server() -> None:
     sys.stdin.buffer.read()
-    os._exit(1)
+    os.killpg(0, signal.SIGKILL)  # this process leads a session; pip is in it too
 
 
 class _Reporter:
@@ -107,15 +110,32 @@ def _pull(task: PullTask, reporter: _Reporter) -> Result | Failure:
     try:
         with listen_to_files(tell):
             find_or_download(
-                ModelConfig(model=task.name, cache_dir=task.cache_dir, catalogue=task.catalogue)
+                ModelConfig(
+                    model=task.name,
+                    cache_dir=task.cache_dir,
+                    catalogue=task.catalogue,
+                    weights=task.weights,
+                    check_fit=task.check_fit,
+                )
             )
     except ModelLoadError as error:
-        return Failure(_classify(error.__cause__), str(error))
+        return Failure(_classify(error), str(error))
     reporter.tell(WritingEvent())
     return Result()
 
 
-def _classify(cause: BaseException | None) -> str:
+def _classify(error: BaseException) -> str:
+    """Returns the kind of a failure, by the first of its causes that has a kind of its own."""
+    cause: BaseException | None = error
+    while cause is not None:
+        kind = _classify_one(cause)
+        if kind != "refused":
+            return kind
+        cause = cause.__cause__
+    return "refused"
+
+
+def _classify_one(cause: BaseException) -> str:
     from ouzel.model_store.failures import (  # noqa: PLC0415
         is_disk_full,
         is_missing,
@@ -128,22 +148,26 @@ def _classify(cause: BaseException | None) -> str:
         return "disk"
     if is_missing(cause):
         return "missing"
+    if isinstance(cause, BlockingIOError):  # another process downloads the file
+        return "in_use"
     return "hub" if is_unreachable(cause) else "refused"
 
 
 def _delete(task: DeleteTask) -> Result | Failure:
     from pathlib import Path  # noqa: PLC0415
 
-    from ouzel.errors import OuzelError  # noqa: PLC0415
+    from ouzel.errors import ModelLoadError, OuzelError  # noqa: PLC0415
     from ouzel.model_store.catalogue.whereabouts import name_stored_model  # noqa: PLC0415
     from ouzel.model_store.deletion import InUse, NothingStored, delete_model  # noqa: PLC0415
     from ouzel.model_store.inventory_reader import read_inventory  # noqa: PLC0415
 
     try:
         inventory = read_inventory(task.cache_dir)
-        name = name_stored_model(task.name, task.cache_dir, task.catalogue)
+        name = task.name
+        if name not in {each.name for each in inventory.pulled}:
+            name = name_stored_model(name, task.cache_dir, task.catalogue)
         return Result(delete_model(inventory, name, [Path(each) for each in task.in_use]))
-    except NothingStored as error:
+    except (NothingStored, ModelLoadError) as error:  # the second for a name without a meaning
         return Failure("missing", str(error))
     except InUse as error:
         return Failure("in_use", str(error))

@@ -264,15 +264,13 @@ class ModelChanges:
             )
         if not is_away:
             self.catalogue.check_loading(name)
-        if is_away and on_demand is not None:
-            await on_demand.remove(name)  # a request must not load the model meanwhile
-        try:
+        if on_demand is None or managed is None:
             with self.catalogue.reserved([name], "model"):
                 return await pulls.delete(name)
-        except OuzelError:
-            if is_away:
-                await self._on_pulled(name)
-            raise
+        with on_demand.residents.blocked(managed):  # a request must not load the model meanwhile
+            num_bytes = await pulls.delete(on_demand.find_source(managed))
+        await on_demand.remove(name)
+        return num_bytes
 
     async def _on_pulled(self, name: str) -> None:
         """Lets requests load a model that was pulled, before its clients learn of the success."""

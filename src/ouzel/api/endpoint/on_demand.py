@@ -63,6 +63,10 @@ class OnDemand(Protocol):
         """Unloads a model after its requests, and forgets it."""
         ...
 
+    def find_source(self, model: ManagedModel) -> str:
+        """Returns MODEL of a model: a path, a repository or a short name."""
+        ...
+
     def is_in_directory(self, name: str) -> bool:
         """Tells whether the model was found in `--models-dir`."""
         ...

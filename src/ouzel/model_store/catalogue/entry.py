@@ -74,7 +74,8 @@ class Entry(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     repository: Annotated[str, Meta(pattern=r"^([\w.-]+/[\w.-]+)?$")] = ""
     revision: Annotated[str, Meta(pattern=r"^\w[\w.-]*(/\w[\w.-]*)*$")] = "main"
     format: Literal["safetensors", "gguf"] = "safetensors"
-    file: str = ""  # the quantisation or the file of a GGUF repository
+    # the quantisation or the file of a GGUF repository
+    file: Annotated[str, Meta(pattern=r"^(\w[\w.-]*(/\w[\w.-]*)*)?$", max_length=255)] = ""
     gated: bool = False  # the hub gives the files only to users who accepted the licence
     stored_bits: Positive = 16  # bits of a weight in the files of safetensors
     download_bytes: Count = 0  # size of the files on the hub; 0: parameters times stored bits

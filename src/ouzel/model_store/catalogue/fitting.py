@@ -1,5 +1,6 @@
 """Tells whether a model of the catalogue fits the memory and the disk of this machine."""
 
+import errno
 import os
 import shutil
 from dataclasses import dataclass
@@ -71,12 +72,15 @@ def _find_fitting_width(entry: Entry, width: Width, room: MemoryRoom) -> Width |
     return None
 
 
-def check_disk(entry: Entry, weights: str, *, download: Path, stored: Path) -> None:
+def check_disk(
+    entry: Entry, weights: str, *, download: Path, stored: Path, num_here: int = 0
+) -> None:
     """Raises ModelLoadError if a disk has no room for the download or the compressed weights.
 
-    `download` and `stored` are the directories of both; a directory may not exist yet.
+    `download` and `stored` are the directories of both; a directory may not exist yet. `num_here`
+    bytes of the download are on the disk already.
     """
-    needed = compute_download_bytes(entry)
+    needed = max(compute_download_bytes(entry) - num_here, 0)
     made = compute_weight_bytes(entry.shape, choose_width(weights))
     if _find_device(download) == _find_device(stored):
         _check_space(entry, needed + made, download)
@@ -91,7 +95,7 @@ def _check_space(entry: Entry, needed_bytes: int, directory: Path) -> None:
         raise ModelLoadError(
             f"{entry.name} needs {format_size(needed_bytes)} on the disk for its files and its "
             f"compressed weights, and {directory} has {format_size(free)} free"
-        )
+        ) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _find_device(directory: Path) -> int:

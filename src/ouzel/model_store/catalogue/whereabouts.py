@@ -1,6 +1,7 @@
 """Tells where a model comes from, and where it is on this disk."""
 
 import json
+import os
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -41,8 +42,12 @@ def resolve_model(model: str, cache_dir: str = "", catalogue: str = "") -> Origi
     An existing path counts first, then owner/name, then a name of the catalogue. Raises
     ModelLoadError for any other name.
     """
-    path = Path(model).expanduser()
-    if path.exists():
+    path = Path(os.path.expanduser(model))
+    try:
+        is_path = path.exists()
+    except (OSError, ValueError) as error:  # the name is too long, or has a null byte
+        raise ModelLoadError(f"{model[:_MAX_SHOWN]} cannot be read: {error}") from error
+    if is_path:
         return Origin(model, "path", None, path)
     if "/" in model:
         repo_id, _, file = model.partition(":")
