@@ -110,3 +110,13 @@ def test_a_loaded_model_stays(cache: Cache) -> None:
         cache.delete("owner/model", [weights.parent])
 
     assert cache.list_blobs() == ["a"]
+
+
+def test_a_quantisation_names_the_file_that_a_download_of_it_brings(tmp_path: Path) -> None:
+    cache = Cache(tmp_path)
+    cache.add("m-UD-Q4_K_XL.gguf", "a")
+    cache.add("m-Q8_0.gguf", "b")
+    with pytest.raises(NothingStored):
+        cache.delete("owner/model:K_XL.x")
+    cache.delete("owner/model:Q4_K_XL")
+    assert cache.list_blobs() == ["b"]

@@ -3,7 +3,6 @@
 A model that is not on this disk is downloaded first.
 """
 
-import argparse
 import asyncio
 import sys
 from collections.abc import Sequence
@@ -21,7 +20,7 @@ from ouzel.options.options import Options
 from ouzel.terminal.harmless import harmless_line
 from ouzel.terminal.one_line_parser import OneLineParser
 from ouzel.terminal_chat.command import run_chat
-from ouzel.terminal_chat.flags import ChatFlags, add_chat_options, own_flags, split_flags
+from ouzel.terminal_chat.flags import ChatFlags, make_chat_parser, own_flags, split_flags
 
 _ASK_TIMEOUT_S = 3.0
 _OK = 200
@@ -37,16 +36,7 @@ them, this program always loads the model itself."""
 
 
 def run_parser() -> OneLineParser:
-    parser = OneLineParser(
-        prog="ouzel run",
-        usage=_USAGE,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
-        allow_abbrev=False,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    add_chat_options(parser)
-    return parser
+    return make_chat_parser("run", usage=_USAGE, description=_DESCRIPTION, epilog=_EPILOG)
 
 
 def run(arguments: Sequence[str]) -> int:

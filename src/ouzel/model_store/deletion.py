@@ -103,7 +103,7 @@ def _find_repository(inventory: Inventory, reference: HubReference) -> HubReposi
 def _has_gguf(repository: HubRepository, reference: HubReference) -> bool:
     """Tells whether the GGUF model is here, or nothing but an unfinished download."""
     return not repository.snapshots or any(
-        reference.find_gguf_files(each) for each in repository.snapshots
+        reference.find_gguf_files(each.directory) for each in repository.snapshots
     )
 
 
@@ -111,7 +111,9 @@ def _plan_gguf(
     inventory: Inventory, repository: HubRepository, reference: HubReference
 ) -> Deletion | None:
     """Returns None if the model is not here, or is the only one of the repository."""
-    files = [file for each in repository.snapshots for file in reference.find_gguf_files(each)]
+    files = [
+        file for each in repository.snapshots for file in reference.find_gguf_files(each.directory)
+    ]
     others = [path for path in _list_weights(repository) if path not in files]
     if not files or not others:
         return None

@@ -8,11 +8,9 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from huggingface_hub import constants
-
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import find_gguf, is_gguf, model_name, read_quantisation
-from ouzel.model_store.hub_cache import PREFIX, Snapshot, gguf_models, snapshots
+from ouzel.gguf.files import find_gguf, is_gguf, model_name
+from ouzel.model_store.hub_cache import PREFIX, cache_directory, gguf_models, snapshots
 from ouzel.model_store.model_directory import is_ir, is_name_of_hub
 
 _INDEX = "model.safetensors.index.json"
@@ -27,10 +25,10 @@ class HubReference:
     def folder_name(self) -> str:
         return PREFIX + self.repo_id.replace("/", "--")
 
-    def find_gguf_files(self, snapshot: Snapshot) -> list[Path]:
-        """Returns the files of the GGUF model in a snapshot; [] if one is missing."""
-        for name, first in gguf_models(snapshot.directory).items():
-            if self._names(first.relative_to(snapshot.directory), name):
+    def find_gguf_files(self, snapshot: Path) -> list[Path]:
+        """Returns the files of the GGUF model in a snapshot's directory; [] if one is missing."""
+        for name, first in gguf_models(snapshot).items():
+            if self._names(first.relative_to(snapshot), name):
                 try:
                     files = find_gguf(first)
                 except ModelLoadError:  # a part of a split model is missing
@@ -41,7 +39,9 @@ class HubReference:
     def _names(self, first: Path, name: str) -> bool:
         if is_gguf(Path(self.gguf)):
             return model_name(Path(self.gguf)) == name and first.parent == Path(self.gguf).parent
-        return read_quantisation(name).lower() == self.gguf.lower()
+        # the rule of a download: Q4_K_XL names a file that ends with -UD-Q4_K_XL too
+        end, wanted = name.lower(), self.gguf.lower()
+        return end == wanted or end.endswith(tuple(f"{mark}{wanted}" for mark in "-._"))
 
 
 def read_reference(name: str) -> HubReference | None:
@@ -57,18 +57,19 @@ def is_on_disk(name: str) -> bool:
     reference = read_reference(name)
     if reference is None:
         return False
-    path = Path(constants.HF_HUB_CACHE, reference.folder_name)
+    path = cache_directory() / reference.folder_name
     try:
         # A download names the revision in `refs` after the last file has come.
         named = [each for each in snapshots(path) if each.names]
         if reference.gguf:
-            return any(reference.find_gguf_files(each) for each in named)
-        return any(_has_all_weights(each.directory) for each in named)
+            return any(reference.find_gguf_files(each.directory) for each in named)
+        return any(has_all_weights(each.directory) for each in named)
     except (OSError, ValueError):  # a name that is too long, or has a null byte
         return False
 
 
-def _has_all_weights(directory: Path) -> bool:
+def has_all_weights(directory: Path) -> bool:
+    """Tells whether a snapshot has config.json and all files of its weights, or a whole IR."""
     if is_ir(directory):
         return all(path.with_suffix(".bin").is_file() for path in directory.glob("openvino_*.xml"))
     if not (directory / "config.json").is_file():

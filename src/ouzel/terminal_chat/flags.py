@@ -84,19 +84,24 @@ def own_flags() -> list[str]:
 
 
 def chat_parser() -> OneLineParser:
+    return make_chat_parser("chat", usage=_USAGE, description=_DESCRIPTION, epilog=_EPILOG)
+
+
+def make_chat_parser(command: str, *, usage: str, description: str, epilog: str) -> OneLineParser:
+    """Returns the parser of a command that chats, with the options of all such commands."""
     parser = OneLineParser(
-        prog="ouzel chat",
-        usage=_USAGE,
-        description=_DESCRIPTION,
-        epilog=_EPILOG,
+        prog=f"ouzel {command}",
+        usage=usage,
+        description=description,
+        epilog=epilog,
         allow_abbrev=False,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    add_chat_options(parser)
+    _add_chat_options(parser)
     return parser
 
 
-def add_chat_options(parser: OneLineParser) -> None:
+def _add_chat_options(parser: OneLineParser) -> None:
     parser.add_argument(
         "-p",
         "--prompt",

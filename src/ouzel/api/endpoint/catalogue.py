@@ -62,7 +62,8 @@ class Catalogue:
     @property
     def kept_metrics(self) -> list[Metrics]:
         """Returns the metrics of models that come and go, and are not in memory."""
-        return list(self._kept_metrics.values())
+        kept = self._kept_metrics
+        return [kept[name] for name in self.away if name in kept]
 
     @property
     def away(self) -> list[str]:

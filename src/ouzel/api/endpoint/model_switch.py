@@ -76,7 +76,7 @@ class ModelSwitch:
                     await send_json(msgspec.json.encode(answer), send)
                     return
             async with AsyncExitStack() as held:
-                entering = held.enter_async_context(hold_chosen(on_demand, choose))
+                entering = held.enter_async_context(hold_chosen(on_demand, choose, name))
                 if is_in_memory:
                     services, model = await entering
                 else:

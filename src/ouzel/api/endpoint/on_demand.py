@@ -81,25 +81,23 @@ Choose = Callable[[], Awaitable[Services]]
 
 @asynccontextmanager
 async def hold_chosen(
-    on_demand: OnDemand, choose: Choose
+    on_demand: OnDemand, choose: Choose, name: str
 ) -> AsyncGenerator[tuple[Services, ManagedModel | None], None]:
     """Keeps the model that `choose` returns in memory while the block runs, and loads it first.
 
-    The second value is None for a model that does not come and go. `choose` is called again when
-    the model is in memory: meanwhile a request without a name may be for another model. Raises the
-    errors of `choose` and of `Residents.use`.
+    `name` is the answer of `find_name`. The second value is None for a model that does not come and
+    go. `choose` is called again when the model is in memory: meanwhile a request without a name may
+    be for another model. Raises the errors of `choose` and of `Residents.use`.
     """
-    name = await find_name(on_demand, choose)
     for _ in range(_MAX_CHOICES):
         if on_demand.residents.find(name) is None:
             yield await choose(), None
             return
         async with on_demand.residents.use(name) as model:
-            chosen = await _choose_name(choose)
-            if chosen in model.names:
-                yield await choose(), model
+            name, services = await _choose(choose)
+            if services is not None and name in model.names:
+                yield services, model
                 return
-        name = chosen
     raise EngineUnavailable("the models change too often", retry_after_s=_RETRY_AFTER_S)
 
 
@@ -109,15 +107,18 @@ async def find_name(on_demand: OnDemand, choose: Choose) -> str:
     A name that nobody knows may be the name of new files. Raises ModelNotFound.
     """
     try:
-        return await _choose_name(choose)
+        name, _ = await _choose(choose)
     except ModelNotFound:
         await on_demand.refresh()
-        return await _choose_name(choose)
+        name, _ = await _choose(choose)
+    return name
 
 
-async def _choose_name(choose: Choose) -> str:
+async def _choose(choose: Choose) -> tuple[str, Services | None]:
+    """Returns the chosen model and its first name; None if the model is not in memory."""
     try:
-        model = (await choose()).model
+        services = await choose()
     except ModelNotLoaded as error:
-        return error.name
-    return (model.parent_names or model.names)[0]
+        return error.name, None
+    model = services.model
+    return (model.parent_names or model.names)[0], services

@@ -1,6 +1,5 @@
 """Tells where a model comes from, and where it is on this disk."""
 
-import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,11 +7,11 @@ from typing import Literal
 
 from ouzel.config.cache_root import cache_root
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import read_quantisation
 from ouzel.model_store.catalogue.entry import Entry
 from ouzel.model_store.catalogue.packages import find_pulled
 from ouzel.model_store.catalogue.reader import Catalogue, read_catalogue
-from ouzel.model_store.hub_cache import PREFIX, cache_directory, gguf_models
+from ouzel.model_store.hub_cache import PREFIX, cache_directory
+from ouzel.model_store.hub_reference import HubReference, has_all_weights
 from ouzel.terminal.suggestion import did_you_mean
 
 _MAX_SHOWN = 100  # characters of a name in a message
@@ -104,27 +103,6 @@ def find_snapshot(repo_id: str, file: str = "", branch: str = "main") -> Path | 
     if not snapshot.is_dir():
         return None
     if file:
-        return _find_gguf(snapshot, file)
-    return snapshot if _is_complete(snapshot) else None
-
-
-def _find_gguf(snapshot: Path, file: str) -> Path | None:
-    if file.lower().endswith(".gguf"):
-        return snapshot / file if (snapshot / file).is_file() else None
-    for name, path in gguf_models(snapshot).items():
-        is_named = read_quantisation(name).lower() == file.lower()
-        if path.is_file() and (is_named or name.lower().endswith(file.lower())):
-            return path
-    return None
-
-
-def _is_complete(snapshot: Path) -> bool:
-    """Tells whether the weights are there; an index lists the files of split weights."""
-    try:
-        index = json.loads((snapshot / "model.safetensors.index.json").read_bytes())
-        return all((snapshot / name).is_file() for name in set(index["weight_map"].values()))
-    except FileNotFoundError:
-        weights = [*snapshot.glob("*.safetensors"), *snapshot.glob("openvino_*.bin")]
-        return any(path.is_file() for path in weights)
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        return False
+        files = HubReference(repo_id, file).find_gguf_files(snapshot)
+        return files[0] if files else None
+    return snapshot if has_all_weights(snapshot) else None

@@ -7,7 +7,7 @@ from http import HTTPStatus
 
 from ouzel.api.endpoint.catalogue import Catalogue
 from ouzel.api.endpoint.model_choice import find_for, read_model_name
-from ouzel.api.endpoint.on_demand import hold_chosen
+from ouzel.api.endpoint.on_demand import find_name, hold_chosen
 from ouzel.api.endpoint.services import Services
 from ouzel.api.http.exchange import CLIENT_CLOSED_REQUEST, ClientDisconnected, Exchange
 from ouzel.api.http.faults import make_fault
@@ -118,7 +118,8 @@ class Responder:
         on_demand = self._catalogue.on_demand
         if on_demand is None:
             return await self._make_with(await choose(), create, exchange, outbox)
-        async with hold_chosen(on_demand, choose) as (services, _):
+        name = await find_name(on_demand, choose)
+        async with hold_chosen(on_demand, choose, name) as (services, _):
             return await self._make_with(services, create, exchange, outbox)
 
     async def _make_with(
