@@ -7,9 +7,9 @@ import pytest
 
 from ouzel.client.base import ApiFailure
 from ouzel.client.http_client import HttpClient
-from ouzel.terminal_chat.chat import choose_model
 from ouzel.terminal_chat.chat_api import ChatApi
 from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.chat_setup import choose_model
 from ouzel.terminal_chat.loop_thread import LoopThread
 from tests.client.canned_server import Answers, canned_server, event_stream, json_answer
 

@@ -7,7 +7,7 @@ from ouzel.client.base import ApiFailure
 from ouzel.terminal_chat.answer import Answer, ToolCall
 from ouzel.terminal_chat.answer_view import AnswerView
 from ouzel.terminal_chat.chat_api import ChatApi
-from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.chat_setup import build_fields
 from ouzel.terminal_chat.commands.tool_file import run_call
 from ouzel.terminal_chat.commands.tool_schema import Tool
 from ouzel.terminal_chat.conversation import Conversation
@@ -77,12 +77,7 @@ class Chat:
         return {**self._fields(), "messages": self.conversation.messages}
 
     def _fields(self) -> dict[str, object]:
-        fields: dict[str, object] = {"model": self.model, **self.settings}
-        if self.tools:
-            fields["tools"] = [tool.on_the_wire() for tool in self.tools.values()]
-        if self.response_format is not None:
-            fields["response_format"] = self.response_format
-        return fields
+        return build_fields(self.model, self.settings, self.tools, self.response_format)
 
     def _go_on_or(self, undo: Callable[[], None]) -> None:
         """Calls `undo` if no answer comes; shows a failure, and raises an interruption again."""
@@ -156,22 +151,3 @@ class Chat:
             result = _STOPPED
         self.terminal.show_result(result)
         return result
-
-
-def choose_model(api: ChatApi, name: str) -> str:
-    """Returns `name` if the server has this model, or its first model if `name` is empty.
-
-    Raises ApiFailure, or ChatError if the server does not have the model.
-    """
-    models = api.models()
-    if models is None:
-        if not name:
-            raise ChatError(
-                "the model must be named (--model NAME): the server does not list its models"
-            )
-        return name
-    if name and name not in models:
-        raise ChatError(f"the model must be one of {', '.join(models) or 'none'}, given {name!r}")
-    if not models:
-        raise ChatError("the server serves no model")
-    return name or models[0]

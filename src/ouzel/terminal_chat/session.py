@@ -1,29 +1,24 @@
-"""Sets up a run of `ouzel chat` from its options: the client, the chat, input and output."""
+"""Sets up a run of `ouzel chat` from its options: the client, input and output.
 
-import os
+Only a conversation, and an answer that is drawn in a terminal, import packages for terminals.
+"""
+
 import sys
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
-
-from rich.console import Console
 
 from ouzel.client.base import ApiClient
+from ouzel.errors import OuzelError
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.serve.in_process_app import in_process_app, read_own_model
 from ouzel.terminal.harmless import harmless_line
-from ouzel.terminal_chat.chat import Chat, choose_model
 from ouzel.terminal_chat.chat_api import ChatApi
-from ouzel.terminal_chat.chat_error import ChatError
-from ouzel.terminal_chat.commands.schema_file import read_schema
-from ouzel.terminal_chat.commands.tool_file import load_tools
+from ouzel.terminal_chat.chat_setup import build_fields, read_setup
+from ouzel.terminal_chat.conversation import Conversation
 from ouzel.terminal_chat.flags import ChatFlags, api_key, own_flags
 from ouzel.terminal_chat.keyboard import Typist
 from ouzel.terminal_chat.loop_thread import LoopThread
-from ouzel.terminal_chat.picture import read_picture
-from ouzel.terminal_chat.settings import check_name, read_setting
 from ouzel.terminal_chat.single_answer import Form, print_answer
-from ouzel.terminal_chat.terminal import Terminal
 
 
 def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) -> None:
@@ -32,21 +27,42 @@ def run_session(flags: ChatFlags, rest: Sequence[str], typist: Typist | None) ->
     Raises OuzelError, and KeyboardInterrupt if Ctrl-C ends the run.
     """
     text = _text(flags)
-    console = Console(highlight=False, emoji=False, markup=False)
-    with (
-        LoopThread() as loop,
-        _client(flags, rest, loop, console if text is None else None) as client,
-    ):
-        api = ChatApi(client, loop)
-        if text is None:
-            assert typist is not None, "without a terminal there is a text"
-            _converse(flags, api, console, typist)
-        else:
-            chat = _chat(flags, api, Terminal(console))
-            chat.conversation.add_user(text, chat.pictures)
-            print_answer(
-                api, chat.body(), Form(is_json=flags.json, has_schema=bool(flags.schema)), console
-            )
+    if text is not None:
+        with LoopThread() as loop, _client(flags, rest, loop) as client:
+            _print_one(flags, ChatApi(client, loop), text)
+        return
+    assert typist is not None, "without a terminal there is a text"
+    with _explained_imports():
+        from ouzel.terminal_chat.terminal import make_terminal  # noqa: PLC0415  see the rules above
+    say = make_terminal().say
+    with LoopThread() as loop, _client(flags, rest, loop, say) as client:
+        # These imports take a third of a second; the user knows of the loading model meanwhile.
+        with _explained_imports():
+            from ouzel.terminal_chat.interactive import run_interactive  # noqa: PLC0415
+
+        run_interactive(flags, ChatApi(client, loop), typist)
+
+
+def _print_one(flags: ChatFlags, api: ChatApi, text: str) -> None:
+    setup = read_setup(flags, api)
+    conversation = Conversation()
+    conversation.system = setup.system
+    conversation.add_user(text, setup.pictures)
+    fields = build_fields(setup.model, setup.settings, setup.tools, setup.response_format)
+    form = Form(is_json=flags.json, has_schema=bool(flags.schema))
+    print_answer(api, {**fields, "messages": conversation.messages}, form)
+
+
+@contextmanager
+def _explained_imports() -> Generator[None, None, None]:
+    """Raises OuzelError for a package that is not installed."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise OuzelError(
+            f"a conversation needs the package {error.name}, which is not installed; "
+            "-p and text on standard input need none"
+        ) from error
 
 
 def _text(flags: ChatFlags) -> str | None:
@@ -81,11 +97,14 @@ def _standard_input() -> str:
 
 @contextmanager
 def _client(
-    flags: ChatFlags, rest: Sequence[str], loop: LoopThread, console: Console | None
+    flags: ChatFlags,
+    rest: Sequence[str],
+    loop: LoopThread,
+    say: Callable[[str], None] = lambda text: None,
 ) -> Generator[ApiClient, None, None]:
     """Opens the client of a server, or loads a model in this process.
 
-    A console, if given, shows that the model is being loaded.
+    `say` tells the user that the model is being loaded.
     """
     if flags.url:
         from ouzel.client.http_client import HttpClient  # noqa: PLC0415  slow to import
@@ -97,53 +116,7 @@ def _client(
             loop.run(client.close())
         return
     options, model = read_own_model(rest, command=flags.command, other_flags=own_flags())
-    if console is not None:
-        origin = f" from {model.local.origin}" if model.local.origin else ""
-        console.print(f"loading {harmless_line(model.local.name + origin)} …", style="dim")
+    origin = f" from {model.local.origin}" if model.local.origin else ""
+    say(f"loading {harmless_line(model.local.name + origin)} …")
     with loop.entered(in_process_app(options, model)) as own:
         yield own
-
-
-def _chat(flags: ChatFlags, api: ChatApi, terminal: Terminal) -> Chat:
-    """Makes the chat from the options.
-
-    Raises InvalidOption for wrong files and names, and ApiFailure for refusals of the server.
-    """
-    try:
-        chat = Chat(api, terminal, choose_model(api, flags.model_name))
-        chat.conversation.system = flags.system
-        chat.pictures = [read_picture(path) for path in flags.image]
-        chat.tools = load_tools(flags.tools) if flags.tools else {}
-        chat.response_format = read_schema(flags.schema) if flags.schema else None
-        for setting in flags.set:
-            name, value = read_setting(setting)
-            check_name(name, api.field_names())
-            chat.settings[name] = value
-    except ChatError as error:
-        raise InvalidOption(str(error)) from error
-    return chat
-
-
-def _converse(flags: ChatFlags, api: ChatApi, console: Console, typist: Typist) -> None:
-    # These imports take a third of a second, and only a conversation needs them.
-    from ouzel.terminal_chat.commands.commands import completions  # noqa: PLC0415
-    from ouzel.terminal_chat.converse import converse  # noqa: PLC0415
-    from ouzel.terminal_chat.line_editor import (  # noqa: PLC0415
-        CommandCompleter,
-        LineEditor,
-        open_history,
-    )
-
-    history, why_not = open_history(_history_path())
-    editor = LineEditor(CommandCompleter(completions(lambda: chat)), history, typist.typed)
-    chat = _chat(flags, api, Terminal(console, editor, typist.keyboard))
-    chat.check({})
-    if why_not:
-        chat.terminal.complain(why_not)
-    chat.terminal.say(f"{chat.model}; /help lists the commands")
-    converse(chat, editor)
-
-
-def _history_path() -> Path:
-    state = os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state"
-    return Path(state) / "ouzel" / "chat_history"

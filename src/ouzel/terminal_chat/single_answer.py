@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import msgspec
-from rich.console import Console
 
 from ouzel.client.base import ApiFailure
 from ouzel.terminal.harmless import harmless, harmless_json
 from ouzel.terminal_chat.answer import Answer
-from ouzel.terminal_chat.answer_view import AnswerView
 from ouzel.terminal_chat.chat_api import ChatApi
+
+if TYPE_CHECKING:
+    from ouzel.terminal_chat.answer_view import AnswerView
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +24,7 @@ class Form:
     has_schema: bool  # the content must be JSON
 
 
-def print_answer(api: ChatApi, body: Mapping[str, object], form: Form, console: Console) -> None:
+def print_answer(api: ChatApi, body: Mapping[str, object], form: Form) -> None:
     """Requests an answer and prints it. Raises ApiFailure if the answer is incomplete."""
     if form.is_json or form.has_schema:
         answer = _whole_answer(api, body)
@@ -30,10 +32,20 @@ def print_answer(api: ChatApi, body: Mapping[str, object], form: Form, console: 
             _check_json(answer)
         encoded = _object(answer) if form.is_json else answer.content.encode()
         sys.stdout.write(harmless_json(encoded) + "\n")
-    elif console.is_terminal:
-        _draw(api, body, console)
+    elif sys.stdout.isatty() and (view := _make_view()):
+        _draw(api, body, view)
     else:
         _write(api, body)
+
+
+def _make_view() -> "AnswerView | None":
+    """Returns a view that draws Markdown, or None if the packages for terminals are missing."""
+    try:
+        from ouzel.terminal_chat.answer_view import AnswerView  # noqa: PLC0415  slow to import
+        from ouzel.terminal_chat.terminal import make_terminal  # noqa: PLC0415
+    except ModuleNotFoundError:
+        return None
+    return AnswerView(make_terminal().console, is_markdown=True)
 
 
 def _whole_answer(api: ChatApi, body: Mapping[str, object]) -> Answer:
@@ -66,8 +78,7 @@ def _object(answer: Answer) -> bytes:
     )
 
 
-def _draw(api: ChatApi, body: Mapping[str, object], console: Console) -> None:
-    view = AnswerView(console, is_markdown=True)
+def _draw(api: ChatApi, body: Mapping[str, object], view: "AnswerView") -> None:
     try:
         with api.answer(body) as stream:
             for piece in stream:

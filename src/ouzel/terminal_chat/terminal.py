@@ -65,3 +65,8 @@ class Terminal:
 
     def _print(self, text: str, style: str) -> None:
         self.console.print(Text(harmless(text), style))
+
+
+def make_terminal(editor: "LineEditor | None" = None, keyboard: Keyboard | None = None) -> Terminal:
+    """Makes a terminal that prints texts as they are, without rich's markup."""
+    return Terminal(Console(highlight=False, emoji=False, markup=False), editor, keyboard)

@@ -1,8 +1,9 @@
 """Runs the commands that change fields of requests; the server checks a value before it is set."""
 
 from ouzel.terminal.harmless import harmless_line
-from ouzel.terminal_chat.chat import Chat, choose_model
+from ouzel.terminal_chat.chat import Chat
 from ouzel.terminal_chat.chat_error import ChatError
+from ouzel.terminal_chat.chat_setup import choose_model
 from ouzel.terminal_chat.settings import check_name, read_setting, shown
 
 OFF = "off"
