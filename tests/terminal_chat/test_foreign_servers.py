@@ -59,3 +59,14 @@ def test_a_named_model_needs_no_list_of_models() -> None:
         assert choose_model(api, "owl") == "owl"
         with pytest.raises(ChatError, match="must be named"):
             choose_model(api, "")
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "chosen"),
+    [('["embedding", "rerank"]', "owl"), ('["completion", "chat"]', "wren"), ('{"a": 1}', "wren")],
+)
+def test_the_first_model_that_answers_chats_is_chosen(capabilities: str, chosen: str) -> None:
+    models = f'[{{"id": "wren", "capabilities": {capabilities}}}, {{"id": "owl"}}]'
+    with asked(json_answer("200 OK", f'{{"data": {models}}}')) as api:
+        assert choose_model(api, "") == chosen
+        assert choose_model(api, "wren") == "wren"

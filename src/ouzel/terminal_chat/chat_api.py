@@ -21,6 +21,12 @@ Body = Mapping[str, object]
 
 class _Model(msgspec.Struct):
     id: str
+    capabilities: object = None  # a list of names in Ouzel's answer; other servers may differ
+
+    @property
+    def chats(self) -> bool:
+        """Tells whether the model answers chats; unknown capabilities count as yes."""
+        return not isinstance(self.capabilities, list) or "chat" in self.capabilities
 
 
 class _Models(msgspec.Struct):
@@ -42,16 +48,20 @@ class ChatApi:
         self._document: _Document | None = None  # None until it is fetched
 
     def models(self) -> list[str] | None:
-        """Returns the ids of the models; None if the server has no list. Raises ApiFailure."""
+        """Returns the ids of the models. Models that answer chats come first.
+
+        Returns None if the server has no list. Raises ApiFailure.
+        """
         answer = self._loop.run(self._client.ask("GET", "/v1/models"))
         if answer.status in _UNKNOWN:
             return None
         if answer.status != HTTPStatus.OK:
             raise read_failure(answer)
         try:
-            return [model.id for model in msgspec.json.decode(answer.body, type=_Models).data]
+            models = msgspec.json.decode(answer.body, type=_Models).data
         except UNREADABLE as error:
             raise ApiFailure(f"/v1/models answered no list of models: {error}") from error
+        return [model.id for model in sorted(models, key=lambda model: not model.chats)]
 
     def field_names(self) -> frozenset[str]:
         """Returns the fields of a chat completion's request; empty if the server does not tell."""
