@@ -5,6 +5,7 @@ The meaning of numbers, and the changes to tensors, are from llama.cpp, convert_
 conversion/. An architecture is an entry of one of the tables joined here.
 """
 
+from ouzel.checkpoint.model_groups import describe_unsupported
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.dense import DENSE
 from ouzel.gguf.architectures.gemma import GEMMA
@@ -19,8 +20,6 @@ def find_architecture(name: str, source: str) -> Architecture:
     """Returns an architecture by its GGUF name. Raises ModelLoadError; `source` is the file."""
     known = ARCHITECTURES.get(name)
     if known is None:
-        raise ModelLoadError(
-            f"{source}: general.architecture {name} is not supported; "
-            f"supported: {', '.join(sorted(ARCHITECTURES))}"
-        )
+        label = f"{source}: general.architecture"
+        raise ModelLoadError(describe_unsupported(name, label, ARCHITECTURES))
     return known

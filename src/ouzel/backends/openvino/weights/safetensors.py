@@ -145,6 +145,7 @@ class Checkpoint:
         if location is None:
             raise ModelLoadError(
                 f"{self._directory}: tensor {name} is missing from the safetensors files"
+                + describe_other_prefix(name, self._tensors)
             )
         if location.shape != shape:
             raise ModelLoadError(
@@ -167,6 +168,17 @@ class Checkpoint:
 
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)
+
+
+def describe_other_prefix(name: str, stored: Iterable[str]) -> str:
+    """Returns a part of an error message if a tensor is stored under a longer or shorter name."""
+    found = next(
+        (other for other in stored if other.endswith(f".{name}") or name.endswith(f".{other}")),
+        None,
+    )
+    if found is None:
+        return ""
+    return f", which have {found}: the names of this checkpoint have another prefix"
 
 
 def chunk_rows(columns: int) -> int:
