@@ -24,17 +24,19 @@ def _group(description: str, types: str, *, is_served: bool = True) -> ModelGrou
     return ModelGroup(description, frozenset(types.split()), is_served)
 
 
+ENCODERS = _group(
+    "encoders, which make vectors or scores",
+    "bert roberta xlm-roberta xlm_roberta modernbert nomic_bert nomic-bert mpnet distilbert "
+    "camembert electra albert deberta deberta-v2 deberta_v2 new gte jina_embeddings_v3 "
+    "eurobert xlm-roberta-xl roberta-prelayernorm convbert ernie flaubert xlm fnet funnel "
+    "ibert layoutlm longformer luke megatron-bert mobilebert mra nystromformer squeezebert "
+    "yoso big_bird rembert roformer data2vec-text esm xmod roc_bert modernvbert neomme "
+    "perceiver tapas jina-bert-v2 jina-bert-v3 nomic-bert-moe neo-bert neobert "
+    "gemma-embedding modern-bert ultrabert",
+)
+
 GROUPS = (
-    _group(
-        "encoders, which make vectors or scores",
-        "bert roberta xlm-roberta xlm_roberta modernbert nomic_bert nomic-bert mpnet distilbert "
-        "camembert electra albert deberta deberta-v2 deberta_v2 new gte jina_embeddings_v3 "
-        "eurobert xlm-roberta-xl roberta-prelayernorm convbert ernie flaubert xlm fnet funnel "
-        "ibert layoutlm longformer luke megatron-bert mobilebert mra nystromformer squeezebert "
-        "yoso big_bird rembert roformer data2vec-text esm xmod roc_bert modernvbert neomme "
-        "perceiver tapas jina-bert-v2 jina-bert-v3 nomic-bert-moe neo-bert neobert "
-        "gemma-embedding modern-bert ultrabert",
-    ),
+    ENCODERS,
     _group(
         "models with Mamba layers",
         "mamba mamba2 falcon_mamba jamba zamba zamba2 bamba falcon_h1 falcon-h1 "
