@@ -82,7 +82,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda d: change_config(d, quantization_config={"quant_method": "hqq", "bits": 4}),
         'quantization_config: quant_method "hqq" is not supported; supported: awq, bitsandbytes',
     ),
-    "no weights": (lambda d: (d / WEIGHTS).unlink(), "has neither"),
+    "no weights": (
+        lambda d: (d / WEIGHTS).unlink(),
+        "has none of model.safetensors.index.json, model.safetensors, pytorch",
+    ),
     "truncated weights": (lambda d: truncate(d / WEIGHTS, 100_000), "is truncated"),
     "truncated header": (lambda d: truncate(d / WEIGHTS, 200), "is truncated"),
     "empty weights": (lambda d: truncate(d / WEIGHTS, 0), "is truncated"),
