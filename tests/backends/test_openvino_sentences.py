@@ -184,7 +184,7 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
 
 
 @pytest.mark.parametrize(("weights", "precision"), [("bf16", "bf16"), ("int8", "int8")])
-@pytest.mark.parametrize("name", ["minilm", *release_only(FURTHER, "qwen3-embedding")])
+@pytest.mark.parametrize("name", ["minilm", *release_only(FURTHER, "qwen3-embedding", "new")])
 def test_rounding_changes_vectors_little(
     name: str, weights: str, precision: str, tmp_path: Path
 ) -> None:

@@ -1,0 +1,64 @@
+"""Tests keys of config.json that change the formula of an encoder, and keys that are refused."""
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.engine.base import Engine
+from ouzel.errors import ModelLoadError
+from tests.backends.test_openvino_sentences import (
+    GOLDEN,
+    compute_vectors,
+    encoded,
+    load_engine,
+    read_golden,
+)
+
+
+def load_changed(name: str, directory: Path, **values: object) -> Engine:
+    """Loads a golden checkpoint with other values in config.json; None removes a key."""
+    copied = shutil.copytree(GOLDEN / name, directory / name)
+    path = copied / "config.json"
+    config = json.loads(path.read_text()) | values
+    path.write_text(json.dumps({key: value for key, value in config.items() if value is not None}))
+    return load_engine(copied, directory / "cache")
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "message"),
+    [
+        ("new", "position_embedding_type", "absolute", "position_embedding_type .absolute. is not"),
+        ("new", "layer_norm_type", "rms_norm", "layer_norm_type .rms_norm. is not supported"),
+        ("new", "logn_attention_scale", True, "logn_attention_scale true is not supported"),
+        ("new", "num_attention_heads", 5, "num_attention_heads 5 is not supported; supported: a"),
+        (
+            "new",
+            "rope_scaling",
+            {"type": "ntk", "factor": 2.0, "mixed_b": 0.75},
+            "rope_scaling: mixed_b 0.75 is not supported",
+        ),
+        (
+            "new",
+            "rope_scaling",
+            {"type": "ntk", "factor": 0.5},
+            "rope_scaling: factor 0.5 is not supported; supported: 1 or more",
+        ),
+    ],
+)
+def test_a_key_that_changes_the_formula_is_refused(
+    name: str, key: str, value: object, message: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ModelLoadError, match=message):
+        load_changed(name, tmp_path, **{key: value})
+
+
+def test_both_texts_of_a_pair_have_the_only_token_type_of_gte(tmp_path: Path) -> None:
+    golden = read_golden("cross-new")
+    engine = load_engine(golden.directory, tmp_path)
+    texts = encoded(golden.directory, golden.texts, golden.query)
+    halves = [replace(text, second_begin=2) for text in texts]
+    np.testing.assert_array_equal(compute_vectors(engine, texts), compute_vectors(engine, halves))
