@@ -33,6 +33,7 @@ class EncoderBuilder:
         self._constants = Constants()
         self._inputs: dict[str, Node] = {}
         self._ropes: dict[str, Rope] = {}
+        self._matrices: dict[MatrixSpec, Matrix] = {}
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
 
     def input(self, name: str, shape: list[int], dtype: ov.Type) -> Node:
@@ -57,6 +58,9 @@ class EncoderBuilder:
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
         """Returns the tensor; the builder puts its prefix before `name`."""
         return self._weights.array(self._prefix + name, shape)
+
+    def constant(self, values: NDArray[np.float32]) -> Node:
+        return self._constants.array(values)
 
     def linear(
         self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True
@@ -98,16 +102,35 @@ class EncoderBuilder:
         All tokens of a text attend to each other; with `has_window` only tokens near to each other
         do.
         """
-        places = self.input("padded_rows", [-1, -1], ov.Type.i32)
-        mask = self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
+        mask = self.mask()
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
+        return self.attend(self.padded_heads(projections, num_heads), mask)
+
+    def padded_heads(self, projections: Sequence[Node], num_heads: int) -> list[Node]:
+        """Turns rows [T, heads * head_dim] into [texts, heads, places, head_dim].
+
+        There are as many places as the longest text has tokens.
+        """
+        places = self.input("padded_rows", [-1, -1], ov.Type.i32)
         size = get_output(projections[0]).get_partial_shape()[1].get_length()
-        heads = [
+        return [
             split_batch_heads(gather(rows, places), num_heads, size // num_heads)
             for rows in projections
         ]
+
+    def mask(self) -> Node:
+        """Returns the mask of padding, [texts, 1, 1, places]: 0 for tokens, else -1e9."""
+        return self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
+
+    def attend(self, heads: Sequence[Node], mask: Node) -> Node:
+        """Computes attention of padded heads; returns the rows without padding.
+
+        The mask is added to the products of queries with keys, [texts, heads, places, places].
+        """
         answer = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
+        shape = get_output(answer).get_partial_shape()
+        size = shape[2].get_length() * shape[3].get_length()
         return gather(
             ops.reshape(answer, integers(-1, size), False), self.input("rows", [-1], ov.Type.i32)
         )
@@ -149,6 +172,9 @@ class EncoderBuilder:
         )
 
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Matrix:
+        """Returns the matrix, the same one for every use of its name."""
         shape = (num_rows, num_columns)
         spec = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
-        return self._weights.matrix(spec, width)
+        if spec not in self._matrices:
+            self._matrices[spec] = self._weights.matrix(spec, width)
+        return self._matrices[spec]
