@@ -47,6 +47,11 @@ def load_changed(name: str, directory: Path, **values: object) -> Engine:
             {"type": "ntk", "factor": 0.5},
             "rope_scaling: factor 0.5 is not supported; supported: 1 or more",
         ),
+        ("cross-deberta", "conv_kernel_size", 3, "conv_kernel_size 3 is not supported"),
+        ("cross-deberta", "embedding_size", 16, "embedding_size 16 is not supported"),
+        ("cross-deberta", "norm_rel_ebd", "batch_norm", "norm_rel_ebd .batch_norm. is not"),
+        ("cross-deberta", "pos_att_type", "c2p|p2p", "pos_att_type .c2p.p2p. is not supported"),
+        ("cross-deberta", "relative_attention", False, "supported: c2p, p2c with relative_attent"),
     ],
 )
 def test_a_key_that_changes_the_formula_is_refused(
@@ -54,6 +59,14 @@ def test_a_key_that_changes_the_formula_is_refused(
 ) -> None:
     with pytest.raises(ModelLoadError, match=message):
         load_changed(name, tmp_path, **{key: value})
+
+
+def test_older_configurations_of_deberta_write_the_products_as_text(tmp_path: Path) -> None:
+    golden = read_golden("deberta")
+    texts = encoded(golden.directory, golden.texts)
+    older = load_changed("deberta", tmp_path, pos_att_type="p2c|C2P")
+    newer = load_engine(golden.directory, tmp_path / "cache")
+    np.testing.assert_array_equal(compute_vectors(older, texts), compute_vectors(newer, texts))
 
 
 def test_both_texts_of_a_pair_have_the_only_token_type_of_gte(tmp_path: Path) -> None:
