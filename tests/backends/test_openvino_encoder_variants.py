@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
+from ouzel.vectors import finish_vectors
 from tests.backends.test_openvino_sentences import (
     GOLDEN,
     compute_vectors,
@@ -47,6 +49,8 @@ def load_changed(name: str, directory: Path, **values: object) -> Engine:
             {"type": "ntk", "factor": 0.5},
             "rope_scaling: factor 0.5 is not supported; supported: 1 or more",
         ),
+        ("jina-v3", "lora_adaptations", "query", "lora_adaptations must be up to 256 names"),
+        ("jina-v3", "lora_adaptations", None, "tensor roberta.embeddings.word_embeddings.weight"),
         ("cross-deberta", "conv_kernel_size", 3, "conv_kernel_size 3 is not supported"),
         ("cross-deberta", "embedding_size", 16, "embedding_size 16 is not supported"),
         ("cross-deberta", "norm_rel_ebd", "batch_norm", "norm_rel_ebd .batch_norm. is not"),
@@ -75,3 +79,18 @@ def test_both_texts_of_a_pair_have_the_only_token_type_of_gte(tmp_path: Path) ->
     texts = encoded(golden.directory, golden.texts, golden.query)
     halves = [replace(text, second_begin=2) for text in texts]
     np.testing.assert_array_equal(compute_vectors(engine, texts), compute_vectors(engine, halves))
+
+
+def test_texts_of_a_step_have_tasks_of_their_own(tmp_path: Path) -> None:
+    golden = read_golden("jina-v3")
+    engine = load_engine(golden.directory, tmp_path)
+    files = read_sentence_files(golden.directory, "encoder")
+    prompts = [files.named_prompt(name) for name in files.tasks]
+    texts = [
+        replace(encoded(golden.directory, [prompt.text + golden.texts[0]])[0], task=prompt.task)
+        for prompt in prompts
+    ]
+    found = finish_vectors(compute_vectors(engine, texts), files, dimensions=None)
+    expected = np.stack([golden.arrays[f"vectors.{name}"][0] for name in files.tasks])
+    assert engine.info.num_tasks == len(files.tasks) == 5
+    assert np.abs(found - expected).max() < 1e-5

@@ -17,6 +17,7 @@ from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, intege
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
+from ouzel.backends.openvino.graph.task_adapters import BaseWeights, TaskAdapters
 from ouzel.backends.openvino.graph.vision import attend, split_batch_heads
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
@@ -34,6 +35,7 @@ class EncoderBuilder:
         self._inputs: dict[str, Node] = {}
         self._ropes: dict[str, Rope] = {}
         self._matrices: dict[MatrixSpec, Matrix] = {}
+        self._adapters: TaskAdapters | None = None
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
 
     def input(self, name: str, shape: list[int], dtype: ov.Type) -> Node:
@@ -70,7 +72,12 @@ class EncoderBuilder:
         """
         matrix = self._matrix(name, num_rows, num_columns, self._plan.layers)
         bias = self.array(name + ".bias", num_rows) if has_bias else None
-        return self._constants.product(rows, matrix, bias)
+        product = self._constants.product(rows, matrix, bias)
+        if self._adapters is None:
+            return product
+        return self._adapters.add_to_product(
+            product, rows, self._prefix + name, num_columns, num_rows
+        )
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = add_norm_offset(self.array(name + ".weight", size), norm)
@@ -81,7 +88,22 @@ class EncoderBuilder:
 
     def embed(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
         matrix = self._matrix(name, num_rows, num_columns, self._plan.embedding)
-        return self._constants.embed(matrix, ids)
+        rows = self._constants.embed(matrix, ids)
+        if self._adapters is None:
+            return rows
+        return self._adapters.add_to_rows(rows, ids, self._prefix + name, num_rows, num_columns)
+
+    def add_tasks(self, num_tasks: int, rank: int, scaling: float) -> None:
+        """Gives all linears and embeddings from here on an adapter for each task."""
+        self._weights = BaseWeights(self._weights)
+        self._adapters = TaskAdapters(
+            weights=self._weights,
+            num_tasks=num_tasks,
+            rank=rank,
+            scaling=scaling,
+            task_weights=self.input("task_weights", [-1, num_tasks * rank], ov.Type.f32),
+            constant=self.constant,
+        )
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
@@ -168,6 +190,8 @@ class EncoderBuilder:
             score_pooling=score_pooling,
             padding_id=padding_id,
             window=window,
+            num_tasks=0 if self._adapters is None else self._adapters.num_tasks,
+            task_rank=0 if self._adapters is None else self._adapters.rank,
             left_out=left_out,
         )
 
