@@ -51,6 +51,13 @@ def load_changed(name: str, directory: Path, **values: object) -> Engine:
         ),
         ("jina-v3", "lora_adaptations", "query", "lora_adaptations must be up to 256 names"),
         ("jina-v3", "lora_adaptations", None, "tensor roberta.embeddings.word_embeddings.weight"),
+        (
+            "cross-eurobert",
+            "classifier_pooling",
+            "max",
+            "classifier_pooling .max. is not supported",
+        ),
+        ("eurobert", "num_key_value_heads", 3, "num_key_value_heads 3 is not supported"),
         ("cross-deberta", "conv_kernel_size", 3, "conv_kernel_size 3 is not supported"),
         ("cross-deberta", "embedding_size", 16, "embedding_size 16 is not supported"),
         ("cross-deberta", "norm_rel_ebd", "batch_norm", "norm_rel_ebd .batch_norm. is not"),
@@ -69,6 +76,21 @@ def test_older_configurations_of_deberta_write_the_products_as_text(tmp_path: Pa
     golden = read_golden("deberta")
     texts = encoded(golden.directory, golden.texts)
     older = load_changed("deberta", tmp_path, pos_att_type="p2c|C2P")
+    newer = load_engine(golden.directory, tmp_path / "cache")
+    np.testing.assert_array_equal(compute_vectors(older, texts), compute_vectors(newer, texts))
+
+
+def test_older_configurations_of_eurobert_have_other_keys(tmp_path: Path) -> None:
+    golden = read_golden("cross-eurobert-bos")
+    texts = encoded(golden.directory, golden.texts, golden.query)
+    older = load_changed(
+        golden.directory.name,
+        tmp_path,
+        classifier_pooling=None,
+        clf_pooling="bos",
+        rope_parameters=None,
+        rope_theta=250000.0,
+    )
     newer = load_engine(golden.directory, tmp_path / "cache")
     np.testing.assert_array_equal(compute_vectors(older, texts), compute_vectors(newer, texts))
 

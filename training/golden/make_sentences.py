@@ -42,6 +42,12 @@ BASE = {
     "num_attention_heads": 4,
 }
 MAX_POSITIONS = 66
+EUROBERT = {
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 250000.0},
+}
 DEBERTA = {  # the switches of deberta-v3
     "relative_attention": True,
     "pos_att_type": ["p2c", "c2p"],
@@ -217,6 +223,18 @@ CASES = {
         },
         tokenizer=of_bert,
         num_labels=3,
+    ),
+    "eurobert": Case(
+        model_type="eurobert",
+        settings={**EUROBERT, "num_key_value_heads": 2},
+        tokenizer=of_bert,
+    ),
+    "cross-eurobert": Case(model_type="eurobert", settings=EUROBERT, tokenizer=of_bert, num_labels=1),
+    "cross-eurobert-bos": Case(
+        model_type="eurobert",
+        settings={**EUROBERT, "classifier_pooling": "bos", "mlp_bias": True, "attention_bias": True},
+        tokenizer=of_bert,
+        num_labels=1,
     ),
     "qwen3-embedding": Case(
         model_type="qwen3",
