@@ -13,6 +13,18 @@ DELTA_NET = {
 
 MAMBA = {"mamba_n_heads": 8, "mamba_d_state": 16, "mamba_n_groups": 2, "mamba_chunk_size": 32}
 
+FALCON = {  # the factors of Falcon-H1-0.5B, made larger where they leave little to see
+    "embedding_multiplier": 1.5,
+    "lm_head_multiplier": 0.4,
+    "attention_in_multiplier": 1.25,
+    "attention_out_multiplier": 0.75,
+    "key_multiplier": 0.6,
+    "ssm_in_multiplier": 0.8,
+    "ssm_out_multiplier": 1.2,
+    "ssm_multipliers": [0.7, 1.1, 0.6, 0.8, 0.5],
+    "mlp_multipliers": [0.9, 0.6],
+}
+
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 
 CASES: dict[str, Case] = {
@@ -92,6 +104,43 @@ CASES: dict[str, Case] = {
             "mamba_proj_bias": True,
             "position_embedding_type": "rope",
             "rope_parameters": rope(),
+        }
+    ),
+    "falcon-h1": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            **FALCON,
+            "model_type": "falcon_h1",
+            "num_hidden_layers": 2,
+            "intermediate_size": 64,
+            "head_dim": 32,
+            "mamba_d_ssm": 64,
+            "mamba_d_head": 8,
+            "mamba_n_groups": 1,
+            "mamba_norm_before_gate": False,
+            "rope_parameters": rope(theta=1e11),
+        },
+        older_rope_keys=True,
+    ),
+    "falcon-h1-norm": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "falcon_h1",
+            "num_hidden_layers": 2,
+            "intermediate_size": 64,
+            "mamba_d_ssm": None,
+            "mamba_rms_norm": True,
+            "mamba_norm_before_gate": True,
+            "mamba_conv_bias": False,
+            "mamba_proj_bias": True,
+            "projectors_bias": True,
+            "attention_bias": True,
+            "mlp_bias": True,
+            "ssm_in_multiplier": 0.8,
+            "rope_parameters": rope(),
+            "tie_word_embeddings": True,
         }
     ),
     "nemotron_h": Case(
