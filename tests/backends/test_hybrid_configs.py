@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks.checkpoint import list_tensors
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
-from ouzel.backends.openvino.models import falcon_h1
+from ouzel.backends.openvino.models import bamba, falcon_h1
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
@@ -47,14 +47,24 @@ FALCON_H1_05B: dict[str, Any] = {  # Any: JSON
     "ssm_out_multiplier": 0.23570226039551587,
     "vocab_size": 32784,
 }
+BAMBA_9B: dict[str, Any] = {  # Any: JSON
+    "attn_layer_indices": [9, 18, 27],
+    "attn_rotary_emb": 64,
+    "mamba_d_head": 64,
+    "mamba_d_state": 128,
+    "model_type": "bamba",
+    "rope_theta": 10000.0,
+    "vocab_size": 128256,
+}
 
 
 @pytest.mark.parametrize(
     ("config", "tensor", "shape"),
     [
         (FALCON_H1_05B, "model.layers.35.mamba.in_proj.weight", (3352, 1024)),
+        (BAMBA_9B, "model.layers.27.self_attn.k_proj.weight", (1024, 4096)),
     ],
-    ids=["Falcon-H1-0.5B"],
+    ids=["Falcon-H1-0.5B", "Bamba-9B"],
 )
 def test_published_settings_are_accepted(
     config: dict[str, Any], tensor: str, shape: tuple[int, ...], tmp_path: Path
@@ -69,6 +79,11 @@ def test_falcon_h1_has_factors_on_keys_embeddings_and_logits() -> None:
     assert (shape.embedding_factor, shape.logits_factor) == (math.sqrt(32), 0.0390625)
 
 
+def test_bamba_turns_half_of_each_head_whatever_stands_beside_the_rotary_parameters() -> None:
+    config = HfConfig(BAMBA_9B | {"partial_rotary_factor": 1.0}).with_defaults(**bamba.DEFAULTS)
+    assert len(bamba.decoder_shape(config).rope.inverse_frequencies) == 32
+
+
 @pytest.mark.parametrize(
     ("name", "changes", "message"),
     [
@@ -79,6 +94,8 @@ def test_falcon_h1_has_factors_on_keys_embeddings_and_logits() -> None:
             {"mamba_d_ssm": 96},
             "mamba_n_heads times mamba_d_head must be 96, found 8 times 8",
         ),
+        ("bamba", {"attn_rotary_emb": 16}, "attn_rotary_emb 16 is not supported; supported: 8"),
+        ("bamba", {"attn_layer_indices": "all"}, "attn_layer_indices must be a list of integers"),
     ],
 )
 def test_settings_that_contradict_the_graph_are_refused(

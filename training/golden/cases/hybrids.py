@@ -143,6 +143,20 @@ CASES: dict[str, Case] = {
             "tie_word_embeddings": True,
         }
     ),
+    "bamba": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "bamba",
+            "num_hidden_layers": 3,
+            "attn_layer_indices": [1],
+            "intermediate_size": 64,
+            "rope_parameters": rope(partial_rotary_factor=0.5),
+        },
+        older_rope_keys=True,
+        # Published config.json have no share of the positions, but the number of dimensions.
+        published={"partial_rotary_factor": None, "attn_rotary_emb": 8},
+    ),
     "nemotron_h": Case(
         {
             **SMALL,
