@@ -169,17 +169,17 @@ def test_memory_for_states_limits_the_number_of_sequences(
         plan_states(tables, engine, int(6.25 * 2**30))
 
 
-def test_a_model_without_attention_is_refused(tmp_path: Path) -> None:
+def test_a_model_without_attention_has_no_kv_cache(tmp_path: Path) -> None:
     directory = Path(shutil.copytree(GOLDEN / "lfm2", tmp_path / "model"))
     config = json.loads((directory / "config.json").read_text())
     config |= {"num_hidden_layers": 1, "layer_types": ["conv"]}
     (directory / "config.json").write_text(json.dumps(config))
     drop_tensors(directory / "model.safetensors", ["model.layers.1.", "model.layers.2."])
-    with pytest.raises(ModelLoadError, match="recurrent layers only is not supported"):
-        create_runner(
-            ModelConfig(model=str(directory), cache_dir=str(tmp_path)),
-            EngineConfig(kv_cache_gib=0.001),
-        )
+    runner = create_runner(
+        ModelConfig(model=str(directory), cache_dir=str(tmp_path)),
+        EngineConfig(kv_cache_gib=0.001),
+    )
+    assert (runner.info.kv_cache_dtype, runner.info.block_size) == ("none", BLOCK)
 
 
 def drop_tensors(path: Path, prefixes: list[str]) -> None:
