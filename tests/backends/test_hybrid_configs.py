@@ -56,6 +56,13 @@ BAMBA_9B: dict[str, Any] = {  # Any: JSON
     "rope_theta": 10000.0,
     "vocab_size": 128256,
 }
+CODESTRAL_MAMBA: dict[str, Any] = {  # Any: JSON
+    "model_type": "mamba2",
+    "norm_before_gate": True,
+    "rms_norm": True,
+    "time_step_limit": [0.0, math.inf],
+    "time_step_rank": 256,
+}
 
 
 @pytest.mark.parametrize(
@@ -63,8 +70,9 @@ BAMBA_9B: dict[str, Any] = {  # Any: JSON
     [
         (FALCON_H1_05B, "model.layers.35.mamba.in_proj.weight", (3352, 1024)),
         (BAMBA_9B, "model.layers.27.self_attn.k_proj.weight", (1024, 4096)),
+        (CODESTRAL_MAMBA, "model.layers.63.mixer.conv1d.weight", (10240, 1, 4)),
     ],
-    ids=["Falcon-H1-0.5B", "Bamba-9B"],
+    ids=["Falcon-H1-0.5B", "Bamba-9B", "Codestral Mamba"],
 )
 def test_published_settings_are_accepted(
     config: dict[str, Any], tensor: str, shape: tuple[int, ...], tmp_path: Path
@@ -94,6 +102,8 @@ def test_bamba_turns_half_of_each_head_whatever_stands_beside_the_rotary_paramet
             {"mamba_d_ssm": 96},
             "mamba_n_heads times mamba_d_head must be 96, found 8 times 8",
         ),
+        ("mamba2", {"expand": 3}, "num_heads times head_dim must be 96, found 8 times 8"),
+        ("mamba2", {"time_step_limit": [0.0, 0.1]}, "time_step_limit must be a number >= 0 and"),
         ("bamba", {"attn_rotary_emb": 16}, "attn_rotary_emb 16 is not supported; supported: 8"),
         ("bamba", {"attn_layer_indices": "all"}, "attn_layer_indices must be a list of integers"),
     ],

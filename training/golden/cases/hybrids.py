@@ -13,6 +13,20 @@ DELTA_NET = {
 
 MAMBA = {"mamba_n_heads": 8, "mamba_d_state": 16, "mamba_n_groups": 2, "mamba_chunk_size": 32}
 
+MAMBA2_KEYS = {
+    **dict.fromkeys(
+        (
+            "intermediate_size",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "max_position_embeddings",
+            "rms_norm_eps",
+        )
+    ),
+    "norm_before_gate": True,
+    "rms_norm": True,
+}
+
 FALCON = {  # the factors of Falcon-H1-0.5B, made larger where they leave little to see
     "embedding_multiplier": 1.5,
     "lm_head_multiplier": 0.4,
@@ -156,6 +170,40 @@ CASES: dict[str, Case] = {
         older_rope_keys=True,
         # Published config.json have no share of the positions, but the number of dimensions.
         published={"partial_rotary_factor": None, "attn_rotary_emb": 8},
+    ),
+    "mamba2": Case(
+        {
+            "model_type": "mamba2",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": 160,
+            "num_heads": 8,
+            "head_dim": 8,
+            "state_size": 16,
+            "n_groups": 2,
+            "chunk_size": 32,
+        },
+        # The keys of BASE that mean nothing to the family, and those of Codestral Mamba that
+        # transformers ignores.
+        published=MAMBA2_KEYS,
+    ),
+    "mamba2-bias": Case(
+        {
+            "model_type": "mamba2",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": 160,
+            "num_heads": 4,
+            "head_dim": 16,
+            "state_size": 16,
+            "n_groups": 1,
+            "use_bias": True,
+            "use_conv_bias": False,
+            "time_step_limit": [0.3, float("inf")],
+            "chunk_size": 32,
+            "tie_word_embeddings": True,
+        },
+        published=MAMBA2_KEYS,
     ),
     "nemotron_h": Case(
         {
