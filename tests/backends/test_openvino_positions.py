@@ -195,8 +195,15 @@ class CoarsePositions:
 # Shifts change the logits of these families: they have norms after the rotation, or queries that
 # grow with their position.
 NOT_RELATIVE = {"hunyuan_v1_dense", "ministral3"}
-# The attention of these hybrids has no rotation: the recurrent layers know the order of tokens.
-WITHOUT_POSITIONS = ["granitemoehybrid", "granitemoehybrid-experts", "nemotron-h-moe", "nemotron_h"]
+# These have no attention, or one without rotation: the recurrent layers know the order of tokens.
+WITHOUT_POSITIONS = [
+    "granitemoehybrid",
+    "granitemoehybrid-experts",
+    "mamba2",
+    "mamba2-bias",
+    "nemotron-h-moe",
+    "nemotron_h",
+]
 # Hybrids with few rotary layers: their logits change by at least 0.071 with coarse positions, and
 # by at most 0.017 with rounding, in bf16 and with int8 activations.
 FEW_ROTARY_LAYERS = {"lfm2", "lfm2-bias", "lfm2-moe", "qwen3_5", "qwen3_5-moe"}

@@ -69,7 +69,9 @@ def test_blocks_of_every_type_survive_a_restart(
 
 
 # The states of qwen3_5 are of both kinds: convolutions and linear attention.
-@pytest.mark.parametrize("name", ["qwen3_5", *release_only("prefix store: states", "lfm2")])
+@pytest.mark.parametrize(
+    "name", ["qwen3_5", *release_only("prefix store: states", "lfm2", "mamba2")]
+)
 def test_states_survive_a_restart_with_their_blocks(
     name: str, cache_dir: Path, tmp_path: Path
 ) -> None:

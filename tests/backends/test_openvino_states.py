@@ -4,8 +4,6 @@ Hybrids are models with recurrent layers and attention.
 """
 
 import dataclasses
-import json
-import shutil
 from pathlib import Path
 from random import Random
 
@@ -37,7 +35,7 @@ from tests.engine.requests import make_request, run, run_alone
 # States of linear attention and states of Mamba, each beside states of convolutions.
 HYBRIDS = of_kinds(
     "states of further hybrids",
-    ["lfm2", "qwen3_5", "granitemoehybrid", "nemotron_h"],
+    ["lfm2", "qwen3_5", "granitemoehybrid", "nemotron_h", "falcon-h1", "mamba2"],
     ["qwen3_5", "granitemoehybrid"],
 )
 BLOCK = 32
@@ -169,33 +167,15 @@ def test_memory_for_states_limits_the_number_of_sequences(
         plan_states(tables, engine, int(6.25 * 2**30))
 
 
-def test_a_model_without_attention_is_refused(tmp_path: Path) -> None:
-    directory = Path(shutil.copytree(GOLDEN / "lfm2", tmp_path / "model"))
-    config = json.loads((directory / "config.json").read_text())
-    config |= {"num_hidden_layers": 1, "layer_types": ["conv"]}
-    (directory / "config.json").write_text(json.dumps(config))
-    drop_tensors(directory / "model.safetensors", ["model.layers.1.", "model.layers.2."])
-    with pytest.raises(ModelLoadError, match="recurrent layers only is not supported"):
-        create_runner(
-            ModelConfig(model=str(directory), cache_dir=str(tmp_path)),
-            EngineConfig(kv_cache_gib=0.001),
-        )
-
-
-def drop_tensors(path: Path, prefixes: list[str]) -> None:
-    """Removes tensors whose names begin with a prefix from a safetensors file."""
-    content = path.read_bytes()
-    start = 8 + int.from_bytes(content[:8], "little")
-    header = json.loads(content[8:start])
-    header.pop("__metadata__", None)
-    data, entries = b"", {}
-    for name, entry in sorted(header.items(), key=lambda item: item[1]["data_offsets"]):
-        if not name.startswith(tuple(prefixes)):
-            begin, end = entry["data_offsets"]
-            entries[name] = entry | {"data_offsets": [len(data), len(data) + end - begin]}
-            data += content[start + begin : start + end]
-    encoded = json.dumps(entries).encode()
-    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + data)
+def test_blocks_of_a_model_without_attention_take_no_memory(load: Load) -> None:
+    """The states of prompts are kept at the ends of blocks, as beside attention."""
+    golden = read_golden("mamba2")
+    runner = load(golden.directory)
+    assert (runner.info.kv_cache_dtype, runner.info.block_size) == ("none", BLOCK)
+    engine = EngineCore(runner)
+    tokens = [run_alone(engine, make_request(golden.prompt, max_tokens=8)) for _ in range(2)]
+    assert [each[0].token_ids for each in tokens] == [golden.greedy[:8]] * 2
+    assert engine.stats().num_prefix_hit_tokens == BLOCK
 
 
 def make_random_request(random: Random, common: list[int]) -> EngineRequest:
@@ -218,7 +198,8 @@ def make_random_request(random: Random, common: list[int]) -> EngineRequest:
 
 @pytest.mark.release("states of linear attention: branches, limits")
 @pytest.mark.parametrize(
-    ("name", "block_bytes", "slot_bytes"), [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168)]
+    ("name", "block_bytes", "slot_bytes"),
+    [("lfm2", 4096, 768), ("qwen3_5", 8192, 7168), ("falcon-h1", 16384, 11264)],
 )
 def test_many_requests_get_the_tokens_of_each_alone(
     name: str, block_bytes: int, slot_bytes: int, load: Load, tmp_path: Path

@@ -108,7 +108,7 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
             outputs["short_logits"] = (
                 model(short, use_cache=False).logits[0].numpy().astype(np.float32)
             )
-    rotary = getattr(model.model, "rotary_emb", None)
+    rotary = getattr(model.base_model, "rotary_emb", None)
     if hasattr(rotary, "inv_freq"):  # one rope for all layers
         outputs["inverse_frequencies"] = rotary.inv_freq.numpy().astype(np.float32)
         outputs["attention_scaling"] = np.float32(rotary.attention_scaling)

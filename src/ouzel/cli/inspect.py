@@ -86,8 +86,10 @@ def _weights(found: "Inspection") -> str:
 
 
 def _cache(found: "Inspection") -> str:
-    """Describes the KV cache; returns an empty text for encoders."""
-    if not found.num_kv_tokens:
+    """Describes the KV cache; returns an empty text for models without attention layers, and for
+    encoders.
+    """
+    if not found.kv_token_bytes:
         return ""
     size = format_size(found.kv_cache_bytes)
     text = (

@@ -190,7 +190,7 @@ def _log_engine(info: EngineInfo) -> None:
         info.device,
         info.weights,
         info.precision,
-        cache if info.num_blocks else "",
+        cache if info.kv_cache_dtype != "none" else "",
         info.max_model_len,
         info.load_s,
     )

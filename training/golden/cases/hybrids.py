@@ -13,6 +13,32 @@ DELTA_NET = {
 
 MAMBA = {"mamba_n_heads": 8, "mamba_d_state": 16, "mamba_n_groups": 2, "mamba_chunk_size": 32}
 
+MAMBA2_KEYS = {
+    **dict.fromkeys(
+        (
+            "intermediate_size",
+            "num_attention_heads",
+            "num_key_value_heads",
+            "max_position_embeddings",
+            "rms_norm_eps",
+        )
+    ),
+    "norm_before_gate": True,
+    "rms_norm": True,
+}
+
+FALCON = {  # the factors of Falcon-H1-0.5B, made larger where they leave little to see
+    "embedding_multiplier": 1.5,
+    "lm_head_multiplier": 0.4,
+    "attention_in_multiplier": 1.25,
+    "attention_out_multiplier": 0.75,
+    "key_multiplier": 0.6,
+    "ssm_in_multiplier": 0.8,
+    "ssm_out_multiplier": 1.2,
+    "ssm_multipliers": [0.7, 1.1, 0.6, 0.8, 0.5],
+    "mlp_multipliers": [0.9, 0.6],
+}
+
 EXPERTS = {"num_experts": 4, "num_experts_per_tok": 2, "moe_intermediate_size": 32}
 
 CASES: dict[str, Case] = {
@@ -93,6 +119,91 @@ CASES: dict[str, Case] = {
             "position_embedding_type": "rope",
             "rope_parameters": rope(),
         }
+    ),
+    "falcon-h1": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            **FALCON,
+            "model_type": "falcon_h1",
+            "num_hidden_layers": 2,
+            "intermediate_size": 64,
+            "head_dim": 32,
+            "mamba_d_ssm": 64,
+            "mamba_d_head": 8,
+            "mamba_n_groups": 1,
+            "mamba_norm_before_gate": False,
+            "rope_parameters": rope(theta=1e11),
+        },
+        older_rope_keys=True,
+    ),
+    "falcon-h1-norm": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "falcon_h1",
+            "num_hidden_layers": 2,
+            "intermediate_size": 64,
+            "mamba_d_ssm": None,
+            "mamba_rms_norm": True,
+            "mamba_norm_before_gate": True,
+            "mamba_conv_bias": False,
+            "mamba_proj_bias": True,
+            "projectors_bias": True,
+            "attention_bias": True,
+            "mlp_bias": True,
+            "ssm_in_multiplier": 0.8,
+            "rope_parameters": rope(),
+            "tie_word_embeddings": True,
+        }
+    ),
+    "bamba": Case(
+        {
+            **SMALL,
+            **MAMBA,
+            "model_type": "bamba",
+            "num_hidden_layers": 3,
+            "attn_layer_indices": [1],
+            "intermediate_size": 64,
+            "rope_parameters": rope(partial_rotary_factor=0.5),
+        },
+        older_rope_keys=True,
+        # Published config.json have no share of the positions, but the number of dimensions.
+        published={"partial_rotary_factor": None, "attn_rotary_emb": 8},
+    ),
+    "mamba2": Case(
+        {
+            "model_type": "mamba2",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": 160,
+            "num_heads": 8,
+            "head_dim": 8,
+            "state_size": 16,
+            "n_groups": 2,
+            "chunk_size": 32,
+        },
+        # The keys of BASE that mean nothing to the family, and those of Codestral Mamba that
+        # transformers ignores.
+        published=MAMBA2_KEYS,
+    ),
+    "mamba2-bias": Case(
+        {
+            "model_type": "mamba2",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": 160,
+            "num_heads": 4,
+            "head_dim": 16,
+            "state_size": 16,
+            "n_groups": 1,
+            "use_bias": True,
+            "use_conv_bias": False,
+            "time_step_limit": [0.3, float("inf")],
+            "chunk_size": 32,
+            "tie_word_embeddings": True,
+        },
+        published=MAMBA2_KEYS,
     ),
     "nemotron_h": Case(
         {

@@ -291,7 +291,7 @@ def make_runner(
         weights=language_model.weights,
         precision=precision_name(compiled, engine),
         kernels=name_kernels(language_model.graphs),
-        kv_cache_dtype=cache_name(cache[0].dtype, has_scales=bool(language_model.key_scales)),
+        kv_cache_dtype=cache_name(cache, has_scales=bool(language_model.key_scales)),
         vocab_size=language_model.vocab_size,
         max_model_len=plan.max_model_len,
         block_size=plan.block_size,

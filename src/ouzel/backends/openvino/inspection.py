@@ -156,7 +156,7 @@ def inspect_model(
         precision=precision_name(compiled, engine),
         kernels="" if is_ir else describe_products(language_model.graphs, engine),
         is_deterministic=is_deterministic,
-        kv_cache_dtype=cache_name(tables[0].dtype, has_scales=choice.cache == SCALED),
+        kv_cache_dtype=cache_name(tables, has_scales=choice.cache == SCALED),
         kv_cache_is_open=choice.is_open,
         kv_cache_reason=choice.reason,
         kv_token_bytes=sum(table.row_bytes for table in tables) // blocks.block_size,
@@ -224,7 +224,8 @@ def make_smallest_graph() -> ov.Model:
 def make_attention_model(model: LanguageModel) -> LanguageModel:
     """Returns a model with nothing but the attention operations of `model`.
 
-    Compiling its graph shows the types and sizes of the KV cache without reading weights.
+    Compiling its graph shows the types and sizes of the KV cache without reading weights. Without
+    attention operations the graph has the token ids only.
     """
     graph = PagedGraph()
     nodes = chain.from_iterable(each.get_ops() for each in model.graphs)
@@ -233,7 +234,8 @@ def make_attention_model(model: LanguageModel) -> LanguageModel:
         for node in nodes
         if node.get_type_name() == "PagedAttentionExtension"
     ]
-    alone = graph.finish(graph.sample_rows(ops.concat(outputs, -1)))
+    rows = ops.concat(outputs, -1) if outputs else ops.convert(graph.token_ids, "f32")
+    alone = graph.finish(graph.sample_rows(rows))
     return replace(model, graph=alone, arrays=graph.arrays, mappings=(), prediction=None)
 
 

@@ -32,6 +32,7 @@ from ouzel.engine.cache.record_files import DIGEST_BYTES, RecordDamaged, RecordF
 from ouzel.errors import ModelLoadError
 
 MAX_LOADED_BYTES = 32 * 2**20  # limit of one step: 30 ms on two cores
+EMPTY_BLOCK_BYTES = 2**16  # a block without attention counts as much: its file must be opened
 MAX_OFFERS = 256  # prompts that wait to be written; further prompts are skipped
 FLUSH_TIMEOUT_S = 8.0  # time to write the rest at the end; the engine has ten seconds
 NUM_LOADING_THREADS = 4
@@ -81,7 +82,8 @@ class PrefixStore:
         self._is_closing = threading.Event()
         self._has_failed = False  # a write has failed and was logged
         self._num_loaded_in_step = 0
-        self._max_loaded_in_step = max(1, max_loaded_bytes // rows["block"].row_bytes)
+        block_bytes = rows["block"].row_bytes or EMPTY_BLOCK_BYTES
+        self._max_loaded_in_step = max(1, max_loaded_bytes // block_bytes)
         self.num_written = 0  # records, of blocks and states
         self.num_loaded = 0
         self.num_damaged = 0

@@ -12,6 +12,7 @@ The verdict does not depend on the options of the engine, because the trial runs
 """
 
 import json
+from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Literal
@@ -23,6 +24,7 @@ from ouzel.backends.openvino.compilation import type_name
 from ouzel.backends.openvino.graph.key_scales import KeyScales
 from ouzel.backends.openvino.kernels.attention import F16_CACHE
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.tables import Table
 from ouzel.backends.openvino.weights.cache import content_key, digest
 from ouzel.backends.openvino.weights.entry_check import (
     INDEX_FILE,
@@ -75,8 +77,11 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
         return {name: np.array(scales, np.float32) for name, scales in self.scales.items()}
 
 
-def cache_name(dtype: ov.Type, *, has_scales: bool) -> str:
-    """Returns the name of a cache as in EngineInfo."""
+def cache_name(tables: Sequence[Table], *, has_scales: bool) -> str:
+    """Returns the name of a cache as in EngineInfo; `none` if there are no tables."""
+    if not tables:
+        return "none"
+    dtype = tables[0].dtype
     if dtype == F16_CACHE:
         return "f16"
     return SCALED if has_scales and dtype == ov.Type.u8 else type_name(dtype)

@@ -20,7 +20,7 @@ from ouzel.backends.openvino.cache.cache_verdict import (
     verdict_path,
     write_verdict,
 )
-from ouzel.backends.openvino.cache.f16_room import f16_room
+from ouzel.backends.openvino.cache.f16_room import f16_block_bytes, f16_room
 from ouzel.backends.openvino.compilation import is_u8_by_itself
 from ouzel.backends.openvino.ir import is_ir_directory
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -68,7 +68,7 @@ def find_choice(
     `attends` tells whether the kernels compute attention. `free_bytes` is the memory that is free
     for the model after its weights.
     """
-    if not has_choice(core, engine):
+    if not has_choice(core, engine) or not f16_block_bytes(language_model.graphs):
         return CacheChoice(engine, None)
     verdict = load_verdict(entry, model)
     choice = CacheChoice(engine, None, keeps_u8=True)

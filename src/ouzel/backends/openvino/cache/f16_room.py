@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.adapters.adapter_options import subtract_adapter_bytes
 from ouzel.backends.openvino.auto_precision import resolve_auto_precision
-from ouzel.backends.openvino.cache.kv_cache import cache_bytes
+from ouzel.backends.openvino.cache.kv_cache import CPU_BLOCK_SIZE, cache_bytes
 from ouzel.backends.openvino.compilation import expected_type
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
@@ -19,7 +19,6 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.machine.quantities import format_size
 
-CPU_BLOCK_SIZE = 32  # tokens of a block on a CPU
 ELEMENT_BYTES = 2  # f16; also bf16, which the plugin uses in place of f16 if it computes in bf16
 MAX_REQUIRED = 4  # requests of full length that are enough for every model
 ENOUGH_TOKENS = 32_768  # tokens that are enough in all requests together
@@ -37,10 +36,6 @@ class F16Room:
 
     @property
     def num_held(self) -> int:
-        # Without attention layers a request takes no bytes; cache_tables refuses such a model
-        # later.
-        if not self.request_bytes:
-            return self.max_num_seqs
         return min(self.num_bytes // self.request_bytes, self.max_num_seqs)
 
     @property

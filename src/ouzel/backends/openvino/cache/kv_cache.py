@@ -1,7 +1,8 @@
 """Plans and holds the paged KV cache; the memory decides the number of its blocks.
 
 The tensors are the compiled model's inputs `key_cache.N` and `value_cache.N`. Dimension 0 is the
-number of blocks, dimension 2 of value_cache the block size.
+number of blocks, dimension 2 of value_cache the block size. A model of recurrent layers only has no
+tensors: its blocks take no memory, and only tell where the states of prompts may be kept.
 """
 
 import logging
@@ -21,6 +22,8 @@ logger = logging.getLogger(__name__)
 
 KEY_PREFIX = "key_cache."
 DEFAULT_MEMORY_SHARE = 0.4  # share of the free memory
+CPU_BLOCK_SIZE = 32  # tokens of a block on a CPU
+MOST_EMPTY_BLOCKS = 2**18  # most blocks of a model without attention: 8 million tokens
 
 
 @dataclass(frozen=True)
@@ -31,17 +34,10 @@ class CachePlan:
 
 
 def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
-    """Returns the tables of the KV cache in all graphs of a model.
-
-    Raises ModelLoadError if there are none.
+    """Returns the tables of the KV cache in all graphs of a model; none if no layer is
+    attention.
     """
-    tables = [table for each in compiled for table in find_tables(each, KEY_PREFIX, "value_cache.")]
-    if not tables:
-        raise ModelLoadError(
-            "a model of recurrent layers only is not supported: at least one layer must be "
-            "attention"
-        )
-    return tables
+    return [table for each in compiled for table in find_tables(each, KEY_PREFIX, "value_cache.")]
 
 
 def context_length(
@@ -88,6 +84,9 @@ def plan_cache(
     block_size = find_block_size(tables)
     block_bytes = sum(table.row_bytes for table in tables)
     useful_blocks = max_num_seqs * -(-max_model_len // block_size)
+    if not tables:
+        logger.info("no KV cache: the model has no attention")
+        return make_plan(tables, max_model_len, max(2, min(useful_blocks, MOST_EMPTY_BLOCKS)))
     num_blocks = cache_bytes(kv_cache_gib, free_bytes) // block_bytes
     if kv_cache_gib is None:
         num_blocks = min(useful_blocks, num_blocks)
@@ -123,7 +122,8 @@ def make_plan(tables: list[Table], max_model_len: int, num_blocks: int) -> Cache
 
 def find_block_size(tables: list[Table]) -> int:
     """Returns the tokens of a block."""
-    return next(table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
+    sizes = (table.row_shape[1] for table in tables if table.name.startswith("value_cache."))
+    return next(sizes, CPU_BLOCK_SIZE)
 
 
 class KvCache:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
@@ -18,6 +18,7 @@ class MlpShape:
     fused_name: str = ""  # name of the tensor that has both gate and up, if there is one
     names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
     is_gated: bool = True
+    gate_factor: float = 1.0  # factor of the gate's product, before the activation
 
     @classmethod
     def read(cls, config: HfConfig, inner_size: str = "intermediate_size") -> "MlpShape":
@@ -44,6 +45,7 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
     else:
         gate = b.linear(rows, gate_name, hidden, inner, has_bias=shape.has_bias)
         up = b.linear(rows, up_name, hidden, inner, has_bias=shape.has_bias)
+    gate = scaled(gate, shape.gate_factor)
     inner_rows = ops.multiply(activate(gate, shape.activation), up)
     return b.linear(inner_rows, down_name, inner, hidden, has_bias=shape.has_bias)
 

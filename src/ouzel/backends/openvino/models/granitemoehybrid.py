@@ -6,12 +6,16 @@ models/granitemoehybrid/modeling_granitemoehybrid.py and configuration_granitemo
 
 from dataclasses import replace
 
-from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, Part, build_decoder, make_attention
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    Part,
+    build_decoder,
+    choose_by_layer,
+    make_attention,
+)
 from ouzel.backends.openvino.graph.experts import with_shared
-from ouzel.backends.openvino.graph.mamba import MambaShape, mamba, smallest_step
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.mamba import MambaShape, make_mamba
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models import granite, granitemoe, granitemoeshared
 from ouzel.checkpoint.hf_config import HfConfig
@@ -62,40 +66,11 @@ def has_rotary_positions(config: HfConfig) -> bool:
 
 
 def make_mixer(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:
-    kinds = layer_kinds(config)
-    attention, mamba_shape = make_attention(b, shape), read_mamba(config, shape)
-
-    def mixer(b: Builder, rows: Node, layer: int) -> Node:
-        if kinds[layer] == "attention":
-            return attention(b, rows, layer)
-        return mamba(b, rows, f"model.layers.{layer}.mamba.", layer, mamba_shape)
-
-    return mixer
-
-
-def read_mamba(config: HfConfig, shape: DecoderShape) -> MambaShape:
-    hidden_size, num_heads = shape.attention.hidden_size, config.size("mamba_n_heads", 128)
-    inner_size = config.size("mamba_expand", 2) * hidden_size
-    is_automatic = config.values.get("mamba_d_head", "auto") == "auto"
-    head_dim = inner_size // num_heads if is_automatic else config.size("mamba_d_head")
-    if num_heads * head_dim != inner_size:
-        raise ModelLoadError(
-            f"config.json: mamba_n_heads times mamba_d_head must be {inner_size}, found "
-            f"{num_heads} times {head_dim}"
-        )
-    return MambaShape(
-        hidden_size=hidden_size,
-        num_heads=num_heads,
-        head_dim=head_dim,
-        state_size=config.size("mamba_d_state", 256),
-        num_groups=config.size("mamba_n_groups", 1),
-        kernel_size=config.size("mamba_d_conv", 4),
-        conv_bias=config.flag("mamba_conv_bias", True),
-        projection_bias=config.flag("mamba_proj_bias", False),
-        activation=read_activation(config),
-        norm=shape.norm,
-        smallest_step=smallest_step(config),
+    attends = frozenset(
+        layer for layer, kind in enumerate(layer_kinds(config)) if kind == "attention"
     )
+    mamba_layer = make_mamba(MambaShape.read(config, shape.norm))
+    return choose_by_layer(make_attention(b, shape), mamba_layer, attends)
 
 
 def layer_kinds(config: HfConfig) -> list[str]:

@@ -132,6 +132,7 @@ def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:
 
     Steps are never below `time_step_min`; `time_step_limit` has no effect, as in transformers.
     """
+    has_bias = config.flag("use_bias")
     return MambaShape(
         hidden_size=config.size("hidden_size"),
         num_heads=config.size("mamba_num_heads"),
@@ -140,7 +141,8 @@ def read_mamba(config: HfConfig, norm: Norm) -> MambaShape:
         num_groups=config.size("n_groups"),
         kernel_size=config.size("conv_kernel"),
         conv_bias=config.flag("use_conv_bias"),
-        projection_bias=config.flag("use_bias"),
+        input_bias=has_bias,
+        output_bias=has_bias,
         activation=read_activation(config, "mamba_hidden_act"),
         norm=norm,
         smallest_step=config.number("time_step_min"),

@@ -167,8 +167,10 @@ class OpenVINORunner:
 
     @property
     def cache_rows(self) -> Mapping[str, CacheRows]:
-        caches = {"block": self._kv_cache.tensors, "state": self._states.tensors}
-        return {name: TableRows(tensors.values()) for name, tensors in caches.items() if tensors}
+        rows = {"block": TableRows(self._kv_cache.tensors.values())}
+        if states := self._states.tensors:
+            rows["state"] = TableRows(states.values())
+        return rows
 
     def close(self) -> None:
         """Frees the memory; the runner cannot be used afterwards."""

@@ -57,7 +57,8 @@ def allocate(tables: list[Table], num_rows: int) -> dict[str, ov.Tensor]:
 class TableRows:
     """Reads and writes rows of several tensors as bytes; implements `CacheRows`.
 
-    A row joins the contents of all tensors at one index of their first dimension.
+    A row joins the contents of all tensors at one index of their first dimension. Without tensors
+    it is empty.
     """
 
     def __init__(self, tensors: Iterable[ov.Tensor]) -> None:
@@ -65,7 +66,7 @@ class TableRows:
             tensor.data.reshape(len(tensor.data), -1).view(np.uint8) for tensor in tensors
         ]
         self._ends = np.cumsum([table.shape[1] for table in self._tables]).tolist()
-        self.row_bytes: int = self._ends[-1]
+        self.row_bytes: int = sum(table.shape[1] for table in self._tables)
 
     def read(self, row: int, record: NDArray[np.uint8]) -> None:
         for table, end in zip(self._tables, self._ends, strict=True):
