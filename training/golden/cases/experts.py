@@ -18,6 +18,21 @@ GRANITE = {
     "logits_scaling": 3.0,
 }
 
+# Where two experts are close, rounding chooses the other: random ones are made to count for less.
+CALM = {".experts.down_proj": 0.15}
+
+GLM: dict[str, Any] = {
+    **SMALL,
+    "model_type": "glm4_moe",
+    "head_dim": 16,
+    "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.5),
+    "moe_intermediate_size": 32,
+    "n_routed_experts": 6,
+    "n_shared_experts": 1,
+    "first_k_dense_replace": 1,
+    "rms_norm_eps": 1e-5,
+}
+
 CASES: dict[str, Case] = {
     "qwen3-moe": Case(
         {
@@ -122,5 +137,24 @@ CASES: dict[str, Case] = {
             "tie_word_embeddings": True,
         },
         first_seed=42,
+    ),
+    # as GLM-4.5-Air
+    "glm4-moe": Case(
+        {**GLM, "attention_bias": True, "use_qk_norm": False},
+        older_rope_keys=True,
+        factors=CALM,
+    ),
+    # as GLM-4.6, with groups of experts
+    "glm4-moe-norms": Case(
+        {
+            **GLM,
+            "attention_bias": True,
+            "use_qk_norm": True,
+            "n_group": 3,
+            "topk_group": 2,
+            "n_shared_experts": 2,
+            "routed_scaling_factor": 2.5,
+        },
+        factors=CALM,
     ),
 }
