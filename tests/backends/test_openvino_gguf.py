@@ -41,6 +41,7 @@ SCALE_POSITIONS = {
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
     "gemma3",
+    "glm4-moe-norms",
     "granite",
     "lfm2",
     "lfm2-moe",

@@ -43,6 +43,7 @@ CASES: dict[
 ] = {  # how it is stored, what is changed in config.json
     "deepseek-v3": ("Q8_0", _as_it_is),
     "gemma4-experts": ("Q8_0", _published_heads),
+    "glm4-moe-norms": ("BF16", _as_it_is),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
     "ministral3": ("BF16", _as_it_is),
     "qwen3_5": ("BF16", _as_it_is),
