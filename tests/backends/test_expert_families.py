@@ -21,6 +21,12 @@ from tests.backends.forward import Driver, relative_error
                 *("rms_norm_eps", "num_nextn_predict_layers"),
             ),
         ),
+        ("dots1", ("n_group", "topk_group", "attention_bias", "scoring_func")),
+        ("hunyuan-v1-moe", ("rms_norm_eps", "attention_bias", "num_shared_expert", "use_cla")),
+        (
+            "minimax-m2",
+            ("rope_theta", "rms_norm_eps", "attn_type_list", "use_routing_bias", "scoring_func"),
+        ),
     ],
 )
 def test_a_missing_key_has_the_default_of_the_family(
@@ -43,6 +49,17 @@ def test_a_missing_key_has_the_default_of_the_family(
         ),
         ("glm4-moe", {"scoring_func": "softmax"}, "scoring_func must be sigmoid, found softmax"),
         ("glm4-moe", {"n_group": 4, "topk_group": 3}, "6 experts cannot be in 4 groups"),
+        ("dots1", {"scoring_func": "softmax"}, "scoring_func must be sigmoid, found softmax"),
+        (
+            "hunyuan-v1-moe",
+            {"moe_topk": [2, 1]},
+            "moe_topk \\[2, 1\\] is not supported; supported: the same value for all layers",
+        ),
+        ("hunyuan-v1-moe", {"use_cla": True}, "use_cla true is not supported; supported: only fal"),
+        ("hunyuan-v1-moe", {"num_shared_expert": [2, 2]}, "num_shared_expert 2 is not supported"),
+        ("minimax-m2", {"attn_type_list": [1, 0]}, "attn_type_list .* is not supported"),
+        ("minimax-m2", {"qk_norm_type": "per_head"}, 'qk_norm_type "per_head" is not supported'),
+        ("minimax-m2", {"rotary_dim": 7}, "must leave an even number of the 16 dimensions"),
     ],
 )
 def test_unsupported_settings_are_refused_by_name(
