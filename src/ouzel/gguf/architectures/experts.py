@@ -48,7 +48,44 @@ def _glm4moe(facts: Facts) -> JsonObject:
     }
 
 
+def _minimax_m2(facts: Facts) -> JsonObject:
+    require_sigmoid(facts)
+    facts.integer("feed_forward_length", 0)  # repeats the size of experts
+    return {
+        "num_local_experts": facts.integer("expert_count"),
+        "num_experts_per_tok": facts.integer("expert_used_count"),
+        "intermediate_size": facts.integer("expert_feed_forward_length"),
+    }
+
+
+def _dots1(facts: Facts) -> JsonObject:
+    require_sigmoid(facts)
+    facts.integer("expert_shared_feed_forward_length", 0)  # repeats the shape of a tensor
+    return read_routed_experts(facts) | {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "sliding_window": None,
+    }
+
+
+def _hunyuan_moe(facts: Facts) -> JsonObject:
+    facts.integer("expert_shared_feed_forward_length", 0)  # repeats the shape of a tensor
+    return {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "num_experts": facts.integer("expert_count"),
+        "moe_topk": facts.integer("expert_used_count"),
+        "moe_intermediate_size": facts.integer("expert_feed_forward_length"),
+        "num_shared_expert": facts.integer("expert_shared_count", 1),
+    }
+
+
 EXPERTS = {
+    "dots1": Architecture(
+        model_type="dots1",
+        config=_dots1,
+        layer=LAYER | QK_NORMS | SHARED_EXPERTS,
+        experts=Experts(),
+        bare={"exp_probs_b": "mlp.gate.e_score_correction_bias"},
+    ),
     "glm4moe": Architecture(
         model_type="glm4_moe",
         config=_glm4moe,
@@ -58,5 +95,26 @@ EXPERTS = {
         | {"post_attention_norm": "post_attention_layernorm"},
         experts=Experts(),
         bare={"exp_probs_b": "mlp.gate.e_score_correction_bias"},
+    ),
+    "hunyuan-moe": Architecture(
+        model_type="hunyuan_v1_moe",
+        config=_hunyuan_moe,
+        layer=LAYER
+        | {
+            "attn_q_norm": "self_attn.query_layernorm",
+            "attn_k_norm": "self_attn.key_layernorm",
+            "ffn_gate_inp": "mlp.gate.wg",
+            "ffn_gate_shexp": "mlp.shared_mlp.gate_proj",
+            "ffn_up_shexp": "mlp.shared_mlp.up_proj",
+            "ffn_down_shexp": "mlp.shared_mlp.down_proj",
+        },
+        experts=Experts(),
+    ),
+    "minimax-m2": Architecture(
+        model_type="minimax_m2",
+        config=_minimax_m2,
+        layer=LAYER | QK_NORMS | {"ffn_gate_inp": "block_sparse_moe.gate"},
+        experts=Experts(prefix="block_sparse_moe.experts.", gate="w1", up="w3", down="w2"),
+        bare={"exp_probs_b": "block_sparse_moe.e_score_correction_bias"},
     ),
 }
