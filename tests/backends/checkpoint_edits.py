@@ -127,3 +127,14 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
 
 def _write(path: Path, header: bytes, data: bytes) -> None:
     path.write_bytes(len(header).to_bytes(8, "little") + header + data)
+
+
+def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes: object) -> Path:
+    """Writes a checkpoint with the golden tensors and another config.json."""
+    golden = read_golden(name).directory
+    config: dict[str, Any] = json.loads((golden / "config.json").read_text())  # Any: JSON
+    assert set(left_out) <= set(config)
+    config = {key: value for key, value in config.items() if key not in left_out} | changes
+    (directory / "config.json").write_text(json.dumps(config))
+    (directory / "model.safetensors").symlink_to(golden / "model.safetensors")
+    return directory

@@ -41,10 +41,14 @@ SCALE_POSITIONS = {
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
     "gemma3",
+    "dots1",
+    "glm4-moe-norms",
     "granite",
     "lfm2",
     "lfm2-moe",
+    "hunyuan-v1-moe",
     "llama3",
+    "minimax-m2",
     "ministral3",
     "phi3",
     "qwen2",
