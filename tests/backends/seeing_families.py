@@ -131,5 +131,6 @@ FAMILIES: dict[str, SeeingFamily] = {
     ),
     "qwen3_5": qwen3_vl("qwen3_5", templates.QWEN3_5),
     "qwen3_vl": qwen3_vl("qwen3_vl", templates.QWEN3_VL),
+    "qwen3_vl_moe": qwen3_vl("qwen3_vl_moe", templates.QWEN3_VL),
     "smolvlm": idefics3("smolvlm", templates.SMOLVLM, 16, "SmolVLMImageProcessor"),
 }
