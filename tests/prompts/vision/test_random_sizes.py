@@ -102,9 +102,11 @@ def test_a_layout_counts_the_tokens_of_the_tiles(family: str, tmp_path: Path) ->
     details: tuple[Detail, ...] = ("auto", "low")
     for index, (width, height) in enumerate(sizes):
         detail = details[index % 4 == 0]
-        tiles = processor.tiles(Image.new("RGB", (width, height)), detail)
+        pieces = processor.pieces(Image.new("RGB", (width, height)), detail)
         layout = processor.layout(width, height, detail)
-        assert layout.num_tokens == expected_tokens(tiles.shape, width, height), (width, height)
+        counts = [expected_tokens(tiles.shape, width, height) for tiles in pieces]
+        assert counts == [*(layout.piece_tokens or (layout.num_tokens,))], (width, height)
+        assert layout.num_tokens == sum(counts)
         assert layout.text.count(processor.feature_token) == layout.num_tokens
         if layout.position_grid is not None:
             assert math.prod(layout.position_grid) == layout.num_tokens

@@ -83,14 +83,14 @@ class InternVlImageProcessor:
             f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens
         )
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         columns, rows = self._grid(*image.size, detail)
         width, height = self.tile_size
         whole = one_tile(resized(image, self.tile_size, self.resample))
         if rows * columns == 1:
-            return whole
+            return [whole]
         large = resized(image, (columns * width, rows * height), self.resample)
-        return np.concatenate([grid_tiles(large, self.tile_size), whole])
+        return [np.concatenate([grid_tiles(large, self.tile_size), whole])]
 
     def _grid(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns the columns and rows of tiles.

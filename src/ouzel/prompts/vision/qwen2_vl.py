@@ -80,8 +80,8 @@ class Qwen2VlImageProcessor:
             self.feature_token * (rows * columns), rows * columns, (1, rows, columns)
         )
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
-        return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
+        return [one_tile(resized(image, self._new_size(*image.size, detail), self.resample))]
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns (width, height) within the range of pixels, both rounded to multiples of a
