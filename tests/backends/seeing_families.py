@@ -15,6 +15,7 @@ from tests.backends.seeing_settings import (
     gemma4,
     idefics3,
     internvl,
+    lfm2_vl,
     llava,
     qwen2_vl,
     qwen3_vl,
@@ -43,6 +44,8 @@ FAMILIES: dict[str, SeeingFamily] = {
     "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),
     "internvl": internvl("internvl"),
     "internvl-norms": internvl("internvl-norms"),
+    "lfm2_vl": lfm2_vl("lfm2_vl"),
+    "lfm2_vl-plain": lfm2_vl("lfm2_vl-plain", use_thumbnail=False),
     "llava": llava(
         "llava",
         CLIP_OF_LLAVA,

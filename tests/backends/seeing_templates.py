@@ -180,6 +180,24 @@ GEMMA3 = """\
 {%- if add_generation_prompt -%}{{- '<start_of_turn>model\\n' -}}{%- endif -%}
 """
 
+# Each picture keeps its place in the message, without a line break around it.
+LFM2_VL = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{{- '<|im_start|>' + message['role'] + '\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for content in message['content'] -%}
+{%- if content['type'] == 'image' -%}{{ '<image>' }}
+{%- elif content['type'] == 'text' -%}{{ content['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}
+"""
+
 INTERNVL = """\
 {%- for message in messages -%}
 {{- '<|im_start|>' + message['role'] + '\\n' -}}

@@ -94,6 +94,16 @@ def measure(directory: Path) -> None:
             "must be fewer than the language model's num_hidden_layers 3, found 3",
         ),
         (
+            "lfm2_vl",
+            {"vision_config": {"num_patches": 24}},
+            "num_patches 24 is not supported; .* squares",
+        ),
+        (
+            "lfm2_vl",
+            {"projector_use_layernorm": False},
+            "tensor multi_modal_projector.layer_norm.* is in the checkpoint",
+        ),
+        (
             "gemma3",
             {"mm_tokens_per_image": 15},
             "mm_tokens_per_image must be the square of a divisor of 8 .* 15",

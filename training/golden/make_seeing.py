@@ -24,6 +24,8 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "idefics3": "idefics3.Idefics3Processor",
     "internvl": "internvl.InternVLProcessor",
     "internvl-norms": "internvl.InternVLProcessor",
+    "lfm2_vl": "lfm2_vl.Lfm2VlProcessor",
+    "lfm2_vl-plain": "lfm2_vl.Lfm2VlProcessor",
     "llava": "llava.LlavaProcessor",
     "llava-siglip": "llava.LlavaProcessor",
     "llava_next": "llava_next.LlavaNextProcessor",
@@ -56,6 +58,8 @@ def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> 
     if family.checkpoint in (
         "gemma3",
         "idefics3",
+        "lfm2_vl",
+        "lfm2_vl-plain",
         "llava_onevision",
         "smolvlm",
     ):  # they want the pictures of each text

@@ -50,6 +50,10 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
     "gemma3": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
     "gemma3_pan_and_scan": ({"pan_and_scan_min_crop_size": 50}, lambda shape, *_: shape[0] * 16),
     "internvl": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
+    "lfm2_vl": (
+        {"tile_size": 64, "min_image_tokens": 2, "max_image_tokens": 9, "max_tiles": 7},
+        lambda shape, *_: shape[0] * (shape[1] // 32) * (shape[2] // 32),
+    ),
     "llava_next": (
         {"size": 28, "crop_size": 28, "image_grid_pinpoints": PINPOINTS},
         lambda shape, width, height: packed_tokens(shape, width, height, patches=2, base=4),

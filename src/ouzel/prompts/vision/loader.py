@@ -19,6 +19,7 @@ _FAMILIES = {
     "gemma4": "gemma4",
     "idefics3": "idefics3",
     "internvl": "internvl",
+    "lfm2_vl": "lfm2_vl",
     "llava": "llava",
     "llava_next": "llava_next",
     "llava_onevision": "llava_onevision",
