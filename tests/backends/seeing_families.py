@@ -13,6 +13,7 @@ from tests.backends.seeing_settings import (
     PIXTRAL_TOKENS,
     gemma3,
     gemma4,
+    glm_ocr,
     idefics3,
     internvl,
     lfm2_vl,
@@ -41,6 +42,7 @@ FAMILIES: dict[str, SeeingFamily] = {
     # The processor makes at least 70 tokens of an image, more than the golden checkpoint's window.
     "gemma4": gemma4("gemma4", sliding_window=96),
     "gemma4-layers": gemma4("gemma4-layers"),
+    "glm_ocr": glm_ocr(),
     "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),
     "internvl": internvl("internvl"),
     "internvl-norms": internvl("internvl-norms"),

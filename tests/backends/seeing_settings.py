@@ -151,6 +151,27 @@ def idefics3(checkpoint: str, template: str, tile: int, kind: str) -> SeeingFami
     )
 
 
+def glm_ocr() -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="glm_ocr",
+        template=templates.GLM_OCR,
+        marks={"<|image|>": IMAGE_TOKEN},
+        more_marks=(
+            *("<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>"),
+            *("<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>"),
+        ),
+        preprocessor={
+            "image_processor_type": "Glm46VImageProcessor",
+            **CLIP,
+            "size": {"shortest_edge": 512, "longest_edge": 8192},
+            "patch_size": 4,
+            "merge_size": 2,
+            "temporal_patch_size": 2,
+        },
+        tokenizer_config={"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"},
+    )
+
+
 def lfm2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint=checkpoint,

@@ -21,6 +21,7 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "gemma3": "gemma3.Gemma3Processor",
     "gemma4": "gemma4.Gemma4Processor",
     "gemma4-layers": "gemma4.Gemma4Processor",
+    "glm_ocr": "glm46v.Glm46VProcessor",
     "idefics3": "idefics3.Idefics3Processor",
     "internvl": "internvl.InternVLProcessor",
     "internvl-norms": "internvl.InternVLProcessor",

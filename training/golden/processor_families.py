@@ -256,6 +256,23 @@ FAMILIES = [
         low={"crop_to_patches": False},
     ),
     Family(
+        "glm_ocr",
+        "glm46v.Glm46VProcessor",
+        {
+            "image_processor_type": "Glm46VImageProcessor",
+            "size": {"shortest_edge": 12544, "longest_edge": 9633792},
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "merge_size": 2,
+            **CLIP_NORMALISATION,
+        },
+        {"model_type": "glm_ocr", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}},
+        prompt="<|image|>",
+        placeholder="<|image|>",
+        tokens={"image_token": "<|image|>"},
+        low={"size": {"shortest_edge": 12544, "longest_edge": 2 * 512 * 512}},
+    ),
+    Family(
         "lfm2_vl",
         "lfm2_vl.Lfm2VlProcessor",
         {

@@ -50,6 +50,10 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
     "gemma3": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
     "gemma3_pan_and_scan": ({"pan_and_scan_min_crop_size": 50}, lambda shape, *_: shape[0] * 16),
     "internvl": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
+    "glm_ocr": (
+        {"size": {"shortest_edge": 3136, "longest_edge": 120_000}},
+        lambda shape, *_: shape[1] // 28 * (shape[2] // 28),
+    ),
     "lfm2_vl": (
         {"tile_size": 64, "min_image_tokens": 2, "max_image_tokens": 9, "max_tiles": 7},
         lambda shape, *_: shape[0] * (shape[1] // 32) * (shape[2] // 32),

@@ -138,6 +138,25 @@ CASES: dict[str, VisionCase] = {
             "deepstack_visual_indexes": [0, 2],
         },
     ),
+    "glm_ocr": case(
+        "glm_ocr",
+        4,
+        {
+            "head_dim": 24,
+            "vocab_size": 160,
+            "intermediate_size": 96,
+            "rms_norm_eps": 1e-5,
+            "num_nextn_predict_layers": 1,
+            "rope_parameters": rope(mrope_section=[3, 4, 5], partial_rotary_factor=1.0),
+        },
+        {
+            "depth": 3,
+            "hidden_size": 32,
+            "out_hidden_size": 64,
+            "num_heads": 2,
+            "intermediate_size": 56,
+        },
+    ),
     "qwen3_5": case(
         "qwen3_5",
         4,

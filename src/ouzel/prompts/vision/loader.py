@@ -17,6 +17,7 @@ from ouzel.prompts.vision.video import VideoProcessor
 _FAMILIES = {
     "gemma3": "gemma3",
     "gemma4": "gemma4",
+    "glm_ocr": "glm46v",
     "idefics3": "idefics3",
     "internvl": "internvl",
     "lfm2_vl": "lfm2_vl",

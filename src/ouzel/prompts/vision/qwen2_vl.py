@@ -31,7 +31,7 @@ from ouzel.prompts.vision.settings import (
     read_record,
 )
 
-_MergeSize = Annotated[int, Meta(ge=1, le=16)]
+MergeSize = Annotated[int, Meta(ge=1, le=16)]
 
 
 class PixelRange(msgspec.Struct, frozen=True):
@@ -48,12 +48,12 @@ class _Settings(PixelSettings, frozen=True, kw_only=True):
     min_pixels: NumPixels | None = None  # takes precedence over `size`
     max_pixels: NumPixels | None = None
     patch_size: PatchSide = 14
-    merge_size: _MergeSize = 2
+    merge_size: MergeSize = 2
 
 
 class _VisionConfig(msgspec.Struct, frozen=True):
     patch_size: PatchSide | None = None
-    spatial_merge_size: _MergeSize | None = None
+    spatial_merge_size: MergeSize | None = None
 
 
 class _Config(msgspec.Struct, frozen=True):
