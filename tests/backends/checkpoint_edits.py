@@ -79,6 +79,17 @@ def repeat_tensors(path: Path, parts: Sequence[str]) -> None:
     _write_tensors(path, entries, contents)
 
 
+def transpose_tensors(path: Path, parts: Sequence[str]) -> None:
+    """Swaps the last two dimensions of the bfloat16 tensors whose names have one of the parts."""
+    entries, contents = _read_tensors(path)
+    for name in contents:
+        if any(part in name for part in parts):
+            values = np.frombuffer(contents[name], np.uint16).reshape(entries[name]["shape"])
+            turned = np.ascontiguousarray(values.swapaxes(-1, -2))
+            entries[name]["shape"], contents[name] = [*turned.shape], turned.tobytes()
+    _write_tensors(path, entries, contents)
+
+
 def fill_tensors(path: Path, value: int) -> None:
     """Sets all bytes of all tensors of a safetensors file to `value`."""
     header, data = _split(path.read_bytes())

@@ -104,6 +104,7 @@ class Checkpoint:
         return self._tensors
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
+        tensor = self._as_stored(tensor)
         self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         return None
 
@@ -115,6 +116,7 @@ class Checkpoint:
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         """Yields the tensor as float32, split along its first axis."""
+        tensor = self._as_stored(tensor)
         location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         if tensor.is_transposed:
             for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
@@ -127,6 +129,15 @@ class Checkpoint:
 
     def find(self, name: str) -> TensorLocation | None:
         return self._tensors.get(name)
+
+    def _as_stored(self, tensor: Tensor) -> Tensor:
+        """Returns the tensor with the order of its last two dimensions in the file."""
+        location = self._tensors.get(tensor.name)
+        if not tensor.is_either_way or location is None or location.shape == tensor.shape:
+            return tensor
+        *outer, rows, columns = tensor.shape
+        turned = (*outer, columns, rows)
+        return Tensor(tensor.name, turned, not tensor.is_transposed)
 
     def locate(self, name: str, shape: tuple[int, ...], *dtypes: str) -> TensorLocation:
         """Returns the place of a tensor.
