@@ -21,7 +21,7 @@ import numpy as np
 
 from ouzel.backends.openvino.compilation import type_name
 from ouzel.backends.openvino.graph.key_scales import KeyScales
-from ouzel.backends.openvino.kernels.attention import F16_CACHE
+from ouzel.backends.openvino.kernels.attention import OWN_NAMES
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.weights.cache import content_key, digest
 from ouzel.backends.openvino.weights.entry_check import (
@@ -77,8 +77,8 @@ class CacheVerdict(msgspec.Struct, frozen=True, kw_only=True):
 
 def cache_name(dtype: ov.Type, *, has_scales: bool) -> str:
     """Returns the name of a cache as in EngineInfo."""
-    if dtype == F16_CACHE:
-        return "f16"
+    if dtype in OWN_NAMES:
+        return OWN_NAMES[dtype]
     return SCALED if has_scales and dtype == ov.Type.u8 else type_name(dtype)
 
 
