@@ -28,6 +28,7 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
         ("apertus", ("hidden_act", "attention_bias")),
         ("arcee", ("hidden_act", "attention_bias", "mlp_bias")),
         ("ernie4_5", ("rope_parameters",)),
+        ("gemma", ("hidden_act", "attention_bias", "rms_norm_eps", "tie_word_embeddings")),
         ("glm4", ("partial_rotary_factor", "attention_bias")),
         ("helium", ("rope_parameters",)),
         ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
@@ -46,6 +47,20 @@ def test_a_missing_key_has_the_default_of_the_family(
 ) -> None:
     golden = read_golden(name)
     _, logits = Driver(load(with_config(tmp_path, name, left_out))).prefill(
+        golden.prompt, len(golden.prompt)
+    )
+    assert relative_error(logits, golden.logits) < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [("gemma", {"hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh"})],
+)
+def test_another_spelling_of_the_same_settings_gives_the_same_logits(
+    name: str, changes: dict[str, object], tmp_path: Path, load: Load
+) -> None:
+    golden = read_golden(name)
+    _, logits = Driver(load(with_config(tmp_path, name, (), **changes))).prefill(
         golden.prompt, len(golden.prompt)
     )
     assert relative_error(logits, golden.logits) < 1e-5
@@ -73,6 +88,11 @@ def test_a_missing_key_has_the_default_of_the_family(
             "olmo3",
             {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
             "rope_parameters and rope_scaling differ",
+        ),
+        (
+            "gemma",
+            {"use_bidirectional_attention": True},
+            "use_bidirectional_attention must be false, found true",
         ),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         (
