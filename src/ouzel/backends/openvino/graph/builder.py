@@ -44,6 +44,7 @@ class Builder:
         makes vectors instead of tokens.
         """
         self.vector_head = vector_head
+        self.has_relative_positions = True  # False: a shift of all positions changes the logits
         self._makes_vectors = False
         self.graph = PagedGraph(keeps_rows=predicts)
         self.predicts = predicts
@@ -270,6 +271,7 @@ class Builder:
             hidden_size=hidden_size,
             vocab_size=vocab_size,
             max_positions=max_positions,
+            has_relative_positions=self.has_relative_positions,
             adapters=adapters,
         )
 
