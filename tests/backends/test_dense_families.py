@@ -30,6 +30,7 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
         ("ernie4_5", ("rope_parameters",)),
         ("gemma", ("hidden_act", "attention_bias", "rms_norm_eps", "tie_word_embeddings")),
         ("glm4", ("partial_rotary_factor", "attention_bias")),
+        ("gpt2", ("activation_function", "layer_norm_epsilon", "scale_attn_weights")),
         ("helium", ("rope_parameters",)),
         ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
         ("minicpm", ("attention_bias", "mlp_bias")),
@@ -94,6 +95,18 @@ def test_another_spelling_of_the_same_settings_gives_the_same_logits(
             {"use_bidirectional_attention": True},
             "use_bidirectional_attention must be false, found true",
         ),
+        (
+            "gpt2",
+            {"scale_attn_by_inverse_layer_idx": True},
+            "scale_attn_by_inverse_layer_idx true is not supported; supported: false",
+        ),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention true is not supported"),
+        (
+            "gpt2",
+            {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}},
+            "quantization_config .* is not supported; supported: null",
+        ),
+        ("gpt2", {"n_positions": 64}, r"has the shape \[128, 32\], but .* requires \[64, 32\]"),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         (
             "minicpm",

@@ -64,7 +64,7 @@ def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> 
     for ending, (mean, deviation) in SPREADS.items():
         if name.endswith(ending):
             return mean + deviation * noise
-    if "norm" in name or name.endswith(("scale", "scalar")):
+    if "norm" in name or ".ln_" in name or name.endswith(("scale", "scalar")):
         return 1 + 0.2 * noise
     if name.endswith(("put_min", "put_max")):  # that values are clipped to
         return (1 + noise.abs()) * (1 if name.endswith("max") else -1)
@@ -108,7 +108,7 @@ def golden_outputs(model: Any, seed: int) -> tuple[dict[str, np.ndarray[Any, Any
             outputs["short_logits"] = (
                 model(short, use_cache=False).logits[0].numpy().astype(np.float32)
             )
-    rotary = getattr(model.model, "rotary_emb", None)
+    rotary = getattr(model.base_model, "rotary_emb", None)
     if hasattr(rotary, "inv_freq"):  # one rope for all layers
         outputs["inverse_frequencies"] = rotary.inv_freq.numpy().astype(np.float32)
         outputs["attention_scaling"] = np.float32(rotary.attention_scaling)

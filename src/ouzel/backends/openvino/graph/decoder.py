@@ -180,7 +180,7 @@ def make_attention(b: Builder, shape: DecoderShape) -> Part:
         own_angles = None
         if layer in shape.rotated_layers:
             own_angles = sliding_angles if window else angles
-        prefix = f"model.layers.{layer}.self_attn."
+        prefix = f"model.layers.{layer}.{shape.attention.name}."
         return self_attention(
             b,
             rows,

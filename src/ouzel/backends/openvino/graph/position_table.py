@@ -1,4 +1,4 @@
-"""Adds learned embeddings of positions to the embeddings of tokens, in place of rotary positions."""
+"""Adds learned embeddings of positions to the embeddings of tokens."""
 
 from dataclasses import dataclass
 

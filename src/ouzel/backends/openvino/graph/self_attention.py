@@ -36,7 +36,9 @@ class AttentionShape:
     output_bias: bool = False
     qk_norm: QkNorm | None = None
     is_gated: bool = False  # `q_proj` has a gate for each head after its query
-    is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
+    name: str = "self_attn"  # part of the names of all tensors
+    is_fused: bool = False  # queries, keys and values are one tensor
+    fused_name: str = "qkv_proj"
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
@@ -152,7 +154,7 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     if shape.is_fused:
         assert not shape.num_paired_dims
         return b.linears(
-            rows, prefix + "qkv_proj", shape.hidden_size, sizes, has_bias=shape.qkv_bias
+            rows, prefix + shape.fused_name, shape.hidden_size, sizes, has_bias=shape.qkv_bias
         )
     return [
         b.linear(
