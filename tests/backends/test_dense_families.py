@@ -31,6 +31,17 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
         ("gemma", ("hidden_act", "attention_bias", "rms_norm_eps", "tie_word_embeddings")),
         ("glm4", ("partial_rotary_factor", "attention_bias")),
         ("gpt2", ("activation_function", "layer_norm_epsilon", "scale_attn_weights")),
+        (
+            "gpt-neox",
+            (
+                "rotary_pct",
+                "rotary_emb_base",
+                "hidden_act",
+                "attention_bias",
+                "layer_norm_eps",
+                "use_parallel_residual",
+            ),
+        ),
         ("helium", ("rope_parameters",)),
         ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
         ("minicpm", ("attention_bias", "mlp_bias")),
@@ -55,7 +66,10 @@ def test_a_missing_key_has_the_default_of_the_family(
 
 @pytest.mark.parametrize(
     ("name", "changes"),
-    [("gemma", {"hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh"})],
+    [
+        ("gemma", {"hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh"}),
+        ("gpt-neox", {"partial_rotary_factor": 0.25, "rotary_pct": 0.5}),
+    ],
 )
 def test_another_spelling_of_the_same_settings_gives_the_same_logits(
     name: str, changes: dict[str, object], tmp_path: Path, load: Load

@@ -1,4 +1,4 @@
-"""Families with a table of learned positions: its length, and the names of their tensors."""
+"""Families with a table of learned positions: its length limits all requests."""
 
 import shutil
 from pathlib import Path
@@ -8,12 +8,11 @@ import pytest
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
-from tests.backends.checkpoint_edits import WEIGHTS, add_tensor, load_copy, rename_tensors
+from tests.backends.checkpoint_edits import load_copy
 from tests.backends.conftest import read_golden
 from tests.backends.forward import Driver, relative_error
 
 NAMES = ["gpt2"]
-PREFIXES = {"gpt2": b"transformer."}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -33,18 +32,6 @@ def test_the_last_position_of_the_table_is_computed(name: str, tmp_path: Path) -
     _, whole = Driver(runner).prefill(tokens, 128)
     _, chunked = Driver(runner).prefill(tokens, 31)
     assert relative_error(chunked[-1], whole[-1]) < 1e-5
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_model_saved_without_its_head_is_served(name: str, tmp_path: Path) -> None:
-    """Such tensors have no prefix; older versions of transformers saved masks, too."""
-    golden = read_golden(name)
-    directory = shutil.copytree(golden.directory, tmp_path / name)
-    rename_tensors(directory / WEIGHTS, b'"' + PREFIXES[name], b'"')
-    add_tensor(directory / WEIGHTS, "h.0.attn.bias")
-    add_tensor(directory / WEIGHTS, "h.1.attn.masked_bias")
-    _, logits = Driver(load_copy(directory)).prefill(golden.prompt, len(golden.prompt))
-    assert relative_error(logits, golden.logits) < 1e-5
 
 
 @pytest.mark.parametrize("name", NAMES)

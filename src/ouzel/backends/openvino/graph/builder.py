@@ -112,10 +112,7 @@ class Builder:
         turns = self.has_transposed_layers and width is None
         spec = describe_matrix(name, num_rows, num_columns, row_order, is_transposed=turns)
         matrix = self._weights.matrix(spec, width or self._plan.layers)
-        bias: NDArray[np.float32] | None = None
-        if has_bias:
-            bias = self.array(name + ".bias", num_rows)
-            bias = bias if row_order is None else bias[list(row_order)]
+        bias = self._bias(name, num_rows, row_order) if has_bias else None
         product = self.product(rows, matrix, bias)
         if width is not None:
             return product
@@ -132,19 +129,20 @@ class Builder:
         sizes: Sequence[int],
         *,
         has_bias: bool = False,
+        row_order: tuple[int, ...] | None = None,
     ) -> list[Node]:
         """Multiplies the rows by the transposes of several matrices; returns a product for each.
 
-        One tensor [sum(sizes), num_columns] has the matrices below each other; `sizes` are their
-        numbers of rows. If the tensor is packed, the graph has an operation for each matrix, so
-        that the kernels find their patterns. Else it multiplies the whole tensor and cuts the
-        product.
+        One tensor [sum(sizes), num_columns] has the matrices below each other, after its rows are
+        brought into `row_order`; `sizes` are their numbers of rows. If the tensor is packed, the
+        graph has an operation for each matrix, so that the kernels find their patterns. Else it
+        multiplies the whole tensor and cuts the product.
         """
         num_rows = sum(sizes)
         turns = self.has_transposed_layers
-        spec = describe_matrix(name, num_rows, num_columns, is_transposed=turns)
+        spec = describe_matrix(name, num_rows, num_columns, row_order, is_transposed=turns)
         matrix = self._weights.matrix(spec, self._plan.layers)
-        bias = self.array(name + ".bias", num_rows) if has_bias else None
+        bias = self._bias(name, num_rows, row_order) if has_bias else None
         fills_blocks = all(size % BLOCK_ROWS == 0 for size in sizes)
         if matrix.encoding.is_packed and fills_blocks and self._adapters is None:
             parts = [(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
@@ -152,7 +150,9 @@ class Builder:
                 self.product(rows, matrix.rows(*part), None if bias is None else bias[slice(*part)])
                 for part in parts
             ]
-        adapted = AdaptedMatrix(name=name, num_columns=num_columns, num_rows=num_rows)
+        adapted = AdaptedMatrix(
+            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
+        )
         return split(self._add_adapters(self.product(rows, matrix, bias), rows, adapted), *sizes)
 
     def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
@@ -285,6 +285,12 @@ class Builder:
             has_relative_positions=self.has_relative_positions,
             adapters=adapters,
         )
+
+    def _bias(
+        self, name: str, num_rows: int, row_order: tuple[int, ...] | None
+    ) -> NDArray[np.float32]:
+        bias = self.array(name + ".bias", num_rows)
+        return bias if row_order is None else bias[list(row_order)]
 
     def _add_adapters(self, product: Node, rows: Node, matrix: AdaptedMatrix) -> Node:
         """Adds the adapters' product, if the model takes adapters of this matrix."""

@@ -33,7 +33,10 @@ Predict = Callable[[Builder, Matrix, Head], PredictionGraphs]  # takes the embed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNorms:
-    """A layer's norms, before and after each half; empty if there is none."""
+    """A layer's norms, before and after each half; empty if there is none.
+
+    The halves of a parallel layer share the norm before the mixer if there is none before the MLP.
+    """
 
     before_mixer: str = "input_layernorm"
     after_mixer: str = ""
@@ -48,6 +51,8 @@ NORMS_AFTER = LayerNorms(
     after_mlp="post_feedforward_layernorm",
 )
 
+SHARED_NORM = LayerNorms(before_mlp="")
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderShape:
@@ -61,7 +66,7 @@ class DecoderShape:
     tied_embeddings: bool
     layer_norms: LayerNorms = LayerNorms()
     final_norm: str = "model.norm"
-    is_parallel: bool = False  # both halves of a layer take the same rows
+    is_parallel: bool = False  # both halves of a layer take the rows that enter the layer
     # tokens by layer, 0: no window; empty: no layer has a window
     sliding_windows: tuple[int, ...] = ()
     # The angles of the layers with a window, if they differ from the others.
@@ -256,6 +261,8 @@ def decoder_layer(
     mixed = ops.add(x, scaled(norm(mixed, names.after_mixer), shape.residual_factor))
     if not shape.is_parallel:
         rows = norm(mixed, names.before_mlp)
+    elif names.before_mlp:
+        rows = norm(x, names.before_mlp)
     inner = norm(feed_forward(b, rows, layer), names.after_mlp)
     return ops.add(mixed, scaled(inner, shape.residual_factor))
 

@@ -1,14 +1,18 @@
 """Names the tensors of a checkpoint as most checkpoints of one language model do."""
 
-# Prefixes of the language model in checkpoints of several modes, in Nemotron-H and in GPT-2 (also
-# saved without its head), and the prefix that it has in other checkpoints of its own. Vision
-# encoders have several spellings: transformers 4 and 5 differ.
+# Prefixes of the language model in checkpoints of several modes, in Nemotron-H, GPT-2 and GPT-NeoX
+# (also saved without their heads), and the prefix that it has in other checkpoints of its own.
+# Vision encoders have several spellings: transformers 4 and 5 differ.
 _PLAIN_NAMES = {
     "backbone.": "model.",
     "transformer.h.": "model.layers.",
     "transformer.wte.": "model.embed_tokens.",
     "transformer.wpe.": "model.embed_positions.",
     "transformer.ln_f.": "model.norm.",
+    "gpt_neox.embed_in.": "model.embed_tokens.",
+    "gpt_neox.": "model.",
+    "embed_in.": "embed_tokens.",
+    "embed_out.": "lm_head.",
     "h.": "layers.",
     "wte.": "embed_tokens.",
     "wpe.": "embed_positions.",
