@@ -18,6 +18,17 @@ LONGROPE = rope(
     long_factor=[1.2, 2.0, 4.0, 7.0, 12.0, 20.0],
     partial_rotary_factor=0.75,
 )
+# Feed-forward layers without gates add much of the same to every row. With these factors the greedy
+# tokens change from one to the next.
+OF_PLAIN_LAYERS = {
+    "dense_4h_to_h.weight": 0.4,
+    "fc2.weight": 0.4,
+    "query_key_value.weight": 2.0,
+    "q_proj.weight": 2.0,
+    "k_proj.weight": 2.0,
+    "v_proj.weight": 2.0,
+    "bias": 0.4,
+}
 
 CASES: dict[str, Case] = {
     "phi3": Case(
@@ -145,6 +156,33 @@ CASES: dict[str, Case] = {
             "attention_bias": True,
             "mlp_bias": True,
         }
+    ),
+    "gpt-neox": Case(
+        {
+            **SMALL,
+            "model_type": "gpt_neox",
+            "num_key_value_heads": None,
+            "rope_parameters": rope(partial_rotary_factor=0.25),
+        },
+        published={
+            "rope_parameters": None,
+            "rotary_pct": 0.25,
+            "rotary_emb_base": 10000,
+            "rms_norm_eps": None,
+        },
+        factors=OF_PLAIN_LAYERS,
+    ),
+    "gpt-neox-sequential": Case(
+        {
+            **SMALL,
+            "model_type": "gpt_neox",
+            "num_key_value_heads": None,
+            "rope_parameters": rope(theta=25000.0, partial_rotary_factor=1.0),
+            "hidden_act": "gelu_fast",
+            "use_parallel_residual": False,
+            "attention_bias": False,
+        },
+        factors=OF_PLAIN_LAYERS,
     ),
     "jais2": Case(
         {**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}

@@ -15,6 +15,19 @@ SMALL: dict[str, Any] = {
 SLIDING, FULL = "sliding_attention", "full_attention"
 
 CASES: dict[str, Case] = {
+    "gemma": Case(
+        {
+            **SMALL,
+            "model_type": "gemma",
+            "num_hidden_layers": 2,
+            "head_dim": 32,
+            "hidden_act": "gelu",  # as the first checkpoints say
+            "tie_word_embeddings": True,
+            "rope_parameters": rope(),
+        },
+        older_rope_keys=True,
+        published={"hidden_act": "gelu"},
+    ),
     "gemma3": Case(
         {
             **SMALL,

@@ -14,6 +14,7 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp, plain_mlp
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.position_table import PositionTable, add_positions
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
@@ -32,7 +33,10 @@ Predict = Callable[[Builder, Matrix, Head], PredictionGraphs]  # takes the embed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNorms:
-    """A layer's norms, before and after each half; empty if there is none."""
+    """A layer's norms, before and after each half; empty if there is none.
+
+    The halves of a parallel layer share the norm before the mixer if there is none before the MLP.
+    """
 
     before_mixer: str = "input_layernorm"
     after_mixer: str = ""
@@ -47,6 +51,8 @@ NORMS_AFTER = LayerNorms(
     after_mlp="post_feedforward_layernorm",
 )
 
+SHARED_NORM = LayerNorms(before_mlp="")
+
 
 @dataclass(frozen=True, kw_only=True)
 class DecoderShape:
@@ -60,12 +66,13 @@ class DecoderShape:
     tied_embeddings: bool
     layer_norms: LayerNorms = LayerNorms()
     final_norm: str = "model.norm"
-    is_parallel: bool = False  # both halves of a layer take the same rows
+    is_parallel: bool = False  # both halves of a layer take the rows that enter the layer
     # tokens by layer, 0: no window; empty: no layer has a window
     sliding_windows: tuple[int, ...] = ()
     # The angles of the layers with a window, if they differ from the others.
     sliding_rope: Rope | None = None
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
+    position_table: PositionTable | None = None  # None: positions are rotary
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
     residual_factor: float = 1.0  # factor of the rows that each half of a layer adds
@@ -94,6 +101,19 @@ class DecoderShape:
             attention=attention,
             tied_embeddings=config.flag("tie_word_embeddings", False),
         )
+
+    @property
+    def max_positions(self) -> int:
+        """Returns the tokens of the longest request."""
+        if self.position_table is not None:
+            return self.position_table.num_positions
+        return self.rope.max_positions
+
+    @property
+    def rotated_layers(self) -> frozenset[int]:
+        if self.position_table is not None:
+            return frozenset()
+        return frozenset(range(self.num_layers)) - self.unrotated_layers
 
     def with_attention(self, **changes: object) -> "DecoderShape":
         return replace(self, attention=replace(self.attention, **changes))  # type: ignore[arg-type]
@@ -156,17 +176,16 @@ def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Pa
 
 def make_attention(b: Builder, shape: DecoderShape) -> Part:
     """Returns self-attention; adds the inputs for the angles once for all layers."""
-    has_positions = len(shape.unrotated_layers) < shape.num_layers
-    angles = b.angles(shape.rope) if has_positions else None
+    angles = b.angles(shape.rope) if shape.rotated_layers else None
     sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
     query_scale = b.query_scale(shape.query_scale) if shape.query_scale else None
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:
         window = shape.sliding_windows[layer] if shape.sliding_windows else 0
-        own_angles = sliding_angles if window else angles
-        if layer in shape.unrotated_layers:
-            own_angles = None
-        prefix = f"model.layers.{layer}.self_attn."
+        own_angles = None
+        if layer in shape.rotated_layers:
+            own_angles = sliding_angles if window else angles
+        prefix = f"model.layers.{layer}.{shape.attention.name}."
         return self_attention(
             b,
             rows,
@@ -195,6 +214,8 @@ def build_decoder(
         "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
     )
     x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), hidden_size)
+    if shape.position_table is not None:
+        x = add_positions(b, x, shape.position_table, hidden_size)
     for layer in range(shape.num_layers):
         x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
@@ -203,7 +224,7 @@ def build_decoder(
             x,
             hidden_size=hidden_size,
             vocab_size=shape.vocab_size,
-            max_positions=shape.rope.max_positions,
+            max_positions=shape.max_positions,
         )
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
 
@@ -217,7 +238,7 @@ def build_decoder(
         compute_logits(x) if prediction is None else x,
         hidden_size=hidden_size,
         vocab_size=shape.vocab_size,
-        max_positions=shape.rope.max_positions,
+        max_positions=shape.max_positions,
         prediction=prediction,
     )
 
@@ -240,6 +261,8 @@ def decoder_layer(
     mixed = ops.add(x, scaled(norm(mixed, names.after_mixer), shape.residual_factor))
     if not shape.is_parallel:
         rows = norm(mixed, names.before_mlp)
+    elif names.before_mlp:
+        rows = norm(x, names.before_mlp)
     inner = norm(feed_forward(b, rows, layer), names.after_mlp)
     return ops.add(mixed, scaled(inner, shape.residual_factor))
 

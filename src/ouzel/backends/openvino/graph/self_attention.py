@@ -37,7 +37,10 @@ class AttentionShape:
     output_bias: bool = False
     qk_norm: QkNorm | None = None
     is_gated: bool = False  # `q_proj` has a gate for each head after its query
-    is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
+    name: str = "self_attn"  # part of the names of all tensors
+    is_fused: bool = False  # queries, keys and values are one tensor
+    fused_name: str = "qkv_proj"
+    is_fused_by_head: bool = False  # that tensor has query, key and value of one head after another
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
@@ -154,7 +157,12 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     if shape.is_fused:
         assert not shape.num_paired_dims
         return b.linears(
-            rows, prefix + "qkv_proj", shape.hidden_size, sizes, has_bias=shape.qkv_bias
+            rows,
+            prefix + shape.fused_name,
+            shape.hidden_size,
+            sizes,
+            has_bias=shape.qkv_bias,
+            row_order=fused_order(shape),
         )
     return [
         b.linear(
@@ -162,6 +170,15 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
         )
         for name, size, order in zip(("q_proj", "k_proj", "v_proj"), sizes, orders, strict=True)
     ]
+
+
+def fused_order(shape: AttentionShape) -> tuple[int, ...] | None:
+    """Returns the order of rows that brings the queries of all heads above all keys and values."""
+    if not shape.is_fused_by_head:
+        return None
+    rows = np.arange(3 * shape.num_heads * shape.head_dim)
+    by_head = rows.reshape(shape.num_heads, 3, shape.head_dim)
+    return tuple(by_head.swapaxes(0, 1).reshape(-1).tolist())
 
 
 def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
