@@ -4,7 +4,8 @@ Reference: transformers, models/roberta/modeling_roberta.py.
 """
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.encoders.bert import LEFT_OUT, BertShape, hidden_rows
+from ouzel.backends.openvino.encoders.bert import LEFT_OUT, hidden_rows
+from ouzel.backends.openvino.graph.bert import BertShape, EmbeddingSizes
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
@@ -14,16 +15,16 @@ from ouzel.config.weights import WeightPlan
 
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
     config = config.with_defaults(type_vocab_size=1, pad_token_id=1)
-    shape = BertShape.read(config)
+    shape, sizes = BertShape.read(config), EmbeddingSizes.read(config)
     prefix = "roberta." if weights.has("roberta.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
-    num_positions = config.size("max_position_embeddings")
+    num_positions = sizes.num_positions
     padding_id = config.integer("pad_token_id")
     if not 0 <= padding_id < num_positions - 1:
         raise config.refuse(
             "pad_token_id", f"0 to {num_positions - 2}, as positions begin at pad_token_id + 1"
         )
-    rows = hidden_rows(b, config, shape, num_positions)
+    rows = hidden_rows(b, shape, sizes)
     if num_labels:
         size, head = shape.hidden_size, b.without_prefix()
         first = ops.tanh(head.linear(b.pooled(rows), "classifier.dense", size, size))
@@ -31,7 +32,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     return b.encoder_model(
         rows,
         hidden_size=shape.hidden_size,
-        vocab_size=config.size("vocab_size"),
+        vocab_size=sizes.vocab_size,
         max_positions=num_positions - padding_id - 1,
         num_labels=num_labels,
         padding_id=padding_id,
