@@ -54,12 +54,15 @@ class EmbeddingSizes:
     num_types: int = 0  # the types of tokens; 0: the family has no types
 
     @classmethod
-    def read(cls, config: HfConfig, size_key: str = "hidden_size") -> "EmbeddingSizes":
+    def read(
+        cls, config: HfConfig, size_key: str = "hidden_size", *, has_types: bool = True
+    ) -> "EmbeddingSizes":
+        """Reads the sizes; `size_key` is the key of the numbers in a row."""
         return cls(
             row_size=config.size(size_key),
             vocab_size=config.size("vocab_size"),
             num_positions=config.size("max_position_embeddings"),
-            num_types=config.size("type_vocab_size", 2),
+            num_types=config.size("type_vocab_size", 2) if has_types else 0,
         )
 
 
@@ -96,16 +99,24 @@ BERT_NAMES = LayerNames()
 
 
 def build_layer(
-    b: EncoderBuilder, rows: Node, prefix: str, shape: BertShape, names: LayerNames = BERT_NAMES
+    b: EncoderBuilder,
+    rows: Node,
+    prefix: str,
+    shape: BertShape,
+    *,
+    names: LayerNames = BERT_NAMES,
+    bias: Node | None = None,
 ) -> Node:
-    """Builds the attention and the feed-forward half of a layer, each with its norm."""
+    """Builds the attention and the feed-forward half of a layer, each with its norm.
+
+    The `bias` is added to the products of queries and keys.
+    """
     size = shape.hidden_size
     projections = [
         b.linear(rows, prefix + name, size, size) for name in (names.query, names.key, names.value)
     ]
-    mixed = b.linear(
-        b.compute_attention(projections, shape.num_heads), prefix + names.mixed, size, size
-    )
+    mixed = b.compute_attention(projections, shape.num_heads, bias=bias)
+    mixed = b.linear(mixed, prefix + names.mixed, size, size)
     rows = b.norm(ops.add(rows, mixed), prefix + names.mixed_norm, size, shape.norm)
     inner = b.linear(rows, prefix + names.inner, size, shape.inner_size)
     outer = b.linear(
