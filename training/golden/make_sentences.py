@@ -42,9 +42,13 @@ BASE = {
     "num_attention_heads": 4,
 }
 MAX_POSITIONS = 66
+LONG_TEXT = "the cat sat on the mat. is snow cold? " * 20
+LONG_POSITIONS = 300
 
 
-def wordpiece(special: list[str]) -> tokenizers.Tokenizer:
+def wordpiece(
+    special: list[str], first: str = "[CLS]", last: str = "[SEP]"
+) -> tokenizers.Tokenizer:
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     vocabulary = [*special, *letters, *(f"##{letter}" for letter in letters), *".,;!?", *WORDS]
     ids = {text: number for number, text in enumerate(dict.fromkeys(vocabulary))}
@@ -52,20 +56,17 @@ def wordpiece(special: list[str]) -> tokenizers.Tokenizer:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:1 {last}:1",
+        special_tokens=[(first, ids[first]), (last, ids[last])],
     )
     return tokenizer
 
 
-def unigram() -> tokenizers.Tokenizer:
+def unigram(special: tuple[str, ...] = ("<s>", "<pad>", "</s>", "<unk>")) -> tokenizers.Tokenizer:
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     pieces = [
-        "<s>",
-        "<pad>",
-        "</s>",
-        "<unk>",
+        *special,
         "▁",
         *letters,
         *".,;!?",
@@ -75,7 +76,7 @@ def unigram() -> tokenizers.Tokenizer:
         (piece, 0.0 if number < 4 else -2.0 - len(piece) * 0.01)
         for number, piece in enumerate(pieces)
     ]
-    tokenizer = tokenizers.Tokenizer(models.Unigram(scored, unk_id=3))
+    tokenizer = tokenizers.Tokenizer(models.Unigram(scored, unk_id=special.index("<unk>")))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -107,6 +108,19 @@ def of_roberta() -> PreTrainedTokenizerFast:
     )
 
 
+def of_mpnet() -> PreTrainedTokenizerFast:
+    """Has the words of BERT and the special tokens of RoBERTa, with room for a long text."""
+    tokenizer = wordpiece(["<s>", "<pad>", "</s>", "<unk>", "[UNK]"], "<s>", "</s>")
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    names = {"pad_token": "<pad>", "unk_token": "[UNK]", "cls_token": "<s>", "sep_token": "</s>"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        **names,
+        model_max_length=LONG_POSITIONS - 2,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
 def of_qwen() -> PreTrainedTokenizerFast:
     """Puts its end token behind every text, as Qwen3-Embedding's does."""
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "[UNK]"]
@@ -134,11 +148,19 @@ class Case:
     tokenizer: Callable[[], PreTrainedTokenizerFast]
     pooling: Any = "mean"
     dense: tuple[int, ...] = ()
+    is_dense_plain: bool = False  # Dense modules without activations and biases
     normalises: bool = True
     num_labels: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
+    further_texts: tuple[str, ...] = ()
 
+    @property
+    def texts(self) -> list[str]:
+        return [*TEXTS, *self.further_texts]
+
+
+MPNET = {"max_position_embeddings": LONG_POSITIONS, "layer_norm_eps": 1e-5}
 
 CASES = {
     "minilm": Case(model_type="bert", tokenizer=of_bert),
@@ -168,6 +190,18 @@ CASES = {
         settings={"local_attention": 8, "num_hidden_layers": 4, "pad_token_id": 0},
         tokenizer=of_bert,
         pooling="cls",
+    ),
+    "mpnet": Case(
+        model_type="mpnet",
+        settings=MPNET,
+        tokenizer=of_mpnet,
+        further_texts=(LONG_TEXT,),
+    ),
+    "cross-mpnet": Case(
+        model_type="mpnet",
+        settings=MPNET,
+        tokenizer=of_mpnet,
+        num_labels=1,
     ),
     "cross-bert": Case(model_type="bert", tokenizer=of_bert, num_labels=1),
     "cross-bert-labels": Case(model_type="bert", tokenizer=of_bert, num_labels=3),
@@ -220,14 +254,17 @@ CASES = {
 }
 
 
-def fill(module: nn.Module, seed: int) -> None:
-    """Weights large enough that attention is far from uniform, norms and biases far from neutral."""
+def fill(module: nn.Module, seed: int, neutral: float = 1.0) -> None:
+    """Weights large enough that attention is far from uniform, norms and biases far from neutral.
+
+    `neutral` is the stored weight of a norm that changes nothing.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in module.named_parameters():
             noise = torch.randn(tensor.shape, generator=generator)
             if "norm" in name.lower() and name.endswith("weight"):
-                tensor.copy_(1 + 0.2 * noise)
+                tensor.copy_(neutral + 0.2 * noise)
             elif tensor.dim() < 2:
                 tensor.copy_(0.3 * noise)
             else:
@@ -248,7 +285,7 @@ def random_model(case: Case, vocab_size: int) -> Any:
     model = (kind if case.num_labels else AutoModel).from_config(
         config, attn_implementation="eager"
     )
-    fill(model, 1)
+    fill(model, 1, 0.0 if case.model_type == "gemma3_text" else 1.0)
     return model.float().eval()
 
 
@@ -261,8 +298,10 @@ def write_vectors(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]
         dense = Dense(
             size,
             outputs,
-            bias=number == 0,
-            activation_function=nn.Tanh() if number == 0 else nn.Identity(),
+            bias=number == 0 and not case.is_dense_plain,
+            activation_function=nn.Tanh()
+            if number == 0 and not case.is_dense_plain
+            else nn.Identity(),
         )
         fill(dense, 2)
         modules.append(dense)
@@ -276,15 +315,15 @@ def write_vectors(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]
     read = SentenceTransformer(
         str(directory), device="cpu", model_kwargs={"attn_implementation": "eager"}
     )
-    vectors = {"vectors": read.encode(TEXTS, batch_size=3, normalize_embeddings=False)}
+    vectors = {"vectors": read.encode(case.texts, batch_size=3, normalize_embeddings=False)}
     for name in case.prompts:
-        vectors[f"vectors.{name}"] = read.encode(TEXTS, prompt_name=name)
+        vectors[f"vectors.{name}"] = read.encode(case.texts, prompt_name=name)
     return vectors
 
 
 def write_scores(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]]:
     read = CrossEncoder(str(directory), device="cpu", model_kwargs={"attn_implementation": "eager"})
-    return {"scores": read.predict([(QUERY, text) for text in TEXTS], batch_size=3)}
+    return {"scores": read.predict([(QUERY, text) for text in case.texts], batch_size=3)}
 
 
 def reranker_scores(
@@ -323,7 +362,7 @@ def make_case(name: str, case: Case) -> None:
         arrays = write_scores(directory, case)
     else:
         arrays = reranker_scores(model, tokenizer, has_head=case.num_labels > 0)
-    (directory / "golden.json").write_text(json.dumps({"texts": TEXTS, "query": QUERY}) + "\n")
+    (directory / "golden.json").write_text(json.dumps({"texts": case.texts, "query": QUERY}) + "\n")
     np.savez_compressed(
         directory / "golden.npz", **{key: value.astype(np.float32) for key, value in arrays.items()}
     )

@@ -7,6 +7,7 @@ from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoders.bert import LEFT_OUT, hidden_rows
 from ouzel.backends.openvino.graph.bert import BertShape, EmbeddingSizes
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
@@ -26,9 +27,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         )
     rows = hidden_rows(b, shape, sizes)
     if num_labels:
-        size, head = shape.hidden_size, b.without_prefix()
-        first = ops.tanh(head.linear(b.pooled(rows), "classifier.dense", size, size))
-        rows = head.linear(first, "classifier.out_proj", size, num_labels)
+        rows = score_rows(b, rows, shape.hidden_size, num_labels)
     return b.encoder_model(
         rows,
         hidden_size=shape.hidden_size,
@@ -38,3 +37,10 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         padding_id=padding_id,
         left_out=(*LEFT_OUT, "roberta.embeddings.position_ids", "roberta.pooler."),
     )
+
+
+def score_rows(b: EncoderBuilder, rows: Node, size: int, num_labels: int) -> Node:
+    """Builds the head that computes the logits of each text, [B, num_labels]."""
+    head = b.without_prefix()
+    first = ops.tanh(head.linear(b.pooled(rows), "classifier.dense", size, size))
+    return head.linear(first, "classifier.out_proj", size, num_labels)

@@ -1,0 +1,89 @@
+"""Encoders read other spellings of config.json, refuse unsupported values, and share layers."""
+
+import json
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino.encoders.mpnet import find_bucket
+from ouzel.backends.openvino.encoding import encoder_loader
+from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.checkpoint.sentence_files import read_sentence_files
+from ouzel.config import ModelConfig
+from ouzel.errors import ModelLoadError
+from ouzel.vectors import finish_vectors
+from tests.backends.test_openvino_sentences import (
+    GOLDEN,
+    compute_vectors,
+    encoded,
+    load_engine,
+    read_golden,
+)
+
+
+def copy_golden(name: str, directory: Path, **values: object) -> Path:
+    """Copies a checkpoint with other values in its config.json; None removes a key."""
+    shutil.copytree(GOLDEN / name, directory)
+    path = directory / "config.json"
+    config = json.loads(path.read_text()) | values
+    kept = {key: value for key, value in config.items() if values.get(key, value) is not None}
+    path.write_text(json.dumps(kept))
+    return directory
+
+
+def measure(directory: Path) -> MeasuredWeights:
+    loader = encoder_loader(directory, read_hf_config(directory), ModelConfig(model=str(directory)))
+    return loader.measure()[1]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "message"),
+    [
+        ("mpnet", {"relative_attention_num_buckets": 16}, "relative_attention_num_buckets 16"),
+        ("mpnet", {"max_position_embeddings": 2}, "max_position_embeddings 2 is not supported"),
+    ],
+)
+def test_an_unsupported_value_is_refused(
+    name: str, values: dict[str, object], message: str, tmp_path: Path
+) -> None:
+    directory = copy_golden(name, tmp_path / name, **values)
+    with pytest.raises(ModelLoadError, match=message):
+        measure(directory)
+
+
+OTHER_SPELLINGS: dict[str, dict[str, object]] = {
+    "mpnet": {"relative_attention_num_buckets": None},
+}
+
+
+@pytest.mark.parametrize("name", OTHER_SPELLINGS)
+def test_other_spellings_and_missing_keys_give_the_same_vectors(name: str, tmp_path: Path) -> None:
+    golden = read_golden(name)
+    directory = copy_golden(name, tmp_path / "model", **OTHER_SPELLINGS[name])
+    engine = load_engine(directory, tmp_path / "cache")
+    files = read_sentence_files(directory, "encoder")
+    vectors = compute_vectors(engine, encoded(directory, golden.texts))
+    finished = finish_vectors(vectors, files, dimensions=None)
+    assert np.abs(finished - golden.arrays["vectors"]).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    ("distance", "bucket"),
+    [
+        (0, 0),
+        (-7, 7),
+        (-8, 8),
+        (-11, 8),
+        (-12, 9),
+        (-64, 14),
+        (-91, 15),
+        (-500, 15),
+        (7, 23),
+        (64, 30),
+    ],
+)
+def test_mpnets_buckets_grow_with_the_distance(distance: int, bucket: int) -> None:
+    assert find_bucket(distance) == bucket
