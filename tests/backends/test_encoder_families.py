@@ -44,6 +44,8 @@ def measure(directory: Path) -> MeasuredWeights:
     [
         ("mpnet", {"relative_attention_num_buckets": 16}, "relative_attention_num_buckets 16"),
         ("mpnet", {"max_position_embeddings": 2}, "max_position_embeddings 2 is not supported"),
+        ("distilbert", {"n_heads": 5}, "hidden_size 32 is no multiple of num_attention_heads 5"),
+        ("distilbert", {"activation": "relu6"}, "hidden_act relu6 is not supported"),
     ],
 )
 def test_an_unsupported_value_is_refused(
@@ -56,6 +58,12 @@ def test_an_unsupported_value_is_refused(
 
 OTHER_SPELLINGS: dict[str, dict[str, object]] = {
     "mpnet": {"relative_attention_num_buckets": None},
+    "distilbert": {
+        **dict.fromkeys(("dim", "n_heads", "n_layers", "hidden_dim", "activation")),
+        "hidden_size": 32,
+        "num_attention_heads": 4,
+        "num_hidden_layers": 3,
+    },
 }
 
 

@@ -194,7 +194,7 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
     "name",
     [
         "minilm",
-        *release_only(FURTHER, "qwen3-embedding", "mpnet"),
+        *release_only(FURTHER, "qwen3-embedding", "mpnet", "distilbert"),
         *release_only(FURTHER),
     ],
 )

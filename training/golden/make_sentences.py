@@ -108,6 +108,12 @@ def of_roberta() -> PreTrainedTokenizerFast:
     )
 
 
+def of_distilbert() -> PreTrainedTokenizerFast:
+    tokenizer = of_bert()
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    return tokenizer
+
+
 def of_mpnet() -> PreTrainedTokenizerFast:
     """Has the words of BERT and the special tokens of RoBERTa, with room for a long text."""
     tokenizer = wordpiece(["<s>", "<pad>", "</s>", "<unk>", "[UNK]"], "<s>", "</s>")
@@ -197,11 +203,17 @@ CASES = {
         tokenizer=of_mpnet,
         further_texts=(LONG_TEXT,),
     ),
+    "distilbert": Case(
+        model_type="distilbert", settings={"hidden_dim": 48}, tokenizer=of_distilbert, dense=(24,)
+    ),
     "cross-mpnet": Case(
         model_type="mpnet",
         settings=MPNET,
         tokenizer=of_mpnet,
         num_labels=1,
+    ),
+    "cross-distilbert": Case(
+        model_type="distilbert", settings={"hidden_dim": 48}, tokenizer=of_distilbert, num_labels=1
     ),
     "cross-bert": Case(model_type="bert", tokenizer=of_bert, num_labels=1),
     "cross-bert-labels": Case(model_type="bert", tokenizer=of_bert, num_labels=3),
