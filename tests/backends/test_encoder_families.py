@@ -1,20 +1,24 @@
 """Encoders read other spellings of config.json, refuse unsupported values, and share layers."""
 
 import json
+import math
 import shutil
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino.encoders import encoder_family, is_decoder
 from ouzel.backends.openvino.encoders.mpnet import find_bucket
 from ouzel.backends.openvino.encoding import encoder_loader
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.backends.openvino.weights.safetensors import read_header
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.vectors import finish_vectors
+from tests.backends.checkpoint_edits import WEIGHTS, rename_tensors
 from tests.backends.test_openvino_sentences import (
     GOLDEN,
     compute_vectors,
@@ -39,6 +43,11 @@ def measure(directory: Path) -> MeasuredWeights:
     return loader.measure()[1]
 
 
+def count_numbers(directory: Path) -> int:
+    locations = read_header(directory / WEIGHTS).values()
+    return sum(math.prod(location.shape) for location in locations)
+
+
 @pytest.mark.parametrize(
     ("name", "values", "message"),
     [
@@ -46,6 +55,13 @@ def measure(directory: Path) -> MeasuredWeights:
         ("mpnet", {"max_position_embeddings": 2}, "max_position_embeddings 2 is not supported"),
         ("distilbert", {"n_heads": 5}, "hidden_size 32 is no multiple of num_attention_heads 5"),
         ("distilbert", {"activation": "relu6"}, "hidden_act relu6 is not supported"),
+        ("embedding-gemma", {"sliding_window": 1}, "sliding_window 1 is not supported"),
+        ("embedding-gemma", {"attn_logit_softcapping": 5.0}, "attn_logit_softcapping must be null"),
+        (
+            "embedding-gemma",
+            {"architectures": ["Gemma3TextForSequenceClassification"]},
+            "supports task embed only, given score",
+        ),
     ],
 )
 def test_an_unsupported_value_is_refused(
@@ -64,6 +80,13 @@ OTHER_SPELLINGS: dict[str, dict[str, object]] = {
         "num_attention_heads": 4,
         "num_hidden_layers": 3,
     },
+    "embedding-gemma": {
+        "rope_parameters": None,
+        "rope_theta": 1_000_000.0,
+        "rope_local_base_freq": 10_000.0,
+        "layer_types": None,
+        "sliding_window_pattern": 4,
+    },
 }
 
 
@@ -76,6 +99,13 @@ def test_other_spellings_and_missing_keys_give_the_same_vectors(name: str, tmp_p
     vectors = compute_vectors(engine, encoded(directory, golden.texts))
     finished = finish_vectors(vectors, files, dimensions=None)
     assert np.abs(finished - golden.arrays["vectors"]).max() < 1e-5
+
+
+def test_tensors_of_embedding_gemma_may_have_the_prefix_of_a_decoder(tmp_path: Path) -> None:
+    directory = copy_golden("embedding-gemma", tmp_path / "model")
+    for name in (b'"layers.', b'"embed_tokens.', b'"norm.'):
+        rename_tensors(directory / WEIGHTS, name, b'"model.' + name[1:])
+    assert measure(directory).num_parameters == count_numbers(directory)
 
 
 @pytest.mark.parametrize(
@@ -95,3 +125,10 @@ def test_other_spellings_and_missing_keys_give_the_same_vectors(name: str, tmp_p
 )
 def test_mpnets_buckets_grow_with_the_distance(distance: int, bucket: int) -> None:
     assert find_bucket(distance) == bucket
+
+
+def test_only_a_gemma3_that_attends_to_both_sides_is_an_encoder() -> None:
+    gemma = HfConfig({"model_type": "gemma3_text"})
+    assert is_decoder(gemma) and encoder_family(gemma) is None
+    gemma = gemma.with_values(use_bidirectional_attention=True)
+    assert not is_decoder(gemma) and encoder_family(gemma) is not None

@@ -176,7 +176,7 @@ def test_scores_equal_sentence_transformers(name: str, load_exact: Callable[[str
     "name",
     [
         "modernbert",
-        *release_only(FURTHER, "minilm", "xlm-roberta", "mpnet"),
+        *release_only(FURTHER, "minilm", "xlm-roberta", "mpnet", "embedding-gemma"),
     ],
 )
 def test_other_texts_in_a_request_do_not_change_a_vector(
@@ -194,7 +194,7 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
     "name",
     [
         "minilm",
-        *release_only(FURTHER, "qwen3-embedding", "mpnet", "distilbert"),
+        *release_only(FURTHER, "qwen3-embedding", "mpnet", "distilbert", "embedding-gemma"),
         *release_only(FURTHER),
     ],
 )

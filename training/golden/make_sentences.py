@@ -127,6 +127,19 @@ def of_mpnet() -> PreTrainedTokenizerFast:
     )
 
 
+def of_gemma() -> PreTrainedTokenizerFast:
+    tokenizer = unigram(("<pad>", "<eos>", "<bos>", "<unk>"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A <eos>",
+        pair="<bos> $A <eos> $B <eos>",
+        special_tokens=[("<bos>", 2), ("<eos>", 1)],
+    )
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<bos>", "eos_token": "<eos>"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **names, model_max_length=LONG_POSITIONS
+    )
+
+
 def of_qwen() -> PreTrainedTokenizerFast:
     """Puts its end token behind every text, as Qwen3-Embedding's does."""
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "[UNK]"]
@@ -167,6 +180,16 @@ class Case:
 
 
 MPNET = {"max_position_embeddings": LONG_POSITIONS, "layer_norm_eps": 1e-5}
+EMBEDDING_GEMMA = {
+    "use_bidirectional_attention": True,
+    "num_hidden_layers": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "query_pre_attn_scalar": 8,
+    "sliding_window": 12,
+    "layer_types": [*["sliding_attention"] * 3, "full_attention"],
+    "max_position_embeddings": LONG_POSITIONS,
+}
 
 CASES = {
     "minilm": Case(model_type="bert", tokenizer=of_bert),
@@ -205,6 +228,19 @@ CASES = {
     ),
     "distilbert": Case(
         model_type="distilbert", settings={"hidden_dim": 48}, tokenizer=of_distilbert, dense=(24,)
+    ),
+    "embedding-gemma": Case(
+        model_type="gemma3_text",
+        settings=EMBEDDING_GEMMA,
+        tokenizer=of_gemma,
+        dense=(48, 32),
+        is_dense_plain=True,
+        prompts={
+            "query": "task: search result | query: ",
+            "document": "title: none | text: ",
+            "Retrieval-query": "task: search result | query: ",
+            "STS": "task: sentence similarity | query: ",
+        },
     ),
     "cross-mpnet": Case(
         model_type="mpnet",
