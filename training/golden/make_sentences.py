@@ -242,6 +242,11 @@ CASES = {
             "STS": "task: sentence similarity | query: ",
         },
     ),
+    "camembert": Case(
+        model_type="camembert",
+        settings={"type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        tokenizer=of_roberta,
+    ),
     "cross-mpnet": Case(
         model_type="mpnet",
         settings=MPNET,
@@ -250,6 +255,12 @@ CASES = {
     ),
     "cross-distilbert": Case(
         model_type="distilbert", settings={"hidden_dim": 48}, tokenizer=of_distilbert, num_labels=1
+    ),
+    "cross-camembert": Case(
+        model_type="camembert",
+        settings={"type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        tokenizer=of_roberta,
+        num_labels=1,
     ),
     "cross-bert": Case(model_type="bert", tokenizer=of_bert, num_labels=1),
     "cross-bert-labels": Case(model_type="bert", tokenizer=of_bert, num_labels=3),

@@ -15,7 +15,7 @@ from ouzel.config.weights import WeightPlan
 
 
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
-    config = config.with_defaults(type_vocab_size=1, pad_token_id=1)
+    config = config.with_defaults(pad_token_id=1)
     shape, sizes = BertShape.read(config), EmbeddingSizes.read(config)
     prefix = "roberta." if weights.has("roberta.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
