@@ -55,6 +55,8 @@ def count_numbers(directory: Path) -> int:
         ("mpnet", {"max_position_embeddings": 2}, "max_position_embeddings 2 is not supported"),
         ("distilbert", {"n_heads": 5}, "hidden_size 32 is no multiple of num_attention_heads 5"),
         ("distilbert", {"activation": "relu6"}, "hidden_act relu6 is not supported"),
+        ("electra", {"embedding_size": 0}, "embedding_size must be a positive integer"),
+        ("electra", {"is_decoder": True}, "is_decoder true is not supported"),
         ("embedding-gemma", {"sliding_window": 1}, "sliding_window 1 is not supported"),
         ("embedding-gemma", {"attn_logit_softcapping": 5.0}, "attn_logit_softcapping must be null"),
         (

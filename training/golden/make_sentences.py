@@ -247,6 +247,7 @@ CASES = {
         settings={"type_vocab_size": 1, "layer_norm_eps": 1e-5},
         tokenizer=of_roberta,
     ),
+    "electra": Case(model_type="electra", settings={"embedding_size": 16}, tokenizer=of_bert),
     "cross-mpnet": Case(
         model_type="mpnet",
         settings=MPNET,
@@ -261,6 +262,9 @@ CASES = {
         settings={"type_vocab_size": 1, "layer_norm_eps": 1e-5},
         tokenizer=of_roberta,
         num_labels=1,
+    ),
+    "cross-electra": Case(
+        model_type="electra", settings={"embedding_size": 32}, tokenizer=of_bert, num_labels=1
     ),
     "cross-bert": Case(model_type="bert", tokenizer=of_bert, num_labels=1),
     "cross-bert-labels": Case(model_type="bert", tokenizer=of_bert, num_labels=3),
