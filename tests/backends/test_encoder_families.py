@@ -57,6 +57,7 @@ def count_numbers(directory: Path) -> int:
         ("distilbert", {"activation": "relu6"}, "hidden_act relu6 is not supported"),
         ("electra", {"embedding_size": 0}, "embedding_size must be a positive integer"),
         ("electra", {"is_decoder": True}, "is_decoder true is not supported"),
+        ("albert", {"num_hidden_groups": 9}, "num_hidden_groups 9 is not supported"),
         ("embedding-gemma", {"sliding_window": 1}, "sliding_window 1 is not supported"),
         ("embedding-gemma", {"attn_logit_softcapping": 5.0}, "attn_logit_softcapping must be null"),
         (
@@ -89,6 +90,9 @@ OTHER_SPELLINGS: dict[str, dict[str, object]] = {
         "layer_types": None,
         "sliding_window_pattern": 4,
     },
+    "albert": dict.fromkeys(
+        ("hidden_act", "num_hidden_groups", "inner_group_num", "layer_norm_eps", "type_vocab_size")
+    ),
 }
 
 
@@ -108,6 +112,12 @@ def test_tensors_of_embedding_gemma_may_have_the_prefix_of_a_decoder(tmp_path: P
     for name in (b'"layers.', b'"embed_tokens.', b'"norm.'):
         rename_tensors(directory / WEIGHTS, name, b'"model.' + name[1:])
     assert measure(directory).num_parameters == count_numbers(directory)
+
+
+def test_shared_layers_are_counted_and_stored_once() -> None:
+    measured = measure(GOLDEN / "albert")
+    assert len(measured.held) == 3 + 1 + 6  # tables, the projection, matrices of one layer
+    assert measured.num_parameters == count_numbers(GOLDEN / "albert") - 32 * 32 - 32  # the pooler
 
 
 @pytest.mark.parametrize(

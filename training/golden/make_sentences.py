@@ -127,6 +127,23 @@ def of_mpnet() -> PreTrainedTokenizerFast:
     )
 
 
+def of_albert() -> PreTrainedTokenizerFast:
+    """Has the pieces of SentencePiece and the special tokens of BERT."""
+    tokenizer = unigram(("<pad>", "<unk>", "[CLS]", "[SEP]"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        **names,
+        model_max_length=MAX_POSITIONS - 2,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+
+
 def of_gemma() -> PreTrainedTokenizerFast:
     tokenizer = unigram(("<pad>", "<eos>", "<bos>", "<unk>"))
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -248,6 +265,7 @@ CASES = {
         tokenizer=of_roberta,
     ),
     "electra": Case(model_type="electra", settings={"embedding_size": 16}, tokenizer=of_bert),
+    "albert": Case(model_type="albert", settings={"embedding_size": 16}, tokenizer=of_albert),
     "cross-mpnet": Case(
         model_type="mpnet",
         settings=MPNET,
@@ -265,6 +283,17 @@ CASES = {
     ),
     "cross-electra": Case(
         model_type="electra", settings={"embedding_size": 32}, tokenizer=of_bert, num_labels=1
+    ),
+    "cross-albert": Case(
+        model_type="albert",
+        settings={
+            "embedding_size": 16,
+            "num_hidden_layers": 4,
+            "num_hidden_groups": 2,
+            "inner_group_num": 2,
+        },
+        tokenizer=of_albert,
+        num_labels=1,
     ),
     "cross-bert": Case(model_type="bert", tokenizer=of_bert, num_labels=1),
     "cross-bert-labels": Case(model_type="bert", tokenizer=of_bert, num_labels=3),
