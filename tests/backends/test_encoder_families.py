@@ -53,8 +53,8 @@ def count_numbers(directory: Path) -> int:
     [
         ("mpnet", {"relative_attention_num_buckets": 16}, "relative_attention_num_buckets 16"),
         ("mpnet", {"max_position_embeddings": 2}, "max_position_embeddings 2 is not supported"),
-        ("distilbert", {"n_heads": 5}, "hidden_size 32 is no multiple of num_attention_heads 5"),
-        ("distilbert", {"activation": "relu6"}, "hidden_act relu6 is not supported"),
+        ("distilbert", {"n_heads": 5}, "n_heads 5 is not supported; supported: divisors"),
+        ("distilbert", {"activation": "relu6"}, "activation relu6 is not supported"),
         ("electra", {"embedding_size": 0}, "embedding_size must be a positive integer"),
         ("electra", {"is_decoder": True}, "is_decoder true is not supported"),
         ("albert", {"num_hidden_groups": 9}, "num_hidden_groups 9 is not supported"),
@@ -78,7 +78,7 @@ def test_an_unsupported_value_is_refused(
 OTHER_SPELLINGS: dict[str, dict[str, object]] = {
     "mpnet": {"relative_attention_num_buckets": None},
     "distilbert": {
-        **dict.fromkeys(("dim", "n_heads", "n_layers", "hidden_dim", "activation")),
+        **dict.fromkeys(("dim", "n_heads", "n_layers", "activation")),
         "hidden_size": 32,
         "num_attention_heads": 4,
         "num_hidden_layers": 3,
