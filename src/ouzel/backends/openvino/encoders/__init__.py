@@ -6,11 +6,10 @@ needed. A `model_type` that has decoders too needs `is_encoder(config) -> bool` 
 """
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.models import supported_model_types
+from ouzel.backends.openvino.served_types import list_types
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
@@ -20,7 +19,7 @@ Build = Callable[[HfConfig, Weights, WeightPlan, int], EncoderModel]
 
 def encoder_model_types() -> list[str]:
     """Returns the names of the files."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return list_types("encoders")
 
 
 def encoder_family(config: HfConfig) -> Build | None:
@@ -29,7 +28,7 @@ def encoder_family(config: HfConfig) -> Build | None:
     if name not in encoder_model_types():
         return None
     family = importlib.import_module(f"{__name__}.{name}")
-    if name in supported_model_types() and not family.is_encoder(config):
+    if name in list_types("models") and not family.is_encoder(config):
         return None
     build: Build = family.build
     return build
@@ -39,4 +38,4 @@ def is_decoder(config: HfConfig) -> bool:
     """Tells whether the model is a decoder of a known family, whose tokens read the earlier ones
     only.
     """
-    return config.model_type in supported_model_types() and encoder_family(config) is None
+    return config.model_type in list_types("models") and encoder_family(config) is None
