@@ -37,7 +37,7 @@ class Glm46vImageProcessor:
     normalisation: Normalisation
     resample: int
     token_side: int  # pixels; a token covers merged patches
-    min_pixels: int  # of two frames
+    min_pixels: int  # two frames count together
     max_pixels: int
 
     @property
