@@ -18,11 +18,14 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import Gguf, read_gguf
 from ouzel.gguf.files import find_gguf, model_name
+from ouzel.gguf.pooling import make_sentence_files
 from ouzel.gguf.tokenizer import make_tokenizer_files
+
+SmallFile = JsonObject | list[JsonObject]
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 2  # increase it when other files are made from the same metadata
+FORMAT = 3  # increase it when other files are made from the same metadata
 SOURCE_FILE = "made_of.json"
 
 _EMBEDDING, _TOKENS = "token_embd.weight", "tokenizer.ggml.tokens"
@@ -81,10 +84,11 @@ def describe(files: list[Path]) -> JsonObject:
     }
 
 
-def make_small_files(gguf: Gguf) -> dict[str, JsonObject]:
-    """Returns the JSON objects to write, by the names of their files. Raises ModelLoadError."""
+def make_small_files(gguf: Gguf) -> dict[str, SmallFile]:
+    """Returns the JSON values to write, by the names of their files. Raises ModelLoadError."""
     _check_num_tokens(gguf)
-    return {"config.json": make_model_config(gguf)} | make_tokenizer_files(gguf.metadata)
+    files: dict[str, SmallFile] = {"config.json": make_model_config(gguf)}
+    return files | make_tokenizer_files(gguf.metadata) | make_sentence_files(gguf)
 
 
 def _check_num_tokens(gguf: Gguf) -> None:
@@ -109,9 +113,10 @@ def _has_source(directory: Path, source: JsonObject) -> bool:
         return False
 
 
-def _write(directory: Path, contents: dict[str, JsonObject], files: list[Path]) -> None:
+def _write(directory: Path, contents: dict[str, SmallFile], files: list[Path]) -> None:
     directory.mkdir()
     for name, content in contents.items():
+        (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
     for file in files:
         os.symlink(file, directory / file.name)

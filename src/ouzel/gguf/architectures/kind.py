@@ -105,6 +105,9 @@ class Architecture:
     config: Callable[[Facts], JsonObject] = _nothing
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
     outer: Mapping[str, str] = field(default_factory=dict)  # names of tensors outside layers
+    prefix: str = "model.layers."  # stands before the number of a layer
+    # reads a whole text; `config` returns all keys, and no common ones are read
+    is_encoder: bool = False
     experts: Experts | None = None
     # parts of layers whose names in transformers have no `.weight`
     bare: Mapping[str, str] = field(default_factory=dict)
