@@ -11,6 +11,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
+from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
@@ -143,3 +145,18 @@ def test_a_reranker_without_its_dense_layer_is_refused(tmp_path: Path) -> None:
     gguf = read_gguf([write_encoder(tmp_path / "model.gguf", pooling_type=4)])
     with pytest.raises(ModelLoadError, match=r"tensor cls\.weight is missing"):
         make_model_config(gguf)
+
+
+def test_gate_and_up_of_older_files_are_joined(tmp_path: Path) -> None:
+    values = np.arange(2 * 8 * 4, dtype="<f4").reshape(2, 8, 4)
+    tensors = [
+        RawTensor(f"blk.0.{name}.weight", (8, 4), 0, each.tobytes())
+        for name, each in zip(("ffn_up", "ffn_gate"), values, strict=True)
+    ]
+    path = tmp_path / "model.gguf"
+    path.write_bytes(make_gguf({"general.architecture": "jina-bert-v2"}, tensors))
+    checkpoint = GgufCheckpoint([path])
+    [name] = checkpoint.names()
+    assert name == "encoder.layer.0.mlp.gated_layers.weight"
+    rows = np.concatenate(list(checkpoint.rows(Tensor(name, (16, 4)))))
+    np.testing.assert_array_equal(rows, np.concatenate([values[1], values[0]]))

@@ -22,6 +22,8 @@ from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
 
+DISTANCES = "distances"  # the input that has the distances of tokens
+
 
 class EncoderBuilder:
     """Builds a graph. Names are tensor names without `.weight`, and get `prefix` in front."""
@@ -91,17 +93,26 @@ class EncoderBuilder:
         return Angles(cos, sin, num_dims)
 
     def compute_attention(
-        self, projections: Sequence[Node], num_heads: int, *, has_window: bool = False
+        self,
+        projections: Sequence[Node],
+        num_heads: int,
+        *,
+        has_window: bool = False,
+        slopes: NDArray[np.float32] | None = None,
     ) -> Node:
         """Computes attention of queries, keys and values; returns [T, heads * head_dim].
 
         All tokens of a text attend to each other; with `has_window` only tokens near to each other
-        do.
+        do. With a slope for each head, the scores fall by the slope times the tokens' distance.
         """
         places = self.input("padded_rows", [-1, -1], ov.Type.i32)
         mask = self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
+        if slopes is not None:
+            distances = self.input(DISTANCES, [1, 1, -1, -1], ov.Type.f32)
+            falls = self._constants.array(-slopes.reshape(1, num_heads, 1, 1))
+            mask = ops.add(mask, ops.multiply(distances, falls))
         size = get_output(projections[0]).get_partial_shape()[1].get_length()
         heads = [
             split_batch_heads(gather(rows, places), num_heads, size // num_heads)
@@ -145,6 +156,7 @@ class EncoderBuilder:
             score_pooling=score_pooling,
             padding_id=padding_id,
             window=window,
+            reads_distances=DISTANCES in self._inputs,
             left_out=left_out,
         )
 
