@@ -1,8 +1,8 @@
 """Makes a model directory from a GGUF model: links to the GGUF files and the small files of a
-Hugging Face repository.
+Hugging Face repository. A chat template beside the file is linked, too, and goes before the file's.
 
 The directory is stored and reused. It is made again if a GGUF file has another path, size or time
-of change, or if FORMAT has changed.
+of change, if a chat template beside it has come or gone, or if FORMAT has changed.
 """
 
 import hashlib
@@ -17,7 +17,7 @@ from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import Gguf, read_gguf
-from ouzel.gguf.files import find_gguf, model_name
+from ouzel.gguf.files import find_chat_template, find_gguf, model_name
 from ouzel.gguf.pooling import make_sentence_files
 from ouzel.gguf.tokenizer import make_tokenizer_files
 
@@ -78,8 +78,10 @@ def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObjec
 
 def describe(files: list[Path]) -> JsonObject:
     facts = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    template = find_chat_template(files[0])
     return {
         "format": FORMAT,
+        "chat_template": None if template is None else str(template),
         "files": [[str(file), *sizes] for file, sizes in zip(files, facts, strict=True)],
     }
 
@@ -118,5 +120,6 @@ def _write(directory: Path, contents: dict[str, SmallFile], files: list[Path]) -
     for name, content in contents.items():
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    for file in files:
+    template = find_chat_template(files[0])
+    for file in (*files, *([] if template is None else [template])):
         os.symlink(file, directory / file.name)
