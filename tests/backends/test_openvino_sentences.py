@@ -172,7 +172,13 @@ def test_scores_equal_sentence_transformers(name: str, load_exact: Callable[[str
     assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
 
 
-@pytest.mark.parametrize("name", ["modernbert", *release_only(FURTHER, "minilm", "xlm-roberta")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "modernbert",
+        *release_only(FURTHER, "minilm", "xlm-roberta", "mpnet", "embedding-gemma", "albert"),
+    ],
+)
 def test_other_texts_in_a_request_do_not_change_a_vector(
     name: str, load_exact: Callable[[str], Engine]
 ) -> None:
@@ -184,7 +190,14 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
 
 
 @pytest.mark.parametrize(("weights", "precision"), [("bf16", "bf16"), ("int8", "int8")])
-@pytest.mark.parametrize("name", ["minilm", *release_only(FURTHER, "qwen3-embedding")])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "minilm",
+        *release_only(FURTHER, "qwen3-embedding", "mpnet", "distilbert", "embedding-gemma"),
+        *release_only(FURTHER, "camembert", "electra", "albert"),
+    ],
+)
 def test_rounding_changes_vectors_little(
     name: str, weights: str, precision: str, tmp_path: Path
 ) -> None:

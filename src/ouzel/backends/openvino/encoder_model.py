@@ -36,7 +36,6 @@ class EncoderModel:
     # tokens to either side that a token attends to in layers with a window; 0: there are no such
     # layers
     window: int = 0
-    reads_distances: bool = False  # the graph has the input `distances`
     weights: str = ""  # the encoding of the weights, as users read it
     mappings: tuple[mmap.mmap, ...] = ()  # the files that hold the arrays
     cache_entry: Path | None = None  # the entry that the weights are mapped from

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.encoder_model import EncoderModel, ScorePooling
 from ouzel.backends.openvino.graph.constants import Constants
-from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, integers
+from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, int32, integers, real
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
@@ -21,8 +21,6 @@ from ouzel.backends.openvino.graph.vision import attend, split_batch_heads
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
 from ouzel.config.weights import WeightPlan, WidthOption
-
-DISTANCES = "distances"  # the input that has the distances of tokens
 
 
 class EncoderBuilder:
@@ -33,6 +31,9 @@ class EncoderBuilder:
         self._plan = plan
         self._prefix = prefix
         self._constants = Constants()
+        # Layers that share tensors find them here.
+        self._matrices: dict[str, Matrix] = {}
+        self._arrays: dict[str, NDArray[np.float32]] = {}
         self._inputs: dict[str, Node] = {}
         self._ropes: dict[str, Rope] = {}
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
@@ -58,7 +59,10 @@ class EncoderBuilder:
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
         """Returns the tensor; the builder puts its prefix before `name`."""
-        return self._weights.array(self._prefix + name, shape)
+        name = self._prefix + name
+        if name not in self._arrays:
+            self._arrays[name] = self._weights.array(name, shape)
+        return self._arrays[name]
 
     def linear(
         self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True
@@ -98,29 +102,49 @@ class EncoderBuilder:
         num_heads: int,
         *,
         has_window: bool = False,
-        slopes: NDArray[np.float32] | None = None,
+        bias: Node | None = None,
+        scale: float | None = None,
     ) -> Node:
         """Computes attention of queries, keys and values; returns [T, heads * head_dim].
 
         All tokens of a text attend to each other; with `has_window` only tokens near to each other
-        do. With a slope for each head, the scores fall by the slope times the tokens' distance.
+        do. Several heads of queries may share a head of keys and values. `scale` is the factor of
+        the products of queries and keys, head_dim ** -0.5 by default; then the `bias`
+        [1, heads, places, places] is added.
         """
         places = self.input("padded_rows", [-1, -1], ov.Type.i32)
         mask = self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
-        if slopes is not None:
-            distances = self.input(DISTANCES, [1, 1, -1, -1], ov.Type.f32)
-            falls = self._constants.array(-slopes.reshape(1, num_heads, 1, 1))
-            mask = ops.add(mask, ops.multiply(distances, falls))
+        if bias is not None:
+            mask = ops.add(mask, bias)
         size = get_output(projections[0]).get_partial_shape()[1].get_length()
         heads = [
-            split_batch_heads(gather(rows, places), num_heads, size // num_heads)
+            _repeat_heads(gather(rows, places), num_heads, size // num_heads)
             for rows in projections
         ]
-        answer = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
+        factor = () if scale is None else (real(scale),)
+        answer = ops.transpose(attend(*heads, mask, *factor), integers(0, 2, 1, 3))
         return gather(
             ops.reshape(answer, integers(-1, size), False), self.input("rows", [-1], ov.Type.i32)
+        )
+
+    def bias_by_distance(self, values: NDArray[np.float32]) -> Node:
+        """Returns a bias of attention, [1, heads, places, places].
+
+        `values` [heads, 2 * max_positions - 1] has the bias of each distance: the column
+        `max_positions - 1 + distance` is for a key `distance` places behind its query.
+        """
+        padded_rows = self.input("padded_rows", [-1, -1], ov.Type.i32)
+        num_places = ops.gather(ops.shape_of(padded_rows, "i32"), int32(1), int32(0))
+        places = ops.range(int32(0), num_places, int32(1), "i32")
+        middle = int32(values.shape[1] // 2)
+        distances = ops.subtract(
+            ops.unsqueeze(places, integers(0)), ops.unsqueeze(places, integers(1))
+        )
+        columns = ops.add(distances, middle)
+        return ops.unsqueeze(
+            ops.gather(self._constants.array(values), columns, int32(1)), integers(0)
         )
 
     def pooled(self, rows: Node) -> Node:
@@ -156,11 +180,25 @@ class EncoderBuilder:
             score_pooling=score_pooling,
             padding_id=padding_id,
             window=window,
-            reads_distances=DISTANCES in self._inputs,
             left_out=left_out,
         )
 
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Matrix:
-        shape = (num_rows, num_columns)
-        spec = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
-        return self._weights.matrix(spec, width)
+        tensor = Tensor(f"{self._prefix}{name}.weight", (num_rows, num_columns))
+        if tensor.name not in self._matrices:
+            spec = MatrixSpec((tensor,), tensor.shape)
+            self._matrices[tensor.name] = self._weights.matrix(spec, width)
+        return self._matrices[tensor.name]
+
+
+def _repeat_heads(rows: Node, num_heads: int, head_dim: int) -> Node:
+    """Turns [batch, rows, heads * head_dim] into [batch, num_heads, rows, head_dim].
+
+    If there are fewer than `num_heads` heads, each stands for several neighbours.
+    """
+    num_stored = get_output(rows).get_partial_shape()[2].get_length() // head_dim
+    heads = split_batch_heads(rows, num_stored, head_dim)
+    if num_stored == num_heads:
+        return heads
+    stored = np.repeat(np.arange(num_stored), num_heads // num_stored)
+    return ops.gather(heads, integers(*stored), int32(1))

@@ -62,22 +62,16 @@ def _inputs(model: EncoderModel, batch: PoolingBatch) -> dict[str, NDArray[np.ge
         "rows": np.flatnonzero(is_row.reshape(-1)).astype(np.int32),
         "mask": np.where(is_row, np.float32(0), _UNSEEN)[:, None, None, :],
     }
-    if model.reads_distances:
-        inputs["distances"] = _distances(places).astype(np.float32)
     if model.window:
-        is_near = _distances(places) <= model.window
-        inputs["window_mask"] = np.where(is_near, np.float32(0), _UNSEEN)
+        distances = np.abs(places[:, None] - places[None, :])
+        inputs["window_mask"] = np.where(distances <= model.window, np.float32(0), _UNSEEN)[
+            None, None
+        ]
     if model.num_labels:
         inputs["pooling_weights"] = _pooling_weights(model, begins)
     for name, rope in model.ropes.items():
         inputs[f"rope_cos.{name}"], inputs[f"rope_sin.{name}"] = rope.cos_sin(in_text)
     return inputs
-
-
-def _distances(places: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Returns the distances of all places to each other, [1, 1, L, L]."""
-    distances: NDArray[np.int32] = np.abs(places[:, None] - places[None, :])
-    return distances[None, None]
 
 
 def _positions(

@@ -26,13 +26,13 @@ from ouzel.backends.openvino.weights.gguf_blocks import (
 )
 
 Levels = NDArray[np.int8]
-Integers = NDArray[np.integer[Any]]  # of several widths
+Integers = NDArray[np.integer[Any]]  # several widths occur
 
 _GRIDS = Path(__file__).with_suffix(".npz")
 # Seven stored bits are the signs of seven values; the number of minus signs among eight is even.
 _SIGNS = np.array([bits | (bits.bit_count() & 1) << 7 for bits in range(128)], np.uint8)
 _SIGN_SHIFTS = np.array([0, 7, 14, 21], np.uint32)
-_IQ1_STEPS = 8  # of levels to a unit: IQ1 shifts -1, 0 and 1 by an eighth
+_IQ1_STEPS = 8  # levels in a unit: IQ1 shifts -1, 0 and 1 by an eighth
 
 
 @cache
