@@ -45,6 +45,7 @@ CASES = {
     "bge": Case(),
     "nomic": Case(change=_published_nomic),
     "jina-v2": Case(is_wordpiece=True),
+    "embedding-gemma": Case(has_tokenizer=False),
     "xlm-roberta": Case(has_tokenizer=False),
     "cross-xlm-roberta": Case(has_tokenizer=False),
     "qwen3-embedding": Case(has_tokenizer=False),
@@ -66,7 +67,13 @@ def convert(name: str, case: Case) -> None:
     if case.is_wordpiece:
         model_class.set_vocab = lambda self: super(model_class, self).set_vocab()
     path = GOLDEN / f"{name}.gguf"
-    model = model_class(CHECKPOINTS / name, gguf.LlamaFileType.ALL_F32, path, hparams=config)
+    model = model_class(
+        CHECKPOINTS / name,
+        gguf.LlamaFileType.ALL_F32,
+        path,
+        hparams=config,
+        sentence_transformers_dense_modules=True,
+    )
     getattr(model, "impl", model).write()
 
 

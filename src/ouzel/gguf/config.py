@@ -18,7 +18,7 @@ def make_model_config(gguf: Gguf) -> JsonObject:
     facts = Facts(gguf)
     architecture = find_architecture(facts.architecture, facts.source)
     own = architecture.config(facts)
-    common = {} if architecture.is_encoder else _common(facts, own)
+    common = {} if architecture.has_own_keys else _common(facts, own)
     config = {"model_type": architecture.model_type} | common | own
     scaling = config.get("rope_scaling")
     if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":

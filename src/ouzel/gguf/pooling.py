@@ -6,16 +6,14 @@ The numbers are llama.cpp's (constants.py, PoolingType). Its server normalises e
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import find_architecture
+from ouzel.gguf.architectures.gemma import DENSE_PARTS
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import Gguf
 
 _NONE, _RANKS = 0, 4
 _MODES = {1: "mean", 2: "cls", 3: "lasttoken"}
-_MODULES = {
-    "": "sentence_transformers.models.Transformer",
-    "1_Pooling": "sentence_transformers.models.Pooling",
-    "2_Normalize": "sentence_transformers.models.Normalize",
-}
+_POOLING = "1_Pooling"
+_MODULE = "sentence_transformers.models."
 
 
 def make_sentence_files(gguf: Gguf) -> dict[str, JsonObject | list[JsonObject]]:
@@ -24,7 +22,7 @@ def make_sentence_files(gguf: Gguf) -> dict[str, JsonObject | list[JsonObject]]:
     Raises ModelLoadError for an unknown pooling, and for a decoder that scores.
     """
     facts = Facts(gguf)
-    is_encoder = find_architecture(facts.architecture, facts.source).is_encoder
+    is_encoder = find_architecture(facts.architecture, facts.source).makes_vectors
     kind = facts.integer("pooling_type", _NONE)
     if kind == _RANKS and not is_encoder:
         raise ModelLoadError(
@@ -40,8 +38,26 @@ def make_sentence_files(gguf: Gguf) -> dict[str, JsonObject | list[JsonObject]]:
             f"{facts.source}: {facts.architecture}.pooling_type must be 0 (none), 1 (mean), "
             f"2 (cls), 3 (last) or 4 (rank), found {kind}"
         )
-    modules = [
-        {"idx": number, "name": str(number), "path": path, "type": type_}
-        for number, (path, type_) in enumerate(_MODULES.items())
+    dense = [name for name in DENSE_PARTS if facts.has_tensor(f"{name}.weight")]
+    kinds = {"": "Transformer", _POOLING: "Pooling"}
+    kinds |= dict.fromkeys(dense, "Dense") | {"normalize": "Normalize"}
+    modules: list[JsonObject] = [
+        {"idx": number, "name": str(number), "path": path, "type": _MODULE + module}
+        for number, (path, module) in enumerate(kinds.items())
     ]
-    return {"modules.json": list(modules), "1_Pooling/config.json": {"pooling_mode": mode}}
+    return {
+        "modules.json": modules,
+        f"{_POOLING}/config.json": {"pooling_mode": mode},
+        **{f"{name}/config.json": _describe_dense(facts, name) for name in dense},
+    }
+
+
+def _describe_dense(facts: Facts, name: str) -> JsonObject:
+    """Describes a dense layer, whose weight stays in the GGUF file."""
+    num_outputs, num_inputs = facts.tensor_shape(f"{name}.weight")
+    return {
+        "in_features": num_inputs,
+        "out_features": num_outputs,
+        "bias": False,
+        "activation_function": "torch.nn.modules.linear.Identity",
+    }

@@ -103,7 +103,8 @@ def _jina_bert(facts: Facts) -> JsonObject:
 ENCODERS = {
     "bert": Architecture(
         model_type="bert",
-        is_encoder=True,
+        has_own_keys=True,
+        makes_vectors=True,
         config=_bert,
         outer=_OUTER,
         prefix="encoder.layer.",
@@ -116,7 +117,8 @@ ENCODERS = {
     ),
     "nomic-bert": Architecture(
         model_type="nomic_bert",
-        is_encoder=True,
+        has_own_keys=True,
+        makes_vectors=True,
         config=_nomic_bert,
         outer=_OUTER | {"token_embd_norm": "emb_ln"},
         prefix="encoder.layers.",
@@ -132,7 +134,8 @@ ENCODERS = {
     ),
     "jina-bert-v2": Architecture(
         model_type="bert",
-        is_encoder=True,
+        has_own_keys=True,
+        makes_vectors=True,
         config=_jina_bert,
         outer=_OUTER,
         prefix="encoder.layer.",
