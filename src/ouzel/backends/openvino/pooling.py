@@ -114,7 +114,7 @@ _POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
 def read_dense(file: DenseFile) -> DenseLayer:
     """Reads the weight and the bias of a Dense layer. Raises ModelLoadError.
 
-    A GGUF file has the weight beside those of the model, under the name of the layer's directory.
+    The weight of a GGUF model is in the model's file, under the name of the layer's directory.
     """
     checkpoint, name = _open_dense(file.directory)
     weight = np.concatenate(
