@@ -15,6 +15,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import models, normalizers, pre_tokenizers, processors
+from safetensors.torch import save_file
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -23,6 +24,8 @@ from transformers import (
     AutoModelForSequenceClassification,
     PreTrainedTokenizerFast,
 )
+
+from training.golden.jina_bert import JinaBert
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_sentences"
 _WORDS = "the a cat dog sat on mat sun is hot ice cold who what where why rain wet snow river sea"
@@ -245,6 +248,17 @@ CASES = {
         pooling="cls",
     ),
     "nomic": Case(model_type="nomic_bert", tokenizer=of_bert, prompts={"search_query": "what: "}),
+    "jina-v2": Case(
+        model_type="bert",
+        settings={
+            "position_embedding_type": "alibi",
+            "feed_forward_type": "geglu",
+            # no power of two: two of the heads have slopes of another sequence
+            "num_attention_heads": 6,
+            "hidden_size": 36,
+        },
+        tokenizer=of_bert,
+    ),
     "modernbert": Case(
         model_type="modernbert",
         settings={"local_attention": 8, "num_hidden_layers": 4, "pad_token_id": 0},
@@ -461,6 +475,28 @@ def write_vectors(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]
     return vectors
 
 
+def write_jina(
+    directory: Path, case: Case, tokenizer: PreTrainedTokenizerFast
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Writes the checkpoint, and the files of sentence-transformers without its transformer."""
+    settings = {"max_position_embeddings": MAX_POSITIONS, **BASE, **case.settings}
+    config = AutoConfig.for_model("bert", **settings, vocab_size=len(tokenizer))
+    config.architectures = ["JinaBertForMaskedLM"]
+    model = JinaBert(config).eval()
+    fill(model, 1)
+    config.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    (directory / "1_Pooling").mkdir()
+    save_file(model.state_dict(), directory / "model.safetensors", {"format": "pt"})
+    Pooling(config.hidden_size, case.pooling).save(str(directory / "1_Pooling"))
+    shutil.copytree(GOLDEN / "minilm" / "2_Normalize", directory / "2_Normalize")
+    for name in ("modules.json", "sentence_bert_config.json"):
+        shutil.copy(GOLDEN / "minilm" / name, directory)
+    with torch.no_grad():
+        means = [model(torch.tensor(tokenizer(text)["input_ids"])).mean(0) for text in case.texts]
+    return {"vectors": nn.functional.normalize(torch.stack(means)).numpy()}
+
+
 def write_scores(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]]:
     read = CrossEncoder(str(directory), device="cpu", model_kwargs={"attn_implementation": "eager"})
     return {"scores": read.predict([(QUERY, text) for text in case.texts], batch_size=3)}
@@ -492,6 +528,10 @@ def make_case(name: str, case: Case) -> None:
     directory = GOLDEN / name
     shutil.rmtree(directory, ignore_errors=True)
     tokenizer = case.tokenizer()
+    if name == "jina-v2":
+        arrays = write_jina(directory, case, tokenizer)
+        write_golden(directory, name, case, arrays)
+        return
     model = random_model(case, len(tokenizer))
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
@@ -502,6 +542,12 @@ def make_case(name: str, case: Case) -> None:
         arrays = write_scores(directory, case)
     else:
         arrays = reranker_scores(model, tokenizer, has_head=case.num_labels > 0)
+    write_golden(directory, name, case, arrays)
+
+
+def write_golden(
+    directory: Path, name: str, case: Case, arrays: dict[str, np.ndarray[Any, Any]]
+) -> None:
     (directory / "golden.json").write_text(json.dumps({"texts": case.texts, "query": QUERY}) + "\n")
     np.savez_compressed(
         directory / "golden.npz", **{key: value.astype(np.float32) for key, value in arrays.items()}

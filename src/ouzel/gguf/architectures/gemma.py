@@ -1,10 +1,11 @@
-"""Describes the architectures of Gemma 2, 3 and 4."""
+"""Describes the architectures of Gemma 2, 3 and 4, and of EmbeddingGemma."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture
 from ouzel.gguf.facts import Facts
 
+DENSE_PARTS = ("dense_2", "dense_3")  # layers behind the pooling, in their order
 _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
@@ -37,6 +38,23 @@ def _gemma3(facts: Facts) -> JsonObject:
         "sliding_window_pattern": facts.integer("attention.sliding_window_pattern", 6),
         "rope_local_base_freq": facts.number("rope.freq_base_swa", 10000.0),
         "final_logit_softcapping": facts.number("final_logit_softcapping", 0.0) or None,
+    }
+
+
+def _gemma_embedding(facts: Facts) -> JsonObject:
+    """Reads EmbeddingGemma; `dense_2` and `dense_3` follow the pooling if the file has them."""
+    for name in DENSE_PARTS:
+        if facts.has_tensor(f"{name}.weight"):
+            shape = facts.tensor_shape(f"{name}.weight")
+            for key, size in {f"{name}_feat_out": shape[0], f"{name}_feat_in": shape[-1]}.items():
+                if (found := facts.integer(key, size)) != size:
+                    raise ModelLoadError(
+                        f"{facts.source}: {facts.architecture}.{key} must be {size}, "
+                        f"as {name}.weight has it, found {found}"
+                    )
+    return _gemma3(facts) | {
+        "query_pre_attn_scalar": facts.integer("attention.key_length"),
+        "use_bidirectional_attention": True,
     }
 
 
@@ -161,6 +179,14 @@ GEMMA = {
         model_type="gemma3_text",
         config=_gemma3,
         layer=LAYER | QK_NORMS | _NORMS,
+        unshifted_norms=frozenset(),
+    ),
+    "gemma-embedding": Architecture(
+        model_type="gemma3_text",
+        makes_vectors=True,
+        config=_gemma_embedding,
+        layer=LAYER | QK_NORMS | _NORMS,
+        outer={name: f"{name}.linear" for name in DENSE_PARTS},
         unshifted_norms=frozenset(),
     ),
     "gemma4": Architecture(

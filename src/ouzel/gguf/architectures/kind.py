@@ -105,6 +105,9 @@ class Architecture:
     config: Callable[[Facts], JsonObject] = _nothing
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
     outer: Mapping[str, str] = field(default_factory=dict)  # names of tensors outside layers
+    prefix: str = "model.layers."  # stands before the number of a layer
+    has_own_keys: bool = False  # `config` returns all keys, and no common ones are read
+    makes_vectors: bool = False  # all models of the architecture read whole texts
     experts: Experts | None = None
     # parts of layers whose names in transformers have no `.weight`
     bare: Mapping[str, str] = field(default_factory=dict)

@@ -1,12 +1,21 @@
-"""BERT: all-MiniLM, bge, e5, gte, and cross encoders (ms-marco-MiniLM).
+"""BERT: all-MiniLM, bge, e5, gte, jina-embeddings-v2, and cross encoders (ms-marco-MiniLM).
 
 Reference: transformers, models/bert/modeling_bert.py. A norm follows each half of a layer.
+jina-embeddings-v2 (huggingface.co/jinaai/jina-bert-implementation) has no positions, but distances
+that lower the scores of attention (ALiBi), and gated feed-forward layers.
 """
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.bert import (
+    BERT_NAMES,
     BertShape,
     EmbeddingSizes,
+    LayerNames,
     build_layer,
     embed_tokens,
 )
@@ -26,12 +35,22 @@ LEFT_OUT = (
     "bert.pooler.",
 )
 
+_JINA_NAMES = LayerNames(inner="mlp.gated_layers", outer="mlp.wo", outer_norm="mlp.layernorm")
+_POSITIONS, _FEED_FORWARD = "position_embedding_type", "feed_forward_type"
+
 
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
-    shape, sizes = BertShape.read(config), EmbeddingSizes.read(config)
+    has_alibi = config.text(_POSITIONS, "absolute") == "alibi"
+    if has_alibi:
+        config = config.with_values(**{_POSITIONS: "absolute"})
+    shape, sizes = _read_shape(config), EmbeddingSizes.read(config)
     prefix = "bert." if weights.has("bert.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
-    rows = hidden_rows(b, shape, sizes)
+    if has_alibi:
+        bias = b.bias_by_distance(compute_alibi(shape.num_heads, sizes.num_positions))
+        rows = hidden_rows(b, shape, replace(sizes, num_positions=0), bias=bias)
+    else:
+        rows = hidden_rows(b, shape, sizes)
     if num_labels:
         first = ops.tanh(
             b.linear(b.pooled(rows), "pooler.dense", shape.hidden_size, shape.hidden_size)
@@ -47,9 +66,33 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     )
 
 
-def hidden_rows(b: EncoderBuilder, shape: BertShape, sizes: EmbeddingSizes) -> Node:
+def _read_shape(config: HfConfig) -> BertShape:
+    kind = config.text(_FEED_FORWARD, "original")
+    if kind not in ("original", "geglu"):
+        raise config.refuse(_FEED_FORWARD, "original, geglu")
+    return replace(BertShape.read(config), is_gated=kind == "geglu")
+
+
+def hidden_rows(
+    b: EncoderBuilder, shape: BertShape, sizes: EmbeddingSizes, *, bias: Node | None = None
+) -> Node:
     """Computes the hidden rows of all tokens, [T, hidden_size]."""
     rows = embed_tokens(b, sizes, shape.norm)
+    names = _JINA_NAMES if shape.is_gated else BERT_NAMES
     for layer in range(shape.num_layers):
-        rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape)
+        rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape, names=names, bias=bias)
     return rows
+
+
+def compute_alibi(num_heads: int, num_positions: int) -> NDArray[np.float32]:
+    """Returns the bias of each head by distance, [heads, 2 * num_positions - 1].
+
+    It falls by a slope for each place. The slopes of a power of two of heads are a geometric
+    sequence that ends at 2 ** -8; further heads take every other slope of twice as many heads.
+    """
+    power = 1 << (num_heads.bit_length() - 1)
+    slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
+    finer = 2.0 ** (-8.0 * np.arange(1, 2 * power + 1) / (2 * power))
+    slopes = np.concatenate([slopes, finer[::2][: num_heads - power]])
+    distances = np.abs(np.arange(1 - num_positions, num_positions))
+    return (-slopes[:, None] * distances).astype(np.float32)

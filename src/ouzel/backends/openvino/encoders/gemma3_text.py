@@ -62,7 +62,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         vocab_size=decoder.vocab_size,
         max_positions=decoder.rope.max_positions,
         window=window // 2,
-        left_out=("lm_head.",),
+        left_out=("lm_head.", "dense_2.", "dense_3."),  # pooling.py reads GGUF's dense layers
     )
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
-from ouzel.backends.openvino.graph.nodes import Node
+from ouzel.backends.openvino.graph.nodes import Node, split
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.checkpoint.hf_config import HfConfig
@@ -22,6 +22,8 @@ class BertShape:
     num_layers: int
     norm: Norm
     activation: Activation
+    # the activation of the inner values' first half multiplies their other half
+    is_gated: bool = False
 
     @classmethod
     def read(cls, config: HfConfig) -> "BertShape":
@@ -50,7 +52,7 @@ class BertShape:
 class EmbeddingSizes:
     row_size: int  # the numbers in a row of each table
     vocab_size: int
-    num_positions: int
+    num_positions: int  # 0: the family has no embeddings of positions
     num_types: int = 0  # the types of tokens; 0: the family has no types
 
     @classmethod
@@ -76,9 +78,11 @@ def embed_tokens(b: EncoderBuilder, sizes: EmbeddingSizes, norm: Norm) -> Node:
         types = b.input("token_types", [-1], ov.Type.i64)
         of_types = b.embed("embeddings.token_type_embeddings", sizes.num_types, size, types)
         rows = ops.add(rows, of_types)
-    positions = b.input("position_ids", [-1], ov.Type.i64)
-    of_positions = b.embed("embeddings.position_embeddings", sizes.num_positions, size, positions)
-    return b.norm(ops.add(rows, of_positions), "embeddings.LayerNorm", size, norm)
+    if sizes.num_positions:
+        places = b.input("position_ids", [-1], ov.Type.i64)
+        table = "embeddings.position_embeddings"
+        rows = ops.add(rows, b.embed(table, sizes.num_positions, size, places))
+    return b.norm(rows, "embeddings.LayerNorm", size, norm)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,8 +136,15 @@ def finish_layer(
     size = shape.hidden_size
     mixed = b.linear(mixed, prefix + names.mixed, size, size)
     rows = b.norm(ops.add(rows, mixed), prefix + names.mixed_norm, size, shape.norm)
-    inner = b.linear(rows, prefix + names.inner, size, shape.inner_size)
-    outer = b.linear(
-        activate(inner, shape.activation), prefix + names.outer, shape.inner_size, size
-    )
+    inner = _compute_inner(b, rows, prefix + names.inner, shape)
+    outer = b.linear(inner, prefix + names.outer, shape.inner_size, size)
     return b.norm(ops.add(rows, outer), prefix + names.outer_norm, size, shape.norm)
+
+
+def _compute_inner(b: EncoderBuilder, rows: Node, name: str, shape: BertShape) -> Node:
+    size, inner_size = shape.hidden_size, shape.inner_size
+    if not shape.is_gated:
+        return activate(b.linear(rows, name, size, inner_size), shape.activation)
+    both = b.linear(rows, name, size, 2 * inner_size, has_bias=False)
+    gate, plain = split(both, inner_size, inner_size)
+    return ops.multiply(activate(gate, shape.activation), plain)
