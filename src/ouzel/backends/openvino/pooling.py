@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
-from ouzel.backends.openvino.weights.safetensors import Checkpoint, holds_safetensors
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, holds_tensors
 from ouzel.backends.openvino.weights.source import Tensor, Tensors
 from ouzel.checkpoint.activations import Activation, apply_activation
 from ouzel.checkpoint.sentence_files import DenseFile, PoolingMode, SentenceFiles
@@ -133,6 +133,6 @@ def read_dense(file: DenseFile) -> DenseLayer:
 
 def _open_dense(directory: Path) -> tuple[Tensors, str]:
     """Returns the tensors of a Dense layer, and the name before `.weight`."""
-    if holds_safetensors(directory) or not holds_gguf(directory.parent):
+    if holds_tensors(directory) or not holds_gguf(directory.parent):
         return Checkpoint(directory), "linear"
     return GgufCheckpoint(find_gguf(directory.parent)), f"{directory.name}.linear"
