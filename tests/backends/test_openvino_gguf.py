@@ -40,6 +40,7 @@ SCALE_POSITIONS = {
 }
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
+    "gemma2",
     "gemma3",
     "granite",
     "lfm2",
@@ -55,6 +56,7 @@ NOT_IN_A_FILE: dict[str, JsonObject] = {
     "gpt-oss": {"swiglu_limit": 1.5},
     "lfm2-moe": {"routed_scaling_factor": 1.5},
     "ministral3": {"sliding_window": 24},
+    "gemma2": {"query_pre_attn_scalar": 16},
     "gemma3": {
         "query_pre_attn_scalar": 200,
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],

@@ -57,8 +57,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "qwen3_vl is not supported; nearest: qwen3",
     ),
     "a model_type that is not supported for a reason": (
-        lambda d: change_config(d, model_type="gemma2"),
-        "gemma2 is not supported: its attention caps the scores",
+        lambda d: change_config(d, model_type="bloom"),
+        "bloom is not supported: its positions are linear biases",
     ),
     "no model_type": (lambda d: change_config(d, model_type=None), "model_type is missing"),
     "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),
