@@ -42,6 +42,7 @@ SCALE_POSITIONS = {
 LOSSLESS = (
     "gemma2",
     "gemma3",
+    "gemma3n",
     "granite",
     "lfm2",
     "lfm2-moe",

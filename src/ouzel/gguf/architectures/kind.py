@@ -105,6 +105,8 @@ class Architecture:
     config: Callable[[Facts], JsonObject] = _nothing
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
     outer: Mapping[str, str] = field(default_factory=dict)  # names of tensors outside layers
+    # Tensors outside layers that hold several matrices; transformers numbers them after the name.
+    stacks: Mapping[str, str] = field(default_factory=dict)
     experts: Experts | None = None
     # parts of layers whose names in transformers have no `.weight`
     bare: Mapping[str, str] = field(default_factory=dict)
