@@ -47,6 +47,7 @@ LOSSLESS = (
     "gemma3",
     "dots1",
     "glm4-moe-norms",
+    "gemma3n",
     "granite",
     "lfm2",
     "lfm2-moe",

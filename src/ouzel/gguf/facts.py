@@ -45,6 +45,9 @@ class Facts:
     def integers(self, key: str, length: int) -> list[int]:
         return self._metadata.integers(self._key(key), length)
 
+    def numbers(self, key: str, length: int) -> list[float]:
+        return self._metadata.numbers(self._key(key), length)
+
     def flags(self, key: str, length: int) -> list[bool]:
         return [bool(value) for value in self._metadata.numbers(self._key(key), length)]
 

@@ -91,6 +91,10 @@ class _Naming:
         parts = _IN_LAYER.fullmatch(stored.name)
         if parts is None:
             stem, _, kind = stored.name.rpartition(".")
+            if stack := self._architecture.stacks.get(stem):
+                _check_experts(stored, kind)
+                yield from _each_expert(stored, f"{stack}.", kind)
+                return
             yield (
                 f"{self._outer[stem]}.{kind}" if stem in self._outer else stored.name,
                 self._shifted(stored, stem),

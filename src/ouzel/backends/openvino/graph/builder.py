@@ -199,13 +199,22 @@ class Builder:
             )
         return self._weights.matrix(describe_matrix(name, num_rows, num_columns), width)
 
-    def embed(self, embedding: Matrix, image_token_id: int | None = None) -> Node:
+    def embed(
+        self,
+        embedding: Matrix,
+        image_token_id: int | None = None,
+        *,
+        num_known: int | None = None,
+    ) -> Node:
         """Returns the embeddings of the tokens.
 
         With `image_token_id`, tokens of images have the embedding of this id; call `with_images`
-        before.
+        before. With `num_known`, tokens from this id on have the embedding of token 0.
         """
         token_ids = self.graph.token_ids
+        if num_known is not None:
+            is_known = ops.less(token_ids, integers(num_known))
+            token_ids = ops.select(is_known, token_ids, integers(0))
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
         return self.graph.embed(embedding, token_ids)

@@ -1,8 +1,8 @@
 """Finds the family of a language model: a file here, named after the `model_type` of its
 config.json.
 
-Each file has `build(config, builder) -> LanguageModel`. A new file is found by its name; no
-registration is needed.
+Each file has `build(config, builder) -> LanguageModel`. A family that not every machine computes
+has `check_machine(config)`, too. A new file is found by its name; no registration is needed.
 """
 
 import importlib
@@ -44,3 +44,13 @@ def family(model_type: str) -> Build:
         raise ModelLoadError(describe_unsupported(model_type, "model_type", served, reason))
     build: Build = importlib.import_module(f"{__name__}.{model_type}").build
     return build
+
+
+def check_machine(config: HfConfig) -> None:
+    """Raises ModelLoadError if this machine lacks something that the family needs.
+
+    The family must be a supported one.
+    """
+    module = importlib.import_module(f"{__name__}.{config.model_type}")
+    if hasattr(module, "check_machine"):
+        module.check_machine(config)
