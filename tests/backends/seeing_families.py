@@ -18,6 +18,7 @@ from tests.backends.seeing_settings import (
     internvl,
     lfm2_vl,
     llava,
+    paddleocr_vl,
     qwen2_vl,
     qwen3_vl,
 )
@@ -116,6 +117,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         processor={**PIXTRAL_TOKENS, "patch_size": 4, "spatial_merge_size": 2},
         tokenizer_config=MISTRAL_TOKENS,
     ),
+    "paddleocr_vl": paddleocr_vl(),
     "pixtral": SeeingFamily(
         checkpoint="pixtral",
         template=templates.MISTRAL,

@@ -172,6 +172,31 @@ def glm_ocr() -> SeeingFamily:
     )
 
 
+def paddleocr_vl() -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="paddleocr_vl",
+        template=templates.PADDLEOCR_VL,
+        marks={"<|IMAGE_PLACEHOLDER|>": IMAGE_TOKEN},
+        more_marks=("<unk>", "<s>", "</s>", "<|IMAGE_START|>", "<|IMAGE_END|>"),
+        preprocessor={
+            "image_processor_type": "PaddleOCRVLImageProcessor",
+            **HALVES,
+            "min_pixels": 256,
+            "max_pixels": 4096,
+            "patch_size": 4,
+            "merge_size": 2,
+            "temporal_patch_size": 1,
+        },
+        tokenizer_config={
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+            "unk_token": "<unk>",
+            "extra_special_tokens": {"image_token": "<|IMAGE_PLACEHOLDER|>"},
+        },
+        kind="sentencepiece",
+    )
+
+
 def lfm2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint=checkpoint,

@@ -197,6 +197,25 @@ GLM_OCR = """\
 {%- if add_generation_prompt -%}{{- '\\n<|assistant|>\\n' -}}{%- endif -%}
 """
 
+# All pictures of a message stand before the texts, each between special tokens.
+PADDLEOCR_VL = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{{- message['role'] | capitalize + ': ' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for item in message['content'] | selectattr('type', 'equalto', 'image') -%}
+{{ '<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>' }}
+{%- endfor -%}
+{%- for item in message['content'] | selectattr('type', 'equalto', 'text') -%}
+{{ item['text'] }}
+{%- endfor -%}
+{%- endif -%}
+{{- '\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- 'Assistant: ' -}}{%- endif -%}
+"""
+
 # Each picture keeps its place in the message, without a line break around it.
 LFM2_VL = """\
 {{- bos_token -}}

@@ -32,6 +32,7 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "llava_next": "llava_next.LlavaNextProcessor",
     "llava_onevision": "llava_onevision.LlavaOnevisionProcessor",
     "mistral3": "pixtral.PixtralProcessor",
+    "paddleocr_vl": "paddleocr_vl.PaddleOCRVLProcessor",
     "pixtral": "pixtral.PixtralProcessor",
     "qwen2_5_vl": "qwen2_5_vl.Qwen2_5_VLProcessor",
     "qwen2_vl": "qwen2_vl.Qwen2VLProcessor",

@@ -29,7 +29,7 @@ MAX_SIZES = {
 }
 MAX_OTHER_SIZE = 2**20
 # Older checkpoints of these types have the keys of the language model beside vision_config.
-_FLAT = ("qwen2_vl", "qwen2_5_vl")
+_FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
