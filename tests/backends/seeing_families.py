@@ -14,6 +14,7 @@ from tests.backends.seeing_settings import (
     gemma3,
     gemma4,
     glm_ocr,
+    granite_vision,
     idefics3,
     internvl,
     lfm2_vl,
@@ -89,6 +90,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         tokenizer_config={"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
         kind="sentencepiece",
     ),
+    "llava_next-granite": granite_vision(),
     "llava_onevision": SeeingFamily(
         checkpoint="llava_onevision",
         template=templates.LLAVA_ONEVISION,

@@ -197,6 +197,30 @@ def paddleocr_vl() -> SeeingFamily:
     )
 
 
+def granite_vision() -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="llava_next-granite",
+        template=templates.GRANITE_VISION,
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=("<|end_of_text|>", "<|system|>", "<|user|>", "<|assistant|>"),
+        preprocessor={
+            "image_processor_type": "LlavaNextImageProcessor",
+            **HALVES,
+            "size": {"height": 14, "width": 14},
+            "crop_size": {"height": 14, "width": 14},
+            "do_center_crop": True,
+            "resample": 3,
+            "image_grid_pinpoints": [[14, 28], [28, 14], [28, 28], [42, 14], [14, 42]],
+        },
+        processor={
+            "patch_size": 4,
+            "vision_feature_select_strategy": "full",
+            "num_additional_image_tokens": 0,
+        },
+        tokenizer_config={"bos_token": "<|end_of_text|>", "eos_token": "<|end_of_text|>"},
+    )
+
+
 def lfm2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint=checkpoint,

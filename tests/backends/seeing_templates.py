@@ -84,6 +84,22 @@ LLAVA_NEXT = """\
 {{- ' [/INST]' if message['role'] == 'user' else '</s> ' -}}
 {%- endfor -%}
 """
+# Texts and pictures keep their places, and a line break follows each picture.
+GRANITE_VISION = """\
+{%- for message in messages -%}
+{{- '<|' + message['role'] + '|>\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for part in message['content'] -%}
+{%- if part['type'] == 'image' -%}{{ '<image>\\n' }}
+{%- elif part['type'] == 'text' -%}{{ part['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|assistant|>\\n' -}}{%- endif -%}
+"""
 # A line break stands before each text.
 LLAVA_ONEVISION = """\
 {%- for message in messages -%}

@@ -30,6 +30,7 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "llava": "llava.LlavaProcessor",
     "llava-siglip": "llava.LlavaProcessor",
     "llava_next": "llava_next.LlavaNextProcessor",
+    "llava_next-granite": "llava_next.LlavaNextProcessor",
     "llava_onevision": "llava_onevision.LlavaOnevisionProcessor",
     "mistral3": "pixtral.PixtralProcessor",
     "paddleocr_vl": "paddleocr_vl.PaddleOCRVLProcessor",
