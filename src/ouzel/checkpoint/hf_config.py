@@ -48,7 +48,7 @@ _OWN_NAMES = {
     "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
 }
 # Older checkpoints of these types have the keys of the language model beside vision_config.
-_FLAT = ("qwen2_vl", "qwen2_5_vl")
+_FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",

@@ -75,6 +75,7 @@ class DecoderShape:
     position_table: PositionTable | None = None  # None: positions are rotary
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
+    scales_images: bool = False  # the embedding factor applies to the features of images, too
     residual_factor: float = 1.0  # factor of the rows that each half of a layer adds
     logits_factor: float = 1.0
     logits_softcap: float = 0.0  # logits become softcap * tanh(logits / softcap); 0: they stay
@@ -200,6 +201,18 @@ def make_attention(b: Builder, shape: DecoderShape) -> Part:
     return attention
 
 
+def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
+    """Returns the rows of the first layer: scaled, with features of images and with positions."""
+    size, factor = shape.attention.hidden_size, shape.embedding_factor
+    if shape.scales_images:
+        rows = scaled(b.with_images(embeddings, size), factor)
+    else:
+        rows = b.with_images(scaled(embeddings, factor), size)
+    if shape.position_table is None:
+        return rows
+    return add_positions(b, rows, shape.position_table, size)
+
+
 def build_decoder(
     b: Builder,
     shape: DecoderShape,
@@ -213,9 +226,7 @@ def build_decoder(
     embedding = b.embedding(
         "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
     )
-    x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), hidden_size)
-    if shape.position_table is not None:
-        x = add_positions(b, x, shape.position_table, hidden_size)
+    x = embedded_rows(b, b.embed(embedding), shape)
     for layer in range(shape.num_layers):
         x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
     x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
