@@ -40,6 +40,7 @@ SCALE_POSITIONS = {
 }
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
+    "apertus",
     "gemma3",
     "granite",
     "lfm2",

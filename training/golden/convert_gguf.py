@@ -41,6 +41,7 @@ def _as_it_is(_: Config) -> None:
 CASES: dict[
     str, tuple[str, Callable[[Config], None]]
 ] = {  # how it is stored, what is changed in config.json
+    "apertus": ("BF16", _as_it_is),
     "deepseek-v3": ("Q8_0", _as_it_is),
     "gemma4-experts": ("Q8_0", _published_heads),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
