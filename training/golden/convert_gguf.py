@@ -4,7 +4,7 @@ They hold what the converter does to tensors besides giving them other names: it
 what A_log stands for, parts and transposes matrices. It needs llama.cpp's source and, for what is stored as Q8_0, its
 program llama-quantize. The checkpoints have no tokenizers, so the files have none. See README.md.
 
-    python -m training.golden.convert_gguf LLAMA_CPP [QUANTIZE]
+    python -m training.golden.convert_gguf LLAMA_CPP [QUANTIZE] [CASE ...]
 """
 
 import json
@@ -34,6 +34,20 @@ def _published_heads(config: Config) -> None:
     config["num_global_key_value_heads"] = own["num_key_value_heads"]
 
 
+def _published_nemotron(config: Config) -> None:
+    """Published checkpoints have a letter for each layer; the converter misses layers of an MLP without it.
+
+    It looks for the size of Mamba's heads under a name that the family does not have.
+    """
+    config["mamba_d_head"] = config["mamba_head_dim"]
+    letters = {"linear_attention": "M", "full_attention": "*", "mlp": "-", "moe": "E"}
+    config["hybrid_override_pattern"] = "".join(
+        letters[kind] for kind in config["layers_block_type"]
+    )
+    if "moe" not in config["layers_block_type"]:  # transformers 5 saves its default
+        config.pop("num_experts_per_tok")
+
+
 def _as_it_is(_: Config) -> None:
     pass
 
@@ -43,9 +57,13 @@ CASES: dict[
 ] = {  # how it is stored, what is changed in config.json
     "apertus": ("BF16", _as_it_is),
     "deepseek-v3": ("Q8_0", _as_it_is),
+    "falcon-h1": ("Q8_0", _as_it_is),
     "gemma4-experts": ("Q8_0", _published_heads),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
+    "mamba2": ("BF16", _as_it_is),
     "ministral3": ("BF16", _as_it_is),
+    "nemotron-h-moe": ("BF16", _published_nemotron),
+    "nemotron_h": ("BF16", _published_nemotron),
     "qwen3_5": ("BF16", _as_it_is),
 }
 
@@ -73,9 +91,11 @@ def convert(directory: Path, change: Callable[[Config], None], path: Path) -> No
 
 
 def main() -> None:
-    llama_cpp, *quantize = sys.argv[1:]
+    llama_cpp, *quantize = [each for each in sys.argv[1:] if each not in CASES]
+    named = [each for each in sys.argv[1:] if each in CASES]
     sys.path[:0] = [llama_cpp, f"{llama_cpp}/gguf-py"]
-    for name, (kind, change) in CASES.items():
+    for name in named or CASES:
+        kind, change = CASES[name]
         with tempfile.TemporaryDirectory() as temporary:
             directory, whole = Path(temporary) / name, Path(temporary) / "whole.gguf"
             shutil.copytree(CHECKPOINTS / name, directory)

@@ -10,9 +10,10 @@ from ouzel.gguf.architectures.dense import DENSE
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
+from ouzel.gguf.architectures.mamba import MAMBAS
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | HYBRIDS
+ARCHITECTURES = DENSE | GEMMA | SPARSE | HYBRIDS | MAMBAS
 
 
 def find_architecture(name: str, source: str) -> Architecture:
