@@ -28,9 +28,9 @@ from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.safetensors import INDEX_FILE
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.checkpoint.weight_files import INDEX_FILE
 from ouzel.config.weights import read_weights
 
 Shapes = dict[str, tuple[int, ...]]

@@ -24,13 +24,13 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.encodings import encode_int8
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
-    SINGLE_FILE,
     Checkpoint,
-    TensorLocation,
     find_files,
     plain_name,
     to_float32,
 )
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 
 CONFIG_FILE = "config.json"
 # prefixes of the tensors' names in a checkpoint of a language model alone

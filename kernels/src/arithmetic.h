@@ -6,10 +6,15 @@
 namespace ouzel {
 namespace {
 
-// exp(x) for x in [-87, 87], with an error below 2 units in the last place: 2^n * polynomial(r) with x = n log(2) + r. The
-// coefficients are those of Cephes' expf.
+// exp(x) - 1 = 2^n * (1 + y) - 1 for x in [-87, 87]; other numbers are cut to this range.
 template <class V>
-typename V::Float exponential(typename V::Float x) {
+struct ExponentialParts {
+    typename V::Float n, y;
+};
+
+// With x = n log(2) + r, y is a polynomial of r. The coefficients are those of Cephes' expf.
+template <class V>
+ExponentialParts<V> divide_exponential(typename V::Float x) {
     x = V::least(V::largest(x, V::all(-87.f)), V::all(87.f));
     const typename V::Float n = V::rounded(V::times(x, V::all(1.44269504f)));
     typename V::Float r = V::fused(n, V::all(-0.693359375f), x);
@@ -17,8 +22,23 @@ typename V::Float exponential(typename V::Float x) {
     typename V::Float y = V::all(1.9875691500e-4f);
     for (float coefficient : {1.3981999507e-3f, 8.3334519073e-3f, 4.1665795894e-2f, 1.6666665459e-1f, 5.0000001201e-1f})
         y = V::fused(y, r, V::all(coefficient));
-    y = V::plus(V::fused(y, V::times(r, r), r), V::all(1.f));
-    return V::times(y, V::power_of_two(n));
+    return {n, V::fused(y, V::times(r, r), r)};
+}
+
+// exp(x) for x in [-87, 87], with an error below 2 units in the last place.
+template <class V>
+typename V::Float exponential(typename V::Float x) {
+    const ExponentialParts<V> parts = divide_exponential<V>(x);
+    return V::times(V::plus(parts.y, V::all(1.f)), V::power_of_two(parts.n));
+}
+
+// tanh(x / 2) with an error of few units in the last place, also near 0: with z = exp(x) - 1 it is z / (z + 2).
+template <class V>
+typename V::Float tanh_of_half(typename V::Float x) {
+    const ExponentialParts<V> parts = divide_exponential<V>(x);
+    const typename V::Float power = V::power_of_two(parts.n);
+    const typename V::Float z = V::fused(parts.y, power, V::minus(power, V::all(1.f)));
+    return V::over(z, V::plus(z, V::all(2.f)));
 }
 
 // The sums of each four numbers of four vectors, (x0 + x1) + (x2 + x3): first the sums of `a`.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <stdexcept>
 #include <vector>
 
@@ -33,7 +34,7 @@ __m256 limit(__m256 numbers, float largest) {
     return _mm256_max_ps(_mm256_set1_ps(-largest), _mm256_min_ps(_mm256_set1_ps(largest), numbers));
 }
 
-constexpr float LARGEST_HALF = 65504;
+constexpr float LARGEST_HALF = 65504, LARGEST_FLOAT = std::numeric_limits<float>::max();
 
 __m128i round_to_halves(const float* from) { return _mm256_cvtps_ph(limit(_mm256_loadu_ps(from), LARGEST_HALF), _MM_FROUND_TO_NEAREST_INT); }
 
@@ -48,6 +49,16 @@ void write_halves(size_t channels, size_t token, const float* key, const float* 
         _mm_storel_epi64(reinterpret_cast<__m128i*>(keys + 32 * i), halves);
         _mm_storeh_pd(reinterpret_cast<double*>(keys + 32 * i + 32), _mm_castsi128_pd(halves));
         _mm_storeu_si128(reinterpret_cast<__m128i*>(values + 2 * i), round_to_halves(value + i));
+    }
+}
+
+// The same in f32.
+void write_floats(size_t channels, size_t token, const float* key, const float* value, uint8_t* keys, uint8_t* values) {
+    float *to_key = reinterpret_cast<float*>(keys) + place_of_key(channels, token), *to_value = reinterpret_cast<float*>(values) + token * channels;
+    for (size_t i = 0; i < channels; i += 8) {
+        const __m256 of_key = limit(_mm256_loadu_ps(key + i), LARGEST_FLOAT);
+        _mm_storeu_ps(to_key + 16 * i, _mm256_castps256_ps128(of_key)), _mm_storeu_ps(to_key + 16 * i + 16, _mm256_extractf128_ps(of_key, 1));
+        _mm256_storeu_ps(to_value + i, limit(_mm256_loadu_ps(value + i), LARGEST_FLOAT));
     }
 }
 
@@ -135,10 +146,8 @@ public:
     void write_token(size_t sequence, size_t row, size_t head) const {
         const size_t token = size_t(sequences.past_lens[sequence]) + row, lane = token % BLOCK_TOKENS, at = place(sequence, token, head);
         const size_t from = ((size_t(sequences.begins[sequence]) + row) * attention.num_kv_heads + head) * attention.channels;
-        if (attention.cache_type == CacheType::F16)
-            write_halves(attention.channels, lane, rows.keys + from, rows.values + from, cache.keys + at, cache.values + at);
-        else
-            write_bytes(attention.channels, lane, rows.keys + from, rows.values + from, cache.keys + at, cache.values + at);
+        const auto write = attention.cache_type == CacheType::F16 ? write_halves : attention.cache_type == CacheType::U8 ? write_bytes : write_floats;
+        write(attention.channels, lane, rows.keys + from, rows.values + from, cache.keys + at, cache.values + at);
     }
 
     const Attention& attention;
@@ -218,7 +227,7 @@ Queries take_queries(const Level& level, const Call& call, const Tile& tile, Buf
         const float* from = query(call, tile, std::min(q, tile.count - 1));
         for (size_t i = 0; i < channels; i++) to.data()[q * QUERY_STRIDE + i] = from[i] * call.attention.scale;
     }
-    return {count, channels, call.attention.cache_type, to.data()};
+    return {count, channels, call.attention.softcap, call.attention.cache_type, to.data()};
 }
 
 Part find_part(const Call& call, const Tile& tile, size_t number, size_t count) {

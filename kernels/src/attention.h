@@ -7,6 +7,7 @@ namespace ouzel {
 struct Attention {
     size_t num_heads, num_kv_heads, channels;  // channels of a head, a multiple of 32
     float scale;                               // factor of the products of queries and keys
+    float softcap;                             // products become softcap * tanh(product / softcap); 0: they stay
     size_t window;                             // tokens that a token sees, itself included; 0: all
     const float* sinks;                        // [num_heads], or nullptr
     CacheType cache_type;

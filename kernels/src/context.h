@@ -1,4 +1,4 @@
-// The KV cache as the attention reads it: blocks of 32 tokens of one head, in f16 or u8.
+// The KV cache as the attention reads it: blocks of 32 tokens of one head, in f16, u8 or f32.
 //
 //   keys    [2 halves][channels / 8][4][2][4 tokens][4 channels]: a half has 16 tokens
 //   values  [32 tokens][channels]
@@ -31,11 +31,12 @@ constexpr int MOST_QUERIES = 12;     // queries that are computed together
 // sets of the first cache.
 constexpr size_t QUERY_STRIDE = MOST_CHANNELS + 16, WEIGHT_STRIDE = PART_TOKENS + 16;
 
-enum class CacheType { F16, U8 };
+enum class CacheType { F16, U8, F32 };
 
 // Bytes of a block of one head, of keys or of values.
 constexpr size_t block_bytes(CacheType type, size_t channels) {
-    return BLOCK_TOKENS * (type == CacheType::F16 ? 2 * channels : channels + channels / LINE * 3);
+    if (type == CacheType::U8) return BLOCK_TOKENS * (channels + channels / LINE * 3);
+    return BLOCK_TOKENS * channels * (type == CacheType::F16 ? 2 : 4);
 }
 
 // A part of the context of a sequence, of one head of keys and values.
@@ -47,9 +48,11 @@ struct Part {
 };
 
 // Queries [count][channels], and the result of a part for them: values [count][channels], the sum of their weights, and the
-// largest product; weights are exp(product - largest). A query that sees no token has a sum of 0.
+// largest product; weights are exp(product - largest). A query that sees no token has a sum of 0. With a softcap a product becomes
+// softcap * tanh(product / softcap) first.
 struct Queries {
     size_t count, channels;
+    float softcap;  // 0: products stay
     CacheType cache_type;
     const float* rows;  // of QUERY_STRIDE
 };

@@ -15,6 +15,7 @@ namespace {
 // Numbers of the cache in f16.
 template <class V>
 struct Halves {
+    static constexpr CacheType TYPE = CacheType::F16;
     static constexpr size_t BYTES = 2;  // of a number
     static constexpr bool HAS_SCALES = false;
     static typename V::Float load(const uint8_t* p) { return V::halves(p); }
@@ -23,9 +24,19 @@ struct Halves {
 // Numbers of the cache in u8, with scales and zero points.
 template <class V>
 struct ScaledBytes {
+    static constexpr CacheType TYPE = CacheType::U8;
     static constexpr size_t BYTES = 1;
     static constexpr bool HAS_SCALES = true;
     static typename V::Float load(const uint8_t* p) { return V::bytes(p); }
+};
+
+// Numbers of the cache in f32.
+template <class V>
+struct Floats {
+    static constexpr CacheType TYPE = CacheType::F32;
+    static constexpr size_t BYTES = 4;
+    static constexpr bool HAS_SCALES = false;
+    static typename V::Float load(const uint8_t* p) { return V::load_floats(reinterpret_cast<const float*>(p)); }
 };
 
 // The scales of the tokens of a block for a line of channels, and offsets: a number is u8 * scale + offset, which f32 represents exactly.
@@ -47,7 +58,7 @@ OUZEL_INLINE void read_scales(const uint8_t* block, size_t channels, size_t line
 // are computed together the arithmetic takes longer than the memory, and the reading would only delay it.
 template <class V, class C>
 void prefetch_block(const uint8_t* block, size_t channels) {
-    const size_t bytes = block_bytes(C::HAS_SCALES ? CacheType::U8 : CacheType::F16, channels);
+    const size_t bytes = block_bytes(C::TYPE, channels);
     for (size_t i = 0; i < bytes; i += 64) V::prefetch(block + i);
 }
 
@@ -211,6 +222,14 @@ void add_values(const float* weights, const Part& part, size_t first, size_t beg
     }
 }
 
+// The products [count] of a query become softcap * tanh(product / softcap).
+template <class V>
+void cap_products(float* row, size_t count, float softcap) {
+    const typename V::Float inverse = V::all(2 / softcap), cap = V::all(softcap);
+    for (size_t i = 0; i < count; i += V::LANES)
+        V::store(row + i, V::times(cap, tanh_of_half<V>(V::times(V::load_floats(row + i), inverse))));
+}
+
 // Makes the products [count] of a query into weights: exp(product - largest) for the tokens from `begin` to `end`, 0 for others.
 template <class V>
 void make_weights(float* row, size_t count, size_t begin, size_t end, float& sum, float& largest) {
@@ -252,8 +271,12 @@ void attend(const Queries& queries, const Part& part, float* weights, const Atte
         else
             multiply_all<V, C, M, K, G>(queries, keys, token % BLOCK_TOKENS, weights + token);
     }
-    for (int m = 0; m < M; m++)
-        make_weights<V>(weights + m * WEIGHT_STRIDE, part.blocks * BLOCK_TOKENS, part.begins[m], part.ends[m], to.sums[m], to.largest[m]);
+    const size_t count = part.blocks * BLOCK_TOKENS;
+    for (int m = 0; m < M; m++) {
+        float* const row = weights + m * WEIGHT_STRIDE;
+        if (queries.softcap > 0) cap_products<V>(row, count, queries.softcap);
+        make_weights<V>(row, count, part.begins[m], part.ends[m], to.sums[m], to.largest[m]);
+    }
     const size_t num_lines = queries.channels / LINE;
     for (size_t first = 0; first < num_lines;) {
         if (W > 1 && num_lines - first > 1)
@@ -284,8 +307,11 @@ void attend_cache(const Queries& queries, const Part& part, float* weights, cons
 
 template <class V>
 void attend_any(const Queries& queries, const Part& part, float* weights, const Attended& to) {
-    if (queries.cache_type == CacheType::F16) return attend_cache<V, Halves<V>>(queries, part, weights, to);
-    attend_cache<V, ScaledBytes<V>>(queries, part, weights, to);
+    switch (queries.cache_type) {
+        case CacheType::F16: return attend_cache<V, Halves<V>>(queries, part, weights, to);
+        case CacheType::U8: return attend_cache<V, ScaledBytes<V>>(queries, part, weights, to);
+        case CacheType::F32: return attend_cache<V, Floats<V>>(queries, part, weights, to);
+    }
 }
 
 constexpr size_t QUERY_CHUNKS_256[] = {1, 2, 3}, QUERY_CHUNKS_512[] = {1, 2, 3, 4, 6, 8, MOST_QUERIES};

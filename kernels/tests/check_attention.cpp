@@ -27,6 +27,7 @@ struct AttentionShape {
     size_t num_kv_heads, group, channels, window;
     bool has_sinks;
     CacheType cache_type = CacheType::F16;
+    float softcap = 0;
 
     size_t num_heads() const { return num_kv_heads * group; }
     size_t width() const { return num_heads() * channels; }
@@ -36,7 +37,8 @@ struct AttentionShape {
     std::string describe() const {
         return "attention of " + std::to_string(num_kv_heads) + " x " + std::to_string(group) + " heads of " + std::to_string(channels) +
                " channels" + (window ? ", window " + std::to_string(window) : "") + (has_sinks ? ", sinks" : "") +
-               (cache_type == CacheType::U8 ? ", u8 cache" : "");
+               (cache_type == CacheType::U8 ? ", u8 cache" : cache_type == CacheType::F32 ? ", f32 cache" : "") +
+               (softcap > 0 ? ", softcap" : "");
     }
 };
 
@@ -72,7 +74,7 @@ uint16_t round_to_half(float value) { return uint16_t(_cvtss_sh(value, _MM_FROUN
 
 // 32 numbers of a token as the cache holds them: bytes of each number, the scale and the zero point of a line in u8, and what they mean.
 struct RoundedLine {
-    uint8_t bytes[LINE][2];
+    uint8_t bytes[LINE][4];
     uint16_t scale;
     uint8_t zero;
     double numbers[LINE];
@@ -86,7 +88,10 @@ RoundedLine round_line(CacheType type, const float* from) {
     const float scale = _cvtsh_ss(line.scale), inverse = scale > 0 ? 1 / scale : 0;
     line.zero = uint8_t(std::nearbyint(-least * inverse));
     for (size_t i = 0; i < LINE; i++) {
-        if (type == CacheType::F16) {
+        if (type == CacheType::F32) {
+            std::memcpy(line.bytes[i], from + i, 4);
+            line.numbers[i] = double(from[i]);
+        } else if (type == CacheType::F16) {
             const uint16_t half = round_to_half(from[i]);
             std::memcpy(line.bytes[i], &half, 2);
             line.numbers[i] = double(_cvtsh_ss(half));
@@ -148,7 +153,7 @@ struct TestAttention {
     Attention attention(bool writes_cache = true) const {
         const float scale = 1 / std::sqrt(float(shape.channels));
         const float* all = shape.has_sinks ? sinks.data() : nullptr;
-        return {shape.num_heads(), shape.num_kv_heads, shape.channels, scale, shape.window, all, shape.cache_type, writes_cache};
+        return {shape.num_heads(), shape.num_kv_heads, shape.channels, scale, shape.softcap, shape.window, all, shape.cache_type, writes_cache};
     }
     size_t first_row(size_t sequence) const {
         size_t row = 0;
@@ -244,13 +249,13 @@ private:
     size_t head_bytes() const { return block_bytes(shape.cache_type, shape.channels); }
     void write_line(const float* from, bool is_key, size_t token, size_t first_channel, uint8_t* block) const {
         const RoundedLine line = round_line(shape.cache_type, from);
-        const size_t bytes = shape.cache_type == CacheType::F16 ? 2 : 1;
+        const size_t bytes = shape.cache_type == CacheType::F16 ? 2 : shape.cache_type == CacheType::U8 ? 1 : 4;
         for (size_t i = 0; i < LINE; i++) {
             const size_t channel = first_channel + i;
             const size_t place = is_key ? place_of_key(token, channel, shape.channels) : token * shape.channels + channel;
             std::memcpy(block + place * bytes, line.bytes[i], bytes);
         }
-        if (bytes == 2) return;
+        if (bytes > 1) return;
         const size_t number = first_channel / LINE * BLOCK_TOKENS + token;
         uint8_t *const scales = block + BLOCK_TOKENS * shape.channels, *const zeros = scales + 2 * shape.channels;
         std::memcpy(scales + number * 2, &line.scale, 2), zeros[number] = line.zero;
@@ -275,7 +280,8 @@ private:
                 const double each = double(query[i]) * keys[token * shape.kv_width() + i];
                 product += each, absolute += std::fabs(each);
             }
-            weights.push_back(product * scale);
+            product *= scale;
+            weights.push_back(shape.softcap > 0 ? double(shape.softcap) * std::tanh(product / double(shape.softcap)) : product);
             largest = std::max(largest, weights.back()), magnitude = std::max(magnitude, absolute * scale);
         }
         for (size_t token = begin; token < end; token++) {
@@ -505,11 +511,23 @@ std::vector<TestAttention> make_tests(const Options& options) {
     // Sequences that share blocks.
     for (CacheType type : {CacheType::F16, CacheType::U8})
         tests.emplace_back(AttentionShape{2, 2, 64, 0, false, type}, std::vector<Length>{{300, 3}, {256, 9, 256}, {40, 1, 32}}, random);
+    // Products that a softcap changes much, and little; a cache in f32.
+    for (CacheType type : {CacheType::F16, CacheType::U8, CacheType::F32})
+        for (float softcap : {0.5f, 50.f}) {
+            if (options.is_small && softcap > 1) continue;
+            const size_t group = softcap > 1 ? 3 : 2;
+            tests.emplace_back(AttentionShape{1, group, 64, softcap > 1 ? size_t(100) : size_t(0), softcap > 1, type, softcap},
+                               make_lengths(group, options), random);
+        }
+    for (size_t channels : {32, 256})
+        if (!options.is_small || channels == 32)
+            tests.emplace_back(AttentionShape{2, 2, channels, 50, true, CacheType::F32}, make_lengths(channels, options), random);
     // All numbers of queries that are computed together, some of them beside the bound of two parts.
     std::vector<Length> lengths;
     for (size_t rows = 1; rows <= 13; rows++) lengths.push_back({rows % 2 ? 250 : rows, rows});
     for (CacheType type : {CacheType::F16, CacheType::U8})
         for (size_t window : {0, 6}) tests.emplace_back(AttentionShape{1, 1, 64, window, false, type}, lengths, random);
+    tests.emplace_back(AttentionShape{1, 1, 64, 6, false, CacheType::F32, 2}, lengths, random);
     return tests;
 }
 
@@ -524,7 +542,7 @@ void check_attention(const Level& level, const Options& options, Report& report)
         check_calls(level, test, test.divide(1, random), "with a row of each sequence in a call", report);
         check_calls(level, test, test.divide(20, random), "in pieces", report);
     }
-    for (const TestAttention* test : {&tests.front(), &tests.back()})
+    for (const TestAttention* test : {&tests.front(), &tests[tests.size() - 2], &tests.back()})
         for (size_t s = 0; s < test->sequences.size(); s++)
             for (bool is_key : {false, true})
                 if (test->sequences[s].rows) check_not_finite(level, *test, s, is_key, random, report);

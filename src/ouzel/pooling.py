@@ -18,3 +18,6 @@ class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     second_begins: tuple[int, ...] = ()  # start of the second text in each pair; empty: no pairs
     # the vector has the logits of these tokens after the last token; empty: the model's own vector
     token_ids: tuple[int, ...] = ()
+    # For models with adapters for tasks: the task of each text, counted from 1; 0: none. Empty: no
+    # text has one.
+    tasks: tuple[int, ...] = ()

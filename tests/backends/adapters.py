@@ -14,16 +14,15 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.safetensors import (
-    INDEX_FILE,
-    SINGLE_FILE,
     Checkpoint,
-    TensorLocation,
     find_files,
     plain_name,
     read_header,
     to_float32,
 )
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.checkpoint.weight_files import INDEX_FILE, SINGLE_FILE
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ForwardBatch, ModelRunner
 from ouzel.types.engine_info import EngineInfo

@@ -79,6 +79,17 @@ def repeat_tensors(path: Path, parts: Sequence[str]) -> None:
     _write_tensors(path, entries, contents)
 
 
+def transpose_tensors(path: Path, parts: Sequence[str]) -> None:
+    """Swaps the last two dimensions of the bfloat16 tensors whose names have one of the parts."""
+    entries, contents = _read_tensors(path)
+    for name in contents:
+        if any(part in name for part in parts):
+            values = np.frombuffer(contents[name], np.uint16).reshape(entries[name]["shape"])
+            turned = np.ascontiguousarray(values.swapaxes(-1, -2))
+            entries[name]["shape"], contents[name] = [*turned.shape], turned.tobytes()
+    _write_tensors(path, entries, contents)
+
+
 def fill_tensors(path: Path, value: int) -> None:
     """Sets all bytes of all tensors of a safetensors file to `value`."""
     header, data = _split(path.read_bytes())
@@ -127,3 +138,14 @@ def _split(content: bytes) -> tuple[bytes, bytes]:
 
 def _write(path: Path, header: bytes, data: bytes) -> None:
     path.write_bytes(len(header).to_bytes(8, "little") + header + data)
+
+
+def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes: object) -> Path:
+    """Writes a checkpoint with the golden tensors and another config.json."""
+    golden = read_golden(name).directory
+    config: dict[str, Any] = json.loads((golden / "config.json").read_text())  # Any: JSON
+    assert set(left_out) <= set(config)
+    config = {key: value for key, value in config.items() if key not in left_out} | changes
+    (directory / "config.json").write_text(json.dumps(config))
+    (directory / "model.safetensors").symlink_to(golden / "model.safetensors")
+    return directory

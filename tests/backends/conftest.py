@@ -9,10 +9,11 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.kernels.library import KernelsMissing, find_kernels
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config import EngineConfig, KvCacheDtype, ModelConfig, Precision
 from ouzel.engine.base import ModelRunner
-from tests.backends import GOLDEN, GOLDEN_NAMES
+from tests.backends import GOLDEN, GOLDEN_NAMES, NEED_KERNELS
 from tests.cores import share_of_cores
 
 
@@ -27,6 +28,8 @@ class Golden:
 
 
 def read_golden(name: str) -> Golden:
+    if name in NEED_KERNELS and isinstance(found := find_kernels(), KernelsMissing):
+        pytest.skip(found.reason)
     with np.load(GOLDEN / name / "golden.npz") as arrays:
         return Golden(
             GOLDEN / name,

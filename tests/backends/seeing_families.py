@@ -13,8 +13,10 @@ from tests.backends.seeing_settings import (
     PIXTRAL_TOKENS,
     gemma3,
     gemma4,
+    glm_ocr,
     idefics3,
     internvl,
+    lfm2_vl,
     llava,
     qwen2_vl,
     qwen3_vl,
@@ -40,9 +42,12 @@ FAMILIES: dict[str, SeeingFamily] = {
     # The processor makes at least 70 tokens of an image, more than the golden checkpoint's window.
     "gemma4": gemma4("gemma4", sliding_window=96),
     "gemma4-layers": gemma4("gemma4-layers"),
+    "glm_ocr": glm_ocr(),
     "idefics3": idefics3("idefics3", templates.IDEFICS3, 26, "Idefics3ImageProcessor"),
     "internvl": internvl("internvl"),
     "internvl-norms": internvl("internvl-norms"),
+    "lfm2_vl": lfm2_vl("lfm2_vl"),
+    "lfm2_vl-plain": lfm2_vl("lfm2_vl-plain", use_thumbnail=False),
     "llava": llava(
         "llava",
         CLIP_OF_LLAVA,
@@ -131,5 +136,6 @@ FAMILIES: dict[str, SeeingFamily] = {
     ),
     "qwen3_5": qwen3_vl("qwen3_5", templates.QWEN3_5),
     "qwen3_vl": qwen3_vl("qwen3_vl", templates.QWEN3_VL),
+    "qwen3_vl_moe": qwen3_vl("qwen3_vl_moe", templates.QWEN3_VL),
     "smolvlm": idefics3("smolvlm", templates.SMOLVLM, 16, "SmolVLMImageProcessor"),
 }

@@ -151,6 +151,63 @@ def idefics3(checkpoint: str, template: str, tile: int, kind: str) -> SeeingFami
     )
 
 
+def glm_ocr() -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="glm_ocr",
+        template=templates.GLM_OCR,
+        marks={"<|image|>": IMAGE_TOKEN},
+        more_marks=(
+            *("<|endoftext|>", "[gMASK]", "<sop>", "<|system|>", "<|user|>", "<|assistant|>"),
+            *("<|begin_of_image|>", "<|end_of_image|>", "<|begin_of_video|>", "<|end_of_video|>"),
+        ),
+        preprocessor={
+            "image_processor_type": "Glm46VImageProcessor",
+            **CLIP,
+            "size": {"shortest_edge": 512, "longest_edge": 8192},
+            "patch_size": 4,
+            "merge_size": 2,
+            "temporal_patch_size": 2,
+        },
+        tokenizer_config={"eos_token": "<|endoftext|>", "pad_token": "<|endoftext|>"},
+    )
+
+
+def lfm2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.LFM2_VL,
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=(
+            *("<|startoftext|>", "<|pad|>", "<|im_start|>", "<|im_end|>"),
+            *("<|image_start|>", "<|image_end|>", "<|img_thumbnail|>"),
+            *(f"<|img_row_{row}_col_{column}|>" for row in range(1, 7) for column in range(1, 7)),
+        ),
+        preprocessor={
+            "image_processor_type": "Lfm2VlImageProcessorFast",
+            **HALVES,
+            "do_resize": False,
+            "resample": 2,
+            "encoder_patch_size": 4,
+            "downsample_factor": 2,
+            "tile_size": 16,
+            "min_image_tokens": 2,
+            "max_image_tokens": 6,
+            "max_tiles": 6,
+            **preprocessor,
+        },
+        tokenizer_config={
+            "bos_token": "<|startoftext|>",
+            "eos_token": "<|im_end|>",
+            "extra_special_tokens": {
+                "image_token": "<image>",
+                "image_start_token": "<|image_start|>",
+                "image_end_token": "<|image_end|>",
+                "image_thumbnail": "<|img_thumbnail|>",
+            },
+        },
+    )
+
+
 def gemma3(**preprocessor: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint="gemma3",

@@ -180,6 +180,41 @@ GEMMA3 = """\
 {%- if add_generation_prompt -%}{{- '<start_of_turn>model\\n' -}}{%- endif -%}
 """
 
+# Special tokens stand around a picture, and no end token behind a turn.
+GLM_OCR = """\
+[gMASK]<sop>
+{%- for message in messages -%}
+{{- '\\n<|' + message['role'] + '|>\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for item in message['content'] -%}
+{%- if item['type'] == 'image' -%}{{ '<|begin_of_image|><|image|><|end_of_image|>' }}
+{%- elif item['type'] == 'text' -%}{{ item['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '\\n<|assistant|>\\n' -}}{%- endif -%}
+"""
+
+# Each picture keeps its place in the message, without a line break around it.
+LFM2_VL = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{{- '<|im_start|>' + message['role'] + '\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for content in message['content'] -%}
+{%- if content['type'] == 'image' -%}{{ '<image>' }}
+{%- elif content['type'] == 'text' -%}{{ content['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '<|im_end|>\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|im_start|>assistant\\n' -}}{%- endif -%}
+"""
+
 INTERNVL = """\
 {%- for message in messages -%}
 {{- '<|im_start|>' + message['role'] + '\\n' -}}

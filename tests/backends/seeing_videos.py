@@ -34,6 +34,7 @@ FAMILIES_WITH_VIDEOS = (
     "qwen2_5_vl",
     "qwen3_5",
     "qwen3_vl",
+    "qwen3_vl_moe",
 )
 FEATURE_TOKENS = ("<|image_pad|>", "<|video_pad|>", "<IMG_CONTEXT>")
 VIDEO_CHATS: dict[str, Parts] = {

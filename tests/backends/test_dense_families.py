@@ -1,25 +1,13 @@
 """Each family's defaults for keys missing from config.json, and the settings that it refuses."""
 
-import json
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from ouzel.errors import ModelLoadError
+from tests.backends.checkpoint_edits import with_config
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
-
-
-def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes: object) -> Path:
-    """Writes a checkpoint with the golden tensors and another config.json."""
-    golden = read_golden(name).directory
-    config: dict[str, Any] = json.loads((golden / "config.json").read_text())  # Any: JSON
-    assert set(left_out) <= set(config)
-    config = {key: value for key, value in config.items() if key not in left_out} | changes
-    (directory / "config.json").write_text(json.dumps(config))
-    (directory / "model.safetensors").symlink_to(golden / "model.safetensors")
-    return directory
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
-from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, MemoryWriter, Tensor
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 from tests.backends import quantize

@@ -15,8 +15,9 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.routing import Routing, route
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.compress import CompressedWeights
-from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint, read_header
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, read_header
 from ouzel.backends.openvino.weights.source import MemoryWriter, Tensor
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import read_weights
 from ouzel.engine.base import ModelRunner

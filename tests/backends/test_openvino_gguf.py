@@ -41,12 +41,17 @@ SCALE_POSITIONS = {
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
     "apertus",
+    "gemma2",
     "gemma3",
+    "dots1",
+    "glm4-moe-norms",
     "granite",
     "lfm2",
     "lfm2-moe",
+    "hunyuan-v1-moe",
     "llama3",
     "mamba2",
+    "minimax-m2",
     "ministral3",
     "nemotron-h-moe",
     "nemotron_h",
@@ -61,6 +66,7 @@ NOT_IN_A_FILE: dict[str, JsonObject] = {
     "ministral3": {"sliding_window": 24},
     "nemotron_h": {"time_step_min": 0.2},
     "nemotron-h-moe": {"time_step_min": 0.2},
+    "gemma2": {"query_pre_attn_scalar": 16},
     "gemma3": {
         "query_pre_attn_scalar": 200,
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],

@@ -50,11 +50,15 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "unknown model_type": (
         lambda d: change_config(d, model_type="mamba9"),
-        "mamba9 is not supported; .*supported: .*llama, .*mistral, .*qwen2, .*qwen3",
+        "mamba9 is not supported; supported: .*llama, .*mistral, .*qwen2, .*qwen3",
     ),
-    "a model_type similar to a known one": (
-        lambda d: change_config(d, model_type="qwen3_vl"),
-        "qwen3_vl is not supported; nearest: qwen3",
+    "a misspelled model_type": (
+        lambda d: change_config(d, model_type="qwen3-moe"),
+        "qwen3-moe is not supported; nearest: qwen3_moe",
+    ),
+    "a model_type with parts of others": (
+        lambda d: change_config(d, model_type="jamba"),
+        "jamba is not supported; nearest: .*granitemoehybrid.* \\(models with Mamba layers\\)",
     ),
     "a model_type that is not supported for a reason": (
         lambda d: change_config(d, model_type="gemma2"),
@@ -78,7 +82,10 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda d: change_config(d, quantization_config={"quant_method": "hqq", "bits": 4}),
         'quantization_config: quant_method "hqq" is not supported; supported: awq, bitsandbytes',
     ),
-    "no weights": (lambda d: (d / WEIGHTS).unlink(), "has neither"),
+    "no weights": (
+        lambda d: (d / WEIGHTS).unlink(),
+        "has none of model.safetensors.index.json, model.safetensors, pytorch",
+    ),
     "truncated weights": (lambda d: truncate(d / WEIGHTS, 100_000), "is truncated"),
     "truncated header": (lambda d: truncate(d / WEIGHTS, 200), "is truncated"),
     "empty weights": (lambda d: truncate(d / WEIGHTS, 0), "is truncated"),
@@ -89,6 +96,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "another format": (
         lambda d: (d / WEIGHTS).write_bytes(b"\x05" + b"\0" * 7 + b"hello"),
         "is not a safetensors",
+    ),
+    "tensors of a larger model": (
+        lambda d: rename_tensors(d / WEIGHTS, b'"model.', b'"thinker.model.'),
+        "tensor model.embed_tokens.weight is missing .* have thinker.model.embed_tokens.weight: "
+        "the names of this checkpoint have another prefix",
     ),
     "missing tensor": (
         lambda d: change_config(d, num_hidden_layers=5),

@@ -35,7 +35,7 @@ BLOCKS = list(range(4))
 PREDICTION_LAYER = "model.layers.2."
 COPIES = ("embed_tokens.weight", "shared_head.head.weight")
 
-NAMES = ["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe-lite"]
+NAMES = ["qwen3_5", "qwen3_5-moe", "qwen3_next", "deepseek-v3", "glm4-moe", "glm4-moe-lite"]
 
 
 @pytest.fixture(

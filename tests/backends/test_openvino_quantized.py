@@ -17,9 +17,10 @@ from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding
 from ouzel.backends.openvino.weights.quantized.formats import read_format
-from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, Tensor
 from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.errors import ModelLoadError
 from tests.backends import quantize
 from tests.backends.forward import relative_error

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.errors import ModelLoadError
 from tests.backends import quantize
 from tests.backends.quantize import Tensors

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
-from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
 from tests.backends import GOLDEN, quantize

@@ -6,7 +6,7 @@ Qwen3-Reranker's scores are compared with the code on its card.
 import json
 import shutil
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.compilation import capabilities
 from ouzel.backends.openvino.library import ov
 from ouzel.checkpoint.sentence_files import read_sentence_files
+from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
 from ouzel.pooling import Pooling
@@ -75,7 +76,10 @@ def compute_vectors(engine: Engine, texts: Sequence[EncodedText]) -> NDArray[np.
         is_alone = size == 1
         lens = tuple(len(each.token_ids) for each in part)
         seconds = tuple(each.second_begin for each in part)
-        pooling = Pooling() if is_alone else Pooling(text_lens=lens, second_begins=seconds)
+        tasks = tuple(each.task for each in part)
+        pooling = (
+            Pooling() if is_alone else Pooling(text_lens=lens, second_begins=seconds, tasks=tasks)
+        )
         token_ids = [token_id for each in part for token_id in each.token_ids]
         params = SamplingParams(max_tokens=0)
         engine.add(
@@ -115,12 +119,14 @@ def test_vectors_equal_sentence_transformers(
     files = read_sentence_files(
         golden.directory, "decoder" if engine.info.num_blocks else "encoder"
     )
-    prompts = {"vectors": files.default_prompt} | {
-        f"vectors.{key}": text for key, text in files.prompts.items()
+    prompts = {"vectors": TextPrompt(files.default_prompt)} | {
+        f"vectors.{name}": files.named_prompt(name) for name in files.prompts
     }
     assert engine.info.task == "embed"
     for key in golden.arrays:
-        texts = encoded(golden.directory, [prompts[key] + text for text in golden.texts])
+        prompt = prompts[key]
+        texts = encoded(golden.directory, [prompt.text + text for text in golden.texts])
+        texts = [replace(text, task=prompt.task) for text in texts]
         vectors = finish_vectors(compute_vectors(engine, texts), files, dimensions=None)
         assert vectors.shape == (len(texts), engine.info.vector_size)
         largest = max(1, np.abs(golden.arrays[key]).max())
@@ -172,7 +178,9 @@ def test_scores_equal_sentence_transformers(name: str, load_exact: Callable[[str
     assert np.abs(scores - golden.arrays["scores"].reshape(len(texts), -1)).max() < 1e-5
 
 
-@pytest.mark.parametrize("name", ["modernbert", *release_only(FURTHER, "minilm", "xlm-roberta")])
+@pytest.mark.parametrize(
+    "name", ["modernbert", *release_only(FURTHER, "minilm", "xlm-roberta", "deberta")]
+)
 def test_other_texts_in_a_request_do_not_change_a_vector(
     name: str, load_exact: Callable[[str], Engine]
 ) -> None:
@@ -184,7 +192,9 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
 
 
 @pytest.mark.parametrize(("weights", "precision"), [("bf16", "bf16"), ("int8", "int8")])
-@pytest.mark.parametrize("name", ["minilm", *release_only(FURTHER, "qwen3-embedding")])
+@pytest.mark.parametrize(
+    "name", ["minilm", *release_only(FURTHER, "qwen3-embedding", "new", "deberta")]
+)
 def test_rounding_changes_vectors_little(
     name: str, weights: str, precision: str, tmp_path: Path
 ) -> None:

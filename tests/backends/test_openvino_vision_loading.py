@@ -23,6 +23,7 @@ from tests.backends.checkpoint_edits import (
     change_config,
     load_copy,
     rename_tensors,
+    transpose_tensors,
 )
 from tests.backends.forward import relative_error
 from tests.backends.vision_golden import GOLDEN, VisionGolden, encode_image, read_vision_golden
@@ -64,6 +65,27 @@ def test_tensors_are_found_by_older_and_newer_names(release: str, tmp_path: Path
     assert relative_error(features, golden.arrays["features.4"]) < 1e-5
     result = run_alone(EngineCore(runner), golden.request(1, max_tokens=4))[0]
     assert result.token_ids == golden.greedy(1)[:4]
+
+
+def test_experts_of_published_qwen3_vl_are_transposed(tmp_path: Path) -> None:
+    """Published checkpoints also have older keys of config.json than transformers 5 writes."""
+    golden = copy_golden("qwen3_vl_moe", tmp_path)
+    transpose_tensors(golden.directory / WEIGHTS, ["mlp.experts."])
+    config = json.loads((golden.directory / "config.json").read_text())
+    text, vision = config["text_config"], config["vision_config"]
+    parameters = text.pop("rope_parameters")
+    text |= {
+        "num_experts": text.pop("num_local_experts"),
+        "norm_topk_prob": True,
+        "rope_theta": parameters.pop("rope_theta"),
+        "rope_scaling": parameters,
+    }
+    vision["model_type"] = "qwen3_vl_moe"
+    change_config(golden.directory, text_config=text, vision_config=vision)
+
+    result = run_alone(EngineCore(load_copy(golden.directory)), golden.request(1, max_tokens=8))[0]
+
+    assert result.token_ids == golden.greedy(1)[:8]
 
 
 def test_an_error_names_an_unknown_tensor_of_an_encoder(tmp_path: Path) -> None:

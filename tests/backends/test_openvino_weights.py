@@ -22,8 +22,9 @@ from ouzel.backends.openvino.weights.encodings import (
     Parts,
     pack_nibbles,
 )
-from ouzel.backends.openvino.weights.safetensors import SINGLE_FILE, Checkpoint
+from ouzel.backends.openvino.weights.safetensors import Checkpoint
 from ouzel.backends.openvino.weights.source import MatrixSpec, MemoryWriter, StoredForm, Tensor
+from ouzel.checkpoint.weight_files import SINGLE_FILE
 from ouzel.config.weights import WidthOption
 from ouzel.errors import ModelLoadError
 

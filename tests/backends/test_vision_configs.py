@@ -94,6 +94,31 @@ def measure(directory: Path) -> None:
             "must be fewer than the language model's num_hidden_layers 3, found 3",
         ),
         (
+            "glm_ocr",
+            {"vision_config": {"attention_bias": False}},
+            "attention_bias false is not supported; supported: true",
+        ),
+        (
+            "glm_ocr",
+            {"vision_config": {"out_hidden_size": 32}},
+            "out_hidden_size 32 is not supported; supported: hidden_size of text_config",
+        ),
+        (
+            "glm_ocr",
+            {"vision_config": {"rope_parameters": {"rope_theta": 100.0}}},
+            "supported: rope_theta 10000.0",
+        ),
+        (
+            "lfm2_vl",
+            {"vision_config": {"num_patches": 24}},
+            "num_patches 24 is not supported; .* squares",
+        ),
+        (
+            "lfm2_vl",
+            {"projector_use_layernorm": False},
+            "tensor multi_modal_projector.layer_norm.* is in the checkpoint",
+        ),
+        (
             "gemma3",
             {"mm_tokens_per_image": 15},
             "mm_tokens_per_image must be the square of a divisor of 8 .* 15",

@@ -90,7 +90,7 @@ def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
     write(tmp_path, config={}, config_sentence_transformers=own)
     files = read_sentence_files(tmp_path, "encoder")
     assert (files.default_prompt, files.prompts["document"]) == ("ask: ", "")
-    assert (files.query_prompt, files.document_prompt) == ("ask: ", "")
+    assert (files.query_prompt.text, files.document_prompt.text) == ("ask: ", "")
 
 
 def test_a_decoder_scores_by_the_tokens_that_its_files_name(tmp_path: Path) -> None:
@@ -111,7 +111,7 @@ def test_queries_and_documents_have_prompts(
     prompts: dict[str, str], expected: tuple[str, str]
 ) -> None:
     files = SentenceFiles(modes=("mean",), prompts=prompts, default_prompt="any: ")
-    assert (files.query_prompt, files.document_prompt) == expected
+    assert (files.query_prompt.text, files.document_prompt.text) == expected
 
 
 @pytest.mark.parametrize(

@@ -86,6 +86,19 @@ def test_a_model_is_fetched_and_the_command_that_serves_it_is_printed(
     assert "25.2 MB" in output
 
 
+def test_files_of_torch_are_fetched_only_without_safetensors(hub: Hub, tmp_path: Path) -> None:
+    env = environment(tmp_path, hub.url)
+    torch_file = hub.directory / "pytorch_model.bin"
+    torch_file.write_bytes(b"weights")
+    assert pull("owner/model", env=env)[0] == 0
+    assert not list((tmp_path / "hf").rglob("*.bin"))
+
+    (hub.directory / "model.safetensors").unlink()
+    assert pull("owner/model", env=env | {"HF_HOME": str(tmp_path / "other")})[0] == 0
+    [fetched] = (tmp_path / "other").rglob("*.bin")
+    assert fetched.read_bytes() == torch_file.read_bytes()
+
+
 def test_a_transfer_that_is_cut_off_goes_on_where_it_ended(hub: Hub, tmp_path: Path) -> None:
     hub.cut_after_bytes, hub.num_cuts = 10 * 2**20 + 5, 2
     status, _, _ = pull("owner/model", env=environment(tmp_path, hub.url))

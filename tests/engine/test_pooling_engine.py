@@ -131,6 +131,8 @@ def test_a_fault_ends_its_batch_only() -> None:
         (request("a", 1, token_id=260), r"the texts must be token ids in \[0, 260\)"),
         (request("a", 1, token_ids=(3,)), "this model makes no tokens"),
         (request("a", 1, 1, second_begins=(1,)), "second_begins must have 2 values, given 1"),
+        (request("a", 1, 1, tasks=(1,)), "tasks must have 2 values, given 1"),
+        (request("a", 1, tasks=(3,)), "the tasks must be numbers from 0 to 2, given 3"),
         (
             EngineRequest(
                 request_id="a", prompt_token_ids=[1], params=SamplingParams(max_tokens=1)

@@ -1,7 +1,7 @@
 """Provides a runner of an encoder whose vectors describe its input.
 
 A vector has the sum of a text's tokens, their number, the first token, and the place at which the
-second text of a pair begins.
+second text of a pair begins plus 100 times the number of its task.
 """
 
 import threading
@@ -50,6 +50,7 @@ class VectorRunner:
             task=task,
             vector_size=vector_size,
             max_texts=max_texts,
+            num_tasks=2,
         )
 
     def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
@@ -59,8 +60,8 @@ class VectorRunner:
         if FAILING_TOKEN_ID in batch.token_ids:
             raise RuntimeError("a broken device")
         rows = [
-            [text.sum(), len(text), text[0], second]
-            for text, second in zip(texts, batch.second_begins, strict=True)
+            [text.sum(), len(text), text[0], second + 100 * task]
+            for text, second, task in zip(texts, batch.second_begins, batch.tasks, strict=True)
         ]
         vectors = np.array(rows, np.float32)[:, : self.info.vector_size]
         vectors[[NOT_FINITE_TOKEN_ID in text for text in texts]] = np.nan

@@ -166,14 +166,24 @@ def test_missing_factors_of_minicpm_equal_the_first_models(path: Path) -> None:
     assert [newer[key] for key in keys] == pytest.approx([10, 0.5 * 2**0.5, 32])
 
 
-def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
+@pytest.mark.parametrize(("architecture", "layers_of_27b"), [("gemma2", 46), ("gemma3", 62)])
+def test_gemma_has_its_scale_by_its_size(path: Path, architecture: str, layers_of_27b: int) -> None:
     keys: dict[str, Value] = {
         "attention.key_length": 32,
         "attention.value_length": 32,
         "attention.sliding_window": 16,
     }
-    assert write_and_read(path, "gemma3", **keys)["query_pre_attn_scalar"] == 32
-    assert write_and_read(path, "gemma3", **keys, block_count=62)["query_pre_attn_scalar"] == 16
+    for num_layers, expected in ((2, 32), (layers_of_27b, 16)):
+        config = write_and_read(path, architecture, **keys, block_count=num_layers)
+        assert config["query_pre_attn_scalar"] == expected
+
+
+def test_gemma2_has_its_soft_caps_also_without_their_keys(path: Path) -> None:
+    keys: dict[str, Value] = {"attention.key_length": 32, "attention.value_length": 32}
+    names = ("attn_logit_softcapping", "final_logit_softcapping")
+    for caps in ({}, {"attn_logit_softcapping": 2.0, "final_logit_softcapping": 0.0}):
+        config = write_and_read(path, "gemma2", **keys, **caps)
+        assert [config[name] for name in names] == ([2.0, None] if caps else [50.0, 30.0])
 
 
 @pytest.mark.parametrize(
@@ -182,7 +192,7 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         (
             "mamba",
             {},
-            "general.architecture mamba is not supported; supported: apertus, arcee, cohere2",
+            "general.architecture mamba is not supported; nearest: mamba2, ",
         ),
         (
             "qwen3",

@@ -5,6 +5,7 @@ kernels/src/context.h describes the two types of cache.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,10 @@ LINE = 32  # channels of a token that share a scale and a zero point in u8
 UNWRITTEN = 0x7E  # two of these bytes are a NaN in f16
 
 
+CacheName = Literal["f16", "u8", "f32"]
+CACHES: tuple[CacheName, ...] = ("f16", "u8", "f32")
+
+
 @dataclass(frozen=True, kw_only=True)
 class Heads:
     """The sizes of an attention."""
@@ -26,7 +31,8 @@ class Heads:
     size: int
     window: int = 0
     sinks: Floats | None = None
-    is_u8: bool = False  # the cache holds u8; else f16
+    softcap: float = 0.0  # 0: products stay
+    cache: CacheName = "f16"
 
     @property
     def scale(self) -> float:
@@ -74,8 +80,8 @@ class Cache:
 
     def __init__(self, heads: Heads, num_blocks: int) -> None:
         self.heads = heads
-        token_bytes = heads.size // LINE * 35 if heads.is_u8 else 2 * heads.size
-        shape = (num_blocks, heads.num_kv_heads, BLOCK_TOKENS, token_bytes)
+        token_bytes = {"f16": 2, "u8": 35 / LINE, "f32": 4}[heads.cache] * heads.size
+        shape = (num_blocks, heads.num_kv_heads, BLOCK_TOKENS, int(token_bytes))
         self.keys, self.values = (np.full(shape, UNWRITTEN, np.uint8) for _ in range(2))
 
     def attend(
@@ -111,8 +117,8 @@ class Cache:
         attended = np.full(queries.shape, np.nan, np.float32)
         status = load().ouzel_kernels_attend(
             *(level.encode(), heads.num_heads, heads.num_kv_heads, heads.size),
-            *(heads.scale, heads.window),
-            *(None if heads.sinks is None else heads.sinks.ctypes.data, heads.is_u8),
+            *(heads.scale, heads.softcap, heads.window),
+            *(None if heads.sinks is None else heads.sinks.ctypes.data, CACHES.index(heads.cache)),
             *(writes, len(work), begins.ctypes.data, past.ctypes.data, block_ids.ctypes.data),
             *(block_begins.ctypes.data, len(self.keys), self.keys.ctypes.data),
             *(self.values.ctypes.data, len(queries), queries.ctypes.data, keys.ctypes.data),
@@ -127,11 +133,12 @@ class Cache:
         return attended
 
     def read(self, context: Context) -> tuple[Floats, Floats]:
-        """Returns the keys and values of a sequence in an f16 cache, [tokens, heads, size]."""
-        return (
-            self._join(unpack_keys(self.keys.view(np.int8)), context),
-            self._join(unpack_values(self.values.view(np.int8)), context),
-        )
+        """Returns the keys and values of a sequence in a cache of floats, [tokens, heads, size]."""
+        if self.heads.cache == "f16":
+            keys, values = unpack_keys(self.keys.view(np.int8)), self.values.view(np.int8)
+        else:
+            keys, values = unpack_keys(self.keys.view(np.int32)), self.values.view(np.int32)
+        return self._join(keys, context), self._join(unpack_values(values), context)
 
     def _join(self, blocks: Floats, context: Context) -> Floats:
         """Joins the blocks of a sequence, which are [blocks, heads, tokens, size]."""
@@ -148,6 +155,8 @@ def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArra
     )
     first = context.num_tokens - len(queries)
     products = np.einsum("qhc,thc->hqt", queries.astype(np.float64), keys) * heads.scale
+    if heads.softcap:
+        products = heads.softcap * np.tanh(products / heads.softcap)
     token, row = np.arange(context.num_tokens), first + np.arange(len(queries))[:, None]
     is_seen = (token <= row) & ((token > row - heads.window) | (heads.window == 0))
     weights = np.exp(products - products.max()) * is_seen
@@ -160,7 +169,9 @@ def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArra
 
 def round_tokens(heads: Heads, tokens: Floats) -> NDArray[np.float64]:
     """Rounds keys or values [tokens, heads, size] as the cache does."""
-    if not heads.is_u8:
+    if heads.cache == "f32":
+        return tokens.astype(np.float64)
+    if heads.cache == "f16":
         halves: NDArray[np.float64] = tokens.astype(np.float16).astype(np.float64)
         return halves
     lines = tokens.reshape(-1, LINE)

@@ -39,7 +39,8 @@ def load() -> ctypes.CDLL:
         *(array, size, array, array, array, size, flag, array),
     ]
     library.ouzel_kernels_attend.argtypes = [
-        *(ctypes.c_char_p, size, size, size, ctypes.c_float, size, array, flag, flag),
+        *(ctypes.c_char_p, size, size, size, ctypes.c_float, ctypes.c_float, size, array),
+        *(flag, flag),
         *(size, array, array, array, array, size, array, array, size),
         *(array, array, array, array),
     ]

@@ -1,13 +1,16 @@
 """Compares the attention of each level with numpy, and bit for bit with other levels."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
 
 from tests.kernels.attention import (
+    CACHES,
     UNWRITTEN,
     Cache,
+    CacheName,
     Context,
     Heads,
     NewRows,
@@ -29,30 +32,54 @@ HEADS = (
 )
 NUM_ROWS = (1, 33, 1, 7, 250, 1, 2, 40, 1)  # rows of each call: 336 tokens in all
 NUM_BLOCKS = 11  # enough for a sequence of these rows
-IN_BOTH_CACHES = pytest.mark.parametrize("is_u8", [False, True], ids=["f16", "u8"])
+IN_BOTH_CACHES = pytest.mark.parametrize("in_cache", ["f16", "u8"])
 
 
 @pytest.mark.parametrize("heads", HEADS, ids=lambda heads: f"{heads.num_heads}x{heads.size}")
 @pytest.mark.parametrize("window", [0, 50])
 @IN_BOTH_CACHES
-def test_attention_is_that_of_numpy(level: str, heads: Heads, window: int, is_u8: bool) -> None:
-    random = np.random.default_rng(0)
-    sinks = random.standard_normal(heads.num_heads).astype(np.float32)
+def test_attention_is_that_of_numpy(
+    level: str, heads: Heads, window: int, in_cache: CacheName
+) -> None:
+    sinks = np.random.default_rng(0).standard_normal(heads.num_heads).astype(np.float32)
     for with_sinks in (None, sinks):
-        heads = replace(heads, window=window, sinks=with_sinks, is_u8=is_u8)
-        context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
-        for count in NUM_ROWS:
-            rows = make_rows(heads, count, random)
-            attended = cache.attend(level, [(context, rows)])
-            exact = attend_in_float64(heads, context, rows.queries)
-            np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6 * abs(exact).max())
+        compare_with_numpy(level, replace(heads, window=window, sinks=with_sinks, cache=in_cache))
 
 
-@pytest.mark.parametrize("window", [0, 70])
-@IN_BOTH_CACHES
-def test_a_row_has_the_same_bits_in_any_company_on_any_level(window: int, is_u8: bool) -> None:
+@pytest.mark.parametrize("softcap", [0.0, 1.5])
+@pytest.mark.parametrize("in_cache", CACHES)
+def test_attention_with_a_soft_cap_or_in_f32_is_that_of_numpy(
+    level: str, in_cache: CacheName, softcap: float
+) -> None:
+    for heads, window in ((HEADS[1], 0), (HEADS[4], 50)):
+        compare_with_numpy(level, replace(heads, window=window, softcap=softcap, cache=in_cache))
+
+
+def compare_with_numpy(level: str, heads: Heads) -> None:
+    """Computes a sequence in several calls, and compares the rows of each call."""
+    random = np.random.default_rng(0)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    for count in NUM_ROWS:
+        rows = make_rows(heads, count, random)
+        attended = cache.attend(level, [(context, rows)])
+        exact = attend_in_float64(heads, context, rows.queries)
+        np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+@pytest.mark.parametrize(
+    ("window", "softcap", "in_cache"),
+    [
+        *product([0, 70], [0.0], ["f16", "u8"]),
+        *product([70], [2.0], CACHES),
+    ],
+)
+def test_a_row_has_the_same_bits_in_any_company_on_any_level(
+    window: int, softcap: float, in_cache: CacheName
+) -> None:
     random = np.random.default_rng(1)
-    heads = Heads(num_heads=6, num_kv_heads=2, size=64, window=window, is_u8=is_u8)
+    heads = Heads(
+        num_heads=6, num_kv_heads=2, size=64, window=window, softcap=softcap, cache=in_cache
+    )
     sequences = [make_rows(heads, 336, random) for _ in range(3)]
     alone = [attend_in_pieces("avx2", heads, [rows], [[1] * 336]) for rows in sequences]
     for name in supported_levels():
@@ -100,10 +127,43 @@ def test_the_cache_holds_keys_and_values_in_f16(level: str) -> None:
     assert num_unwritten == 2 * (NUM_BLOCKS * 32 - context.num_tokens) * 2 * 64
 
 
+def test_the_cache_holds_keys_and_values_in_f32(level: str) -> None:
+    random = np.random.default_rng(12)
+    heads = Heads(num_heads=4, num_kv_heads=2, size=64, cache="f32")
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    for count in (45, 1, 60):
+        cache.attend(level, [(context, make_rows(heads, count, random))])
+    for cached, rows in zip(cache.read(context), (context.keys, context.values), strict=True):
+        assert np.array_equal(cached, np.array(rows))
+
+
+@pytest.mark.parametrize("factor", [1e-3, 1.0, 10.0])
+def test_a_soft_cap_is_exact_for_small_and_large_products(level: str, factor: float) -> None:
+    random = np.random.default_rng(13)
+    heads = replace(HEADS[1], softcap=3.0, cache="f32")
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 40, random)
+    rows.queries[:] *= factor
+    attended = cache.attend(level, [(context, rows)])
+    exact = attend_in_float64(heads, context, rows.queries)
+    np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+def test_huge_products_all_become_the_soft_cap(level: str) -> None:
+    random = np.random.default_rng(14)
+    heads = replace(HEADS[0], softcap=50.0)
+    context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
+    rows = make_rows(heads, 40, random)
+    rows.queries[:], rows.keys[:] = 1e36, abs(rows.keys)
+    attended = cache.attend(level, [(context, rows)])
+    means = np.cumsum(rows.values, axis=0) / np.arange(1, 41)[:, None, None]
+    np.testing.assert_allclose(attended, means, rtol=0, atol=2e-3)  # values are f16
+
+
 def test_a_token_in_u8_does_not_depend_on_other_tokens(level: str) -> None:
     """The bytes of the cache are the same, whether its tokens come one by one or together."""
     random = np.random.default_rng(8)
-    heads = Heads(num_heads=2, num_kv_heads=2, size=64, is_u8=True)
+    heads = Heads(num_heads=2, num_kv_heads=2, size=64, cache="u8")
     rows, block_ids = make_rows(heads, 70, random), shuffled_blocks(random)
     written = []
     for sizes in ([70], [1] * 70, [31, 2, 37]):
@@ -134,7 +194,7 @@ def test_numbers_beyond_f16_become_the_largest_number(level: str) -> None:
 def test_u8_holds_numbers_beyond_f16(level: str) -> None:
     """The scale of a line is an f16 number, so numbers may be 127 times as large."""
     random = np.random.default_rng(9)
-    heads = replace(HEADS[1], is_u8=True)
+    heads = replace(HEADS[1], cache="u8")
     context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
     rows = make_rows(heads, 12, random)
     rows.keys[:] *= 1e-6  # otherwise one token would have all weight
@@ -146,7 +206,7 @@ def test_u8_holds_numbers_beyond_f16(level: str) -> None:
 
 def test_lines_of_zeros_and_of_the_smallest_numbers_are_zeros_in_u8(level: str) -> None:
     random = np.random.default_rng(10)
-    heads = replace(HEADS[0], is_u8=True)
+    heads = replace(HEADS[0], cache="u8")
     context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
     rows = make_rows(heads, 3, random)
     rows.values[:, 0], rows.values[:, 1] = 0, 1e-38
@@ -155,7 +215,7 @@ def test_lines_of_zeros_and_of_the_smallest_numbers_are_zeros_in_u8(level: str) 
 
 def test_numbers_beyond_u8_become_the_largest_number(level: str) -> None:
     random = np.random.default_rng(11)
-    heads = replace(HEADS[1], is_u8=True)
+    heads = replace(HEADS[1], cache="u8")
     context, cache = Context(shuffled_blocks(random)), Cache(heads, NUM_BLOCKS)
     rows = make_rows(heads, 1, random)
     rows.values[:] = np.inf

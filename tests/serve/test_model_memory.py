@@ -14,12 +14,14 @@ from ouzel.lifecycle.turns import Limits
 from ouzel.options.options import read_options
 from ouzel.serve import model_sizes
 from ouzel.serve.measuring import ModelSize
+from ouzel.serve.model_host import ModelHost, has_kv_cache
 from ouzel.serve.model_sizes import find_size
 from ouzel.serve.on_demand_limits import plan_memory, read_limits
 from ouzel.serve.open_models import CheckedModel, open_models
 from ouzel.serve.start_plan import plan_start
 
 GIB = 2**30
+GOLDEN_SENTENCES = Path(__file__).parents[1] / "backends" / "golden_sentences"
 
 
 def open_one(directory: Path, tmp_path: Path) -> CheckedModel:
@@ -124,3 +126,22 @@ def test_the_start_loads_as_many_models_as_fit(
     options = read_options(values, {})
     loaded = asyncio.run(plan_start(options, open_models(options), limits))
     assert [planned.checked.names[0] for planned in loaded] == names
+
+
+def test_only_decoders_divide_the_memory_for_caches(tmp_path: Path) -> None:
+    vectors, decoder = GOLDEN_SENTENCES / "minilm", GOLDEN_SENTENCES / "qwen3-embedding"
+    values = {
+        "models": [
+            {"name": f"model-{number}", "model": str(directory)}
+            for number, directory in enumerate([MODEL_DIRECTORY, vectors, decoder])
+        ],
+        "cache_dir": str(tmp_path),
+    }
+    options = read_options(values, {})
+    models = open_models(options)
+    assert [has_kv_cache(model) for model in models] == [True, False, True]
+    host = ModelHost(options)
+    host.expect(models)
+    assert host.divide_memory() == 0.5
+    host.expect(models[:2])
+    assert host.divide_memory() == 1.0

@@ -48,6 +48,18 @@ def _published_nemotron(config: Config) -> None:
         config.pop("num_experts_per_tok")
 
 
+def _published_theta(config: Config) -> None:
+    """Puts the scaling into the base, as the converter does; it knows heads of 128 only."""
+    scaling, dims = config["rope_parameters"], config["head_dim"]
+    theta = scaling["rope_theta"] * scaling["alpha"] ** (dims / (dims - 2))
+    config["rope_parameters"] = {"rope_type": "default", "rope_theta": theta}
+
+
+def _readable_scores(config: Config) -> None:
+    """The converter does not know the name in published files."""
+    config["scoring_func"] = "sigmoid"
+
+
 def _as_it_is(_: Config) -> None:
     pass
 
@@ -58,9 +70,13 @@ CASES: dict[
     "apertus": ("BF16", _as_it_is),
     "deepseek-v3": ("Q8_0", _as_it_is),
     "falcon-h1": ("Q8_0", _as_it_is),
+    "dots1": ("BF16", _readable_scores),
     "gemma4-experts": ("Q8_0", _published_heads),
+    "glm4-moe-norms": ("BF16", _as_it_is),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
     "mamba2": ("BF16", _as_it_is),
+    "hunyuan-v1-moe": ("BF16", _published_theta),
+    "minimax-m2": ("BF16", _as_it_is),
     "ministral3": ("BF16", _as_it_is),
     "nemotron-h-moe": ("BF16", _published_nemotron),
     "nemotron_h": ("BF16", _published_nemotron),

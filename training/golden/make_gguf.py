@@ -41,6 +41,7 @@ HALVES: dict[GGMLQuantizationType, tuple[int, ...]] = {  # where blocks have num
     T.MXFP4: (),
 }
 MODELS = {
+    "gemma2": T.BF16,
     "gemma3": T.BF16,
     "gpt-oss": T.Q8_0,
     "granite": T.BF16,
@@ -61,6 +62,7 @@ ARCHITECTURES = {
     "smollm3": gguf.MODEL_ARCH.SMOLLM3,
     "phi3": gguf.MODEL_ARCH.PHI3,
     "granite": gguf.MODEL_ARCH.GRANITE,
+    "gemma2": gguf.MODEL_ARCH.GEMMA2,
     "gemma3_text": gguf.MODEL_ARCH.GEMMA3,
     "qwen3_moe": gguf.MODEL_ARCH.QWEN3MOE,
     "gpt_oss": gguf.MODEL_ARCH.GPT_OSS,
@@ -70,6 +72,11 @@ ARCHITECTURES = {
 _EXPERTS = {"add_expert_count": "num_local_experts", "add_expert_used_count": "num_experts_per_tok"}
 FURTHER = {  # methods of the writer, and the keys of config.json whose values they take
     "phi3": {"add_sliding_window": "sliding_window"},
+    "gemma2": {
+        "add_sliding_window": "sliding_window",
+        "add_attn_logit_softcapping": "attn_logit_softcapping",
+        "add_final_logit_softcapping": "final_logit_softcapping",
+    },
     "gemma3_text": {"add_sliding_window": "sliding_window"},
     "granite": {
         "add_attention_scale": "attention_multiplier",
@@ -153,7 +160,7 @@ def converted(directory: Path, config: Config) -> Iterator[tuple[str, Array]]:
         }.get(name.split(".")[-2])
         if heads is not None and config["model_type"] in PERMUTED:
             values = permuted(values, heads)
-        if config["model_type"] == "gemma3_text" and name.endswith("norm.weight"):
+        if config["model_type"] in ("gemma2", "gemma3_text") and name.endswith("norm.weight"):
             values = values + 1
         if name.endswith("conv.conv.weight"):
             values = values.squeeze(1)

@@ -38,9 +38,10 @@ CONFIG_KEYS: dict[
     "qwen3_5-moe": {"mtp_num_hidden_layers": 1, "mtp_use_dedicated_embeddings": False},
     "qwen3_next": {"num_nextn_predict_layers": 1},
     "deepseek-v3": {"num_nextn_predict_layers": 1},
+    "glm4-moe": {"num_nextn_predict_layers": 1},
     "glm4-moe-lite": {"num_nextn_predict_layers": 1},
 }
-LIKE_DEEPSEEK = ("deepseek-v3", "glm4-moe-lite")
+LIKE_DEEPSEEK = ("deepseek-v3", "glm4-moe", "glm4-moe-lite")
 DEEPSEEK_NAMES = {  # behind `mtp.`, and behind `model.layers.N.`
     "fc.": "eh_proj.",
     "pre_fc_norm_embedding.": "enorm.",

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import torch
 import transformers
 from PIL import Image
 from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
@@ -121,8 +122,25 @@ def assembled(
     declared = image_processor["image_processor_type"].removesuffix("Fast")
     parts = dict.fromkeys(processor_class.get_attributes(), Stub())
     parts["tokenizer"] = tokenizer
-    parts["image_processor"] = getattr(transformers, declared + "Pil").from_dict(image_processor)
+    parts["image_processor"] = image_processor_class(declared).from_dict(image_processor)
     return processor_class(**parts, **settings)
+
+
+def image_processor_class(name: str) -> Any:
+    """Returns Pillow's class. A family that has torchvision's only gets Pillow's resizing."""
+    pillow = getattr(transformers, name + "Pil", None)
+    if pillow is not None:
+        return pillow
+    backends = importlib.import_module("transformers.image_processing_backends")
+    backends.TorchvisionBackend.resize = resized_by_pillow
+    return getattr(transformers, name)
+
+
+def resized_by_pillow(self: Any, image: Any, size: Any, resample: Any = None, **_: object) -> Any:
+    """Resizes uint8 [pictures, 3, height, width]."""
+    pictures = [Image.fromarray(each.permute(1, 2, 0).numpy()) for each in image]
+    new = [each.resize((size.width, size.height), Image.Resampling(resample)) for each in pictures]
+    return torch.stack([torch.tensor(np.asarray(each)).permute(2, 0, 1) for each in new])
 
 
 def write_tokenizer_files(directory: Path, family: Family) -> None:
@@ -140,8 +158,10 @@ def process(
     images: Any = [image]
     if detail == "low" and family.name == "llava_onevision":  # each of several pictures
         images = [[image, image]]
-    elif family.name in ("smolvlm", "idefics3"):
+    elif family.name in ("smolvlm", "idefics3", "lfm2_vl"):
         images = [[image]]
+    if family.name == "lfm2_vl":
+        merged["use_image_special_tokens"] = True
     return processor._process_images(images, **{**merged, "return_tensors": None})
 
 
@@ -152,7 +172,6 @@ def feature_token_of(family: Family) -> str:
 def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) -> Json:
     outputs, texts = process(family, processor, picture(*size), detail)
     feature_token = feature_token_of(family)
-    pixels = pixels_of(outputs, processor.image_processor)
     case = {
         "size": list(size),
         "detail": detail,
@@ -160,20 +179,33 @@ def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) 
             f"(?:{re.escape(feature_token)})+", lambda run: shortened(run, feature_token), texts[0]
         ),
         "num_tokens": texts[0].count(feature_token),
-        "shape": list(pixels.shape),
-        "sum": float(pixels.astype(np.float64).sum()),
-        "samples": [
-            float(f"{value:.8g}") for value in pixels.ravel()[sample_positions(pixels.size)]
-        ],
-        "digest": hashlib.blake2b(
-            bytes_of(pixels, processor.image_processor).tobytes(), digest_size=16
-        ).hexdigest(),
     }
+    if family.in_pieces:
+        case["pieces"] = [
+            {"num_tokens": count, **facts_about(pixels, processor.image_processor)}
+            for pixels, count in pieces_of(outputs, processor.image_processor)
+        ]
+    else:
+        pixels = pixels_of(outputs, processor.image_processor)
+        case |= facts_about(pixels, processor.image_processor)
     if "image_grid_thw" in outputs:
         merge_size = processor.image_processor.merge_size
         time, height, width = (int(length) for length in outputs["image_grid_thw"][0])
         case["position_grid"] = [time, height // merge_size, width // merge_size]
     return case
+
+
+def facts_about(pixels: np.ndarray[Any, Any], image_processor: Any) -> Json:
+    values = bytes_of(pixels, image_processor)
+    pixels = normalised(values, image_processor)
+    return {
+        "shape": list(pixels.shape),
+        "sum": float(pixels.astype(np.float64).sum()),
+        "samples": [
+            float(f"{value:.8g}") for value in pixels.ravel()[sample_positions(pixels.size)]
+        ],
+        "digest": hashlib.blake2b(values.tobytes(), digest_size=16).hexdigest(),
+    }
 
 
 def counted_sizes() -> list[tuple[int, int]]:
@@ -215,18 +247,47 @@ def pixels_of(outputs: Any, image_processor: Any) -> np.ndarray[Any, Any]:
     return pixels if pixels.ndim == 4 else pixels[0]
 
 
+def pieces_of(outputs: Any, image_processor: Any) -> list[tuple[np.ndarray[Any, Any], int]]:
+    """Returns the pixels and the number of tokens of each piece of the first picture, for LFM2-VL."""
+    side, merge = image_processor.encoder_patch_size, image_processor.downsample_factor
+    shapes = np.asarray(outputs["spatial_shapes"]).tolist()
+    num_tiles = outputs["image_rows"][0] * outputs["image_cols"][0]
+    pieces = []
+    for begin, end in ((0, num_tiles), (num_tiles, len(shapes))):
+        if begin == end:
+            continue
+        rows, columns = shapes[begin]
+        flat = np.asarray(outputs["pixel_values"])[begin:end, : rows * columns]
+        cut = flat.reshape(end - begin, rows, columns, side, side, 3)
+        pixels = cut.transpose(0, 5, 1, 3, 2, 4).reshape(
+            end - begin, 3, rows * side, columns * side
+        )
+        pieces.append((pixels, (end - begin) * (rows // merge) * (columns // merge)))
+    return pieces
+
+
 def bytes_of(pixels: np.ndarray[Any, Any], image_processor: Any) -> np.ndarray[Any, Any]:
     """Returns the bytes [tiles, height, width, 3] of which the pixels were made, and proves that they were."""
-    mean, std = np.zeros(3, np.float32), np.ones(3, np.float32)
-    if image_processor.do_normalize:
-        mean, std = np.float32(image_processor.image_mean), np.float32(image_processor.image_std)
+    mean, std = normalisation_of(image_processor)
     last = pixels.transpose(0, 2, 3, 1)
     values = np.rint(
         (last.astype(np.float64) * std + mean) / image_processor.rescale_factor
     ).astype(np.uint8)
-    again = ((values * image_processor.rescale_factor).astype(np.float32) - mean) / std
-    assert np.array_equal(again, last)
+    # torchvision's order of operations differs from Pillow's classes
+    assert np.allclose(normalised(values, image_processor), pixels, rtol=0, atol=1e-6)
     return values
+
+
+def normalised(values: np.ndarray[Any, Any], image_processor: Any) -> np.ndarray[Any, Any]:
+    mean, std = normalisation_of(image_processor)
+    scaled = (values * image_processor.rescale_factor).astype(np.float32)
+    return ((scaled - mean) / std).transpose(0, 3, 1, 2)
+
+
+def normalisation_of(image_processor: Any) -> tuple[np.ndarray[Any, Any], np.ndarray[Any, Any]]:
+    if not image_processor.do_normalize:
+        return np.zeros(3, np.float32), np.ones(3, np.float32)
+    return np.float32(image_processor.image_mean), np.float32(image_processor.image_std)
 
 
 def prompt_of(family: Family, processor: Any, num_pictures: int) -> Json:

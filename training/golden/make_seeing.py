@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -20,9 +21,12 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "gemma3": "gemma3.Gemma3Processor",
     "gemma4": "gemma4.Gemma4Processor",
     "gemma4-layers": "gemma4.Gemma4Processor",
+    "glm_ocr": "glm46v.Glm46VProcessor",
     "idefics3": "idefics3.Idefics3Processor",
     "internvl": "internvl.InternVLProcessor",
     "internvl-norms": "internvl.InternVLProcessor",
+    "lfm2_vl": "lfm2_vl.Lfm2VlProcessor",
+    "lfm2_vl-plain": "lfm2_vl.Lfm2VlProcessor",
     "llava": "llava.LlavaProcessor",
     "llava-siglip": "llava.LlavaProcessor",
     "llava_next": "llava_next.LlavaNextProcessor",
@@ -33,6 +37,7 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "qwen2_vl": "qwen2_vl.Qwen2VLProcessor",
     "qwen3_5": "qwen3_vl.Qwen3VLProcessor",
     "qwen3_vl": "qwen3_vl.Qwen3VLProcessor",
+    "qwen3_vl_moe": "qwen3_vl.Qwen3VLProcessor",
     "smolvlm": "smolvlm.SmolVLMProcessor",
 }
 SMALLEST_GAP = 1e-3
@@ -54,6 +59,8 @@ def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> 
     if family.checkpoint in (
         "gemma3",
         "idefics3",
+        "lfm2_vl",
+        "lfm2_vl-plain",
         "llava_onevision",
         "smolvlm",
     ):  # they want the pictures of each text
@@ -115,7 +122,9 @@ def golden(family: SeeingFamily) -> dict[str, object]:
 
 
 def main() -> None:
-    made = {name: golden(family) for name, family in FAMILIES.items()}
+    known = json.loads(GOLDEN.read_text()) if sys.argv[1:] else {}
+    known |= {name: golden(FAMILIES[name]) for name in sys.argv[1:] or FAMILIES}
+    made = {name: known[name] for name in FAMILIES}
     text = re.sub(
         r"\[[^\[\]]+\]",
         lambda numbers: re.sub(r"\s+", " ", numbers.group()),

@@ -42,6 +42,20 @@ BASE = {
     "num_attention_heads": 4,
 }
 MAX_POSITIONS = 66
+EUROBERT = {
+    "pad_token_id": 0,
+    "bos_token_id": 2,
+    "eos_token_id": 3,
+    "rope_parameters": {"rope_type": "default", "rope_theta": 250000.0},
+}
+DEBERTA = {  # the switches of deberta-v3
+    "relative_attention": True,
+    "pos_att_type": ["p2c", "c2p"],
+    "position_biased_input": False,
+    "position_buckets": 8,
+    "max_relative_positions": -1,
+    "norm_rel_ebd": "layer_norm",
+}
 
 
 def wordpiece(special: list[str]) -> tokenizers.Tokenizer:
@@ -184,6 +198,47 @@ CASES = {
             "num_hidden_layers": 4,
             "pad_token_id": 0,
             "classifier_pooling": "mean",
+        },
+        tokenizer=of_bert,
+        num_labels=1,
+    ),
+    # A pair of the real checkpoints is without token types; far distances share buckets.
+    "deberta": Case(
+        model_type="deberta-v2",
+        settings={**DEBERTA, "share_att_key": False, "type_vocab_size": 2, "layer_norm_eps": 1e-7},
+        tokenizer=of_bert,
+    ),
+    "cross-deberta": Case(
+        model_type="deberta-v2",
+        settings={**DEBERTA, "share_att_key": True, "layer_norm_eps": 1e-7},
+        tokenizer=of_bert,
+        num_labels=1,
+    ),
+    "cross-deberta-plain": Case(
+        model_type="deberta-v2",
+        settings={
+            "relative_attention": True,
+            "pos_att_type": ["c2p"],
+            "position_biased_input": True,
+        },
+        tokenizer=of_bert,
+        num_labels=3,
+    ),
+    "eurobert": Case(
+        model_type="eurobert",
+        settings={**EUROBERT, "num_key_value_heads": 2},
+        tokenizer=of_bert,
+    ),
+    "cross-eurobert": Case(
+        model_type="eurobert", settings=EUROBERT, tokenizer=of_bert, num_labels=1
+    ),
+    "cross-eurobert-bos": Case(
+        model_type="eurobert",
+        settings={
+            **EUROBERT,
+            "classifier_pooling": "bos",
+            "mlp_bias": True,
+            "attention_bias": True,
         },
         tokenizer=of_bert,
         num_labels=1,

@@ -29,6 +29,7 @@ class Family:
         default_factory=dict
     )  # what turns on in the reference what its processor turns off
     nested: bool = False  # the settings stand in processor_config.json
+    in_pieces: bool = False  # pictures may be several pieces
 
 
 def _qwen(
@@ -253,6 +254,49 @@ FAMILIES = [
             "video_token": "<video>",
         },
         low={"crop_to_patches": False},
+    ),
+    Family(
+        "glm_ocr",
+        "glm46v.Glm46VProcessor",
+        {
+            "image_processor_type": "Glm46VImageProcessor",
+            "size": {"shortest_edge": 12544, "longest_edge": 9633792},
+            "patch_size": 14,
+            "temporal_patch_size": 2,
+            "merge_size": 2,
+            **CLIP_NORMALISATION,
+        },
+        {"model_type": "glm_ocr", "vision_config": {"patch_size": 14, "spatial_merge_size": 2}},
+        prompt="<|image|>",
+        placeholder="<|image|>",
+        tokens={"image_token": "<|image|>"},
+        low={"size": {"shortest_edge": 12544, "longest_edge": 2 * 512 * 512}},
+    ),
+    Family(
+        "lfm2_vl",
+        "lfm2_vl.Lfm2VlProcessor",
+        {
+            "image_processor_type": "Lfm2VlImageProcessorFast",
+            "do_resize": False,
+            "do_image_splitting": True,
+            "downsample_factor": 2,
+            "encoder_patch_size": 16,
+            "max_image_tokens": 256,
+            "max_num_patches": 1024,
+            "max_pixels_tolerance": 2.0,
+            "max_tiles": 10,
+            "min_image_tokens": 64,
+            "min_tiles": 2,
+            "patch_size": 16,
+            "resample": 2,
+            "tile_size": 512,
+            "use_thumbnail": True,
+            **HALVES,
+        },
+        {"model_type": "lfm2_vl", "downsample_factor": 2, "vision_config": {"patch_size": 16}},
+        tokens={"image_token": "<image>"},
+        low={"do_image_splitting": False},
+        in_pieces=True,
     ),
     Family(
         "llava_next",

@@ -1,9 +1,11 @@
-"""Reads the task that the files of a checkpoint declare, apart from generation."""
+"""Reads the task of a checkpoint from its small files."""
 
 from pathlib import Path
 from typing import Literal
 
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import read_json_object
+from ouzel.checkpoint.model_groups import ENCODERS
 
 CLASSIFIES = "ForSequenceClassification"
 
@@ -20,3 +22,14 @@ def read_declared_task(directory: Path, architecture: str) -> Literal["embed", "
         return "score" if own.get("model_type") == "CrossEncoder" else "embed"
     is_headless = architecture.endswith("Model") and not architecture.endswith("LMHeadModel")
     return "embed" if is_headless else None
+
+
+def suggest_task(directory: Path, config: HfConfig) -> Literal["generate", "embed", "score"]:
+    """Returns the task that the files declare, or that the model type suggests.
+
+    Raises ModelLoadError.
+    """
+    names = config.values.get("architectures")
+    first = names[0] if isinstance(names, list) and names else ""
+    declared = read_declared_task(directory, first if isinstance(first, str) else "")
+    return declared or ("embed" if config.model_type in ENCODERS.types else "generate")

@@ -162,6 +162,15 @@ class HfConfig:
             f"{self._source}: {key} {value} is not supported; supported: {supported}"
         )
 
+    def require(self, **supported: object) -> None:
+        """Raises ModelLoadError for a key with another value than the supported one.
+
+        Null and a missing key count as the supported value.
+        """
+        for key, value in supported.items():
+            if self.has(key) and self.values[key] != value:
+                raise self.refuse(key, f"only {brief(value)}")
+
     def refuse_others(self, known: Collection[str]) -> None:
         """Raises ModelLoadError for any other key, unless it is off: null, false or empty."""
         for key, value in self.values.items():

@@ -16,7 +16,7 @@ _BESIDE_PARAMETERS = (".weight_scale", ".weight_scale_inv", ".weight_zero_point"
 class ModelFacts(msgspec.Struct, frozen=True, kw_only=True):
     """Facts about a model; None, or an empty format, where the files do not tell."""
 
-    file_format: str = ""  # safetensors, gguf or openvino
+    file_format: str = ""  # safetensors, pytorch, gguf or openvino
     num_bytes: int | None = None  # the stored size of the weights
     num_parameters: int | None = None
     hidden_size: int | None = None
@@ -34,25 +34,29 @@ class _Tensor(msgspec.Struct):
 
 def read_model_facts(directory: Path) -> ModelFacts:
     config = read_config_json(directory)
-    checkpoint = sorted(directory.glob("*.safetensors"))
-    # The backend prefers an IR to safetensors, and safetensors to GGUF.
-    graph = sorted(directory.glob("openvino_model.bin"))
-    gguf = [] if checkpoint else sorted(directory.glob("*.gguf"))
-    if graph:
-        file_format = "openvino"
-    elif gguf:
-        file_format = "gguf"
-    else:
-        file_format = "safetensors" if checkpoint else ""
+    file_format, files = _find_weights(directory)
     return ModelFacts(
         file_format=file_format,
-        num_bytes=sum(path.stat().st_size for path in graph or gguf or checkpoint) or None,
-        num_parameters=None if graph or gguf else _num_parameters(checkpoint),
+        num_bytes=sum(path.stat().st_size for path in files) or None,
+        num_parameters=_num_parameters(files) if file_format in ("safetensors", "") else None,
         hidden_size=_count(config, "hidden_size"),
         num_layers=_count(config, "num_hidden_layers"),
         num_heads=_count(config, "num_attention_heads"),
         num_kv_heads=_count(config, "num_key_value_heads"),
     )
+
+
+def _find_weights(directory: Path) -> tuple[str, list[Path]]:
+    """Returns the format of the weights and their files; ("", []) if there are none."""
+    # The backend prefers earlier formats.
+    patterns = {
+        "openvino": "openvino_model.bin",
+        "safetensors": "*.safetensors",
+        "pytorch": "pytorch_model*.bin",
+        "gguf": "*.gguf",
+    }
+    found = ((name, sorted(directory.glob(pattern))) for name, pattern in patterns.items())
+    return next(((name, files) for name, files in found if files), ("", []))
 
 
 def _count(config: JsonObject, key: str) -> int | None:

@@ -21,6 +21,7 @@ from ouzel.checkpoint.model_files import (
     read_config_json,
     read_json_object,
 )
+from ouzel.checkpoint.text_tasks import TextPrompt, read_task_instructions, read_text_tasks
 from ouzel.errors import ModelLoadError
 
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
@@ -43,8 +44,8 @@ _ACTIVATIONS: Mapping[str, Activation] = {
     "GELU": "gelu",
 }
 # The names of the prompts in sentence-transformers.
-_QUERY_PROMPT = "query"
-_DOCUMENT_PROMPTS = ("document", "passage", "corpus")
+_QUERY_PROMPTS = ("query", "retrieval.query")
+_DOCUMENT_PROMPTS = ("document", "passage", "corpus", "retrieval.passage")
 _MAX_SIZE = 2**18
 _MODULES = "modules.json"
 _POOLING = "1_Pooling"
@@ -72,24 +73,35 @@ class SentenceFiles:
     max_tokens: int | None = None  # the longest text
     lowers_case: bool = False  # texts are tokenized in lower case
     prompts: Mapping[str, str] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()  # tasks of which the model has adapters, in their order
     default_prompt: str = ""  # the prompt of texts whose request names no prompt
     is_matryoshka: bool = False  # a vector may be cut after its first values
     # The activation of scores; None: sigmoid for a single score, none for several.
     activation: Activation | None = None
 
     @property
-    def query_prompt(self) -> str:
+    def query_prompt(self) -> TextPrompt:
         """Returns the prompt of a search query."""
-        return self.prompts.get(_QUERY_PROMPT, self.default_prompt)
+        named = [name for name in _QUERY_PROMPTS if name in self.prompts]
+        return self.named_prompt(named[0]) if named else TextPrompt(self.default_prompt)
 
     @property
-    def document_prompt(self) -> str:
+    def document_prompt(self) -> TextPrompt:
         """Returns the prompt of a document.
 
         An empty prompt counts as missing: sentence-transformers writes it if nobody chose one.
         """
-        named = [self.prompts[name] for name in _DOCUMENT_PROMPTS if name in self.prompts]
-        return next(filter(None, named), "" if named else self.default_prompt)
+        named = [self.named_prompt(name) for name in _DOCUMENT_PROMPTS if name in self.prompts]
+        missing = TextPrompt("" if named else self.default_prompt)
+        return next((prompt for prompt in named if prompt.text or prompt.task), missing)
+
+    def named_prompt(self, name: str) -> TextPrompt:
+        """Returns a prompt; the task of the same name belongs to it."""
+        return TextPrompt(self.prompts[name], self.find_task(name))
+
+    def find_task(self, name: str) -> int:
+        """Returns the number of a task, 0 if the model has no adapter for it."""
+        return self.tasks.index(name) + 1 if name in self.tasks else 0
 
 
 def read_sentence_files(
@@ -103,7 +115,7 @@ def read_sentence_files(
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
     reading = _read_length_file(directory, modules)
-    prompts = _prompts(directory, own)
+    prompts = read_task_instructions(config) | _prompts(directory, own)
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
         raise ModelLoadError(
@@ -117,6 +129,7 @@ def read_sentence_files(
         max_tokens=_max_tokens(directory, reading),
         lowers_case=bool(reading.get("do_lower_case")),
         prompts=prompts,
+        tasks=read_text_tasks(config),
         default_prompt="" if default is None else prompts[str(default)],
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
         activation=_score_activation(config, own),

@@ -120,6 +120,8 @@ class PoolingBatch:
     begins: NDArray[np.int32]  # [B+1] prefix sums of tokens
     # [B] number of tokens before the second text of a pair; the length of the text if it is no pair
     second_begins: NDArray[np.int32]
+    # [B] the task of each text, from 1 to the model's number of tasks; 0: none
+    tasks: NDArray[np.int32]
 
 
 class PoolingRunner(Protocol):

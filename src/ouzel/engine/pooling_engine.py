@@ -10,7 +10,7 @@ Rules
 
 import logging
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import accumulate, count
 
 import numpy as np
@@ -110,6 +110,7 @@ class PoolingEngine:
                 token_ids=np.concatenate([np.array(text.token_ids, np.int64) for text in batch]),
                 begins=np.array([0, *accumulate(lens)], np.int32),
                 second_begins=np.array([text.second_begin for text in batch], np.int32),
+                tasks=np.array([text.task for text in batch], np.int32),
             )
         )
         duration_s = time.monotonic() - begin_s
@@ -134,11 +135,18 @@ def _split_texts(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
     added_at = time.monotonic()
     lens = request.pooling.text_lens or (len(request.prompt_token_ids),)
     seconds = request.pooling.second_begins or lens
+    tasks = request.pooling.tasks or (0,) * len(lens)
     ends = list(accumulate(lens))
-    for index, (end, length, second_begin) in enumerate(zip(ends, lens, seconds, strict=True)):
-        token_ids = request.prompt_token_ids[end - length : end]
-        order = (request.priority, arrival, index)
-        yield WaitingText(request.request_id, index, order, token_ids, second_begin, added_at)
+    for index, (end, length) in enumerate(zip(ends, lens, strict=True)):
+        yield WaitingText(
+            request.request_id,
+            index,
+            (request.priority, arrival, index),
+            request.prompt_token_ids[end - length : end],
+            seconds[index],
+            added_at,
+            tasks[index],
+        )
 
 
 def _find_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
@@ -158,12 +166,20 @@ def _find_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         )
     if pooling.second_begins and len(pooling.second_begins) != request.n:
         yield (f"second_begins must have {request.n} values, given {len(pooling.second_begins)}")
+    yield from _find_task_faults(pooling.tasks, request.n, info.num_tasks)
     if min(lens, default=0) < 1:
         yield "a text is empty"
     if max(lens, default=0) > info.max_model_len:
         yield f"a text has {max(lens)} tokens, max_model_len is {info.max_model_len}"
     if any(not 0 <= token_id < info.vocab_size for token_id in request.prompt_token_ids):
         yield f"the texts must be token ids in [0, {info.vocab_size})"
+
+
+def _find_task_faults(tasks: Sequence[int], num_texts: int, num_tasks: int) -> Iterator[str]:
+    if tasks and len(tasks) != num_texts:
+        yield f"tasks must have {num_texts} values, given {len(tasks)}"
+    if any(not 0 <= task <= num_tasks for task in tasks):
+        yield f"the tasks must be numbers from 0 to {num_tasks}, given {max(tasks)}"
 
 
 def _make_final_output(

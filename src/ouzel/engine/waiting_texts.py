@@ -21,6 +21,7 @@ class WaitingText:
     token_ids: list[int]
     second_begin: int
     added_at: float
+    task: int = 0  # number of the adapter for the text's task; 0: none
 
 
 class WaitingTexts:

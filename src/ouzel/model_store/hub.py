@@ -25,7 +25,9 @@ MODEL_FILES = [
     "*.safetensors",
     "openvino_*.xml",
     "openvino_*.bin",
+    "*_linear.pt",  # the heads of bge-m3
 ]
+TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
 ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's
 _WEIGHTS = ("*.safetensors", "openvino_*.xml")
 _MAIN = constants.DEFAULT_REVISION
@@ -38,12 +40,18 @@ class HubUnreachable(ModelLoadError):
 def download(repo_id: str, branch: str = _MAIN) -> Path:
     """Downloads a model and returns its directory in the hub's cache. Raises ModelLoadError."""
     directory = _snapshot(repo_id, MODEL_FILES, branch)
-    has_weights = any(path for pattern in _WEIGHTS for path in directory.glob(pattern))
-    if not has_weights and (there := _quantisations(repo_id)):
+    if _has_any(directory, _WEIGHTS):
+        return directory
+    directory = _snapshot(repo_id, [*MODEL_FILES, *TORCH_WEIGHTS], branch)
+    if not _has_any(directory, TORCH_WEIGHTS) and (there := _quantisations(repo_id)):
         raise ModelLoadError(
             f"{repo_id} has GGUF files: name one as {repo_id}:NAME, with NAME of {', '.join(there)}"
         )
     return directory
+
+
+def _has_any(directory: Path, patterns: Iterable[str]) -> bool:
+    return any(path for pattern in patterns for path in directory.glob(pattern))
 
 
 def download_adapter(repo_id: str) -> Path:

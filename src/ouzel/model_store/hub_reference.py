@@ -8,12 +8,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from ouzel.checkpoint.weight_files import WEIGHT_FILES
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf, is_gguf, model_name
 from ouzel.model_store.hub_cache import PREFIX, cache_directory, gguf_models, snapshots
 from ouzel.model_store.model_directory import is_ir, is_name_of_hub
-
-_INDEX = "model.safetensors.index.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +73,12 @@ def has_all_weights(directory: Path) -> bool:
         return all(path.with_suffix(".bin").is_file() for path in directory.glob("openvino_*.xml"))
     if not (directory / "config.json").is_file():
         return False
-    index = directory / _INDEX
-    if not index.is_file():
+    first = next((name for name in WEIGHT_FILES if (directory / name).is_file()), None)
+    if first is None:
         return any(path.is_file() for path in directory.glob("*.safetensors"))
+    index = directory / first
+    if index.suffix != ".json":
+        return True
     try:
         names = set(json.loads(index.read_bytes())["weight_map"].values())
         return all((directory / name).is_file() for name in names)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ouzel.checkpoint.weight_files import WEIGHT_FILES
 from ouzel.config import ModelConfig
 from ouzel.config.cache_root import cache_root
 from ouzel.config.model import Demo
@@ -23,7 +24,7 @@ QUANTISATION_NAME = re.compile(r"[\w-]{1,64}")
 # An IR directory has one of the two files; models that read images have the second.
 IR_FILES = ("openvino_model.xml", "openvino_language_model.xml")
 _MAX_SHOWN = 200  # characters of a path in a message
-_OWN_WEIGHTS = ("model.safetensors", "model.safetensors.index.json", *IR_FILES)
+_OWN_WEIGHTS = (*WEIGHT_FILES, *IR_FILES)
 
 
 @dataclass(frozen=True, slots=True)

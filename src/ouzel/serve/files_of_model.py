@@ -4,10 +4,11 @@ from pathlib import Path
 
 from ouzel.api.endpoint.on_demand import FilesOfModel
 from ouzel.checkpoint.context_length import read_max_positions
-from ouzel.checkpoint.declared_task import read_declared_task
-from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.declared_task import suggest_task
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.checkpoint.model_files import read_chat_templates
+from ouzel.checkpoint.model_groups import ENCODERS
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf, is_gguf
@@ -29,7 +30,7 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
             created=created,
             num_bytes=read_model_facts(path).num_bytes,
             max_model_len=read_max_positions(config),
-            task=known_task or _read_task(path, config),
+            task=known_task or suggest_task(path, config),
             model_type=config.model_type,
             has_chat_template=bool(read_chat_templates(path)),
             has_vision=config.section("vision_config") is not None,
@@ -50,14 +51,7 @@ def _read_gguf(path: Path, created: int, task: Task | None) -> FilesOfModel:
         created=created,
         num_bytes=sum(file.stat().st_size for file in files),
         max_model_len=metadata.integer(context_key) if metadata.has(context_key) else None,
-        task=task,
+        task=task or ("embed" if architecture in ENCODERS.types else "generate"),
         model_type=architecture,
         has_chat_template=metadata.has("tokenizer.chat_template"),
     )
-
-
-def _read_task(path: Path, config: HfConfig) -> Task:
-    """Returns the task that the files declare; an encoder's own task is known after its load."""
-    names = config.values.get("architectures")
-    first = names[0] if isinstance(names, list) and names else ""
-    return read_declared_task(path, first if isinstance(first, str) else "") or "generate"

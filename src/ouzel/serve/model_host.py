@@ -3,11 +3,13 @@
 import asyncio
 import gc
 import logging
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextvars import Context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.checkpoint.model_groups import ENCODERS
 from ouzel.engine.grammars.native_memory import give_back_memory
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
@@ -35,26 +37,36 @@ class ModelHost:
         self._options = options
         self._hosted: list[Engines] = []
         self._directories: dict[Engines, list[Path]] = {}
-        self._num_at_start = len(options.all_models)
+        self._num_caches_at_start = 1
+        self._with_cache: set[Engines] = set()
+
+    def expect(self, models: Sequence[CheckedModel]) -> None:
+        """Tells the host the models of the start, which divide the free memory for their caches."""
+        self._num_caches_at_start = sum(map(has_kv_cache, models))
 
     def make_engines(self, model: CheckedModel, share_bytes: int | None = None) -> Engines:
         """Returns the engines of a model, not started yet; they are closed with this host.
 
-        `share_bytes` is the memory for weights and caches of the model; None: an equal share of the
-        free memory.
+        `share_bytes` is the memory for weights and caches of the model. None: decoders get
+        equal shares of the free memory.
         """
-        num_models = max(self._num_at_start, len(self._hosted) + 1)
         options = self._options.of(model.settings)
         engines = make_engines(
             options,
             model.local,
-            memory_share=1.0 if share_bytes is not None else 1 / num_models,
+            memory_share=self.divide_memory() if share_bytes is None else 1.0,
             limit_bytes=share_bytes,
         )
         self._hosted.append(engines)
+        if has_kv_cache(model):
+            self._with_cache.add(engines)
         draft = [] if model.local.draft is None else [model.local.draft]
         self._directories[engines] = [model.local.directory, *draft]
         return engines
+
+    def divide_memory(self) -> float:
+        """Returns the share (0 to 1) of the next model with a cache in the free memory."""
+        return 1 / max(self._num_caches_at_start, len(self._with_cache) + 1)
 
     def list_directories(self) -> list[Path]:
         """Returns the directories of the models whose engines run, and of their draft models."""
@@ -124,8 +136,19 @@ class ModelHost:
 
     async def _close(self, engines: Engines, *, reason: str) -> None:
         self._hosted.remove(engines)
+        self._with_cache.discard(engines)
         del self._directories[engines]
         await engines.close(reason=reason)
+
+
+def has_kv_cache(model: CheckedModel) -> bool:
+    """Tells whether the model is a decoder, whose engine takes memory for a cache."""
+    try:
+        config = read_hf_config(model.local.directory)
+    except ModelLoadError:  # the engine reports it
+        return True
+    reads_both_ways = config.values.get("use_bidirectional_attention") is True
+    return config.values.get("model_type") not in ENCODERS.types and not reads_both_ways
 
 
 def _free_memory() -> None:

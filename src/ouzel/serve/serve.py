@@ -73,6 +73,7 @@ async def open_frontend_for(
     """
     limits = read_limits(options)  # before any model takes memory
     loaded = await plan_start(options, models, limits)
+    host.expect([model.checked for model in loaded])
     with progress_bar(is_wanted=options.observability.log_format == "text"):
         front = await _open_frontend(options, loaded[0] if loaded else None, host, traces)
         try:

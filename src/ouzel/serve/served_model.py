@@ -21,7 +21,7 @@ from ouzel.prompts.chat_template import ChatTemplate
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media_readers.image_reader import ImageReader
 from ouzel.prompts.render import PromptRenderer
-from ouzel.prompts.vision.base import TileMaker
+from ouzel.prompts.vision.base import PieceMaker
 from ouzel.prompts.vision.loader import load_image_processor, load_video_processor
 from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.serve.output_format import read_output_format
@@ -136,7 +136,7 @@ def _image_reader(
             "be among its added_tokens"
         )
     videos = _video_processor(directory, tokenizer, chat_template)
-    loader = MediaLoader(config, imports=(TileMaker.__module__, type(processor).__module__))
+    loader = MediaLoader(config, imports=(PieceMaker.__module__, type(processor).__module__))
     loader.decoders.start()
     return ImageReader(processor, loader, info.max_model_len, videos)
 

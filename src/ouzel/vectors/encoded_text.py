@@ -8,3 +8,4 @@ class EncodedText:
     token_ids: list[int]  # never empty, and at most as many as the model takes
     # tokens before the second text of a pair; all tokens if there is none or the model has no marks
     second_begin: int
+    task: int = 0  # number of the model's adapter for the task of the text; 0: none

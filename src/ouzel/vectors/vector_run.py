@@ -147,6 +147,7 @@ class VectorRun:
     def _engine_request(self, group: range) -> EngineRequest:
         texts = [self._texts[place] for place in group]
         is_alone = self._engine.info.max_texts == 1
+        tasks = tuple(text.task for text in texts)
         return EngineRequest(
             request_id=f"{self._request_id}.{next(_numbers)}",
             prompt_token_ids=list(chain.from_iterable(text.token_ids for text in texts)),
@@ -159,6 +160,7 @@ class VectorRun:
                 text_lens=() if is_alone else tuple(len(text.token_ids) for text in texts),
                 second_begins=() if is_alone else tuple(text.second_begin for text in texts),
                 token_ids=self._token_ids,
+                tasks=tasks if any(tasks) else (),
             ),
         )
 

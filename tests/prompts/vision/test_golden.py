@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from ouzel.prompts.vision.base import Detail, ImageProcessor
+from ouzel.prompts.vision.base import Detail, ImageProcessor, Normalisation, Tiles
 from tests.prompts.vision.checkpoints import FAMILIES, GOLDEN, golden, loaded
 from tests.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.pictures import picture, sample_positions
@@ -34,15 +34,20 @@ def shorten_runs(text: str, token: str) -> str:
     )
 
 
+def check_pixels(tiles: Tiles, expected: dict[str, Any], normalisation: Normalisation) -> None:
+    pixels = normalise_tiles(tiles, normalisation)
+    assert list(pixels.shape) == expected["shape"]
+    samples = pixels.ravel()[sample_positions(pixels.size)]
+    np.testing.assert_allclose(samples, expected["samples"], rtol=0, atol=1e-6)
+    assert hashlib.blake2b(tiles.tobytes(), digest_size=16).hexdigest() == expected["digest"]
+    assert pixels.sum(dtype=np.float64) == pytest.approx(expected["sum"], rel=1e-9, abs=1e-3)
+
+
 def test_the_pixels_are_the_references(family: dict[str, Any], processor: ImageProcessor) -> None:
     for case in family["cases"]:
-        tiles = processor.tiles(picture(*case["size"]), case["detail"])
-        pixels = normalise_tiles(tiles, processor.normalisation)
-        assert list(pixels.shape) == case["shape"]
-        samples = pixels.ravel()[sample_positions(pixels.size)]
-        np.testing.assert_allclose(samples, case["samples"], rtol=0, atol=1e-6)
-        assert hashlib.blake2b(tiles.tobytes(), digest_size=16).hexdigest() == case["digest"]
-        assert pixels.sum(dtype=np.float64) == pytest.approx(case["sum"], rel=1e-9, abs=1e-3)
+        pieces = processor.pieces(picture(*case["size"]), case["detail"])
+        for tiles, expected in zip(pieces, case.get("pieces", [case]), strict=True):
+            check_pixels(tiles, expected, processor.normalisation)
 
 
 def test_the_text_is_the_references(family: dict[str, Any], processor: ImageProcessor) -> None:
@@ -52,6 +57,9 @@ def test_the_text_is_the_references(family: dict[str, Any], processor: ImageProc
         layout = processor.layout(width, height, case["detail"])
         assert shorten_runs(layout.text, processor.feature_token) == case["text"]
         assert layout.num_tokens == case["num_tokens"] == layout.text.count(processor.feature_token)
+        if "pieces" in case:
+            counts = [piece["num_tokens"] for piece in case["pieces"]]
+            assert counts == [*(layout.piece_tokens or (layout.num_tokens,))]
         assert layout.position_grid == (
             tuple(case["position_grid"]) if "position_grid" in case else None
         )
@@ -87,11 +95,13 @@ def test_a_processor_goes_to_the_process_that_decodes(processor: ImageProcessor)
 def test_high_detail_is_the_checkpoints_own(processor: ImageProcessor) -> None:
     image = picture(400, 250)
     assert processor.layout(400, 250, "high") == processor.layout(400, 250, "auto")
-    assert np.array_equal(processor.tiles(image, "high"), processor.tiles(image, "auto"))
+    high, auto = processor.pieces(image, "high"), processor.pieces(image, "auto")
+    assert len(high) == len(auto)
+    assert all(map(np.array_equal, high, auto))
 
 
 def test_a_line_is_no_picture(processor: ImageProcessor) -> None:
     with pytest.raises(ValueError, match=r"the aspect ratio must be <= 200, given 1000x4 pixels"):
         processor.layout(1000, 4, "auto")
     with pytest.raises(ValueError, match=r"given 4x1000 pixels"):
-        processor.tiles(picture(4, 1000), "low")
+        processor.pieces(picture(4, 1000), "low")[0]

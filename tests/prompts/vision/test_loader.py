@@ -73,7 +73,7 @@ def test_null_and_missing_settings_have_the_references_values(tmp_path: Path) ->
         "llava", size=None, crop_size=None, image_mean=None, image_std=None, resample=None
     )
     processor = loaded(tmp_path, files)
-    assert processor.tiles(picture(300, 200), "auto").shape == (1, 224, 224, 3)
+    assert processor.pieces(picture(300, 200), "auto")[0].shape == (1, 224, 224, 3)
     clip = golden("llava")["files"]["preprocessor_config.json"]
     mean, std = tuple(clip["image_mean"]), tuple(clip["image_std"])
     assert processor.normalisation == Normalisation(1 / 255, mean, std)
@@ -89,7 +89,7 @@ def test_the_class_token_is_known_from_the_tower_where_the_processor_does_not_sa
 
 def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
     processor = loaded(tmp_path, change_files("llava", do_rescale=False, do_normalize=False))
-    tiles = processor.tiles(picture(336, 336), "auto")
+    tiles = processor.pieces(picture(336, 336), "auto")[0]
     assert np.array_equal(
         normalise_tiles(tiles, processor.normalisation)[0], tiles[0].transpose(2, 0, 1)
     )
@@ -98,8 +98,8 @@ def test_values_may_be_left_as_they_are(tmp_path: Path) -> None:
 def test_low_detail_is_the_first_tile_of_llava_next(tmp_path: Path) -> None:
     processor = loaded(tmp_path, golden("llava_next")["files"])
     image = picture(500, 300)
-    low = processor.tiles(image, "low")
-    assert np.array_equal(low, processor.tiles(image, "auto")[:1])
+    low = processor.pieces(image, "low")[0]
+    assert np.array_equal(low, processor.pieces(image, "auto")[0][:1])
     assert processor.layout(500, 300, "low").num_tokens == 577
 
 
@@ -115,7 +115,7 @@ def test_low_detail_is_never_more_than_the_checkpoints_own(tmp_path: Path) -> No
 def test_two_tiles_are_a_grid_too(tmp_path: Path) -> None:
     files = change_files("smolvlm", size={"longest_edge": 64}, max_image_size={"longest_edge": 32})
     processor = loaded(tmp_path, files)
-    assert processor.tiles(picture(100, 50), "auto").shape == (3, 32, 32, 3)
+    assert processor.pieces(picture(100, 50), "auto")[0].shape == (3, 32, 32, 3)
     assert "<row_1_col_2>" in processor.layout(100, 50, "auto").text
 
 
@@ -198,6 +198,13 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
         ),
         ("gemma3", {"size": {"height": 896}}, "missing required field `width` - at `$.size`"),
         ("internvl", {"max_patches": 0}, "at `$.max_patches`"),
+        (
+            "lfm2_vl",
+            {"encoder_patch_size": 14},
+            "encoder_patch_size must be 16, the value in config.json, found 14",
+        ),
+        ("lfm2_vl", {"tile_size": 500}, "tile_size must be a multiple of 32, found 500"),
+        ("lfm2_vl", {"min_tiles": 11}, "min_tiles must be <= max_tiles 10, found 11"),
         ("llava_next", {"crop_size": 300}, "size and crop_size must be one square"),
         (
             "llava_next",

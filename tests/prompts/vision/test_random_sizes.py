@@ -50,6 +50,14 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
     "gemma3": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
     "gemma3_pan_and_scan": ({"pan_and_scan_min_crop_size": 50}, lambda shape, *_: shape[0] * 16),
     "internvl": ({"size": {"height": 28, "width": 28}}, lambda shape, *_: shape[0] * 256),
+    "glm_ocr": (
+        {"size": {"shortest_edge": 3136, "longest_edge": 120_000}},
+        lambda shape, *_: shape[1] // 28 * (shape[2] // 28),
+    ),
+    "lfm2_vl": (
+        {"tile_size": 64, "min_image_tokens": 2, "max_image_tokens": 9, "max_tiles": 7},
+        lambda shape, *_: shape[0] * (shape[1] // 32) * (shape[2] // 32),
+    ),
     "llava_next": (
         {"size": 28, "crop_size": 28, "image_grid_pinpoints": PINPOINTS},
         lambda shape, width, height: packed_tokens(shape, width, height, patches=2, base=4),
@@ -102,9 +110,11 @@ def test_a_layout_counts_the_tokens_of_the_tiles(family: str, tmp_path: Path) ->
     details: tuple[Detail, ...] = ("auto", "low")
     for index, (width, height) in enumerate(sizes):
         detail = details[index % 4 == 0]
-        tiles = processor.tiles(Image.new("RGB", (width, height)), detail)
+        pieces = processor.pieces(Image.new("RGB", (width, height)), detail)
         layout = processor.layout(width, height, detail)
-        assert layout.num_tokens == expected_tokens(tiles.shape, width, height), (width, height)
+        counts = [expected_tokens(tiles.shape, width, height) for tiles in pieces]
+        assert counts == [*(layout.piece_tokens or (layout.num_tokens,))], (width, height)
+        assert layout.num_tokens == sum(counts)
         assert layout.text.count(processor.feature_token) == layout.num_tokens
         if layout.position_grid is not None:
             assert math.prod(layout.position_grid) == layout.num_tokens

@@ -18,6 +18,21 @@ GRANITE = {
     "logits_scaling": 3.0,
 }
 
+# Where two experts are close, rounding chooses the other: random ones are made to count for less.
+CALM = {".experts.down_proj": 0.15}
+
+GLM: dict[str, Any] = {
+    **SMALL,
+    "model_type": "glm4_moe",
+    "head_dim": 16,
+    "rope_parameters": rope(theta=1000000.0, partial_rotary_factor=0.5),
+    "moe_intermediate_size": 32,
+    "n_routed_experts": 6,
+    "n_shared_experts": 1,
+    "first_k_dense_replace": 1,
+    "rms_norm_eps": 1e-5,
+}
+
 CASES: dict[str, Case] = {
     "qwen3-moe": Case(
         {
@@ -122,5 +137,85 @@ CASES: dict[str, Case] = {
             "tie_word_embeddings": True,
         },
         first_seed=42,
+    ),
+    # as GLM-4.5-Air
+    "glm4-moe": Case(
+        {**GLM, "attention_bias": True, "use_qk_norm": False},
+        older_rope_keys=True,
+        factors=CALM,
+    ),
+    # as GLM-4.6, with groups of experts
+    "glm4-moe-norms": Case(
+        {
+            **GLM,
+            "attention_bias": True,
+            "use_qk_norm": True,
+            "n_group": 3,
+            "topk_group": 2,
+            "n_shared_experts": 2,
+            "routed_scaling_factor": 2.5,
+        },
+        factors=CALM,
+    ),
+    "minimax-m2": Case(
+        {
+            **SMALL,
+            "model_type": "minimax_m2",
+            "head_dim": 16,
+            "rope_parameters": rope(theta=5000000.0, partial_rotary_factor=0.5),
+            "num_local_experts": 6,
+        },
+        older_rope_keys=True,
+        published={
+            "partial_rotary_factor": None,
+            "rotary_dim": 8,
+            "attn_type_list": [1, 1],
+            "qk_norm_type": "per_layer",
+            "scoring_func": "sigmoid",
+            "shared_intermediate_size": 0,
+            "use_qk_norm": True,
+            "use_routing_bias": True,
+        },
+        factors=CALM,
+    ),
+    "dots1": Case(
+        {
+            **SMALL,
+            "model_type": "dots1",
+            "head_dim": 16,
+            "rope_parameters": rope(theta=10000000.0),
+            "moe_intermediate_size": 32,
+            "n_routed_experts": 6,
+            "n_shared_experts": 2,
+            "first_k_dense_replace": 1,
+            "norm_topk_prob": True,
+            "routed_scaling_factor": 2.5,
+            "sliding_window": None,
+            "rms_norm_eps": 1e-5,
+        },
+        older_rope_keys=True,
+        published={"scoring_func": "noaux_tc", "use_sliding_window": False},
+        factors=CALM,
+    ),
+    "hunyuan-v1-moe": Case(
+        {
+            **SMALL,
+            "model_type": "hunyuan_v1_moe",
+            "rope_parameters": rope("dynamic", alpha=1000.0, factor=1.0),
+            "head_dim": 16,
+            "num_experts": 5,
+            "rms_norm_eps": 1e-5,
+            "tie_word_embeddings": True,
+        },
+        older_rope_keys=True,
+        published={
+            "moe_topk": [2, 2],
+            "moe_intermediate_size": [32, 32],
+            "num_shared_expert": [1, 1],
+            "use_mixed_mlp_moe": True,
+            "use_qk_norm": True,
+            "norm_topk_prob": True,
+            "use_cla": False,
+        },
     ),
 }

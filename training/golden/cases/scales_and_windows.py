@@ -28,6 +28,28 @@ CASES: dict[str, Case] = {
             "rope_parameters": {FULL: rope("linear", 1e6, factor=8.0), SLIDING: rope()},
         }
     ),
+    "gemma2": Case(
+        {
+            **SMALL,
+            "model_type": "gemma2",
+            "head_dim": 32,
+            "num_key_value_heads": 2,
+            "query_pre_attn_scalar": 16,
+            "final_logit_softcapping": 20.0,
+            "attn_logit_softcapping": 1.5,
+            "tie_word_embeddings": True,
+            "sliding_window": 8,
+            "rope_parameters": rope(),
+        },
+        older_rope_keys=True,
+        factors={"embed_tokens": 0.3},  # else a token's embedding predicts the token again
+        published={
+            "hidden_act": "gelu_pytorch_tanh",
+            "cache_implementation": "hybrid",
+            "sliding_window_size": 8,
+            "layer_types": None,
+        },
+    ),
     "granite": Case(
         {
             **SMALL,

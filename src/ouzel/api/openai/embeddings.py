@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import partial
 from typing import Annotated, Literal
 
@@ -17,6 +18,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
+from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.errors import InvalidRequest
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finish_vectors
 from ouzel.wire.aliases import restore_client_name
@@ -51,6 +53,13 @@ class EmbeddingsRequest(VectorFields, kw_only=True):
         str | None,
         Meta(
             description="The name of the model's prompt (query, document, ...) before every text."
+        ),
+    ] = None
+    task: Annotated[
+        str | None,
+        Meta(
+            description="The task of the texts (retrieval.query, ...), for models with an adapter "
+            "for each task; the prompt of this name, too, unless `prompt_name` is given."
         ),
     ] = None
     add_special_tokens: Annotated[
@@ -101,7 +110,7 @@ class Embeddings:
         # infinity's clients send 0 if their user sets no number
         fields.dimensions = fields.dimensions or None
         check_dimensions(fields.dimensions, self._making.vector_size, files)
-        prompt = find_prompt(fields.prompt_name, files)
+        prompt = choose_task(fields.task, fields.prompt_name, files)
         truncation = fields.truncate_prompt_tokens
         limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
         special = fields.add_special_tokens is not False
@@ -113,13 +122,16 @@ class Embeddings:
 def encode_inputs(
     encoder: TextEncoder,
     inputs: Iterable[tuple[str, OneInput]],
-    prompt: str,
+    prompt: TextPrompt,
     limit: TextLimit,
     *,
     special: bool = True,
 ) -> list[EncodedText]:
     """Encodes pairs of a path in the body and an input; `prompt` precedes each text."""
-    return [_encode(encoder, path, entry, prompt, limit, special=special) for path, entry in inputs]
+    texts = [
+        _encode(encoder, path, entry, prompt.text, limit, special=special) for path, entry in inputs
+    ]
+    return [replace(text, task=prompt.task) for text in texts] if prompt.task else texts
 
 
 def _encode(
@@ -151,15 +163,29 @@ def check_dimensions(dimensions: int | None, vector_size: int, files: SentenceFi
         )
 
 
-def find_prompt(name: str | None, files: SentenceFiles, *, field: str = "prompt_name") -> str:
+def choose_task(task: str | None, prompt_name: str | None, files: SentenceFiles) -> TextPrompt:
+    """Returns the prompt of the task, or the prompt of that name for the task."""
+    if task is None:
+        return find_prompt(prompt_name, files)
+    if task not in files.tasks:
+        names = ", ".join(files.tasks) or "it has none"
+        raise InvalidRequest(
+            f"must be one of the model's tasks ({names}), given {task[:100]!r}", field="task"
+        )
+    return replace(find_prompt(prompt_name or task, files), task=files.find_task(task))
+
+
+def find_prompt(
+    name: str | None, files: SentenceFiles, *, field: str = "prompt_name"
+) -> TextPrompt:
     if name is None:
-        return files.default_prompt
+        return TextPrompt(files.default_prompt)
     if name not in files.prompts:
         names = ", ".join(files.prompts) or "it has none"
         raise InvalidRequest(
             f"must be one of the model's prompts ({names}), given {name[:100]!r}", field=field
         )
-    return files.prompts[name]
+    return files.named_prompt(name)
 
 
 def _write(

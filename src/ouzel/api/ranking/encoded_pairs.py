@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ouzel.api.endpoint.vector_maker import VectorMaker
+from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
 from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
@@ -80,7 +81,9 @@ def encode_pairs(
                 ": a model that makes embeddings takes no instruction", field="instruction"
             )
         prompts = (
-            (files.query_prompt, files.document_prompt) if searches else (files.default_prompt,) * 2
+            (files.query_prompt, files.document_prompt)
+            if searches
+            else (TextPrompt(files.default_prompt),) * 2
         )
         reader = _TextReader(encoder, prompts, limit, piece_limit, scoring.max_document_tokens)
     else:
@@ -183,7 +186,7 @@ class _TextReader:
     def __init__(
         self,
         encoder: TextEncoder,
-        prompts: tuple[str, str],
+        prompts: tuple[TextPrompt, TextPrompt],
         limit: TextLimit,
         piece_limit: PieceLimit | None,
         max_document_tokens: int | None,
@@ -193,7 +196,7 @@ class _TextReader:
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
         self._limits = limit, _limit_documents(limit, max_document_tokens)
         # positions of the texts that were encoded
-        self._found: dict[tuple[str, TextLimit, bool], range] = {}
+        self._found: dict[tuple[int, str, TextLimit, bool], range] = {}
 
     @property
     def num_scores(self) -> int:
@@ -204,17 +207,18 @@ class _TextReader:
         self.places += [(first, place) for place in self._places(pair[1], 1)]
 
     def _places(self, text: Text, side: int) -> range:
-        prompted, limit = self._prompts[side] + text.text, self._limits[side]
-        key = prompted, limit, bool(side and self._piece_limit)
+        prompt, limit = self._prompts[side], self._limits[side]
+        key = prompt.task, prompt.text + text.text, limit, bool(side and self._piece_limit)
         if key not in self._found:
             begin = len(self.texts)
             if side and self._piece_limit is not None:
-                prompt = self._prompts[side]
-                self.texts += self._encoder.text_pieces(
-                    prompt, text.text, self._piece_limit, field=text.field
+                encoded = self._encoder.text_pieces(
+                    prompt.text, text.text, self._piece_limit, field=text.field
                 )
             else:
-                self.texts.append(self._encoder.text(prompted, limit, field=text.field))
+                prompted = prompt.text + text.text
+                encoded = [self._encoder.text(prompted, limit, field=text.field)]
+            self.texts += [replace(each, task=prompt.task) for each in encoded]
             self._found[key] = range(begin, len(self.texts))
         return self._found[key]
 

@@ -7,6 +7,11 @@ from ouzel.backends.openvino.graph.product_factors import move_factors
 from ouzel.backends.openvino.kernels.attention import F16_CACHE, U8_CACHE
 from ouzel.backends.openvino.kernels.fusion import copy_fused
 from ouzel.backends.openvino.kernels.library import uses_kernels
+from ouzel.backends.openvino.kernels.softcap import (
+    check_softcaps,
+    has_softcap,
+    softcap_cache_type,
+)
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.one_thread import keep_gates_apart
@@ -53,17 +58,22 @@ def fuse_graphs(
 ) -> list[ov.Model]:
     """Returns the graphs that are compiled: copies with the operations of Ouzel's own kernels.
 
-    Without `attends` attention stays with the runtime. Key scales may still change the model's own
-    graphs.
+    Without `attends` attention stays with the runtime, unless it has a soft cap. Key scales may
+    still change the model's own graphs. Raises ModelLoadError if nothing computes a soft cap.
     """
     for graph in language_model.graphs:
         move_factors(graph)
     cache_type = own_cache_type(core, engine) if attends else None
+    if has_softcap(language_model.graphs):
+        is_u8 = is_u8_by_itself(core, engine)
+        cache_type = softcap_cache_type(engine, is_u8_by_itself=is_u8)
     may_be_wide = not engine.deterministic
-    return [
+    fused = [
         copy_fused(graph, cache_type=cache_type, may_be_wide=may_be_wide)
         for graph in language_model.graphs
     ]
+    check_softcaps(fused)
+    return fused
 
 
 def compile_graphs(

@@ -36,6 +36,8 @@ class EncoderModel:
     # tokens to either side that a token attends to in layers with a window; 0: there are no such
     # layers
     window: int = 0
+    num_tasks: int = 0  # adapters in the checkpoint; each text chooses one of them, or none
+    task_rank: int = 0  # the rank of their matrices
     weights: str = ""  # the encoding of the weights, as users read it
     mappings: tuple[mmap.mmap, ...] = ()  # the files that hold the arrays
     cache_entry: Path | None = None  # the entry that the weights are mapped from

@@ -149,6 +149,7 @@ class _Facts:
             is_causal=self.config.model_type in supported_model_types(),
             task="score" if loaded.num_labels else "embed",
             vector_size=vector_size,
+            num_tasks=loaded.num_tasks,
             max_texts=_MAX_TEXTS,
         )
 
@@ -194,4 +195,5 @@ def check_encoder(runner: PoolingRunner) -> None:
 def _make_batch(texts: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> PoolingBatch:
     lens = np.array([len(text) for text in texts], np.int32)
     begins = np.concatenate([[0], np.cumsum(lens)]).astype(np.int32)
-    return PoolingBatch(np.concatenate(texts).astype(np.int64), begins, lens)
+    tasks = np.zeros(len(texts), np.int32)
+    return PoolingBatch(np.concatenate(texts).astype(np.int64), begins, lens, tasks)

@@ -30,7 +30,7 @@ from ouzel.backends.openvino.encoding import (
     load_encoder,
     read_encoder_files,
 )
-from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention
+from ouzel.backends.openvino.graph.attention import KvInputs, paged_attention, read_softcap_note
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
@@ -257,4 +257,5 @@ def copy_attention(graph: PagedGraph, node: Node) -> Node:
         *(graph.input(name, [-1] * 4, ov.Type.dynamic) for name in (key_name, value_name))
     )
     sizes = {"num_kv_heads": num_heads, "key_dim": key_dim, "value_dim": value_dim}
-    return paged_attention(graph, query, key, value, cache, scale=1.0, **sizes)
+    softcap = read_softcap_note(node)
+    return paged_attention(graph, query, key, value, cache, scale=1.0, softcap=softcap, **sizes)

@@ -5,23 +5,23 @@ The meaning of numbers, and the changes to tensors, are from llama.cpp, convert_
 conversion/. An architecture is an entry of one of the tables joined here.
 """
 
+from ouzel.checkpoint.model_groups import describe_unsupported
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.dense import DENSE
+from ouzel.gguf.architectures.experts import EXPERTS
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
 from ouzel.gguf.architectures.mamba import MAMBAS
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | HYBRIDS | MAMBAS
+ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS
 
 
 def find_architecture(name: str, source: str) -> Architecture:
     """Returns an architecture by its GGUF name. Raises ModelLoadError; `source` is the file."""
     known = ARCHITECTURES.get(name)
     if known is None:
-        raise ModelLoadError(
-            f"{source}: general.architecture {name} is not supported; "
-            f"supported: {', '.join(sorted(ARCHITECTURES))}"
-        )
+        label = f"{source}: general.architecture"
+        raise ModelLoadError(describe_unsupported(name, label, ARCHITECTURES))
     return known

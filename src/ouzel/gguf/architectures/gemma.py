@@ -1,4 +1,4 @@
-"""Describes the architectures of Gemma 3 and 4."""
+"""Describes the architectures of Gemma 2, 3 and 4."""
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
@@ -8,17 +8,31 @@ from ouzel.gguf.facts import Facts
 _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
-def _gemma3(facts: Facts) -> JsonObject:
+def _gemma2(facts: Facts) -> JsonObject:
+    """Reads the soft caps; files that lack them have the caps of the published models."""
+    return {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "query_pre_attn_scalar": _query_scalar(facts, layers_of_27b=46),
+        "sliding_window": facts.integer("attention.sliding_window", 4096),
+        "attn_logit_softcapping": facts.number("attn_logit_softcapping", 50.0) or None,
+        "final_logit_softcapping": facts.number("final_logit_softcapping", 30.0) or None,
+    }
+
+
+def _query_scalar(facts: Facts, *, layers_of_27b: int) -> int:
     """Derives the scale of the attention from the size, as llama.cpp does: the 27B model differs.
 
     The file does not have the scale.
     """
-    head_dim = facts.integer("attention.key_length")
-    is_27b = facts.num_blocks == 62
-    per_head = facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
+    if facts.num_blocks != layers_of_27b:
+        return facts.integer("attention.key_length")
+    return facts.integer("embedding_length") // max(facts.integer("attention.head_count"), 1)
+
+
+def _gemma3(facts: Facts) -> JsonObject:
     return {
         "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
-        "query_pre_attn_scalar": per_head if is_27b else head_dim,
+        "query_pre_attn_scalar": _query_scalar(facts, layers_of_27b=62),
         "sliding_window": facts.integer("attention.sliding_window"),
         "sliding_window_pattern": facts.integer("attention.sliding_window_pattern", 6),
         "rope_local_base_freq": facts.number("rope.freq_base_swa", 10000.0),
@@ -137,6 +151,12 @@ _GEMMA4_LAYER = {
 }
 
 GEMMA = {
+    "gemma2": Architecture(
+        model_type="gemma2",
+        config=_gemma2,
+        layer=LAYER | _NORMS,
+        unshifted_norms=frozenset(),
+    ),
     "gemma3": Architecture(
         model_type="gemma3_text",
         config=_gemma3,

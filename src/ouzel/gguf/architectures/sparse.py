@@ -3,6 +3,12 @@
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.dense import read_granite
+from ouzel.gguf.architectures.experts import (
+    SHARED_EXPERTS,
+    SIGMOID,
+    SOFTMAX,
+    read_routed_experts,
+)
 from ouzel.gguf.architectures.kind import (
     LAYER,
     QK_NORMS,
@@ -31,7 +37,6 @@ GRANITE_JOINS = {
     "ffn_gate_shexp": Join("ffn_up_shexp", "shared_mlp.input_linear"),
     "ffn_gate_exps": Join("ffn_up_exps", "block_sparse_moe.input_linear"),
 }
-_SOFTMAX, _SIGMOID = 1, 2  # GGUF's numbers for gating functions
 
 
 def _qwen2moe(facts: Facts) -> JsonObject:
@@ -108,8 +113,8 @@ def _deepseek2(facts: Facts) -> JsonObject:
     """
     first = facts.integer("leading_dense_block_count", 0)
     has_corrections = facts.has_tensor(f"blk.{first}.exp_probs_b.bias")
-    kind = facts.integer("expert_gating_func", _SIGMOID if has_corrections else _SOFTMAX)
-    if kind != (_SIGMOID if has_corrections else _SOFTMAX):
+    kind = facts.integer("expert_gating_func", SIGMOID if has_corrections else SOFTMAX)
+    if kind != (SIGMOID if has_corrections else SOFTMAX):
         raise ModelLoadError(
             f"{facts.source}: deepseek2.expert_gating_func {kind} contradicts its tensors"
         )
@@ -122,30 +127,25 @@ def _deepseek2(facts: Facts) -> JsonObject:
         facts.integer(key, 0)  # lengths of the latent rows, which are not needed
     num_groups = facts.integer("expert_group_count", 1)
     topk_method = "group_limited_greedy" if num_groups > 1 else "greedy"
-    return {
-        "model_type": "deepseek_v3" if has_corrections else "deepseek_v2",
-        "num_key_value_heads": num_heads,
-        "head_dim": rotary,
-        "partial_rotary_factor": 1.0,
-        "q_lora_rank": facts.integer("attention.q_lora_rank", 0) or None,
-        "kv_lora_rank": facts.integer("attention.kv_lora_rank"),
-        "qk_rope_head_dim": rotary,
-        "qk_nope_head_dim": facts.integer("attention.key_length_mla") - rotary,
-        "v_head_dim": facts.integer("attention.value_length_mla"),
-        "first_k_dense_replace": first,
-        "n_routed_experts": facts.integer("expert_count"),
-        "n_shared_experts": facts.integer("expert_shared_count"),
-        "num_experts_per_tok": facts.integer("expert_used_count"),
-        "moe_intermediate_size": facts.integer("expert_feed_forward_length"),
-        "n_group": num_groups,
-        "topk_group": facts.integer("expert_group_used_count", 1),
-        "topk_method": "noaux_tc" if has_corrections else topk_method,
-        "norm_topk_prob": facts.flag("expert_weights_norm", False),
-        "routed_scaling_factor": facts.number("expert_weights_scale", 1.0),
-        "attention_bias": facts.has_tensor("blk.0.attn_kv_a_mqa.bias"),
-        "mlp_bias": facts.has_tensor("blk.0.ffn_up.bias"),
-        "rope_interleave": True,
-    } | _latent_yarn(facts)
+    return (
+        read_routed_experts(facts)
+        | {
+            "model_type": "deepseek_v3" if has_corrections else "deepseek_v2",
+            "num_key_value_heads": num_heads,
+            "head_dim": rotary,
+            "partial_rotary_factor": 1.0,
+            "q_lora_rank": facts.integer("attention.q_lora_rank", 0) or None,
+            "kv_lora_rank": facts.integer("attention.kv_lora_rank"),
+            "qk_rope_head_dim": rotary,
+            "qk_nope_head_dim": facts.integer("attention.key_length_mla") - rotary,
+            "v_head_dim": facts.integer("attention.value_length_mla"),
+            "topk_method": "noaux_tc" if has_corrections else topk_method,
+            "attention_bias": facts.has_tensor("blk.0.attn_kv_a_mqa.bias"),
+            "mlp_bias": facts.has_tensor("blk.0.ffn_up.bias"),
+            "rope_interleave": True,
+        }
+        | _latent_yarn(facts)
+    )
 
 
 def _latent_yarn(facts: Facts) -> JsonObject:
@@ -198,12 +198,6 @@ _LATENT = {
     "attn_kv_a_norm": "self_attn.kv_a_layernorm",
     "attn_kv_b": "self_attn.kv_b_proj",
 }
-_SHARED_EXPERTS = {
-    "ffn_gate_inp": "mlp.gate",
-    "ffn_gate_shexp": "mlp.shared_experts.gate_proj",
-    "ffn_up_shexp": "mlp.shared_experts.up_proj",
-    "ffn_down_shexp": "mlp.shared_experts.down_proj",
-}
 
 SPARSE = {
     "qwen2moe": Architecture(
@@ -241,7 +235,7 @@ SPARSE = {
     "ernie4_5-moe": Architecture(
         model_type="ernie4_5_moe",
         config=_ernie4_5_moe,
-        layer=LAYER | _SHARED_EXPERTS,
+        layer=LAYER | SHARED_EXPERTS,
         experts=Experts(),
         bare={"exp_probs_b": "mlp.moe_statics.e_score_correction_bias"},
     ),
@@ -249,7 +243,7 @@ SPARSE = {
     "deepseek2": Architecture(
         model_type="deepseek_v3",
         config=_deepseek2,
-        layer=LAYER | _LATENT | _SHARED_EXPERTS,
+        layer=LAYER | _LATENT | SHARED_EXPERTS,
         experts=Experts(),
         bare={"exp_probs_b": "mlp.gate.e_score_correction_bias"},
         joins={

@@ -13,10 +13,10 @@ from ouzel.prompts.media.document import Document
 from ouzel.prompts.media.document_loader import DocumentLoader
 from ouzel.prompts.media.parts import Detail, DocumentPart
 from ouzel.prompts.media_readers.prepared_images import (
-    EncoderInput,
     PixelCache,
     PreparedImage,
     PreparedPixels,
+    make_encoder_inputs,
 )
 from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, choose_detail
 
@@ -82,43 +82,39 @@ class DocumentReader:
         """Prepares the pages of each document. Raises InvalidRequest."""
         return [self._prepared(each, await self._pixels(each)) for each in loaded]
 
-    async def _pixels(self, loaded: LoadedDocument) -> list[PreparedPixels]:
+    async def _pixels(self, loaded: LoadedDocument) -> list[tuple[PreparedPixels, ...]]:
+        """Returns the pieces of each page."""
         numbers = range(len(loaded.layouts))
         stored = {number: self._cache.get(loaded.key(number)) for number in numbers}
-        found = {number: pixels[0] for number, pixels in stored.items() if pixels is not None}
+        found = {number: pieces for number, pieces in stored.items() if pieces is not None}
         missing = [number for number in numbers if number not in found]
 
-        def prepare(image: "Image") -> PreparedPixels:
-            return PreparedPixels.from_tiles(self._processor.tiles(image, loaded.detail))
+        def prepare(image: "Image") -> tuple[PreparedPixels, ...]:
+            pieces = self._processor.pieces(image, loaded.detail)
+            return tuple(PreparedPixels.from_tiles(tiles) for tiles in pieces)
 
         if missing:
             made = await self._loader.render(loaded.document, missing, prepare)
             found |= zip(missing, made, strict=True)
         for number in numbers:
-            self._cache.add(loaded.key(number), (found[number],))
+            self._cache.add(loaded.key(number), found[number])
         return [found[number] for number in numbers]
 
     def _prepared(
-        self, loaded: LoadedDocument, pixels: Sequence[PreparedPixels]
+        self, loaded: LoadedDocument, pixels: Sequence[tuple[PreparedPixels, ...]]
     ) -> tuple[PreparedImage, ...]:
+        made: list[PreparedImage] = []
         pages = zip(loaded.layouts, loaded.document.pages, pixels, strict=True)
-        return tuple(
-            PreparedImage(
-                self._processor.placeholder,
-                layout.text,
-                (
-                    EncoderInput(
-                        digest=_digest(loaded, number),
-                        num_tokens=layout.num_tokens,
-                        size=(height, width),
-                        pixels=own,
-                        normalisation=self._processor.normalisation,
-                        position_grid=layout.position_grid,
-                    ),
-                ),
+        for number, (layout, (width, height), pieces) in enumerate(pages):
+            inputs = make_encoder_inputs(
+                _digest(loaded, number),
+                layout,
+                pieces,
+                (height, width),
+                self._processor.normalisation,
             )
-            for number, (layout, (width, height), own) in enumerate(pages)
-        )
+            made.append(PreparedImage(self._processor.placeholder, layout.text, inputs))
+        return tuple(made)
 
 
 def _digest(loaded: LoadedDocument, number: int) -> bytes:

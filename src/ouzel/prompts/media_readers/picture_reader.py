@@ -5,18 +5,21 @@ model's family.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import islice
 
 from ouzel.errors import InvalidRequest
 from ouzel.prompts.media.loader import MediaLoader
 from ouzel.prompts.media.parts import Detail, MediaPart
 from ouzel.prompts.media.picture import Picture
 from ouzel.prompts.media_readers.prepared_images import (
-    EncoderInput,
     PixelCache,
     PreparedImage,
     PreparedPixels,
+    make_encoder_inputs,
 )
-from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, TileMaker, choose_detail
+from ouzel.prompts.vision.base import ImageLayout, ImageProcessor, PieceMaker, choose_detail
+
+_Pieces = tuple[PreparedPixels, ...]  # one picture
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,17 +63,12 @@ class PictureReader:
         pixels = await self._pixels(loaded)
         return [self._prepared(each, own) for each, own in zip(loaded, pixels, strict=True)]
 
-    def _prepared(self, loaded: LoadedPicture, pixels: PreparedPixels) -> PreparedImage:
+    def _prepared(self, loaded: LoadedPicture, pieces: _Pieces) -> PreparedImage:
         picture, layout = loaded.picture, loaded.layout
-        own = EncoderInput(
-            digest=blake2b(picture.digest + loaded.detail.encode(), digest_size=16).digest(),
-            num_tokens=layout.num_tokens,
-            size=(picture.height, picture.width),
-            pixels=pixels,
-            normalisation=self._processor.normalisation,
-            position_grid=layout.position_grid,
-        )
-        return PreparedImage(self._processor.placeholder, layout.text, (own,))
+        digest = blake2b(picture.digest + loaded.detail.encode(), digest_size=16).digest()
+        size = (picture.height, picture.width)
+        inputs = make_encoder_inputs(digest, layout, pieces, size, self._processor.normalisation)
+        return PreparedImage(self._processor.placeholder, layout.text, inputs)
 
     def _lay_out(self, picture: Picture, part: MediaPart, detail: Detail) -> LoadedPicture:
         try:
@@ -82,27 +80,24 @@ class PictureReader:
                 f"cannot be taken by this model: {error}", field=part.path
             ) from error
 
-    async def _pixels(self, loaded: Sequence[LoadedPicture]) -> list[PreparedPixels]:
+    async def _pixels(self, loaded: Sequence[LoadedPicture]) -> list[_Pieces]:
         stored = {each.key: self._cache.get(each.key) for each in loaded}
-        found = {key: pixels[0] for key, pixels in stored.items() if pixels is not None}
+        found = {key: pieces for key, pieces in stored.items() if pieces is not None}
         missing = [each.picture for each in loaded if each.key not in found]
-        details_by_digest: dict[bytes, set[Detail]] = {}
+        num_pieces: dict[bytes, dict[Detail, int]] = {}  # keys are digests of pictures
         for each in loaded:
-            details_by_digest.setdefault(each.picture.digest, set()).add(each.detail)
+            counts = num_pieces.setdefault(each.picture.digest, {})
+            counts[each.detail] = len(each.layout.piece_tokens) or 1
 
-        def prepare(picture: Picture) -> dict[Detail, PreparedPixels]:
-            details = sorted(details_by_digest[picture.digest])
-            made = self._loader.decoders.prepare(
-                picture, TileMaker(self._processor, tuple(details))
-            )
-            return {
-                detail: PreparedPixels.from_tiles(tiles)
-                for detail, tiles in zip(details, made, strict=True)
-            }
+        def prepare(picture: Picture) -> dict[Detail, _Pieces]:
+            counts = num_pieces[picture.digest]
+            maker = PieceMaker(self._processor, tuple(counts))
+            made = map(PreparedPixels.from_tiles, self._loader.decoders.prepare(picture, maker))
+            return {detail: tuple(islice(made, count)) for detail, count in counts.items()}
 
         made = await self._loader.decode(missing, prepare)
         for picture, by_detail in zip(missing, made, strict=True):
-            found |= {(picture.digest, detail): each for detail, each in by_detail.items()}
-        for key, own in found.items():
-            self._cache.add(key, (own,))
+            found |= {(picture.digest, detail): pieces for detail, pieces in by_detail.items()}
+        for key, pieces in found.items():
+            self._cache.add(key, pieces)
         return [found[each.key] for each in loaded]

@@ -1,10 +1,12 @@
 """Holds prepared images: the text in the prompt, and the input of the vision encoder."""
 
+import struct
 from collections import OrderedDict
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 
-from ouzel.prompts.vision.base import Normalisation, Tiles
+from ouzel.prompts.vision.base import ImageLayout, Normalisation, Tiles
 
 # Bytes of cached pixels: clients send a chat's pictures again with every turn.
 MAX_CACHED_BYTES = 64 * 2**20
@@ -24,7 +26,7 @@ class PreparedPixels:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EncoderInput:
-    """Holds one input of the vision encoder: a picture, or two frames of a video."""
+    """Holds one input of the vision encoder: a picture, a piece of it, or two frames of a video."""
 
     digest: bytes  # equal inputs have equal features at equal positions behind equal prompts
     num_tokens: int
@@ -33,6 +35,32 @@ class EncoderInput:
     normalisation: Normalisation
     position_grid: tuple[int, int, int] | None = None
     time_shift: int | None = None
+
+
+def make_encoder_inputs(
+    digest: bytes,
+    layout: ImageLayout,
+    pieces: Sequence[PreparedPixels],
+    size: tuple[int, int],
+    normalisation: Normalisation,
+) -> tuple[EncoderInput, ...]:
+    """Returns the inputs of a picture, one for each piece; `size` is its height and width."""
+    num_tokens = layout.piece_tokens or (layout.num_tokens,)
+    return tuple(
+        EncoderInput(
+            digest=digest if len(pieces) == 1 else _piece_digest(digest, number),
+            num_tokens=count,
+            size=size,
+            pixels=piece,
+            normalisation=normalisation,
+            position_grid=layout.position_grid,
+        )
+        for number, (count, piece) in enumerate(zip(num_tokens, pieces, strict=True))
+    )
+
+
+def _piece_digest(digest: bytes, number: int) -> bytes:
+    return blake2b(b"piece" + struct.pack("<q", number) + digest, digest_size=16).digest()
 
 
 @dataclass(frozen=True, slots=True)

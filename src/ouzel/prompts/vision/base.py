@@ -40,6 +40,8 @@ class ImageLayout:
     num_tokens: int  # occurrences of `feature_token` in the text: one for each row of features
     # (time, height, width) of the tokens, for models with M-RoPE
     position_grid: tuple[int, int, int] | None = None
+    # number of tokens of each piece, if the encoder takes the picture in several; empty: in one
+    piece_tokens: tuple[int, ...] = ()
 
 
 class ImageProcessor(Protocol):
@@ -63,22 +65,28 @@ class ImageProcessor(Protocol):
         """
         ...
 
-    def tiles(self, image: "Image", detail: Detail) -> Tiles:
+    def pieces(self, image: "Image", detail: Detail) -> list[Tiles]:
         """Resizes, crops and pads an RGB picture like the reference, without rescaling or
         normalising.
+
+        The tiles of a piece have one size. Most families have one piece; `piece_tokens` of the
+        layout tells how many there are.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class TileMaker:
-    """Makes the tiles of a picture in each detail; it is a Preparation. It can be pickled."""
+class PieceMaker:
+    """Makes the pieces of a picture in each detail, one detail after the other.
+
+    It is a Preparation. It can be pickled.
+    """
 
     processor: ImageProcessor
     details: tuple[Detail, ...]
 
     def __call__(self, image: "Image") -> list[Tiles]:
-        return [self.processor.tiles(image, detail) for detail in self.details]
+        return [piece for detail in self.details for piece in self.processor.pieces(image, detail)]
 
 
 @runtime_checkable

@@ -104,11 +104,13 @@ class Gemma3ImageProcessor:
         )
         return ImageLayout(text, (1 + num_crops) * self.tokens_per_tile)
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         pictures = [image, *(image.crop(box) for box in self._crops(*image.size, detail))]
-        return np.concatenate(
-            [one_tile(resized(picture, self.tile_size, self.resample)) for picture in pictures]
-        )
+        return [
+            np.concatenate(
+                [one_tile(resized(picture, self.tile_size, self.resample)) for picture in pictures]
+            )
+        ]
 
     def _crops(self, width: int, height: int, detail: Detail) -> list[tuple[int, int, int, int]]:
         check_aspect_ratio(width, height)

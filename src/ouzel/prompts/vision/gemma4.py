@@ -60,8 +60,8 @@ class Gemma4ImageProcessor:
             f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens
         )
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
-        return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
+        return [one_tile(resized(image, self._new_size(*image.size, detail), self.resample))]
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns the largest (width, height) with the picture's aspect ratio within the limit of

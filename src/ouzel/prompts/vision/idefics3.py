@@ -81,15 +81,15 @@ class Idefics3ImageProcessor:
         text = "".join(lines) + f"{blank_line}{self.edge}{_GLOBAL_MARK}{features}{self.edge}"
         return ImageLayout(text, (rows * columns + 1) * self.tokens_per_tile)
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         side = self.tile_side
         image = resized(image, self._scaled(*image.size), self.resample)
         columns, rows = self._grid(*image.size, detail)
         if not rows:
-            return one_tile(resized(image, (side, side), self.resample))
+            return [one_tile(resized(image, (side, side), self.resample))]
         image = resized(image, (columns * side, rows * side), self.resample)
         whole = one_tile(resized(image, (side, side), self.resample))
-        return np.concatenate([grid_tiles(image, (side, side)), whole])
+        return [np.concatenate([grid_tiles(image, (side, side)), whole])]
 
     def _scaled(self, width: int, height: int) -> tuple[int, int]:
         """Returns (width, height) with the configured longer side. The other side is made even, but

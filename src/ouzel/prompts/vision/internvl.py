@@ -2,7 +2,6 @@
 thumbnail.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated
@@ -30,6 +29,7 @@ from ouzel.prompts.vision.settings import (
     read_image_settings,
     read_record,
 )
+from ouzel.prompts.vision.tile_grids import choose_grid, list_grids
 
 _NumTiles = Annotated[int, Meta(ge=1, le=256)]
 
@@ -83,33 +83,21 @@ class InternVlImageProcessor:
             f"{self.start_token}{self.feature_token * num_tokens}{self.end_token}", num_tokens
         )
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         columns, rows = self._grid(*image.size, detail)
         width, height = self.tile_size
         whole = one_tile(resized(image, self.tile_size, self.resample))
         if rows * columns == 1:
-            return whole
+            return [whole]
         large = resized(image, (columns * width, rows * height), self.resample)
-        return np.concatenate([grid_tiles(large, self.tile_size), whole])
+        return [np.concatenate([grid_tiles(large, self.tile_size), whole])]
 
     def _grid(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
-        """Returns the columns and rows of tiles.
-
-        Of equally close shapes the largest one is chosen whose area is less than twice the
-        picture's.
-        """
+        """Returns the columns and rows of tiles."""
         check_aspect_ratio(width, height)
         if detail == "low":
             return 1, 1
-        ratio, area = width / height, width * height
-        tile_area = self.tile_size[0] * self.tile_size[1]
-        best, smallest = (1, 1), float("inf")
-        for columns, rows in self.grids:
-            distance = abs(ratio - columns / rows)
-            is_filled = area > 0.5 * tile_area * columns * rows
-            if distance < smallest or (distance == smallest and is_filled):
-                best, smallest = (columns, rows), distance
-        return best
+        return choose_grid(self.grids, width, height, self.tile_size[0] * self.tile_size[1])
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:
@@ -125,15 +113,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
         resample=settings.resample,
         tokens_per_tile=processor.image_seq_length or _tokens_per_tile(config),
         tile_size=(size, size) if isinstance(size, int) else (size.width, size.height),
-        grids=_grids(settings.min_patches, settings.max_patches),
-    )
-
-
-def _grids(min_tiles: int, max_tiles: int) -> list[tuple[int, int]]:
-    sides = range(1, max_tiles + 1)
-    grids = [(columns, rows) for columns in sides for rows in sides]
-    return sorted(
-        (grid for grid in grids if min_tiles <= math.prod(grid) <= max_tiles), key=math.prod
+        grids=list_grids(settings.min_patches, settings.max_patches),
     )
 
 

@@ -81,12 +81,12 @@ class LlavaImageProcessor:
             check_square_side(width, height)
         return ImageLayout(self.feature_token * self.num_tokens, self.num_tokens)
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         self.layout(*image.size, detail)
         if self.background is not None:
             image = padded_to_square(image, self.background)
         image = resized(image, self._new_size(*image.size), self.resample)
-        return one_tile(center_crop(image, self.tile_size))
+        return [one_tile(center_crop(image, self.tile_size))]
 
     def _new_size(self, width: int, height: int) -> tuple[int, int]:
         if (edge := self.shortest_edge) is None:

@@ -64,11 +64,11 @@ class LlavaNextImageProcessor:
             num_tokens = self.num_base_tokens + rows * (columns + 1)
         return ImageLayout(self.feature_token * num_tokens, num_tokens)
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         check_aspect_ratio(*image.size)
         if detail == "low":
-            return one_tile(resized(image, (self.any_res.tile_side,) * 2, self.resample))
-        return self.any_res.tiles(image, self.resample)
+            return [one_tile(resized(image, (self.any_res.tile_side,) * 2, self.resample))]
+        return [self.any_res.tiles(image, self.resample)]
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:

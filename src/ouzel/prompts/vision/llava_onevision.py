@@ -95,12 +95,12 @@ class LlavaOnevisionImageProcessor:
             num_tokens = self.num_base_tokens + rows * (columns + 1)
         return ImageLayout(self.feature_token * num_tokens, num_tokens)
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
         self.layout(*image.size, detail)
         if detail == "low":
             square = padded_to_square(image, self.background)
-            return one_tile(resized(square, (self.any_res.tile_side,) * 2, self.resample))
-        return self.any_res.tiles(image, self.resample)
+            return [one_tile(resized(square, (self.any_res.tile_side,) * 2, self.resample))]
+        return [self.any_res.tiles(image, self.resample)]
 
     def feature_grid(self, width: int, height: int) -> tuple[int, int]:
         """Returns the rows and columns of features behind the first tile's, scaled down if too

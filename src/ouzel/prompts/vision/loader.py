@@ -17,8 +17,10 @@ from ouzel.prompts.vision.video import VideoProcessor
 _FAMILIES = {
     "gemma3": "gemma3",
     "gemma4": "gemma4",
+    "glm_ocr": "glm46v",
     "idefics3": "idefics3",
     "internvl": "internvl",
+    "lfm2_vl": "lfm2_vl",
     "llava": "llava",
     "llava_next": "llava_next",
     "llava_onevision": "llava_onevision",

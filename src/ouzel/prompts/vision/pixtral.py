@@ -81,8 +81,8 @@ class PixtralImageProcessor:
         row = self.feature_token * columns
         return ImageLayout(self.row_end.join([row] * rows) + self.image_end, rows * columns)
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
-        return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
+        return [one_tile(resized(image, self._new_size(*image.size, detail), self.resample))]
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns (width, height) within the largest size, both rounded up to multiples of a

@@ -31,7 +31,7 @@ from ouzel.prompts.vision.settings import (
     read_record,
 )
 
-_MergeSize = Annotated[int, Meta(ge=1, le=16)]
+MergeSize = Annotated[int, Meta(ge=1, le=16)]
 
 
 class PixelRange(msgspec.Struct, frozen=True):
@@ -48,12 +48,12 @@ class _Settings(PixelSettings, frozen=True, kw_only=True):
     min_pixels: NumPixels | None = None  # takes precedence over `size`
     max_pixels: NumPixels | None = None
     patch_size: PatchSide = 14
-    merge_size: _MergeSize = 2
+    merge_size: MergeSize = 2
 
 
 class _VisionConfig(msgspec.Struct, frozen=True):
     patch_size: PatchSide | None = None
-    spatial_merge_size: _MergeSize | None = None
+    spatial_merge_size: MergeSize | None = None
 
 
 class _Config(msgspec.Struct, frozen=True):
@@ -80,8 +80,8 @@ class Qwen2VlImageProcessor:
             self.feature_token * (rows * columns), rows * columns, (1, rows, columns)
         )
 
-    def tiles(self, image: Image.Image, detail: Detail) -> Tiles:
-        return one_tile(resized(image, self._new_size(*image.size, detail), self.resample))
+    def pieces(self, image: Image.Image, detail: Detail) -> list[Tiles]:
+        return [one_tile(resized(image, self._new_size(*image.size, detail), self.resample))]
 
     def _new_size(self, width: int, height: int, detail: Detail) -> tuple[int, int]:
         """Returns (width, height) within the range of pixels, both rounded to multiples of a

@@ -19,12 +19,12 @@ from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
-    TensorLocation,
     plain_name,
     read_chunks,
     read_header,
     to_float32,
 )
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.model_files import brief, read_json_object
 from ouzel.errors import ModelLoadError
 

@@ -22,7 +22,7 @@ import numpy as np
 
 from ouzel.backends.openvino.compilation import type_name
 from ouzel.backends.openvino.graph.key_scales import KeyScales
-from ouzel.backends.openvino.kernels.attention import F16_CACHE
+from ouzel.backends.openvino.kernels.attention import OWN_NAMES
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.tables import Table
 from ouzel.backends.openvino.weights.cache import content_key, digest
@@ -82,8 +82,8 @@ def cache_name(tables: Sequence[Table], *, has_scales: bool) -> str:
     if not tables:
         return "none"
     dtype = tables[0].dtype
-    if dtype == F16_CACHE:
-        return "f16"
+    if dtype in OWN_NAMES:
+        return OWN_NAMES[dtype]
     return SCALED if has_scales and dtype == ov.Type.u8 else type_name(dtype)
 
 

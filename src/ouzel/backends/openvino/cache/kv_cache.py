@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.kernels.attention import F16_CACHE, unpack_keys, unpack_values
+from ouzel.backends.openvino.kernels.attention import OWN_NAMES, unpack_keys, unpack_values
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import memory_error
 from ouzel.backends.openvino.runners.tables import Table, allocate, find_tables
@@ -178,7 +178,7 @@ def read_floats(name: str, tensor: ov.Tensor, num_blocks: int) -> NDArray[np.flo
 
     numpy has no bf16: openvino shows bf16 values as another type of 16 bits.
     """
-    if tensor.element_type == F16_CACHE:
+    if tensor.element_type in OWN_NAMES:
         unpack = unpack_keys if name.startswith(KEY_PREFIX) else unpack_values
         return unpack(tensor.data[:num_blocks])
     if tensor.element_type == ov.Type.bf16:

@@ -98,13 +98,14 @@ def _layer(b: EncoderBuilder, rows: Node, prefix: str, shape: BertShape) -> Node
         b.linear(rows, f"{prefix}attention.self.{name}", size, size)
         for name in ("query", "key", "value")
     ]
-    mixed = b.linear(
-        b.compute_attention(projections, shape.num_heads),
-        f"{prefix}attention.output.dense",
-        size,
-        size,
-    )
-    rows = b.norm(ops.add(rows, mixed), f"{prefix}attention.output.LayerNorm", size, shape.norm)
+    return finish_layer(b, rows, b.compute_attention(projections, shape.num_heads), prefix, shape)
+
+
+def finish_layer(b: EncoderBuilder, rows: Node, mixed: Node, prefix: str, shape: BertShape) -> Node:
+    """Computes a layer behind its attention; `mixed` are the values that attention has mixed."""
+    size = shape.hidden_size
+    output = b.linear(mixed, f"{prefix}attention.output.dense", size, size)
+    rows = b.norm(ops.add(rows, output), f"{prefix}attention.output.LayerNorm", size, shape.norm)
     inner = activate(
         b.linear(rows, f"{prefix}intermediate.dense", size, shape.inner_size), shape.activation
     )

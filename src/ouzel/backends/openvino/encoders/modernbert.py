@@ -9,12 +9,12 @@ mixer of the first layer.
 from dataclasses import KW_ONLY, dataclass
 
 from ouzel.backends.openvino.encoder_model import EncoderModel, ScorePooling
-from ouzel.backends.openvino.encoders.nomic_bert import turned
 from ouzel.backends.openvino.graph.activations import activate, read_activation
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node, split
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
+from ouzel.backends.openvino.graph.rotary_layers import turned
 from ouzel.backends.openvino.graph.rotation import Angles
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights

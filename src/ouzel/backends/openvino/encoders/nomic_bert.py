@@ -6,12 +6,11 @@ matrix for queries, keys and values.
 """
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
+from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
-from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.graph.rotation import Angles, rotate
+from ouzel.backends.openvino.graph.rotary_layers import LayerNames, RotaryLayers
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
@@ -39,15 +38,24 @@ _OLDER_SUPPORTED = {
     "rotary_scaling_factor": None,
     "use_rms_norm": False,
 }
-_NAMES = (
-    "self_attn.o_proj",
-    "post_attention_layernorm",
-    "post_mlp_layernorm",
-    "gate_proj",
-    "up_proj",
-    "down_proj",
+_NAMES = LayerNames(
+    layer="layers.{}.",
+    projections=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+    output="self_attn.o_proj",
+    mixer_norm="post_attention_layernorm",
+    inner=("mlp.up_proj", "mlp.gate_proj"),
+    down="mlp.down_proj",
+    mlp_norm="post_mlp_layernorm",
 )
-_OLDER_NAMES = ("attn.out_proj", "norm1", "norm2", "fc12", "fc11", "fc2")
+_OLDER_NAMES = LayerNames(
+    layer="encoder.layers.{}.",
+    projections=("attn.Wqkv",),
+    output="attn.out_proj",
+    mixer_norm="norm1",
+    inner=("mlp.fc11", "mlp.fc12"),
+    down="mlp.fc2",
+    mlp_norm="norm2",
+)
 
 
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
@@ -74,9 +82,20 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         b.embed("embeddings.token_type_embeddings", config.size("type_vocab_size"), size, types),
     )
     rows = b.norm(rows, "emb_ln" if is_older else "embeddings.LayerNorm", size, norm)
-    layer_of = _Layer(config, num_heads, head_dim, norm, b.angles(rope), is_older=is_older)
-    for layer in range(config.size("num_hidden_layers")):
-        rows = layer_of.build_layer(b, rows, layer)
+    layers = RotaryLayers(
+        hidden_size=size,
+        num_heads=num_heads,
+        head_dim=head_dim,
+        inner_size=config.size("intermediate_size"),
+        norm=norm,
+        activation=read_activation(config),
+        angles=b.angles(rope),
+        names=_OLDER_NAMES if is_older else _NAMES,
+        attention_bias=False,
+        inner_bias=False,
+        down_bias=False,
+    )
+    rows = layers.build(b, rows, config.size("num_hidden_layers"))
     left_out = ("cls.", "lm_head.", f"{prefix}pooler.", f"{prefix}embeddings.position_ids")
     return b.encoder_model(
         rows,
@@ -95,63 +114,3 @@ def _in_newer_words(config: HfConfig) -> HfConfig:
         newer: config.values[older] for older, newer in _OLDER_KEYS.items() if config.has(older)
     }
     return config.with_values(**values, hidden_act="silu", rope_scaling=None)
-
-
-class _Layer:
-    def __init__(
-        self,
-        config: HfConfig,
-        num_heads: int,
-        head_dim: int,
-        norm: Norm,
-        angles: Angles,
-        *,
-        is_older: bool,
-    ) -> None:
-        self._size, self._inner_size = config.size("hidden_size"), config.size("intermediate_size")
-        self._num_heads, self._head_dim = num_heads, head_dim
-        self._norm, self._angles = norm, angles
-        self._activation: Activation = read_activation(config)
-        self._is_older = is_older
-
-    def build_layer(self, b: EncoderBuilder, rows: Node, layer: int) -> Node:
-        prefix = f"encoder.layers.{layer}." if self._is_older else f"layers.{layer}."
-        output, mixer_norm, mlp_norm, gate, up, down = _OLDER_NAMES if self._is_older else _NAMES
-        size, inner = self._size, self._inner_size
-        mixed = b.compute_attention(self._projections(b, rows, prefix), self._num_heads)
-        mixed = b.linear(
-            mixed, prefix + output, self._num_heads * self._head_dim, size, has_bias=False
-        )
-        rows = b.norm(ops.add(rows, mixed), prefix + mixer_norm, size, self._norm)
-        gated, plain = (
-            b.linear(rows, f"{prefix}mlp.{name}", size, inner, has_bias=False)
-            for name in (gate, up)
-        )
-        product = ops.multiply(activate(gated, self._activation), plain)
-        outer = b.linear(product, f"{prefix}mlp.{down}", inner, size, has_bias=False)
-        return b.norm(ops.add(rows, outer), prefix + mlp_norm, size, self._norm)
-
-    def _projections(self, b: EncoderBuilder, rows: Node, prefix: str) -> list[Node]:
-        size, width = self._size, self._num_heads * self._head_dim
-        if self._is_older:
-            query, key, value = split(
-                b.linear(rows, f"{prefix}attn.Wqkv", size, 3 * width, has_bias=False),
-                width,
-                width,
-                width,
-            )
-        else:
-            names = ("q_proj", "k_proj", "v_proj")
-            query, key, value = (
-                b.linear(rows, f"{prefix}self_attn.{name}", size, width, has_bias=False)
-                for name in names
-            )
-        return [
-            *(turned(each, self._num_heads, self._head_dim, self._angles) for each in (query, key)),
-            value,
-        ]
-
-
-def turned(rows: Node, num_heads: int, head_dim: int, angles: Angles) -> Node:
-    """Rotates the heads of [T, heads * head_dim] by their positions."""
-    return merge_heads(rotate(split_heads(rows, num_heads, head_dim), angles, head_dim))

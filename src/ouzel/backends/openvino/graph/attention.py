@@ -9,6 +9,8 @@ from ouzel.backends.openvino.graph.nodes import Node, empty, get_output, int32, 
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import op, ops, ov
 
+SOFTCAP = "softcap"  # the note of a node whose soft cap the runtime does not compute
+
 
 @dataclass(frozen=True)
 class KvInputs:
@@ -35,6 +37,7 @@ def paged_attention(
     key_dim: int,
     value_dim: int,
     scale: float,
+    softcap: float = 0.0,
     sliding_window: int = 0,
     sinks: NDArray[np.float32] | None = None,
     writes_cache: bool = True,
@@ -43,10 +46,11 @@ def paged_attention(
     """Computes attention for queries, keys [T, heads, key_dim] and values as rows.
 
     Returns [T, query heads * value_dim]. A token attends to `sliding_window` tokens, itself
-    included; 0 stands for all tokens. `sinks` have one logit for each query head. With
-    `writes_cache` False the layer reads the cache of an earlier layer, and its keys and values have
-    no effect. With `attends_to_whole_images` the tokens of an image attend to each other, if the
-    model supports it.
+    included; 0 stands for all tokens. With a `softcap` above 0 the scaled products of queries and
+    keys become softcap * tanh(product / softcap); only Ouzel's own kernels compute that. `sinks`
+    have one logit for each query head. With `writes_cache` False the layer reads the cache of an
+    earlier layer, and its keys and values have no effect. With `attends_to_whole_images` the tokens
+    of an image attend to each other, if the model supports it.
     """
     image_tokens = empty(np.int32)
     if graph.image_tokens is not None and attends_to_whole_images:
@@ -81,6 +85,14 @@ def paged_attention(
     for kind, head_dim in (("k", key_dim), ("v", value_dim)):
         node.get_rt_info()[f"num_{kind}_heads"] = num_kv_heads
         node.get_rt_info()[f"{kind}_head_size"] = head_dim
+    if softcap:
+        node.get_rt_info()[SOFTCAP] = repr(softcap)  # notes are strings or integers
     if not writes_cache:
         node.set_attribute("write_kv_cache", False)
     return node.output(0)
+
+
+def read_softcap_note(attention: Node) -> float:
+    """Returns the soft cap of an attention operation, 0 if it has none."""
+    notes = attention.get_rt_info()
+    return float(notes[SOFTCAP].astype(str)) if SOFTCAP in notes else 0.0

@@ -17,6 +17,7 @@ from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, intege
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
+from ouzel.backends.openvino.graph.task_adapters import BaseWeights, TaskAdapters
 from ouzel.backends.openvino.graph.vision import attend, split_batch_heads
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
@@ -33,6 +34,8 @@ class EncoderBuilder:
         self._constants = Constants()
         self._inputs: dict[str, Node] = {}
         self._ropes: dict[str, Rope] = {}
+        self._matrices: dict[MatrixSpec, Matrix] = {}
+        self._adapters: TaskAdapters | None = None
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
 
     def input(self, name: str, shape: list[int], dtype: ov.Type) -> Node:
@@ -58,6 +61,9 @@ class EncoderBuilder:
         """Returns the tensor; the builder puts its prefix before `name`."""
         return self._weights.array(self._prefix + name, shape)
 
+    def constant(self, values: NDArray[np.float32]) -> Node:
+        return self._constants.array(values)
+
     def linear(
         self, rows: Node, name: str, num_columns: int, num_rows: int, *, has_bias: bool = True
     ) -> Node:
@@ -66,7 +72,12 @@ class EncoderBuilder:
         """
         matrix = self._matrix(name, num_rows, num_columns, self._plan.layers)
         bias = self.array(name + ".bias", num_rows) if has_bias else None
-        return self._constants.product(rows, matrix, bias)
+        product = self._constants.product(rows, matrix, bias)
+        if self._adapters is None:
+            return product
+        return self._adapters.add_to_product(
+            product, rows, self._prefix + name, num_columns, num_rows
+        )
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
         weight = add_norm_offset(self.array(name + ".weight", size), norm)
@@ -77,7 +88,22 @@ class EncoderBuilder:
 
     def embed(self, name: str, num_rows: int, num_columns: int, ids: Node) -> Node:
         matrix = self._matrix(name, num_rows, num_columns, self._plan.embedding)
-        return self._constants.embed(matrix, ids)
+        rows = self._constants.embed(matrix, ids)
+        if self._adapters is None:
+            return rows
+        return self._adapters.add_to_rows(rows, ids, self._prefix + name, num_rows, num_columns)
+
+    def add_tasks(self, num_tasks: int, rank: int, scaling: float) -> None:
+        """Gives all linears and embeddings from here on an adapter for each task."""
+        self._weights = BaseWeights(self._weights)
+        self._adapters = TaskAdapters(
+            weights=self._weights,
+            num_tasks=num_tasks,
+            rank=rank,
+            scaling=scaling,
+            task_weights=self.input("task_weights", [-1, num_tasks * rank], ov.Type.f32),
+            constant=self.constant,
+        )
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
@@ -98,16 +124,35 @@ class EncoderBuilder:
         All tokens of a text attend to each other; with `has_window` only tokens near to each other
         do.
         """
-        places = self.input("padded_rows", [-1, -1], ov.Type.i32)
-        mask = self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
+        mask = self.mask()
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
+        return self.attend(self.padded_heads(projections, num_heads), mask)
+
+    def padded_heads(self, projections: Sequence[Node], num_heads: int) -> list[Node]:
+        """Turns rows [T, heads * head_dim] into [texts, heads, places, head_dim].
+
+        There are as many places as the longest text has tokens.
+        """
+        places = self.input("padded_rows", [-1, -1], ov.Type.i32)
         size = get_output(projections[0]).get_partial_shape()[1].get_length()
-        heads = [
+        return [
             split_batch_heads(gather(rows, places), num_heads, size // num_heads)
             for rows in projections
         ]
+
+    def mask(self) -> Node:
+        """Returns the mask of padding, [texts, 1, 1, places]: 0 for tokens, else -1e9."""
+        return self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
+
+    def attend(self, heads: Sequence[Node], mask: Node) -> Node:
+        """Computes attention of padded heads; returns the rows without padding.
+
+        The mask is added to the products of queries with keys, [texts, heads, places, places].
+        """
         answer = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
+        shape = get_output(answer).get_partial_shape()
+        size = shape[2].get_length() * shape[3].get_length()
         return gather(
             ops.reshape(answer, integers(-1, size), False), self.input("rows", [-1], ov.Type.i32)
         )
@@ -145,10 +190,15 @@ class EncoderBuilder:
             score_pooling=score_pooling,
             padding_id=padding_id,
             window=window,
+            num_tasks=0 if self._adapters is None else self._adapters.num_tasks,
+            task_rank=0 if self._adapters is None else self._adapters.rank,
             left_out=left_out,
         )
 
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Matrix:
+        """Returns the matrix, the same one for every use of its name."""
         shape = (num_rows, num_columns)
         spec = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
-        return self._weights.matrix(spec, width)
+        if spec not in self._matrices:
+            self._matrices[spec] = self._weights.matrix(spec, width)
+        return self._matrices[spec]

@@ -59,6 +59,7 @@ class ExpertTensors:
     # published checkpoints have separate tensors; joint ones are read, too
     are_separate: bool = True
     is_transposed: bool = False  # joint tensors are [experts, columns, rows]
+    is_either_way: bool = False  # joint tensors have one of both shapes
     is_alternating: bool = False
 
 
@@ -210,7 +211,12 @@ def make_spec(
     """
     num_experts, (num_rows, columns) = shape.num_experts, size
     stored = (columns, num_rows) if shape.tensors.is_transposed else size
-    whole = Tensor(prefix + name_of_all, (num_experts, *stored), shape.tensors.is_transposed)
+    whole = Tensor(
+        prefix + name_of_all,
+        (num_experts, *stored),
+        shape.tensors.is_transposed,
+        shape.tensors.is_either_way,
+    )
     each = [
         Tensor(f"{prefix}experts.{expert}.{name}.weight", (num_rows // len(names), columns))
         for expert in range(num_experts)

@@ -30,6 +30,12 @@ def patch_grids(pixels: NDArray[np.float32], size: int) -> NDArray[np.float32]:
     return cut.transpose(0, 2, 4, 1, 3, 5).reshape(-1, rows, columns, 3 * size**2)
 
 
+def colours_side_by_side(patches: NDArray[np.float32]) -> NDArray[np.float32]:
+    """Brings the three colours of each pixel side by side, in patches [..., numbers of a patch]."""
+    split = patches.reshape(*patches.shape[:-1], 3, -1)
+    return split.swapaxes(-1, -2).reshape(patches.shape)
+
+
 def turned(heads: Node, cos: Node, sin: Node, head_dim: int) -> Node:
     """Turns heads [patches, heads, head_dim] by cosines and sines."""
     first, second = part(heads, 0, head_dim // 2, 2), part(heads, head_dim // 2, 2**31 - 1, 2)

@@ -38,7 +38,9 @@ class QwenVisionShape:
     frames: int  # frames in one patch
     merge: int  # patches along each side of a square that becomes one row of features
     norm: Norm
-    merger_names: tuple[str, str, str]  # names of the merger's norm and of its two layers
+    # names of the merger's norm and of its two layers; None: the family has another merger
+    merger_names: tuple[str, str, str] | None
+    head_norm: Norm | None  # over each head of queries and keys, before they are rotated
 
     @property
     def head_dim(self) -> int:
@@ -53,9 +55,10 @@ class QwenVisionShape:
         cls,
         vision: HfConfig,
         norm: Norm,
-        merger_names: tuple[str, str, str],
+        merger_names: tuple[str, str, str] | None = None,
         *,
         hidden_key: str = "hidden_size",
+        head_norm: Norm | None = None,
     ) -> "QwenVisionShape":
         if vision.size("in_channels", vision.size("in_chans", 3)) != 3:
             raise vision.refuse("in_channels", "3")
@@ -67,6 +70,7 @@ class QwenVisionShape:
             merge=vision.size("spatial_merge_size", 2),
             norm=norm,
             merger_names=merger_names,
+            head_norm=head_norm,
         )
         if shape.hidden_size % (4 * shape.num_heads):
             raise ModelLoadError(
@@ -96,6 +100,9 @@ def attention(
     query, key, value = (
         ops.squeeze(part(heads, each, each + 1, 1), integers(1)) for each in range(3)
     )
+    if shape.head_norm is not None:
+        query = b.norm(query, prefix + "q_norm", head_dim, shape.head_norm)
+        key = b.norm(key, prefix + "k_norm", head_dim, shape.head_norm)
     cos, sin = (
         ops.unsqueeze(b.input(name, [-1, head_dim], ov.Type.f32), integers(1))
         for name in ("cos", "sin")
@@ -165,6 +172,7 @@ def cos_sin(
 
 def merged(b: VisionBuilder, rows: Node, prefix: str, shape: QwenVisionShape, size: int) -> Node:
     """Merges each square of patches to one row of features with `size` numbers."""
+    assert shape.merger_names is not None
     norm, first, second = (prefix + name for name in shape.merger_names)
     rows = b.norm(rows, norm, shape.hidden_size, shape.norm)
     rows = ops.reshape(rows, integers(-1, shape.merged_size), False)

@@ -32,6 +32,7 @@ class AttentionShape:
     head_dim: int
     norm: Norm  # norm of queries and keys
     scale: float  # factor of the products of queries and keys
+    softcap: float = 0.0  # scaled products become softcap * tanh(product / softcap); 0: they stay
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm | None = None
@@ -123,6 +124,7 @@ def self_attention(
         key_dim=shape.head_dim,
         value_dim=shape.head_dim,
         scale=shape.scale,
+        softcap=shape.softcap,
         sliding_window=sliding_window,
         sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
     )

@@ -167,10 +167,12 @@ def attention(b: VisionBuilder, rows: Node, prefix: str, shape: VitShape) -> Nod
 
 
 def siglip_rows(b: VisionBuilder, shape: VitShape) -> Node:
-    """Returns SigLIP's output, [tiles, rows, hidden_size]: the rows after all layers,
-    normalised.
-    """
-    rows = embedded_tiles(b, shape)
+    """Returns SigLIP's output for tiles of the shape's size, [tiles, rows, hidden_size]."""
+    return build_layers(b, embedded_tiles(b, shape), shape)
+
+
+def build_layers(b: VisionBuilder, rows: Node, shape: VitShape) -> Node:
+    """Returns the rows after all layers, normalised."""
     for layer in range(shape.num_layers):
         rows = build_layer(b, b.at_layer(layer, rows), f"{TOWER}encoder.layers.{layer}.", shape)
     b.leave_out(f"{TOWER}head.", f"{TOWER}embeddings.position_ids")

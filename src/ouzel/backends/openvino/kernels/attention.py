@@ -1,12 +1,13 @@
 """Replaces the runtime's attention by an operation of the kernels.
 
-The kernels have two types of cache. kernels/src/context.h describes the order of the numbers in a
+The kernels have three types of cache. kernels/src/context.h describes the order of the numbers in a
 block.
 
 - f16: [blocks, heads, 32 tokens, 2 * channels] in i8. Two bytes are one f16 number, because the
   plugin would convert an input in f16.
 - u8: [blocks, heads, 32 tokens, channels / 32 * 35] in u8. 32 channels of a token have a scale in
   f16 and a zero point in u8.
+- f32: [blocks, heads, 32 tokens, channels] in i32, for models whose attention the plugin lacks.
 """
 
 import math
@@ -16,17 +17,20 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.attention import read_softcap_note
 from ouzel.backends.openvino.graph.nodes import Node, integers, put_in_place, read_number
 from ouzel.backends.openvino.kernels.library import make_operation
 from ouzel.backends.openvino.library import ops, ov
 
-Blocks = NDArray[np.int8]
+Blocks = NDArray[np.int8] | NDArray[np.int32]
 Floats = NDArray[np.float32]
 
 ATTENTION = "OuzelAttention"
 PLUGIN_ATTENTION = "PagedAttentionExtension"
 F16_CACHE = ov.Type.i8  # no cache of the plugin has this type
 U8_CACHE = ov.Type.u8
+F32_CACHE = ov.Type.i32  # four bytes of an f32 number; no cache of the plugin has this type
+OWN_NAMES = {F16_CACHE: "f16", F32_CACHE: "f32"}  # the names in EngineInfo
 _BLOCK_TOKENS = 32
 _LINE = 32  # numbers of a line; a head has a multiple of them
 _MOST_CHANNELS = 512
@@ -46,11 +50,12 @@ class _Heads:
     num_kv_heads: int
     size: int
     scale: float
+    softcap: float  # 0: no soft cap
     window: int  # tokens; 0: all
 
 
 def replace_attention(graph: ov.Model, cache_type: ov.Type) -> None:
-    """Changes the graph in place: attention over an `F16_CACHE` or a `U8_CACHE`.
+    """Changes the graph in place: attention over a cache of one of the three types.
 
     An attention that the kernels do not compute stays as it is.
 
@@ -80,19 +85,25 @@ def attends_everywhere(graph: ov.Model) -> bool:
 
 
 def unpack_keys(blocks: Blocks) -> Floats:
-    """Returns the keys of blocks in f16 [N, heads, 32, 2 * channels] as f32 [N, heads, 32,
-    channels].
+    """Returns the keys of blocks of floats as f32 [N, heads, 32, channels].
+
+    Blocks are [N, heads, 32, 2 * channels] in f16, [N, heads, 32, channels] in f32.
     """
-    halves = blocks.view(np.float16)
-    *outer, num_tokens, channels = halves.shape
-    parts = halves.reshape(*outer, 2, channels // 8, 4, 2, 4, 4)
+    floats = _view_floats(blocks)
+    *outer, num_tokens, channels = floats.shape
+    parts = floats.reshape(*outer, 2, channels // 8, 4, 2, 4, 4)
     ordered = parts.transpose(0, 1, 2, 4, 6, 3, 5, 7)
     return ordered.reshape(*outer, num_tokens, channels).astype(np.float32)
 
 
 def unpack_values(blocks: Blocks) -> Floats:
     """Returns the values of blocks like `unpack_keys`."""
-    return blocks.view(np.float16).astype(np.float32)
+    return _view_floats(blocks).astype(np.float32)
+
+
+def _view_floats(blocks: Blocks) -> NDArray[np.floating]:
+    """Returns the numbers of a cache of the kernels, f16 or f32 by the type of the bytes."""
+    return blocks.view(np.float16 if blocks.dtype == np.int8 else np.float32)
 
 
 def _read_heads(node: Node) -> _Heads | None:
@@ -111,7 +122,8 @@ def _read_heads(node: Node) -> _Heads | None:
     )
     if size != value_size or size % _LINE or size > _MOST_CHANNELS:
         return None
-    return _Heads(columns.get_length() // size, num_kv_heads, size, scale, int(window))
+    softcap = read_softcap_note(node)
+    return _Heads(columns.get_length() // size, num_kv_heads, size, scale, softcap, int(window))
 
 
 def _is_absent(node: Node) -> bool:
@@ -120,12 +132,13 @@ def _is_absent(node: Node) -> bool:
 
 
 def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
-    token_bytes = 2 * heads.size if cache_type == F16_CACHE else heads.size // _LINE * 35
+    token_sizes = {F16_CACHE: 2 * heads.size, U8_CACHE: heads.size // _LINE * 35}
+    token_size = token_sizes.get(cache_type, heads.size)
     for index in _CACHES:
         cache = node.input_value(index).get_node()
         cache.set_element_type(cache_type)
         cache.set_partial_shape(
-            ov.PartialShape([-1, heads.num_kv_heads, _BLOCK_TOKENS, token_bytes])
+            ov.PartialShape([-1, heads.num_kv_heads, _BLOCK_TOKENS, token_size])
         )
         cache.validate_and_infer_types()
     inputs = [node.input_value(index) for index in _PASSED]
@@ -138,6 +151,7 @@ def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
         "num_kv_heads": heads.num_kv_heads,
         "head_size": heads.size,
         "scale": heads.scale,
+        "softcap": heads.softcap,
         "window": heads.window,
         "has_sinks": has_sinks,
         "writes_cache": bool(node.get_attributes().get("write_kv_cache", True)),

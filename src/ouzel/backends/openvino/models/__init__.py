@@ -8,11 +8,13 @@ registration is needed.
 import importlib
 import pkgutil
 from collections.abc import Callable
-from difflib import get_close_matches
 
+from ouzel.backends.openvino.encoders import encoder_model_types
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.vision import vision_model_types
 from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.checkpoint.model_groups import describe_unsupported
 from ouzel.errors import ModelLoadError
 
 Build = Callable[[HfConfig, Builder], LanguageModel]
@@ -41,12 +43,8 @@ def family(model_type: str) -> Build:
     """
     supported = supported_model_types()
     if model_type not in supported:
-        nearest = get_close_matches(model_type, supported, n=3, cutoff=0.5)
-        raise ModelLoadError(
-            f"model_type {model_type} is not supported"
-            + (f": {_IMPOSSIBLE[model_type]}" if model_type in _IMPOSSIBLE else "")
-            + (f"; nearest: {', '.join(nearest)}" if nearest else "")
-            + f"; supported: {', '.join(supported)}"
-        )
+        served = [*supported, *encoder_model_types(), *vision_model_types()]
+        reason = _IMPOSSIBLE.get(model_type, "")
+        raise ModelLoadError(describe_unsupported(model_type, "model_type", served, reason))
     build: Build = importlib.import_module(f"{__name__}.{model_type}").build
     return build

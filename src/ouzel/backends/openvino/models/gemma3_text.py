@@ -94,9 +94,13 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
 def refuse_other_attention(config: HfConfig) -> None:
     if config.has("attn_logit_softcapping"):
         raise ModelLoadError(
-            "config.json: attn_logit_softcapping must be null, because the paged attention has no "
-            f"soft cap, found {config.number('attn_logit_softcapping'):g}"
+            "config.json: attn_logit_softcapping must be null, because no Gemma 3 has it, found "
+            f"{config.number('attn_logit_softcapping'):g}"
         )
+    refuse_bidirectional(config)
+
+
+def refuse_bidirectional(config: HfConfig) -> None:
     if config.flag("use_bidirectional_attention", False):
         raise ModelLoadError("config.json: use_bidirectional_attention must be false, found true")
 

@@ -16,12 +16,15 @@ from ouzel.checkpoint.hf_config import HfConfig
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(rms_norm_eps=1e-5)
+    model = build_decoder(b, decoder_shape(config), make_feed_forward(MlpShape.read(config)))
+    return replace(model, has_relative_positions=False)
+
+
+def decoder_shape(config: HfConfig) -> DecoderShape:
     bias = config.flag("attention_bias", False)
-    shape = DecoderShape.read(config).with_attention(
+    return DecoderShape.read(config).with_attention(
         qkv_bias=bias,
         output_bias=bias,
         qk_norm="turned head",
         qk_norm_names=("query_layernorm", "key_layernorm"),
     )
-    model = build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))
-    return replace(model, has_relative_positions=False)

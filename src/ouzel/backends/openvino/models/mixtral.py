@@ -27,12 +27,15 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = DecoderShape.read(config)
     window = config.size("sliding_window") if config.has("sliding_window") else 0
     routing = replace(Routing.read(config), is_normalised=True)
-    experts = replace(
-        ExpertsShape.read(config, routing.num_experts),
-        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
-    )
     return build_decoder(
         b,
         replace(shape, sliding_windows=(window,) * shape.num_layers),
-        make_experts(routing, experts, place="block_sparse_moe"),
+        make_experts(routing, experts_shape(config, routing), place="block_sparse_moe"),
+    )
+
+
+def experts_shape(config: HfConfig, routing: Routing) -> ExpertsShape:
+    return replace(
+        ExpertsShape.read(config, routing.num_experts),
+        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
     )

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.graph.decoder import (
     choose_by_layer,
     make_feed_forward,
 )
-from ouzel.backends.openvino.graph.experts import ExpertsShape, make_experts
+from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_experts
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -26,6 +26,8 @@ DEFAULTS = {
     "sliding_window": 4096,
 }
 
+SEPARATE = ExpertTensors()
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
@@ -34,16 +36,14 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     shape = shape.with_attention(qk_norm="head", qkv_bias=bias, output_bias=bias)
     has_window = config.flag("use_sliding_window", False) and config.has("sliding_window")
     window = config.size("sliding_window") if has_window else 0
-    return build_decoder(
-        b, replace(shape, sliding_windows=(window,) * shape.num_layers), feed_forward(config)
-    )
+    shape = replace(shape, sliding_windows=(window,) * shape.num_layers)
+    return build_decoder(b, shape, feed_forward(config, Routing.read(config)))
 
 
-def feed_forward(config: HfConfig) -> Part:
-    routing = Routing.read(config)
-    sparse = make_experts(
-        routing, ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
-    )
+def feed_forward(config: HfConfig, routing: Routing, tensors: ExpertTensors = SEPARATE) -> Part:
+    """Returns the layers with experts, and the layers without that `mlp_only_layers` names."""
+    shape = ExpertsShape.read(config, routing.num_experts, "moe_intermediate_size")
+    sparse = make_experts(routing, replace(shape, tensors=tensors))
     return choose_by_layer(
         sparse, make_feed_forward(MlpShape.read(config)), layers_with_experts(config)
     )

@@ -17,12 +17,16 @@ DEFAULTS = {"num_key_value_heads": 32, "head_dim": 128, "rope_theta": 500_000.0}
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
+    shape = decoder_shape(config, turns_by_three=b.takes_images)
+    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))
+
+
+def decoder_shape(config: HfConfig, *, turns_by_three: bool) -> DecoderShape:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(
         qk_norm="head", qkv_bias=bias, output_bias=bias
     )
-    if b.takes_images:
-        shape = replace(
-            shape, rope=with_axes(shape.rope, config, (24, 20, 20), are_interleaved=True)
-        )
-    return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))
+    if not turns_by_three:
+        return shape
+    rope = with_axes(shape.rope, config, (24, 20, 20), are_interleaved=True)
+    return replace(shape, rope=rope)

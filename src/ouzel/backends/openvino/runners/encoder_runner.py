@@ -67,6 +67,8 @@ def _inputs(model: EncoderModel, batch: PoolingBatch) -> dict[str, NDArray[np.ge
         inputs["window_mask"] = np.where(distances <= model.window, np.float32(0), _UNSEEN)[
             None, None
         ]
+    if model.num_tasks:
+        inputs["task_weights"] = _task_weights(model, batch, lens)
     if model.num_labels:
         inputs["pooling_weights"] = _pooling_weights(model, begins)
     for name, rope in model.ropes.items():
@@ -91,6 +93,15 @@ def _positions(
     total = np.concatenate([[0], np.cumsum(counted)])
     in_own = total[1:] - np.repeat(total[begins[:-1]], np.diff(begins))
     return np.where(counted, in_own + padding_id, padding_id).astype(np.int64)
+
+
+def _task_weights(
+    model: EncoderModel, batch: PoolingBatch, lens: NDArray[np.int32]
+) -> NDArray[np.float32]:
+    """Returns 1 for the columns of the task of each token's text, else 0, [T, tasks * rank]."""
+    is_chosen = batch.tasks[:, None] == 1 + np.arange(model.num_tasks)
+    columns = np.repeat(is_chosen, model.task_rank, axis=1).astype(np.float32)
+    return np.repeat(columns, lens, axis=0)
 
 
 def _pooling_weights(model: EncoderModel, begins: NDArray[np.int32]) -> NDArray[np.float32]:

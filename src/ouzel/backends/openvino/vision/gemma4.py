@@ -15,7 +15,13 @@ from ouzel.backends.openvino.graph.activations import Activation, activate, read
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, scaled, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
-from ouzel.backends.openvino.graph.patches import all_see_all, merged_order, patch_grids, turned
+from ouzel.backends.openvino.graph.patches import (
+    all_see_all,
+    colours_side_by_side,
+    merged_order,
+    patch_grids,
+    turned,
+)
 from ouzel.backends.openvino.graph.pixtral import read_theta
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import TOWER
@@ -219,12 +225,8 @@ def make_passes(shape: Gemma4VisionShape, max_rows: int | None) -> Passes:
 
 
 def patches(grid: NDArray[np.float32], shape: Gemma4VisionShape) -> NDArray[np.generic]:
-    """Scales patches of [rows, columns, numbers of a patch] to -1 to 1.
-
-    The three colours of each pixel come to stand side by side.
-    """
-    by_pixel = grid.reshape(*grid.shape[:2], 3, -1).swapaxes(2, 3).reshape(grid.shape)
-    return merged_order(2 * (by_pixel - np.float32(0.5)), shape.pooling)
+    """Scales patches of [rows, columns, numbers of a patch] to -1 to 1."""
+    return merged_order(2 * (colours_side_by_side(grid) - np.float32(0.5)), shape.pooling)
 
 
 def places(rows: int, columns: int, shape: Gemma4VisionShape) -> Inputs:

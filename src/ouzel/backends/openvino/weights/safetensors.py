@@ -14,7 +14,6 @@ Ouzel reads no bytes outside of the data, and no byte twice.
 import math
 import struct
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -24,12 +23,13 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
+from ouzel.backends.openvino.weights.torch_files import read_torch_file
 from ouzel.checkpoint.model_files import brief
+from ouzel.checkpoint.weight_files import TORCH_SUFFIX, WEIGHT_FILES
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import advance_stage
 
-SINGLE_FILE = "model.safetensors"
-INDEX_FILE = "model.safetensors.index.json"
 # bytes of the float32 rows in a chunk: they stay in the processor's last cache
 CHUNK_BYTES = 8 * 2**20
 # bytes of a header or an index: ten times as many as for a model of 100,000 tensors
@@ -85,15 +85,6 @@ class ShardIndex(msgspec.Struct, frozen=True):
     weight_map: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class TensorLocation:
-    path: Path
-    name: str  # the name in the file
-    dtype: str  # the type as safetensors spells it
-    shape: tuple[int, ...]
-    offset: int  # bytes from the start of the file
-
-
 class Checkpoint:
     """Finds the tensors of a directory by name; implements `Tensors`."""
 
@@ -101,7 +92,8 @@ class Checkpoint:
         self._directory = directory
         self._tensors: dict[str, TensorLocation] = {}
         for path in find_files(directory):
-            for name, location in read_header(path).items():
+            read = read_torch_file if path.suffix == TORCH_SUFFIX else read_header
+            for name, location in read(path).items():
                 plain = plain_name(name)
                 if self._tensors.setdefault(plain, location) is not location:
                     raise ModelLoadError(
@@ -112,6 +104,7 @@ class Checkpoint:
         return self._tensors
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
+        tensor = self._as_stored(tensor)
         self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         return None
 
@@ -123,6 +116,7 @@ class Checkpoint:
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
         """Yields the tensor as float32, split along its first axis."""
+        tensor = self._as_stored(tensor)
         location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
         if tensor.is_transposed:
             for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
@@ -136,6 +130,15 @@ class Checkpoint:
     def find(self, name: str) -> TensorLocation | None:
         return self._tensors.get(name)
 
+    def _as_stored(self, tensor: Tensor) -> Tensor:
+        """Returns the tensor with the order of its last two dimensions in the file."""
+        location = self._tensors.get(tensor.name)
+        if not tensor.is_either_way or location is None or location.shape == tensor.shape:
+            return tensor
+        *outer, rows, columns = tensor.shape
+        turned = (*outer, columns, rows)
+        return Tensor(tensor.name, turned, not tensor.is_transposed)
+
     def locate(self, name: str, shape: tuple[int, ...], *dtypes: str) -> TensorLocation:
         """Returns the place of a tensor.
 
@@ -144,7 +147,8 @@ class Checkpoint:
         location = self._tensors.get(name)
         if location is None:
             raise ModelLoadError(
-                f"{self._directory}: tensor {name} is missing from the safetensors files"
+                f"{self._directory}: tensor {name} is missing from the files of weights"
+                + describe_other_prefix(name, self._tensors)
             )
         if location.shape != shape:
             raise ModelLoadError(
@@ -167,6 +171,17 @@ class Checkpoint:
 
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)
+
+
+def describe_other_prefix(name: str, stored: Iterable[str]) -> str:
+    """Returns a part of an error message if a tensor is stored under a longer or shorter name."""
+    found = next(
+        (other for other in stored if other.endswith(f".{name}") or name.endswith(f".{other}")),
+        None,
+    )
+    if found is None:
+        return ""
+    return f", which have {found}: the names of this checkpoint have another prefix"
 
 
 def chunk_rows(columns: int) -> int:
@@ -202,22 +217,21 @@ def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: on
     return raw.astype(np.float32, copy=False)
 
 
-def holds_safetensors(directory: Path) -> bool:
-    return any((directory / name).is_file() for name in (INDEX_FILE, SINGLE_FILE))
+def holds_tensors(directory: Path) -> bool:
+    """Tells whether the directory has safetensors, or files of `torch.save`."""
+    return any((directory / name).is_file() for name in WEIGHT_FILES)
 
 
 def find_files(directory: Path) -> list[Path]:
     """Returns the checkpoint's files, in the order of their names; each exists.
 
-    Raises ModelLoadError.
+    Safetensors go before files of `torch.save`. Raises ModelLoadError.
     """
-    index = directory / INDEX_FILE
-    if index.is_file():
-        return _sharded_files(index)
-    single = directory / SINGLE_FILE
-    if single.is_file():
-        return [single]
-    raise ModelLoadError(f"{directory} has neither {SINGLE_FILE} nor {INDEX_FILE}")
+    for name in WEIGHT_FILES:
+        path = directory / name
+        if path.is_file():
+            return _sharded_files(path) if path.suffix == ".json" else [path]
+    raise ModelLoadError(f"{directory} has none of {', '.join(WEIGHT_FILES)}")
 
 
 def _sharded_files(index: Path) -> list[Path]:

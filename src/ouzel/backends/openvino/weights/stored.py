@@ -11,7 +11,7 @@ from ouzel.backends.openvino.weights.quantized.formats import (
     read_quantization,
 )
 from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
-from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_safetensors
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_tensors
 from ouzel.backends.openvino.weights.source import Tensors
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.gguf.files import find_gguf, holds_gguf
@@ -26,12 +26,12 @@ class StoredWeights:
 
 
 def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
-    """Finds the weights. Safetensors go before GGUF, because config.json belongs to them.
+    """Finds the weights. A checkpoint goes before GGUF, because config.json belongs to it.
 
     `config` is the language model's. Raises ModelLoadError if it names a format that Ouzel cannot
     read.
     """
-    if not holds_safetensors(directory) and holds_gguf(directory):
+    if not holds_tensors(directory) and holds_gguf(directory):
         files = find_gguf(directory)
         return StoredWeights(files, lambda: (GgufCheckpoint(files), "GGUF"), "gguf")
     quantization = read_quantization(config)

@@ -50,11 +50,11 @@ from ouzel.backends.openvino.weights.quantized.stored import (
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
     Checkpoint,
-    TensorLocation,
     chunk_rows,
     read_chunks,
 )
 from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 

@@ -21,11 +21,11 @@ from ouzel.backends.openvino.weights.quantized.stored import (
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
     Checkpoint,
-    TensorLocation,
     read_chunks,
     to_float32,
 )
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 

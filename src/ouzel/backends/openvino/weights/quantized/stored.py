@@ -21,8 +21,9 @@ from ouzel.backends.openvino.weights.encodings import (
     pack_nibbles,
     unpack_nibbles,
 )
-from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint, TensorLocation
+from ouzel.backends.openvino.weights.safetensors import PLAIN_TYPES, Checkpoint
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
+from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.errors import ModelLoadError
 
 Rows = Iterator[NDArray[np.float32]]

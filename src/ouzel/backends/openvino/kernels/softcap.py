@@ -1,0 +1,78 @@
+"""Models whose attention has a soft cap, which only Ouzel's own kernels compute.
+
+The runtime's attention has no input for it. The kernels compute it in every precision, over caches
+in f16 and u8, and in f32 if the graph computes in f32.
+"""
+
+from collections.abc import Iterable
+
+from ouzel.backends.openvino.graph.attention import read_softcap_note
+from ouzel.backends.openvino.kernels.attention import (
+    F16_CACHE,
+    F32_CACHE,
+    PLUGIN_ATTENTION,
+    U8_CACHE,
+)
+from ouzel.backends.openvino.kernels.library import KernelsMissing, find_kernels
+from ouzel.backends.openvino.library import ov
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.config import EngineConfig
+from ouzel.errors import ModelLoadError
+
+_CACHES = {"f16": F16_CACHE, "u8": U8_CACHE, "f32": F32_CACHE}
+
+
+def read_softcap(config: HfConfig, key: str = "attn_logit_softcapping") -> float:
+    """Returns the soft cap of the attention, 0 if it has none.
+
+    Raises ModelLoadError if there is one without kernels: before the weights are read.
+    """
+    softcap = config.number(key, 0.0)
+    found = find_kernels()
+    if softcap and isinstance(found, KernelsMissing):
+        raise ModelLoadError(
+            f"config.json: {key} is {softcap:g}, and only the package ouzel-kernels computes "
+            f"attention with a soft cap: {found.reason}. With the package the model can be "
+            "served; it needs a CPU with AVX2"
+        )
+    return softcap
+
+
+def has_softcap(graphs: Iterable[ov.Model]) -> bool:
+    """Tells whether some attention of the graphs has a soft cap and is not the kernels' yet."""
+    return any(
+        node.get_type_name() == PLUGIN_ATTENTION and read_softcap_note(node) > 0
+        for graph in graphs
+        for node in graph.get_ops()
+    )
+
+
+def softcap_cache_type(engine: EngineConfig, *, is_u8_by_itself: bool) -> ov.Type:
+    """Returns the type of the cache for attention with a soft cap.
+
+    Raises ModelLoadError for options with which the kernels do not compute it.
+    """
+    if engine.device != "CPU":
+        raise ModelLoadError(
+            "device must be CPU, because the attention of this model has a soft cap, given "
+            f"{engine.device}"
+        )
+    if engine.kv_cache_dtype == "auto":
+        return U8_CACHE if is_u8_by_itself else F16_CACHE
+    cache_type = _CACHES.get(engine.kv_cache_dtype)
+    if cache_type is None:
+        raise ModelLoadError(
+            "kv_cache_dtype must be auto, f16 or u8, because the attention of this model has a "
+            f"soft cap, given {engine.kv_cache_dtype}"
+        )
+    return cache_type
+
+
+def check_softcaps(fused: Iterable[ov.Model]) -> None:
+    """Raises ModelLoadError if the runtime would compute an attention with a soft cap."""
+    if has_softcap(fused):
+        raise ModelLoadError(
+            "the attention of this model has a soft cap, which ouzel-kernels compute only if "
+            "head_dim is a multiple of 32 and at most 512, and if the tokens of an image do not "
+            "attend to each other"
+        )

@@ -1,0 +1,127 @@
+"""LFM2-VL has SigLIP 2's encoder, whose learned positions are resized to each image.
+
+Squares of patches become one row. Reference: transformers, models/lfm2_vl/modeling_lfm2_vl.py and
+models/siglip2/modeling_siglip2.py; SigLIP 2 (Tschannen 2025, arXiv 2502.14786).
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.backends.openvino.graph.activations import activate, read_activation
+from ouzel.backends.openvino.graph.images import ImageShape
+from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.patches import colours_side_by_side, merged_order, patch_grids
+from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.graph.vit import (
+    ROWS_PER_PASS,
+    TOWER,
+    VitShape,
+    build_layers,
+    square_side,
+)
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.models import lfm2
+from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
+from ouzel.checkpoint.hf_config import HfConfig
+from ouzel.errors import EngineFailed
+from ouzel.types.engine_request import ImageInput
+
+PROJECTOR = "multi_modal_projector."
+PROJECTOR_NORM = Norm(1e-5, is_centred=True, has_bias=True)
+
+
+def image_shape(config: HfConfig) -> ImageShape:
+    return ImageShape()
+
+
+def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
+    shape, factor = read_shape(config.required_section("vision_config")), read_factor(config)
+    rows = build_layers(b, embedded_patches(b, shape), shape)
+    size = factor**2 * shape.hidden_size
+    merged = ops.reshape(rows, integers(-1, size), False)
+    return b.vision_model(projected(b, merged, size, config), make_passes(shape, factor))
+
+
+def read_shape(vision: HfConfig) -> VitShape:
+    """Reads the sizes; a tile of the shape is the square of learned positions."""
+    if vision.text("model_type", "siglip2_vision_model") != "siglip2_vision_model":
+        raise vision.refuse("model_type", "siglip2_vision_model")
+    num_places = vision.size("num_patches", 256)
+    side = math.isqrt(num_places)
+    if side**2 != num_places:
+        raise vision.refuse("num_patches", "squares of integers")
+    return VitShape.read_siglip(
+        vision.with_values(image_size=side * square_side(vision, "patch_size", 16))
+    )
+
+
+def read_factor(config: HfConfig) -> int:
+    """Returns the patches along each side of a square that becomes one row."""
+    return config.size("downsample_factor", 2)
+
+
+def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
+    """Embeds the patches [tiles, patches, numbers of a patch], and adds resized positions."""
+    prefix, size, num_columns = f"{TOWER}embeddings.", shape.hidden_size, 3 * shape.patch_size**2
+    pixels = b.input("patches", [-1, -1, num_columns], ov.Type.f32)
+    rows = b.linear(pixels, prefix + "patch_embedding", num_columns, size)
+    table = b.constant(b.array(prefix + "position_embedding.weight", shape.num_rows, size))
+    shares = b.input("position_shares", [-1, shape.num_rows], ov.Type.f32)
+    return ops.add(rows, ops.matmul(shares, table, False, False))
+
+
+def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node:
+    inner_size = config.size("projector_hidden_size", 2560)
+    has_bias = config.flag("projector_bias", True)
+    if config.flag("projector_use_layernorm", True):
+        rows = b.norm(rows, PROJECTOR + "layer_norm", size, PROJECTOR_NORM)
+    inner = b.linear(rows, PROJECTOR + "linear_1", size, inner_size, has_bias=has_bias)
+    inner = activate(inner, read_activation(config, "projector_hidden_act", "gelu"))
+    text_size = config.text_model().with_defaults(**lfm2.DEFAULTS).size("hidden_size")
+    return b.linear(inner, PROJECTOR + "linear_2", inner_size, text_size, has_bias=has_bias)
+
+
+def make_passes(shape: VitShape, factor: int) -> Passes:
+    """Returns the function that makes the inputs of a piece: tiles of one size."""
+    unit = shape.patch_size * factor
+
+    def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
+        height, width = pixels.shape[2:]
+        if height % unit or width % unit:
+            raise EngineFailed(
+                f"the sides of images must be multiples of {unit}, found {height}x{width}"
+            )
+        rows, columns = height // shape.patch_size, width // shape.patch_size
+        shares = position_shares(rows, columns, shape.side, factor)
+        grids = colours_side_by_side(patch_grids(pixels, shape.patch_size))
+        patches = np.stack([merged_order(grid, factor) for grid in grids])
+        step = max(1, ROWS_PER_PASS // (rows * columns))
+        return [
+            {"patches": patches[first : first + step], "position_shares": shares}
+            for first in range(0, len(patches), step)
+        ]
+
+    return passes
+
+
+def position_shares(rows: int, columns: int, side: int, factor: int) -> NDArray[np.float32]:
+    """Returns the shares of the learned positions in each patch's, [patches, side^2]."""
+    down, across = stretched(rows, side), stretched(columns, side)
+    shares = down[:, None, :, None] * across[None, :, None, :]
+    return merged_order(shares.reshape(rows, columns, side**2), factor).astype(np.float32)
+
+
+def stretched(num: int, side: int) -> NDArray[np.float32]:
+    """Returns the shares of `side` places in each of `num`, as bilinear resizing has them.
+
+    With fewer places than before, each is an average of several: resizing is antialiased.
+    """
+    scale = np.float32(side) / np.float32(num)
+    centers = (np.arange(num, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
+    distances = np.abs(np.arange(side, dtype=np.float32) - centers[:, None])
+    shares = np.maximum(1 - distances / max(scale, np.float32(1)), 0)
+    normalised: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
+    return normalised
