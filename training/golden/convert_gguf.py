@@ -20,6 +20,7 @@ Config = dict[str, Any]  # JSON
 
 TESTS = Path(__file__).parents[2] / "tests"
 GOLDEN, CHECKPOINTS = TESTS / "gguf" / "golden", TESTS / "backends" / "golden"
+PREDICTING = TESTS / "gguf" / "golden_prediction", TESTS / "backends" / "golden_prediction"
 
 
 def _published_kinds(config: Config) -> None:
@@ -84,13 +85,23 @@ CASES: dict[
 }
 
 
+# Checkpoints with a layer that predicts further tokens.
+PREDICTION_CASES: dict[str, tuple[str, Callable[[Config], None]]] = {
+    "glm4-moe": ("BF16", _as_it_is),
+    "qwen3_5": ("BF16", _as_it_is),
+    "qwen3_5-moe": ("BF16", _as_it_is),
+}
+
+
 def every_class(base: type) -> Iterator[type]:
     yield base
     for each in base.__subclasses__():
         yield from every_class(each)
 
 
-def convert(directory: Path, change: Callable[[Config], None], path: Path) -> None:
+def convert(
+    directory: Path, change: Callable[[Config], None], path: Path, *, predicts: bool = False
+) -> None:
     import gguf  # noqa: PLC0415  llama.cpp's own, of the source that is given
     from conversion import get_model_class  # noqa: PLC0415
     from conversion.base import ModelBase, TextModel  # noqa: PLC0415
@@ -101,31 +112,46 @@ def convert(directory: Path, change: Callable[[Config], None], path: Path) -> No
     for each in every_class(TextModel):
         if "set_vocab" in vars(each):
             each.set_vocab = lambda self: None
-    model_class.no_mtp = True
+    model_class.no_mtp = not predicts
     model = model_class(directory, gguf.LlamaFileType.MOSTLY_BF16, path, hparams=config)
     getattr(model, "impl", model).write()
 
 
+def write(
+    name: str,
+    case: tuple[str, Callable[[Config], None]],
+    quantize: list[str],
+    places: tuple[Path, Path],
+) -> None:
+    """Writes a case; `places` are the directories of GGUF files and of checkpoints."""
+    (kind, change), (files, checkpoints) = case, places
+    with tempfile.TemporaryDirectory() as temporary:
+        directory, whole = Path(temporary) / name, Path(temporary) / "whole.gguf"
+        shutil.copytree(checkpoints / name, directory)
+        # The rows of an embedding that no token has are cut off.
+        tokens = {
+            "model": {"vocab": {str(token): token for token in range(128)}},
+            "added_tokens": [],
+        }
+        (directory / "tokenizer.json").write_text(json.dumps(tokens))
+        convert(directory, change, whole, predicts=places == PREDICTING)
+        if kind == "BF16":
+            shutil.copy(whole, files / f"{name}.gguf")
+        else:
+            subprocess.run([*quantize, whole, files / f"{name}.gguf", kind, "1"], check=True)
+
+
 def main() -> None:
-    llama_cpp, *quantize = [each for each in sys.argv[1:] if each not in CASES]
-    named = [each for each in sys.argv[1:] if each in CASES]
+    known = {*CASES, *PREDICTION_CASES}
+    llama_cpp, *quantize = [each for each in sys.argv[1:] if each not in known]
+    named = [each for each in sys.argv[1:] if each in known] or known
     sys.path[:0] = [llama_cpp, f"{llama_cpp}/gguf-py"]
-    for name in named or CASES:
-        kind, change = CASES[name]
-        with tempfile.TemporaryDirectory() as temporary:
-            directory, whole = Path(temporary) / name, Path(temporary) / "whole.gguf"
-            shutil.copytree(CHECKPOINTS / name, directory)
-            # The rows of an embedding that no token has are cut off.
-            tokens = {
-                "model": {"vocab": {str(token): token for token in range(128)}},
-                "added_tokens": [],
-            }
-            (directory / "tokenizer.json").write_text(json.dumps(tokens))
-            convert(directory, change, whole)
-            if kind == "BF16":
-                shutil.copy(whole, GOLDEN / f"{name}.gguf")
-            else:
-                subprocess.run([*quantize, whole, GOLDEN / f"{name}.gguf", kind, "1"], check=True)
+    for name, case in CASES.items():
+        if name in named:
+            write(name, case, quantize, (GOLDEN, CHECKPOINTS))
+    for name, case in PREDICTION_CASES.items():
+        if name in named:
+            write(name, case, quantize, PREDICTING)
 
 
 if __name__ == "__main__":

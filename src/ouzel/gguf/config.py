@@ -19,6 +19,8 @@ def make_model_config(gguf: Gguf) -> JsonObject:
     architecture = find_architecture(facts.architecture, facts.source)
     own = architecture.config(facts)
     config = {"model_type": architecture.model_type} | _common(facts, own) | own
+    if architecture.prediction is not None and facts.num_layers < facts.num_blocks:
+        config[architecture.prediction.count_key] = facts.num_blocks - facts.num_layers
     scaling = config["rope_scaling"]
     if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":
         config["rope_scaling"] = {**scaling, **architecture.yarn}

@@ -22,7 +22,7 @@ from ouzel.gguf.tokenizer import make_tokenizer_files
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 2  # increase it when other files are made from the same metadata
+FORMAT = 3  # increase it when other files are made from the same metadata
 SOURCE_FILE = "made_of.json"
 
 _EMBEDDING, _TOKENS = "token_embd.weight", "tokenizer.ggml.tokens"

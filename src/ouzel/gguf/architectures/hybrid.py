@@ -8,6 +8,7 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import (
     LAYER,
     QK_NORMS,
+    QWEN_PREDICTION,
     Architecture,
     Change,
     Experts,
@@ -217,6 +218,7 @@ _QWEN35 = Architecture(
     bare=_QWEN35_BARE,
     changes=_delta_changes,
     unshifted_norms=frozenset({"ssm_norm"}),
+    prediction=QWEN_PREDICTION,
 )
 _QWEN35_MOE = replace(
     _QWEN35,
