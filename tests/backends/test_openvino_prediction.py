@@ -23,11 +23,14 @@ from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.config import make_model_config
+from ouzel.gguf.file import read_gguf
 from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import of_kinds, quantize
 from tests.engine.requests import make_request, run_alone
 
 PREDICTING = Path(__file__).parent / "golden_prediction"
+GGUF_PREDICTING = Path(__file__).parents[1] / "gguf" / "golden_prediction"
 FREE = StepCosts((1, 100), (1.0, 1.01))
 FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 BLOCKS = list(range(4))
@@ -76,7 +79,25 @@ def run_prompt(runner: ModelRunner, prompt: list[int]) -> NDArray[np.float32]:
 
 @pytest.mark.release("prediction layers: experts as one tensor, entries")
 def test_logits_of_the_layer_equal_transformers(directory: Path, cache_dir: Path) -> None:
-    runner = load(directory, cache_dir)
+    check_layer(load(directory, cache_dir), directory)
+
+
+GGUF_NAMES = ["glm4-moe", "qwen3_5", "qwen3_5-moe"]
+
+
+@pytest.mark.parametrize(
+    "name", of_kinds("prediction layers of other families", GGUF_NAMES, ["qwen3_5"])
+)
+def test_logits_of_the_layer_in_a_gguf_file_equal_transformers(name: str, tmp_path: Path) -> None:
+    """The files were made by llama.cpp's own converter."""
+    path = GGUF_PREDICTING / f"{name}.gguf"
+    (tmp_path / "model.gguf").symlink_to(path)
+    (tmp_path / "config.json").write_text(json.dumps(make_model_config(read_gguf([path]))))
+    check_layer(load(tmp_path, tmp_path / "cache"), PREDICTING / name)
+
+
+def check_layer(runner: OpenVINORunner, directory: Path) -> None:
+    """Compares the logits of the model and of its prediction layer with the golden values."""
     assert runner.prediction is not None
     with np.load(directory / "golden.npz") as golden:
         prompt, greedy = golden["prompt"].tolist(), golden["greedy"].tolist()

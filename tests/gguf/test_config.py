@@ -192,7 +192,7 @@ def test_gemma2_has_its_soft_caps_also_without_their_keys(path: Path) -> None:
         (
             "mamba",
             {},
-            "general.architecture mamba is not supported; nearest: granitehybrid",
+            "general.architecture mamba is not supported; nearest: mamba2, ",
         ),
         (
             "qwen3",

@@ -42,7 +42,9 @@ def ntk_parameters(theta: float, factor: float) -> dict[str, Any]:
 
 def write_tensors(directory: Path, tensors: Tensors) -> None:
     path = directory / "model.safetensors"
-    save_file({name: tensor.contiguous() for name, tensor in tensors.items()}, path, {"format": "pt"})
+    save_file(
+        {name: tensor.contiguous() for name, tensor in tensors.items()}, path, {"format": "pt"}
+    )
 
 
 def change_config(directory: Path, gone: tuple[str, ...], **values: object) -> None:
@@ -76,10 +78,7 @@ def write_plain(directory: Path) -> None:
             name = name.replace(older, newer)
         if ".qkv_proj." in name:
             parts = zip(("q", "k", "v"), tensor.chunk(3), strict=True)
-            tensors |= {
-                name.replace("qkv_proj", f"{each}_proj"): part
-                for each, part in parts
-            }
+            tensors |= {name.replace("qkv_proj", f"{each}_proj"): part for each, part in parts}
         elif ".up_gate_proj." in name:
             up, gate = tensor.chunk(2)
             tensors |= {name.replace("up_gate", "up"): up, name.replace("up_gate", "gate"): gate}
@@ -94,7 +93,9 @@ def as_new(theta: float, factor: float, prefix: str, architecture: str) -> Calla
     def rewrite(directory: Path) -> None:
         tensors = load_file(directory / "model.safetensors")
         assert any("qkv_proj" in name for name in tensors), "transformers saves the older names"
-        bare = {name.removeprefix("gte.").removeprefix("new."): each for name, each in tensors.items()}
+        bare = {
+            name.removeprefix("gte.").removeprefix("new."): each for name, each in tensors.items()
+        }
         heads = ("classifier.",)
         named = {
             name if name.startswith(heads) else prefix + name: each for name, each in bare.items()
@@ -148,7 +149,9 @@ def jina_adapters(tensors: Tensors) -> Tensors:
             continue
         rows, columns = matrix.shape
         is_embedding = "embeddings" in name
-        shapes = ((rows, rank), (rank, columns)) if is_embedding else ((rank, columns), (rows, rank))
+        shapes = (
+            ((rows, rank), (rank, columns)) if is_embedding else ((rank, columns), (rows, rank))
+        )
         for part, shape in zip("AB", shapes, strict=True):
             found[f"{name}.{part}"] = 0.3 * torch.randn((len(TASKS), *shape), generator=generator)
     return found

@@ -369,10 +369,17 @@ CASES = {
         settings={**EUROBERT, "num_key_value_heads": 2},
         tokenizer=of_bert,
     ),
-    "cross-eurobert": Case(model_type="eurobert", settings=EUROBERT, tokenizer=of_bert, num_labels=1),
+    "cross-eurobert": Case(
+        model_type="eurobert", settings=EUROBERT, tokenizer=of_bert, num_labels=1
+    ),
     "cross-eurobert-bos": Case(
         model_type="eurobert",
-        settings={**EUROBERT, "classifier_pooling": "bos", "mlp_bias": True, "attention_bias": True},
+        settings={
+            **EUROBERT,
+            "classifier_pooling": "bos",
+            "mlp_bias": True,
+            "attention_bias": True,
+        },
         tokenizer=of_bert,
         num_labels=1,
     ),

@@ -20,6 +20,8 @@ def make_model_config(gguf: Gguf) -> JsonObject:
     own = architecture.config(facts)
     common = {} if architecture.has_own_keys else _common(facts, own)
     config = {"model_type": architecture.model_type} | common | own
+    if architecture.prediction is not None and facts.num_layers < facts.num_blocks:
+        config[architecture.prediction.count_key] = facts.num_blocks - facts.num_layers
     scaling = config.get("rope_scaling")
     if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":
         config["rope_scaling"] = {**scaling, **architecture.yarn}

@@ -51,6 +51,10 @@ class Facts:
     def flags(self, key: str, length: int) -> list[bool]:
         return [bool(value) for value in self._metadata.numbers(self._key(key), length)]
 
+    def numbers_by_layer(self, key: str) -> list[float]:
+        """Reads a number for each layer; the key stands without the name of the architecture."""
+        return self._metadata.numbers(key, self.num_layers)
+
     def number(self, key: str, default: float | None = None) -> float:
         return self._metadata.number(self._key(key), default)
 

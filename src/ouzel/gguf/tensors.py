@@ -8,7 +8,7 @@ from math import prod
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import find_architecture
-from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join, Split
+from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join, Prediction, Split
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import MAX_TENSORS, Gguf, TensorLocation
 
@@ -54,7 +54,8 @@ class StoredTensor:
 def name_gguf_tensors(gguf: Gguf) -> dict[str, StoredTensor]:
     """Returns the tensors by their names in transformers; an unknown tensor keeps its GGUF name.
 
-    Layers that predict further tokens are left out.
+    A layer that predicts further tokens is left out if its architecture does not name it, and all
+    such layers after the first.
     """
     naming = _Naming(gguf)
     found: dict[str, StoredTensor] = {}
@@ -102,6 +103,18 @@ class _Naming:
         elif self._num_layers is None or int(parts[1]) < self._num_layers:
             prefix = f"{self._architecture.prefix}{parts[1]}."
             yield from self._named_in_layer(stored, prefix, parts[2], parts[3] or "")
+        elif self._architecture.prediction is not None and int(parts[1]) == self._num_layers:
+            yield from self._named_in_prediction(stored, self._architecture.prediction, parts)
+
+    def _named_in_prediction(
+        self, stored: StoredTensor, prediction: Prediction, parts: re.Match[str]
+    ) -> Iterator[tuple[str, StoredTensor]]:
+        prefix, part, kind = f"model.layers.{parts[1]}.", parts[2], parts[3] or ""
+        if part not in prediction.parts:
+            yield from self._named_in_layer(stored, prediction.layer or prefix, part, kind)
+            return
+        name = prediction.parts[part]
+        yield f"{'' if prediction.layer else prefix}{name}.{kind}", self._shifted(stored, part)
 
     def _named_in_layer(
         self, stored: StoredTensor, prefix: str, part: str, kind: str

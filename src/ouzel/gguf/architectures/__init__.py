@@ -13,9 +13,10 @@ from ouzel.gguf.architectures.experts import EXPERTS
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
+from ouzel.gguf.architectures.mamba import MAMBAS
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | ENCODERS
+ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | ENCODERS
 
 
 def find_architecture(name: str, source: str) -> Architecture:

@@ -203,6 +203,22 @@ _GLM4_NORMS = {
 }
 _FUSED_MLP = {"ffn_up": "mlp.gate_up_proj"}
 
+
+def _apertus(facts: Facts) -> JsonObject:
+    """Reads the parameters of xIELU, which are tensors in transformers.
+
+    Positions are scaled only if the file has factors, whereas config.json has a default scaling.
+    """
+    xielu = {
+        name: facts.numbers_by_layer(f"xielu.{name}")
+        for name in ("alpha_p", "alpha_n", "beta", "eps")
+    }
+    own: JsonObject = {"attention_bias": facts.has_tensor("blk.0.attn_q.bias"), "xielu": xielu}
+    if not facts.has_tensor("rope_freqs.weight"):
+        own["rope_scaling"] = {"rope_type": "default"}
+    return own
+
+
 DENSE = {
     "llama": Architecture(
         model_type="llama",
@@ -216,6 +232,13 @@ DENSE = {
     "smollm3": Architecture(model_type="smollm3", changes=permute_heads),
     "granite": Architecture(model_type="granite", config=read_granite, changes=permute_heads),
     "minicpm": Architecture(model_type="minicpm", config=_minicpm, changes=permute_heads),
+    "apertus": Architecture(
+        model_type="apertus",
+        config=_apertus,
+        layer=LAYER
+        | QK_NORMS
+        | {"attn_norm": "attention_layernorm", "ffn_norm": "feedforward_layernorm"},
+    ),
     "qwen2": Architecture(model_type="qwen2", config=_qwen),
     "qwen3": Architecture(model_type="qwen3", config=_qwen, layer=LAYER | QK_NORMS),
     "qwen3vl": Architecture(model_type="qwen3_vl_text", config=_qwen3vl, layer=LAYER | QK_NORMS),

@@ -2,7 +2,13 @@
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture, Experts
+from ouzel.gguf.architectures.kind import (
+    LAYER,
+    NUMBERED_PREDICTION,
+    QK_NORMS,
+    Architecture,
+    Experts,
+)
 from ouzel.gguf.facts import Facts
 
 SHARED_EXPERTS = {
@@ -95,6 +101,7 @@ EXPERTS = {
         | {"post_attention_norm": "post_attention_layernorm"},
         experts=Experts(),
         bare={"exp_probs_b": "mlp.gate.e_score_correction_bias"},
+        prediction=NUMBERED_PREDICTION,
     ),
     "hunyuan-moe": Architecture(
         model_type="hunyuan_v1_moe",

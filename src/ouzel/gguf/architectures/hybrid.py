@@ -1,4 +1,4 @@
-"""Describes architectures with recurrent states: short convolutions, gated delta nets, Mamba-2."""
+"""Describes hybrids: attention beside short convolutions, gated delta nets, or Mamba-2."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -8,12 +8,19 @@ from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import (
     LAYER,
     QK_NORMS,
+    QWEN_PREDICTION,
     Architecture,
     Change,
     Experts,
     Split,
     permute_heads,
     read_experts,
+)
+from ouzel.gguf.architectures.mamba import (
+    MAMBA_CHANGES,
+    has_part,
+    name_bare_mamba,
+    name_mamba_layer,
 )
 from ouzel.gguf.architectures.sparse import (
     GRANITE_JOINS,
@@ -162,19 +169,13 @@ def _granitehybrid(facts: Facts) -> JsonObject:
         "mamba_n_heads": num_heads,
         "mamba_expand": inner_size // hidden_size,
         "mamba_d_head": inner_size // max(num_heads, 1),
-        "mamba_conv_bias": _has_bias(facts, "ssm_conv1d"),
-        "mamba_proj_bias": _has_bias(facts, "ssm_in"),
+        "mamba_conv_bias": has_part(facts, "ssm_conv1d.bias"),
+        "mamba_proj_bias": has_part(facts, "ssm_in.bias"),
     }
-
-
-def _has_bias(facts: Facts, part: str) -> bool:
-    return any(facts.has_tensor(f"blk.{layer}.{part}.bias") for layer in range(facts.num_blocks))
 
 
 def _granitehybrid_changes(facts: Facts) -> Mapping[str, Change]:
-    return {**permute_heads(facts), "ssm_a": Change(is_rate=True, is_flat=True)} | {
-        part: Change(is_flat=True) for part in ("ssm_d", "ssm_norm")
-    }
+    return {**permute_heads(facts), **MAMBA_CHANGES}
 
 
 _LFM2_LAYER = {
@@ -208,12 +209,6 @@ _QWEN35_LAYER = (
     }
 )
 _QWEN35_BARE = {"ssm_a": "linear_attn.A_log", "ssm_dt": "linear_attn.dt_bias"}
-_MAMBA_LAYER = {
-    "ssm_in": "mamba.in_proj",
-    "ssm_conv1d": "mamba.conv1d",
-    "ssm_norm": "mamba.norm",
-    "ssm_out": "mamba.out_proj",
-}
 _LFM2_OUTER = {"token_embd_norm": "model.embedding_norm"}
 
 _QWEN35 = Architecture(
@@ -223,6 +218,7 @@ _QWEN35 = Architecture(
     bare=_QWEN35_BARE,
     changes=_delta_changes,
     unshifted_norms=frozenset({"ssm_norm"}),
+    prediction=QWEN_PREDICTION,
 )
 _QWEN35_MOE = replace(
     _QWEN35,
@@ -252,13 +248,9 @@ HYBRIDS = {
     "granitehybrid": Architecture(
         model_type="granitemoehybrid",
         config=_granitehybrid,
-        layer=GRANITE_LAYER | _MAMBA_LAYER | {"ffn_down": "shared_mlp.output_linear"},
-        bare={
-            "ffn_down_exps.weight": "block_sparse_moe.output_linear.weight",
-            "ssm_a": "mamba.A_log",
-            "ssm_d": "mamba.D",
-            "ssm_dt": "mamba.dt_bias",
-        },
+        layer=GRANITE_LAYER | name_mamba_layer("mamba.") | {"ffn_down": "shared_mlp.output_linear"},
+        bare=name_bare_mamba("mamba.")
+        | {"ffn_down_exps.weight": "block_sparse_moe.output_linear.weight"},
         joins=GRANITE_JOINS,
         changes=_granitehybrid_changes,
     ),

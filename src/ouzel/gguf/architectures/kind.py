@@ -81,6 +81,42 @@ class Change:
     is_flat: bool = False  # a vector in transformers
 
 
+@dataclass(frozen=True, slots=True)
+class Prediction:
+    """Names the layer that predicts further tokens, which is a layer behind the last one in GGUF.
+
+    Its parts that other layers lack have a `nextn.` before their names.
+    """
+
+    count_key: str  # key of config.json with the number of such layers
+    parts: Mapping[str, str]  # transformers' names of its own parts
+    layer: str = ""  # prefix of its other parts; empty: all parts have the prefix of a layer
+
+
+# DeepSeek and GLM give the layer a number, as GGUF does.
+NUMBERED_PREDICTION = Prediction(
+    count_key="num_nextn_predict_layers",
+    parts={
+        "nextn.eh_proj": "eh_proj",
+        "nextn.enorm": "enorm",
+        "nextn.hnorm": "hnorm",
+        "nextn.shared_head_norm": "shared_head.norm",
+        "nextn.embed_tokens": "embed_tokens",
+        "nextn.shared_head_head": "shared_head.head",
+    },
+)
+QWEN_PREDICTION = Prediction(
+    count_key="mtp_num_hidden_layers",
+    parts={
+        "nextn.eh_proj": "mtp.fc",
+        "nextn.enorm": "mtp.pre_fc_norm_embedding",
+        "nextn.hnorm": "mtp.pre_fc_norm_hidden",
+        "nextn.shared_head_norm": "mtp.norm",
+        "nextn.embed_tokens": "mtp.embed_tokens",
+        "nextn.shared_head_head": "mtp.shared_head.head",
+    },
+    layer="mtp.layers.0.",
+)
 AS_STORED = Change()
 
 
@@ -118,6 +154,8 @@ class Architecture:
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # keys are parts of a layer
     # settings of YaRN that files do not have
     yarn: Mapping[str, object] = field(default_factory=dict)
+    # None: a layer that predicts further tokens is left out
+    prediction: Prediction | None = None
     # Norms without the 1 that the model adds; all other norms are stored with it. None: no norm is.
     unshifted_norms: frozenset[str] | None = None
 

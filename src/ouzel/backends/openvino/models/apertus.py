@@ -4,7 +4,7 @@ xIELU.
 Reference: transformers, models/apertus/modeling_apertus.py and configuration_apertus.py.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -43,24 +43,42 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
     def feed_forward(b: Builder, rows: Node, layer: int) -> Node:
         prefix = f"model.layers.{layer}.mlp."
-        inner_rows = xielu(
-            b, b.linear(rows, prefix + "up_proj", hidden_size, inner_size), prefix + "act_fn."
-        )
+        up = b.linear(rows, prefix + "up_proj", hidden_size, inner_size)
+        inner_rows = xielu(up, read_parameters(config, b, layer))
         return b.linear(inner_rows, prefix + "down_proj", inner_size, hidden_size)
 
     return build_decoder(b, replace(shape, layer_norms=NORMS), feed_forward)
 
 
-def xielu(b: Builder, rows: Node, prefix: str) -> Node:
+@dataclass(frozen=True)
+class Xielu:
+    """The parameters of a layer's activation. The first two stand before a softplus."""
+
+    alpha_p: float
+    alpha_n: float
+    beta: float
+    eps: float
+
+
+def read_parameters(config: HfConfig, b: Builder, layer: int) -> Xielu:
+    """Reads tensors, or the lists of all layers that a GGUF file has."""
+    prefix = f"model.layers.{layer}.mlp.act_fn."
+    if (lists := config.section("xielu")) is not None:
+        num_layers = config.size("num_hidden_layers")
+        return Xielu(*(lists.numbers(each.name, num_layers)[layer] for each in fields(Xielu)))
+    alphas = (float(b.array(prefix + name, 1)[0]) for name in ("alpha_p", "alpha_n"))
+    return Xielu(*alphas, *(float(b.array(prefix + name)) for name in ("beta", "eps")))
+
+
+def xielu(rows: Node, parameters: Xielu) -> Node:
     """Computes (a * x + beta) * x above zero, else n * (exp(min(x, eps)) - 1 - x) + beta * x (Huang
     2024).
 
-    The checkpoint has a and n - beta before a softplus. elu() is exp() - 1 without the loss of
-    digits.
+    elu() is exp() - 1 without the loss of digits.
     """
-    beta, epsilon = (float(b.array(prefix + name)) for name in ("beta", "eps"))
+    beta, epsilon = parameters.beta, parameters.eps
     above, below = (
-        float(np.logaddexp(0.0, b.array(prefix + name, 1)[0])) for name in ("alpha_p", "alpha_n")
+        float(np.logaddexp(0.0, alpha)) for alpha in (parameters.alpha_p, parameters.alpha_n)
     )
     positive = ops.multiply(scaled(rows, above), rows)
     negative = scaled(
