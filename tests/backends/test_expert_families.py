@@ -1,4 +1,4 @@
-"""Families with experts: defaults for keys missing from config.json, and refused settings."""
+"""Families with experts or sinks: defaults for missing keys of config.json, refused settings."""
 
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from tests.backends.forward import Driver, relative_error
             ),
         ),
         ("dots1", ("n_group", "topk_group", "attention_bias", "scoring_func")),
+        ("granite-swa", ("layer_types", "rms_norm_eps", "tie_word_embeddings")),
+        ("granitemoe-swa", ("tie_word_embeddings", "attention_bias")),
         ("hunyuan-v1-moe", ("rms_norm_eps", "attention_bias", "num_shared_expert", "use_cla")),
         (
             "minimax-m2",
@@ -59,6 +61,16 @@ def test_a_missing_key_has_the_default_of_the_family(
         ("hunyuan-v1-moe", {"num_shared_expert": [2, 2]}, "num_shared_expert 2 is not supported"),
         ("minimax-m2", {"attn_type_list": [1, 0]}, "attn_type_list .* is not supported"),
         ("minimax-m2", {"qk_norm_type": "per_head"}, 'qk_norm_type "per_head" is not supported'),
+        (
+            "granite-swa",
+            {"layer_rope_theta": None, "no_rope_layers": [0, 1, 1, 1]},
+            "no_rope_layers .* is not supported; supported: only .*1",
+        ),
+        (
+            "granite-swa",
+            {"layer_rope_theta": [0, 1]},
+            "layer_rope_theta must be a list of 4",
+        ),
         ("minimax-m2", {"rotary_dim": 7}, "must leave an even number of the 16 dimensions"),
     ],
 )
