@@ -1,4 +1,4 @@
-"""Families with experts or sinks: defaults for missing keys of config.json, refused settings."""
+"""Families with experts, sinks or gates: defaults of missing keys, refused settings."""
 
 from pathlib import Path
 
@@ -25,6 +25,8 @@ from tests.backends.forward import Driver, relative_error
         ("granite-swa", ("layer_types", "rms_norm_eps", "tie_word_embeddings")),
         ("granitemoe-swa", ("tie_word_embeddings", "attention_bias")),
         ("hunyuan-v1-moe", ("rms_norm_eps", "attention_bias", "num_shared_expert", "use_cla")),
+        ("lfm3", ("use_sandwich_norm", "use_attention_gate", "rope_parameters", "norm_eps")),
+        ("lfm3-plain", ("layer_types",)),
         (
             "minimax-m2",
             ("rope_theta", "rms_norm_eps", "attn_type_list", "use_routing_bias", "scoring_func"),
@@ -71,6 +73,7 @@ def test_a_missing_key_has_the_default_of_the_family(
             {"layer_rope_theta": [0, 1]},
             "layer_rope_theta must be a list of 4",
         ),
+        ("lfm3", {"layer_types": ["conv", "mamba"] * 2}, "layer_types must be conv, .*found mamba"),
         ("minimax-m2", {"rotary_dim": 7}, "must leave an even number of the 16 dimensions"),
     ],
 )
