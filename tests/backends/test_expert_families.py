@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ouzel.backends.openvino.models import muse_glimmer_text
+from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.errors import ModelLoadError
 from tests.backends.checkpoint_edits import with_config
 from tests.backends.conftest import Load, read_golden
@@ -82,3 +84,11 @@ def test_unsupported_settings_are_refused_by_name(
 ) -> None:
     with pytest.raises(ModelLoadError, match=message):
         load(with_config(tmp_path, name, (), **changes))
+
+
+def test_muse_glimmers_windows_and_positions_are_in_the_same_layers_by_default() -> None:
+    config = read_hf_config(read_golden("muse-glimmer").directory).text_model()
+    config = config.with_values(layer_types=None, layer_rope_theta=None, num_hidden_layers=5)
+    shape = muse_glimmer_text.decoder_shape(config.with_defaults(**muse_glimmer_text.DEFAULTS))
+    assert shape.sliding_windows == (0, 8, 8, 8, 0)
+    assert shape.unrotated_layers == {0, 4}

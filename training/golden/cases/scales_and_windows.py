@@ -173,4 +173,36 @@ CASES: dict[str, Case] = {
             "shared_intermediate_size": 64,
         }
     ),
+    # also a layer without window that has positions, and one with a window that has none
+    "muse-glimmer": Case(
+        {
+            "model_type": "muse_glimmer",
+            "image_token_id": 100_000,
+            "video_token_id": 100_001,
+            "out_hidden_size": 32,
+            "projector_hidden_size": 16,
+            "text_config": {
+                **SMALL,
+                "model_type": "muse_glimmer_text",
+                "head_dim": 16,
+                "num_hidden_layers": 4,
+                "rope_parameters": rope(theta=500000.0),
+                "layer_types": [SLIDING, SLIDING, FULL, FULL],
+                "layer_rope_theta": [500000.0, 0, 500000.0, 0],
+                "sliding_window": 8,
+                "final_logit_softcapping": 20.0,
+                "output_multiplier": 0.7,
+                "rms_norm_eps": 1e-5,
+            },
+            "vision_config": {
+                "patch_size": 2,
+                "pos_emb_height": 4,
+                "pos_emb_width": 4,
+                "num_attention_heads": 1,
+                "num_hidden_layers": 1,
+                "hidden_size": 8,
+                "intermediate_size": 8,
+            },
+        }
+    ),
 }
