@@ -17,6 +17,7 @@ from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.position_table import PositionTable, add_positions
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
+from ouzel.backends.openvino.graph.rotation import Angles
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
 from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
 from ouzel.backends.openvino.library import ops
@@ -73,6 +74,8 @@ class DecoderShape:
     sliding_rope: Rope | None = None
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
     position_table: PositionTable | None = None  # None: positions are rotary
+    # The rope of each layer, None: no positions. Empty: the three fields above decide.
+    layer_ropes: tuple[Rope | None, ...] = ()
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
     scales_images: bool = False  # the embedding factor applies to the features of images, too
@@ -177,25 +180,19 @@ def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Pa
 
 def make_attention(b: Builder, shape: DecoderShape) -> Part:
     """Returns self-attention; adds the inputs for the angles once for all layers."""
-    angles = b.angles(shape.rope) if shape.rotated_layers else None
-    sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
+    find_angles = add_layer_angles(b, shape) if shape.layer_ropes else add_angles(b, shape)
     query_scale = b.query_scale(shape.query_scale) if shape.query_scale else None
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:
-        window = shape.sliding_windows[layer] if shape.sliding_windows else 0
-        own_angles = None
-        if layer in shape.rotated_layers:
-            own_angles = sliding_angles if window else angles
-        prefix = f"model.layers.{layer}.{shape.attention.name}."
         return self_attention(
             b,
             rows,
-            prefix,
+            f"model.layers.{layer}.{shape.attention.name}.",
             layer,
             shape.attention,
-            angles=own_angles,
+            angles=find_angles(layer),
             query_scale=query_scale,
-            sliding_window=window,
+            sliding_window=shape.sliding_windows[layer] if shape.sliding_windows else 0,
         )
 
     return attention
@@ -211,6 +208,31 @@ def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
     if shape.position_table is None:
         return rows
     return add_positions(b, rows, shape.position_table, size)
+
+
+def add_angles(b: Builder, shape: DecoderShape) -> Callable[[int], Angles | None]:
+    """Adds inputs for the angles of layers with and without windows; returns a function from the
+    number of a layer to its angles.
+    """
+    angles = b.angles(shape.rope) if shape.rotated_layers else None
+    sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
+
+    def find_angles(layer: int) -> Angles | None:
+        if layer not in shape.rotated_layers:
+            return None
+        has_window = bool(shape.sliding_windows) and shape.sliding_windows[layer] > 0
+        return sliding_angles if has_window else angles
+
+    return find_angles
+
+
+def add_layer_angles(b: Builder, shape: DecoderShape) -> Callable[[int], Angles | None]:
+    """Adds an input for the angles of each different rope; returns a function from the number of a
+    layer to its angles.
+    """
+    ropes = {id(rope): rope for rope in shape.layer_ropes if rope is not None}
+    angles = {key: b.angles(rope, f"kind{kind}") for kind, (key, rope) in enumerate(ropes.items())}
+    return lambda layer: angles.get(id(shape.layer_ropes[layer]))
 
 
 def build_decoder(

@@ -10,7 +10,7 @@ import numpy as np
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.key_scales import mark_rows
-from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
+from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.library import ops
@@ -18,8 +18,12 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 # The kinds of norms of queries and keys: over all heads of a row together; over each head, with the
-# same weights or with its own; over each head after its rotation.
-QkNorm = Literal["row", "head", "own head", "turned head"]
+# same weights or with its own; over each head after its rotation; over each head without weights.
+QkNorm = Literal["row", "head", "own head", "turned head", "bare head"]
+
+# Where gates of the results of heads come from: `q_proj` has a gate for each dimension behind the
+# query of a head; `gate_proj` has one for each head, or for each dimension of each head.
+Gate = Literal["in query", "head", "dimension"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,7 +40,7 @@ class AttentionShape:
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm | None = None
-    is_gated: bool = False  # `q_proj` has a gate for each head after its query
+    gate: Gate | None = None
     name: str = "self_attn"  # part of the names of all tensors
     is_fused: bool = False  # queries, keys and values are one tensor
     fused_name: str = "qkv_proj"
@@ -54,7 +58,8 @@ class AttentionShape:
         """Tells whether only a rotation stands between the products of queries and keys and the
         attention.
         """
-        return not (self.is_gated or self.is_fused or self.qk_norm) and self.qkv_limit is None
+        is_changed = self.gate == "in query" or self.is_fused or self.qk_norm
+        return not is_changed and self.qkv_limit is None
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
@@ -100,11 +105,14 @@ def self_attention(
     if shape.is_only_turned:
         mark_rows(query, key, cache.key, 0 if angles is None else angles.num_dims)
     gate = None
-    if shape.is_gated:
+    if shape.gate == "in query":
         gated_heads = split_heads(query, shape.num_heads, 2 * shape.head_dim)
         query, gate = (
             merge_heads(heads) for heads in split(gated_heads, shape.head_dim, shape.head_dim)
         )
+    elif shape.gate:
+        num_gates = shape.num_heads * (shape.head_dim if shape.gate == "dimension" else 1)
+        gate = b.linear(rows, prefix + "gate_proj", shape.hidden_size, num_gates)
     query_norm, key_norm = shape.qk_norm_names
     query = in_heads(b, query, prefix + query_norm, shape.num_heads, shape)
     key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
@@ -132,7 +140,7 @@ def self_attention(
         sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
     )
     if gate is not None:
-        attended = ops.multiply(attended, ops.sigmoid(gate))
+        attended = gated(attended, ops.sigmoid(gate), shape)
     num_columns = shape.num_heads * shape.head_dim
     return b.linear(
         attended,
@@ -143,6 +151,14 @@ def self_attention(
     )
 
 
+def gated(attended: Node, gate: Node, shape: AttentionShape) -> Node:
+    """Multiplies rows [T, heads * head_dim] by a gate for each of their columns, or each head."""
+    if shape.gate != "head":
+        return ops.multiply(attended, gate)
+    heads = split_heads(attended, shape.num_heads, shape.head_dim)
+    return merge_heads(ops.multiply(heads, ops.unsqueeze(gate, integers(2))))
+
+
 def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
     """Returns queries, keys and values, each [T, heads * head_dim].
 
@@ -150,7 +166,7 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     """
     heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
     sizes = [num_heads * shape.head_dim for num_heads in heads]
-    if shape.is_gated:
+    if shape.gate == "in query":
         assert not (shape.is_fused or shape.num_paired_dims)
         sizes[0] *= 2
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
@@ -201,6 +217,8 @@ def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: Atte
     if shape.qk_norm == "row":
         rows = b.norm(rows, norm_name, num_heads * shape.head_dim, shape.norm)
     heads = split_heads(rows, num_heads, shape.head_dim)
+    if shape.qk_norm == "bare head":
+        return normalise(heads, shape.norm)
     if shape.qk_norm == "head":
         return b.norm(heads, norm_name, shape.head_dim, shape.norm)
     if shape.qk_norm == "own head":
