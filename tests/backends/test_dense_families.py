@@ -46,6 +46,18 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
         ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
         ("minicpm", ("attention_bias", "mlp_bias")),
         ("nemotron", ("partial_rotary_factor", "hidden_act", "norm_eps")),
+        (
+            "opt",
+            (
+                "activation_function",
+                "do_layer_norm_before",
+                "enable_bias",
+                "layer_norm_elementwise_affine",
+                "tie_word_embeddings",
+                "word_embed_proj_dim",
+                "_remove_final_layer_norm",
+            ),
+        ),
         ("seed_oss", ("attention_bias", "attention_out_bias", "mlp_bias")),
         (
             "stablelm",
@@ -121,6 +133,12 @@ def test_another_spelling_of_the_same_settings_gives_the_same_logits(
             "quantization_config .* is not supported; supported: null",
         ),
         ("gpt2", {"n_positions": 64}, r"has the shape \[128, 32\], but .* requires \[64, 32\]"),
+        (
+            "opt",
+            {"_remove_final_layer_norm": True},
+            "tensor model.final_layer_norm.bias is in the checkpoint",
+        ),
+        ("opt", {"enable_bias": False}, r"tensor .*\.bias is in the checkpoint"),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         (
             "minicpm",
