@@ -58,6 +58,7 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
                 "_remove_final_layer_norm",
             ),
         ),
+        ("phi", ("hidden_act", "partial_rotary_factor", "layer_norm_eps", "qk_layernorm")),
         ("seed_oss", ("attention_bias", "attention_out_bias", "mlp_bias")),
         (
             "stablelm",
@@ -81,6 +82,7 @@ def test_a_missing_key_has_the_default_of_the_family(
     [
         ("gemma", {"hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh"}),
         ("gpt-neox", {"partial_rotary_factor": 0.25, "rotary_pct": 0.5}),
+        ("phi", {"num_key_value_heads": None}),
     ],
 )
 def test_another_spelling_of_the_same_settings_gives_the_same_logits(

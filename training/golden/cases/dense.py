@@ -24,6 +24,7 @@ OF_PLAIN_LAYERS = {
     "dense_4h_to_h.weight": 0.4,
     "fc2.weight": 0.4,
     "query_key_value.weight": 2.0,
+    "lm_head.bias": 0.3,
     "q_proj.weight": 2.0,
     "k_proj.weight": 2.0,
     "v_proj.weight": 2.0,
@@ -183,6 +184,26 @@ CASES: dict[str, Case] = {
             "attention_bias": False,
         },
         factors=OF_PLAIN_LAYERS,
+    ),
+    "phi": Case(
+        {
+            **SMALL,
+            "model_type": "phi",
+            "num_key_value_heads": None,
+            "rope_parameters": rope(partial_rotary_factor=0.5),
+        },
+        older_rope_keys=True,
+        published={"rms_norm_eps": None},
+        factors=OF_PLAIN_LAYERS,
+    ),
+    "phi-norms": Case(
+        {
+            **SMALL,
+            "model_type": "phi",
+            "rope_parameters": rope(partial_rotary_factor=0.25),
+            "qk_layernorm": True,
+        },
+        factors={"bias": 0.1, "fc1.weight": 3.0, "v_proj.weight": 3.0, "layernorm.weight": 2.0},
     ),
     "jais2": Case(
         {**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}

@@ -67,6 +67,7 @@ class DecoderShape:
     rope: Rope
     attention: AttentionShape
     tied_embeddings: bool
+    has_head_bias: bool = False
     layer_norms: LayerNorms = LayerNorms()
     final_norm: str = "model.norm"  # empty: none
     embedding_size: int = 0  # columns of embedding and head, if projections lead to the hidden size
@@ -245,8 +246,11 @@ def build_decoder(
     if not shape.tied_embeddings:
         head = b.head("lm_head", shape.vocab_size, embedding_size)
 
+    head_bias = b.array("lm_head.bias", shape.vocab_size) if shape.has_head_bias else None
+
     def compute_logits(rows: Node) -> Node:
-        return softcapped(scaled(b.product(rows, head), shape.logits_factor), shape.logits_softcap)
+        logits = scaled(b.product(rows, head, head_bias), shape.logits_factor)
+        return softcapped(logits, shape.logits_softcap)
 
     prediction = (
         predict(b, embedding, compute_logits) if b.predicts and predict is not None else None
