@@ -58,6 +58,7 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
                 "_remove_final_layer_norm",
             ),
         ),
+        ("olmo", ("hidden_act", "tie_word_embeddings")),
         ("phi", ("hidden_act", "partial_rotary_factor", "layer_norm_eps", "qk_layernorm")),
         ("seed_oss", ("attention_bias", "attention_out_bias", "mlp_bias")),
         (

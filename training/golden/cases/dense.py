@@ -205,6 +205,17 @@ CASES: dict[str, Case] = {
         },
         factors={"bias": 0.1, "fc1.weight": 3.0, "v_proj.weight": 3.0, "layernorm.weight": 2.0},
     ),
+    "olmo": Case(
+        {
+            **SMALL,
+            "model_type": "olmo",
+            "rope_parameters": rope(),
+            "clip_qkv": 1.0,
+            "attention_bias": True,
+        },
+        older_rope_keys=True,
+        published={"rms_norm_eps": None},
+    ),
     "jais2": Case(
         {**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}
     ),
