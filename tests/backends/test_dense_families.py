@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from ouzel.checkpoint.context_length import read_max_positions
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 from tests.backends.conftest import Load, read_golden
 from tests.backends.forward import Driver, relative_error
@@ -27,6 +29,8 @@ def with_config(directory: Path, name: str, left_out: tuple[str, ...], **changes
     [
         ("apertus", ("hidden_act", "attention_bias")),
         ("arcee", ("hidden_act", "attention_bias", "mlp_bias")),
+        ("cohere", ("layer_norm_eps", "use_qk_norm", "attention_bias", "tie_word_embeddings")),
+        ("cohere-norms", ("logit_scale",)),
         ("ernie4_5", ("rope_parameters",)),
         ("gemma", ("hidden_act", "attention_bias", "rms_norm_eps", "tie_word_embeddings")),
         ("glm4", ("partial_rotary_factor", "attention_bias")),
@@ -76,6 +80,13 @@ def test_a_missing_key_has_the_default_of_the_family(
         golden.prompt, len(golden.prompt)
     )
     assert relative_error(logits, golden.logits) < 1e-5
+
+
+def test_command_r_has_its_context_in_another_key() -> None:
+    config = {"model_type": "cohere", "max_position_embeddings": 8192, "model_max_length": 131072}
+    assert read_max_positions(HfConfig(config)) == 131072
+    assert read_max_positions(HfConfig(config | {"model_max_length": None})) == 8192
+    assert read_max_positions(HfConfig(config | {"model_type": "llama"})) == 8192
 
 
 @pytest.mark.parametrize(

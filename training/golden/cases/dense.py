@@ -216,6 +216,30 @@ CASES: dict[str, Case] = {
         older_rope_keys=True,
         published={"rms_norm_eps": None},
     ),
+    "cohere": Case(
+        {
+            **SMALL,
+            "model_type": "cohere",
+            "rope_parameters": rope(theta=8000000.0),
+            "logit_scale": 0.2,
+            "tie_word_embeddings": True,
+        },
+        older_rope_keys=True,
+        published={"rms_norm_eps": None},
+    ),
+    "cohere-norms": Case(  # as Command R+
+        {
+            **SMALL,
+            "model_type": "cohere",
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "rope_parameters": rope(theta=75000.0),
+            "use_qk_norm": True,
+            "attention_bias": True,
+            "tie_word_embeddings": True,
+        },
+        published={"rms_norm_eps": None},
+    ),
     "jais2": Case(
         {**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}
     ),
