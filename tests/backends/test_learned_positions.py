@@ -12,7 +12,7 @@ from tests.backends.checkpoint_edits import load_copy
 from tests.backends.conftest import read_golden
 from tests.backends.forward import Driver, relative_error
 
-NAMES = ["gpt2"]
+NAMES = ["gpt2", "opt"]
 
 
 @pytest.mark.parametrize("name", NAMES)

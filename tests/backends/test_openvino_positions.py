@@ -196,7 +196,7 @@ class CoarsePositions:
 # grow with their position.
 NOT_RELATIVE = {"hunyuan_v1_dense", "ministral3"}
 # These families have a table of learned positions.
-LEARNED = {"gpt2", "gpt2-untied"}
+LEARNED = {"gpt2", "gpt2-untied", "opt", "opt-plain-norm", "opt-post-norm"}
 # These have no attention, or one without rotation: the recurrent layers know the order of tokens.
 WITHOUT_POSITIONS = [
     "granitemoehybrid",

@@ -14,6 +14,7 @@ from tests.backends.forward import Driver, relative_error
     ("name", "prefix", "masks"),
     [
         ("gpt2", "transformer.", ("h.0.attn.bias", "h.1.attn.masked_bias")),
+        ("opt", "model.", ()),
         (
             "gpt-neox",
             "gpt_neox.",

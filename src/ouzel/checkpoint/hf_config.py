@@ -45,6 +45,7 @@ _OWN_NAMES = {
         "activation_function": "hidden_act",
         "layer_norm_epsilon": "layer_norm_eps",
     },
+    "opt": {"ffn_dim": "intermediate_size", "activation_function": "hidden_act"},
     "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
 }
 # Older checkpoints of these types have the keys of the language model beside vision_config.

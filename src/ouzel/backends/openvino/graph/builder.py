@@ -182,7 +182,9 @@ class Builder:
         return self._weights.matrix(spec, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = add_norm_offset(self.array(name + ".weight", size), norm)
+        weight = np.ones(size, np.float32)
+        if norm.has_weight:
+            weight = add_norm_offset(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalise(rows, norm), self.graph.array(weight))
         if not norm.has_bias:
             return product

@@ -43,6 +43,9 @@ class LayerNorms:
     after_mixer: str = ""
     before_mlp: str = "post_attention_layernorm"
     after_mlp: str = ""
+    # norms of the sums after each half, which are the rows that the next half takes
+    of_mixed: str = ""
+    of_layer: str = ""
 
 
 NORMS_AFTER = LayerNorms(
@@ -65,8 +68,10 @@ class DecoderShape:
     rope: Rope
     attention: AttentionShape
     tied_embeddings: bool
+    has_head_bias: bool = False
     layer_norms: LayerNorms = LayerNorms()
-    final_norm: str = "model.norm"
+    final_norm: str = "model.norm"  # empty: none
+    embedding_size: int = 0  # columns of embedding and head, if projections lead to the hidden size
     is_parallel: bool = False  # both halves of a layer take the rows that enter the layer
     # tokens by layer, 0: no window; empty: no layer has a window
     sliding_windows: tuple[int, ...] = ()
@@ -168,9 +173,13 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
 
 
 def make_feed_forward(shape: MlpShape, name: str = "mlp") -> Part:
-    """Returns the feed-forward half of a layer."""
+    """Returns the feed-forward half of a layer.
+
+    Its tensors have `name` in their names, unless it is empty.
+    """
     mlp = gated_mlp if shape.is_gated else plain_mlp
-    return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
+    part = f".{name}." if name else "."
+    return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}{part}", shape)
 
 
 def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
@@ -201,6 +210,8 @@ def make_attention(b: Builder, shape: DecoderShape) -> Part:
 def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
     """Returns the rows of the first layer: scaled, with features of images and with positions."""
     size, factor = shape.attention.hidden_size, shape.embedding_factor
+    if shape.embedding_size:
+        embeddings = b.linear(embeddings, "model.project_in", shape.embedding_size, size)
     if shape.scales_images:
         rows = scaled(b.with_images(embeddings, size), factor)
     else:
@@ -245,13 +256,15 @@ def build_decoder(
     """Builds the decoder; `predict` makes the graphs for further tokens if the user wants them."""
     hidden_size = shape.attention.hidden_size
     mixer = mixer or make_attention(b, shape)
+    embedding_size = shape.embedding_size or hidden_size
     embedding = b.embedding(
-        "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
+        "model.embed_tokens", shape.vocab_size, embedding_size, is_head=shape.tied_embeddings
     )
     x = embedded_rows(b, b.embed(embedding), shape)
     for layer in range(shape.num_layers):
         x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
-    x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
+    if shape.final_norm:
+        x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
         return b.vector_model(
             x,
@@ -259,10 +272,17 @@ def build_decoder(
             vocab_size=shape.vocab_size,
             max_positions=shape.max_positions,
         )
-    head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
+    if shape.embedding_size:
+        x = b.linear(x, "model.project_out", hidden_size, embedding_size)
+    head = embedding
+    if not shape.tied_embeddings:
+        head = b.head("lm_head", shape.vocab_size, embedding_size)
+
+    head_bias = b.array("lm_head.bias", shape.vocab_size) if shape.has_head_bias else None
 
     def compute_logits(rows: Node) -> Node:
-        return softcapped(scaled(b.product(rows, head), shape.logits_factor), shape.logits_softcap)
+        logits = scaled(b.product(rows, head, head_bias), shape.logits_factor)
+        return softcapped(logits, shape.logits_softcap)
 
     prediction = (
         predict(b, embedding, compute_logits) if b.predicts and predict is not None else None
@@ -292,12 +312,13 @@ def decoder_layer(
     if layer == shape.num_layers - 1:
         x, rows, mixed = (b.graph.sample_rows(each) for each in (x, rows, mixed))
     mixed = ops.add(x, scaled(norm(mixed, names.after_mixer), shape.residual_factor))
+    mixed = norm(mixed, names.of_mixed)
     if not shape.is_parallel:
         rows = norm(mixed, names.before_mlp)
     elif names.before_mlp:
         rows = norm(x, names.before_mlp)
     inner = norm(feed_forward(b, rows, layer), names.after_mlp)
-    return ops.add(mixed, scaled(inner, shape.residual_factor))
+    return norm(ops.add(mixed, scaled(inner, shape.residual_factor)), names.of_layer)
 
 
 def softcapped(logits: Node, softcap: float) -> Node:

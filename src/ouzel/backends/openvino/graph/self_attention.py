@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
@@ -206,10 +207,16 @@ def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
     num_paired = shape.num_paired_dims
     if not num_paired:
         return None
-    assert shape.qk_norm is None, "weights of the norms would have to follow"
-    one = np.arange(shape.head_dim)
-    one[:num_paired] = np.concatenate([np.arange(0, num_paired, 2), np.arange(1, num_paired, 2)])
+    assert shape.qk_norm in (None, "own head"), "weights of the norms would have to follow"
+    one = order_dimensions(shape)
     return tuple((np.arange(num_heads)[:, None] * shape.head_dim + one).reshape(-1).tolist())
+
+
+def order_dimensions(shape: AttentionShape) -> NDArray[np.int64]:
+    """Returns the order that brings the pairs of one head to halves."""
+    order, num_paired = np.arange(shape.head_dim), shape.num_paired_dims
+    order[:num_paired] = np.concatenate([np.arange(0, num_paired, 2), np.arange(1, num_paired, 2)])
+    return order
 
 
 def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: AttentionShape) -> Node:
@@ -222,8 +229,16 @@ def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: Atte
     if shape.qk_norm == "head":
         return b.norm(heads, norm_name, shape.head_dim, shape.norm)
     if shape.qk_norm == "own head":
-        weights = [
-            b.array(f"{norm_name}.norms.{head}.weight", shape.head_dim) for head in range(num_heads)
-        ]
-        return ops.multiply(normalise(heads, shape.norm), b.graph.array(np.stack(weights)))
+        weights = read_head_weights(b, norm_name, num_heads, shape)[:, order_dimensions(shape)]
+        return ops.multiply(normalise(heads, shape.norm), b.graph.array(weights))
     return heads
+
+
+def read_head_weights(
+    b: Builder, norm_name: str, num_heads: int, shape: AttentionShape
+) -> NDArray[np.float32]:
+    """Returns the weights of the norms of all heads, [heads, head_dim]: one tensor, or one each."""
+    if b.has(norm_name + ".weight"):
+        return b.array(norm_name + ".weight", num_heads, shape.head_dim)
+    names = [f"{norm_name}.norms.{head}.weight" for head in range(num_heads)]
+    return np.stack([b.array(name, shape.head_dim) for name in names])

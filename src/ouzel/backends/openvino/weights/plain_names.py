@@ -13,6 +13,7 @@ _PLAIN_NAMES = {
     "gpt_neox.": "model.",
     "embed_in.": "embed_tokens.",
     "embed_out.": "lm_head.",
+    "model.decoder.": "model.",
     "h.": "layers.",
     "wte.": "embed_tokens.",
     "wpe.": "embed_positions.",
