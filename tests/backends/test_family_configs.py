@@ -277,7 +277,7 @@ def test_missing_sizes_have_the_defaults_of_transformers(name: str, tmp_path: Pa
             "OpenVINO could not build a gpt_oss graph from this config.json: Check",
         ),
         ("lfm2", "conv_L_cache", 2**31 - 1, "conv_L_cache must be <= 1048576"),
-        ("deepseek-v3", "first_k_dense_replace", 2**62, "is missing from the safetensors files"),
+        ("deepseek-v3", "first_k_dense_replace", 2**62, "is missing from the files of weights"),
         ("deepseek-v3", "kv_lora_rank", 2**31 - 1, "kv_lora_rank must be <= 1048576"),
         (
             "gemma4-experts",
