@@ -197,8 +197,10 @@ class CoarsePositions:
 NOT_RELATIVE = {"hunyuan_v1_dense", "ministral3"}
 # These have no attention, or one without rotation: the recurrent layers know the order of tokens.
 WITHOUT_POSITIONS = [
+    "falcon-mamba",
     "granitemoehybrid",
     "granitemoehybrid-experts",
+    "mamba",
     "mamba2",
     "mamba2-bias",
     "nemotron-h-moe",
