@@ -50,7 +50,7 @@ model.save(str(directory), create_model_card=False)
 _TORCH = """
 import json, sys, time, torch
 from sentence_transformers import SentenceTransformer
-model = SentenceTransformer(sys.argv[1], device="cpu")
+model = SentenceTransformer(sys.argv[1], device="cpu", backend=sys.argv[3])
 texts = json.load(open(sys.argv[2]))
 model.encode(texts[:32], batch_size=32)
 print("ready", flush=True)
@@ -123,8 +123,11 @@ def ask(url: str, texts: list[str]) -> tuple[float, list[bytes]]:
 
 
 @contextmanager
-def reference(python: str, model: Path, texts_file: Path) -> Iterator[subprocess.Popen[str]]:
-    command = [python, "-c", _TORCH, str(model), str(texts_file)]
+def reference(
+    python: str, model: Path, texts_file: Path, backend: str = "torch"
+) -> Iterator[subprocess.Popen[str]]:
+    """Starts sentence-transformers, which encodes the texts whenever it is asked."""
+    command = [python, "-c", _TORCH, str(model), str(texts_file), backend]
     environment = os.environ | {"HF_HUB_OFFLINE": "1"}
     pipe = subprocess.PIPE
     with subprocess.Popen(

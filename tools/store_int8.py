@@ -22,11 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import encode_int8
+from ouzel.backends.openvino.weights.plain_names import plain_name
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
     Checkpoint,
     find_files,
-    plain_name,
     to_float32,
 )
 from ouzel.backends.openvino.weights.tensor_location import TensorLocation

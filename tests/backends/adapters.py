@@ -13,10 +13,10 @@ from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
+from ouzel.backends.openvino.weights.plain_names import plain_name
 from ouzel.backends.openvino.weights.safetensors import (
     Checkpoint,
     find_files,
-    plain_name,
     read_header,
     to_float32,
 )
@@ -100,6 +100,8 @@ def random_adapter(
 def merge(directory: Path, deltas: Mapping[str, Floats], merged: Path) -> Path:
     """Adds `deltas` to the matrices of a checkpoint, and writes it in f32 into `merged`."""
     shutil.copytree(directory, merged, ignore=shutil.ignore_patterns("*.safetensors", INDEX_FILE))
+    if read_hf_config(directory).model_type == "gpt2":  # Conv1D is stored [columns, rows]
+        deltas = {name: delta.T for name, delta in deltas.items()}
     tensors: dict[str, Floats] = {}
     for path in find_files(directory):
         for name, location in read_header(path).items():

@@ -14,10 +14,12 @@ from tests.backends.seeing_settings import (
     gemma3,
     gemma4,
     glm_ocr,
+    granite_vision,
     idefics3,
     internvl,
     lfm2_vl,
     llava,
+    paddleocr_vl,
     qwen2_vl,
     qwen3_vl,
 )
@@ -88,6 +90,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         tokenizer_config={"bos_token": "<s>", "eos_token": "</s>", "unk_token": "<unk>"},
         kind="sentencepiece",
     ),
+    "llava_next-granite": granite_vision(),
     "llava_onevision": SeeingFamily(
         checkpoint="llava_onevision",
         template=templates.LLAVA_ONEVISION,
@@ -116,6 +119,7 @@ FAMILIES: dict[str, SeeingFamily] = {
         processor={**PIXTRAL_TOKENS, "patch_size": 4, "spatial_merge_size": 2},
         tokenizer_config=MISTRAL_TOKENS,
     ),
+    "paddleocr_vl": paddleocr_vl(),
     "pixtral": SeeingFamily(
         checkpoint="pixtral",
         template=templates.MISTRAL,

@@ -172,6 +172,55 @@ def glm_ocr() -> SeeingFamily:
     )
 
 
+def paddleocr_vl() -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="paddleocr_vl",
+        template=templates.PADDLEOCR_VL,
+        marks={"<|IMAGE_PLACEHOLDER|>": IMAGE_TOKEN},
+        more_marks=("<unk>", "<s>", "</s>", "<|IMAGE_START|>", "<|IMAGE_END|>"),
+        preprocessor={
+            "image_processor_type": "PaddleOCRVLImageProcessor",
+            **HALVES,
+            "min_pixels": 256,
+            "max_pixels": 4096,
+            "patch_size": 4,
+            "merge_size": 2,
+            "temporal_patch_size": 1,
+        },
+        tokenizer_config={
+            "bos_token": "<s>",
+            "eos_token": "</s>",
+            "unk_token": "<unk>",
+            "extra_special_tokens": {"image_token": "<|IMAGE_PLACEHOLDER|>"},
+        },
+        kind="sentencepiece",
+    )
+
+
+def granite_vision() -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint="llava_next-granite",
+        template=templates.GRANITE_VISION,
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=("<|end_of_text|>", "<|system|>", "<|user|>", "<|assistant|>"),
+        preprocessor={
+            "image_processor_type": "LlavaNextImageProcessor",
+            **HALVES,
+            "size": {"height": 14, "width": 14},
+            "crop_size": {"height": 14, "width": 14},
+            "do_center_crop": True,
+            "resample": 3,
+            "image_grid_pinpoints": [[14, 28], [28, 14], [28, 28], [42, 14], [14, 42]],
+        },
+        processor={
+            "patch_size": 4,
+            "vision_feature_select_strategy": "full",
+            "num_additional_image_tokens": 0,
+        },
+        tokenizer_config={"bos_token": "<|end_of_text|>", "eos_token": "<|end_of_text|>"},
+    )
+
+
 def lfm2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint=checkpoint,

@@ -84,6 +84,22 @@ LLAVA_NEXT = """\
 {{- ' [/INST]' if message['role'] == 'user' else '</s> ' -}}
 {%- endfor -%}
 """
+# Texts and pictures keep their places, and a line break follows each picture.
+GRANITE_VISION = """\
+{%- for message in messages -%}
+{{- '<|' + message['role'] + '|>\\n' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for part in message['content'] -%}
+{%- if part['type'] == 'image' -%}{{ '<image>\\n' }}
+{%- elif part['type'] == 'text' -%}{{ part['text'] }}
+{%- endif -%}
+{%- endfor -%}
+{%- endif -%}
+{{- '\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- '<|assistant|>\\n' -}}{%- endif -%}
+"""
 # A line break stands before each text.
 LLAVA_ONEVISION = """\
 {%- for message in messages -%}
@@ -195,6 +211,25 @@ GLM_OCR = """\
 {%- endif -%}
 {%- endfor -%}
 {%- if add_generation_prompt -%}{{- '\\n<|assistant|>\\n' -}}{%- endif -%}
+"""
+
+# All pictures of a message stand before the texts, each between special tokens.
+PADDLEOCR_VL = """\
+{{- bos_token -}}
+{%- for message in messages -%}
+{{- message['role'] | capitalize + ': ' -}}
+{%- if message['content'] is string -%}{{ message['content'] }}
+{%- else -%}
+{%- for item in message['content'] | selectattr('type', 'equalto', 'image') -%}
+{{ '<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>' }}
+{%- endfor -%}
+{%- for item in message['content'] | selectattr('type', 'equalto', 'text') -%}
+{{ item['text'] }}
+{%- endfor -%}
+{%- endif -%}
+{{- '\\n' -}}
+{%- endfor -%}
+{%- if add_generation_prompt -%}{{- 'Assistant: ' -}}{%- endif -%}
 """
 
 # Each picture keeps its place in the message, without a line break around it.

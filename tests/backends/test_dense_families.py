@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from ouzel.checkpoint.context_length import read_max_positions
+from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 from tests.backends.checkpoint_edits import with_config
 from tests.backends.conftest import Load, read_golden
@@ -15,12 +17,41 @@ from tests.backends.forward import Driver, relative_error
     [
         ("apertus", ("hidden_act", "attention_bias")),
         ("arcee", ("hidden_act", "attention_bias", "mlp_bias")),
+        ("cohere", ("layer_norm_eps", "use_qk_norm", "attention_bias", "tie_word_embeddings")),
+        ("cohere-norms", ("logit_scale",)),
         ("ernie4_5", ("rope_parameters",)),
+        ("gemma", ("hidden_act", "attention_bias", "rms_norm_eps", "tie_word_embeddings")),
         ("glm4", ("partial_rotary_factor", "attention_bias")),
+        ("gpt2", ("activation_function", "layer_norm_epsilon", "scale_attn_weights")),
+        (
+            "gpt-neox",
+            (
+                "rotary_pct",
+                "rotary_emb_base",
+                "hidden_act",
+                "attention_bias",
+                "layer_norm_eps",
+                "use_parallel_residual",
+            ),
+        ),
         ("helium", ("rope_parameters",)),
         ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
         ("minicpm", ("attention_bias", "mlp_bias")),
         ("nemotron", ("partial_rotary_factor", "hidden_act", "norm_eps")),
+        (
+            "opt",
+            (
+                "activation_function",
+                "do_layer_norm_before",
+                "enable_bias",
+                "layer_norm_elementwise_affine",
+                "tie_word_embeddings",
+                "word_embed_proj_dim",
+                "_remove_final_layer_norm",
+            ),
+        ),
+        ("olmo", ("hidden_act", "tie_word_embeddings")),
+        ("phi", ("hidden_act", "partial_rotary_factor", "layer_norm_eps", "qk_layernorm")),
         ("seed_oss", ("attention_bias", "attention_out_bias", "mlp_bias")),
         (
             "stablelm",
@@ -34,6 +65,31 @@ def test_a_missing_key_has_the_default_of_the_family(
 ) -> None:
     golden = read_golden(name)
     _, logits = Driver(load(with_config(tmp_path, name, left_out))).prefill(
+        golden.prompt, len(golden.prompt)
+    )
+    assert relative_error(logits, golden.logits) < 1e-5
+
+
+def test_command_r_has_its_context_in_another_key() -> None:
+    config = {"model_type": "cohere", "max_position_embeddings": 8192, "model_max_length": 131072}
+    assert read_max_positions(HfConfig(config)) == 131072
+    assert read_max_positions(HfConfig(config | {"model_max_length": None})) == 8192
+    assert read_max_positions(HfConfig(config | {"model_type": "llama"})) == 8192
+
+
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    [
+        ("gemma", {"hidden_act": "silu", "hidden_activation": "gelu_pytorch_tanh"}),
+        ("gpt-neox", {"partial_rotary_factor": 0.25, "rotary_pct": 0.5}),
+        ("phi", {"num_key_value_heads": None}),
+    ],
+)
+def test_another_spelling_of_the_same_settings_gives_the_same_logits(
+    name: str, changes: dict[str, object], tmp_path: Path, load: Load
+) -> None:
+    golden = read_golden(name)
+    _, logits = Driver(load(with_config(tmp_path, name, (), **changes))).prefill(
         golden.prompt, len(golden.prompt)
     )
     assert relative_error(logits, golden.logits) < 1e-5
@@ -62,6 +118,29 @@ def test_a_missing_key_has_the_default_of_the_family(
             {"rope_scaling": {"rope_type": "linear", "factor": 4.0}},
             "rope_parameters and rope_scaling differ",
         ),
+        (
+            "gemma",
+            {"use_bidirectional_attention": True},
+            "use_bidirectional_attention must be false, found true",
+        ),
+        (
+            "gpt2",
+            {"scale_attn_by_inverse_layer_idx": True},
+            "scale_attn_by_inverse_layer_idx true is not supported; supported: false",
+        ),
+        ("gpt2", {"add_cross_attention": True}, "add_cross_attention true is not supported"),
+        (
+            "gpt2",
+            {"quantization_config": {"quant_method": "gptq", "bits": 4, "group_size": 32}},
+            "quantization_config .* is not supported; supported: null",
+        ),
+        ("gpt2", {"n_positions": 64}, r"has the shape \[128, 32\], but .* requires \[64, 32\]"),
+        (
+            "opt",
+            {"_remove_final_layer_norm": True},
+            "tensor model.final_layer_norm.bias is in the checkpoint",
+        ),
+        ("opt", {"enable_bias": False}, r"tensor .*\.bias is in the checkpoint"),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         (
             "minicpm",

@@ -55,7 +55,7 @@ def load_changed(name: str, directory: Path, **values: object) -> Engine:
             "cross-eurobert",
             "classifier_pooling",
             "max",
-            "classifier_pooling .max. is not supported",
+            "classifier_pooling .max. is not",
         ),
         ("eurobert", "num_key_value_heads", 3, "num_key_value_heads 3 is not supported"),
         ("cross-deberta", "conv_kernel_size", 3, "conv_kernel_size 3 is not supported"),

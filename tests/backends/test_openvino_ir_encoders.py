@@ -14,13 +14,14 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.backends.openvino.library import ops, ov
 from ouzel.checkpoint.sentence_files import read_sentence_files
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.verdict import judge
 from ouzel.serve.engine_factories import openvino_engine
-from ouzel.vectors import activate_logits, finish_vectors
+from ouzel.vectors import EncodedText, activate_logits, finish_vectors
 from tests.backends.test_openvino_ir import OPTIMUM_IR
 from tests.backends.test_openvino_sentences import Golden, compute_vectors, encoded, read_golden
 
@@ -60,6 +61,69 @@ def test_vectors_of_an_ir_agree_with_sentence_transformers(name: str, tmp_path: 
     assert np.abs(vectors_by(directory, golden, engine) - expected).max() < 1e-5 * max(
         1, np.abs(expected).max()
     )
+
+
+def write_small_ir(directory: Path, **config: object) -> NDArray[np.float32]:
+    """Writes a graph that adds rows of tokens, token types and positions; returns the table."""
+    table = np.random.default_rng(0).normal(size=(64, 4)).astype(np.float32)
+    names = ("input_ids", "attention_mask", "token_type_ids", "position_ids")
+    inputs = [ops.parameter([-1, -1], ov.Type.i64, name=name) for name in names]
+    for parameter, name in zip(inputs, names, strict=True):
+        parameter.output(0).set_names({name})
+    token_ids, mask, types, positions = inputs
+    constant, axis = ops.constant(table), ops.constant(np.int64(0))
+    sums = ops.add(
+        ops.add(ops.gather(constant, token_ids, axis), ops.gather(constant, types, axis)),
+        ops.gather(constant, positions, axis),
+    )
+    shown = ops.unsqueeze(ops.convert(mask, "f32"), ops.constant(np.array([2], np.int64)))
+    result = ops.result(ops.multiply(sums, shown))
+    result.output(0).set_names({"last_hidden_state"})
+    graph = ov.Model([result], inputs, "small")
+    ov.save_model(graph, directory / "openvino_model.xml", compress_to_fp16=False)
+    (directory / "config.json").write_text(json.dumps(config))
+    return table
+
+
+def test_an_ir_of_an_unknown_family_gets_all_inputs_of_encoders(tmp_path: Path) -> None:
+    table = write_small_ir(tmp_path, model_type="nobody", vocab_size=64, n_positions=32)
+    engine = make_engine(tmp_path)
+    texts = [EncodedText([7, 8, 9], 2), EncodedText([5], 1)]
+    vectors = compute_vectors(engine, texts)
+
+    assert (engine.info.task, engine.info.max_model_len) == ("embed", 32)
+    rows = table[[7, 8, 9]] + table[[0, 0, 1]] + table[[0, 1, 2]]
+    np.testing.assert_allclose(
+        vectors, [rows.mean(axis=0), table[5] + 2 * table[0]], rtol=1e-5, atol=1e-6
+    )
+
+
+@pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"model_type": "xlm-roberta", "max_position_embeddings": 32, "pad_token_id": 1}, 30),
+        (
+            {
+                "model_type": "xlm-roberta",
+                "max_position_embeddings": 32,
+                "pad_token_id": 1,
+                "position_embedding_type": "rotary",
+            },
+            32,
+        ),
+    ],
+)
+def test_only_positions_of_a_table_begin_behind_the_padding(
+    config: dict[str, object], expected: int, tmp_path: Path
+) -> None:
+    write_small_ir(tmp_path, vocab_size=64, **config)
+    assert make_engine(tmp_path).info.max_model_len == expected
+
+
+def test_an_ir_without_a_number_of_positions_is_refused(tmp_path: Path) -> None:
+    write_small_ir(tmp_path, model_type="nobody", vocab_size=64)
+    with pytest.raises(ModelLoadError, match="max_position_embeddings or n_positions is missing"):
+        make_engine(tmp_path)
 
 
 def test_int8_weights_of_an_ir_turn_vectors_little(tmp_path: Path) -> None:

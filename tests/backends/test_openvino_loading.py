@@ -49,8 +49,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "must hold a JSON object",
     ),
     "unknown model_type": (
-        lambda d: change_config(d, model_type="mamba9"),
-        "mamba9 is not supported; supported: .*llama, .*mistral, .*qwen2, .*qwen3",
+        lambda d: change_config(d, model_type="unheard"),
+        "unheard is not supported; supported: .*llama, .*mistral, .*qwen2, .*qwen3",
     ),
     "a misspelled model_type": (
         lambda d: change_config(d, model_type="qwen3-moe"),
@@ -61,8 +61,8 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
         "jamba is not supported; nearest: .*granitemoehybrid.* \\(models with Mamba layers\\)",
     ),
     "a model_type that is not supported for a reason": (
-        lambda d: change_config(d, model_type="gemma2"),
-        "gemma2 is not supported: its attention caps the scores",
+        lambda d: change_config(d, model_type="deepseek_v32"),
+        "deepseek_v32 is not supported: a learned indexer chooses .* nearest: .*deepseek_v3",
     ),
     "no model_type": (lambda d: change_config(d, model_type=None), "model_type is missing"),
     "missing number": (lambda d: change_config(d, hidden_size=None), "hidden_size is missing"),

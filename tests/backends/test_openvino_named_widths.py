@@ -15,16 +15,16 @@ from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.weights.compress import CompressedWeights
 from ouzel.backends.openvino.weights.encodings import Encoding
-from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
-from ouzel.backends.openvino.weights.gguf_blocks import READERS
+from ouzel.backends.openvino.weights.gguf import READERS, GgufCheckpoint
+from ouzel.backends.openvino.weights.gguf_grids import GRID_READERS
 from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, MemoryWriter, Tensor
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.weights import WidthOption
 from tests.backends.forward import Driver
-from tests.backends.test_openvino_gguf import BLOCKS, quantised_model
+from tests.backends.test_openvino_gguf import BLOCKS, NOT_IN_PACKAGE, quantised_model
 
 SHAPE = (4, 512)
-FOUR_BITS = {"Q4_0", "Q4_1", "Q4_K", "IQ4_NL", "IQ4_XS", "Q2_K", "Q3_K"}
+FOUR_BITS = {"Q4_0", "Q4_1", "Q4_K", "IQ4_NL", "IQ4_XS", "Q2_K", "Q3_K", *GRID_READERS}
 ENGINE = EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.01)
 
 
@@ -39,7 +39,7 @@ def are_equal(first: Matrix, second: Matrix) -> bool:
     return all(np.array_equal(part, second.parts[name]) for name, part in first.parts.items())
 
 
-@pytest.mark.parametrize("block_type", [name for name in READERS if name != "MXFP4"])
+@pytest.mark.parametrize("block_type", sorted(READERS.keys() - NOT_IN_PACKAGE - {"MXFP4"}))
 def test_a_matrix_stored_in_no_more_bits_keeps_its_values_as_with_auto(block_type: str) -> None:
     with_auto = read_matrix(block_type, "auto")
     assert are_equal(read_matrix(block_type, "int8"), with_auto)

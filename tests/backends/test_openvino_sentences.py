@@ -179,7 +179,12 @@ def test_scores_equal_sentence_transformers(name: str, load_exact: Callable[[str
 
 
 @pytest.mark.parametrize(
-    "name", ["modernbert", *release_only(FURTHER, "minilm", "xlm-roberta", "deberta")]
+    "name",
+    [
+        "modernbert",
+        *release_only(FURTHER, "minilm", "xlm-roberta", "deberta", "mpnet"),
+        *release_only(FURTHER, "embedding-gemma", "albert"),
+    ],
 )
 def test_other_texts_in_a_request_do_not_change_a_vector(
     name: str, load_exact: Callable[[str], Engine]
@@ -193,7 +198,12 @@ def test_other_texts_in_a_request_do_not_change_a_vector(
 
 @pytest.mark.parametrize(("weights", "precision"), [("bf16", "bf16"), ("int8", "int8")])
 @pytest.mark.parametrize(
-    "name", ["minilm", *release_only(FURTHER, "qwen3-embedding", "new", "deberta")]
+    "name",
+    [
+        "minilm",
+        *release_only(FURTHER, "qwen3-embedding", "new", "deberta", "mpnet", "distilbert"),
+        *release_only(FURTHER, "embedding-gemma", "camembert", "electra", "albert"),
+    ],
 )
 def test_rounding_changes_vectors_little(
     name: str, weights: str, precision: str, tmp_path: Path

@@ -95,10 +95,14 @@ def test_heads_that_the_kernels_lack_are_refused(directory: Path) -> None:
         create_runner(model_config(directory), EngineConfig())
 
 
-def test_without_the_kernels_the_model_is_refused(
+def test_without_the_kernels_the_model_is_refused_before_its_weights_are_compressed(
     directory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     missing = KernelsMissing("the package ouzel-kernels is not installed")
     monkeypatch.setattr("ouzel.backends.openvino.kernels.softcap.find_kernels", lambda: missing)
-    with pytest.raises(ModelLoadError, match=r"attn_logit_softcapping is 1.5, .* is not installed"):
-        create_runner(model_config(directory), EngineConfig())
+    for start in (create_runner, inspect_model):
+        with pytest.raises(
+            ModelLoadError, match=r"attn_logit_softcapping is 1.5, .* is not installed"
+        ):
+            start(model_config(directory), EngineConfig())
+    assert not (directory.parent / "cache").exists()

@@ -88,6 +88,37 @@ def test_experts_of_published_qwen3_vl_are_transposed(tmp_path: Path) -> None:
     assert result.token_ids == golden.greedy(1)[:8]
 
 
+# Names of tensors in published checkpoints, and in checkpoints of newer releases.
+PADDLE_NAMES = {
+    "mlp_AR.": "model.projector.",
+    "visual.": "model.visual.",
+    "model.layers.": "model.language_model.layers.",
+    "model.embed_tokens.": "model.language_model.embed_tokens.",
+}
+
+
+@pytest.mark.parametrize("names", [{}, PADDLE_NAMES], ids=["published", "transformers 5"])
+def test_published_paddleocr_vl_has_no_text_config(names: dict[str, str], tmp_path: Path) -> None:
+    golden = copy_golden("paddleocr_vl", tmp_path)
+    path = golden.directory / "config.json"
+    config = json.loads(path.read_text())
+    text = config.pop("text_config")
+    parameters = text.pop("rope_parameters")
+    text["rope_theta"] = parameters.pop("rope_theta")
+    config["vision_config"]["model_type"] = "paddleocr_vl"
+    path.write_text(json.dumps(text | config | {"rope_scaling": {**parameters, "type": "default"}}))
+    add_tensor(golden.directory / WEIGHTS, "visual.vision_model.head.probe")
+    packing = "visual.vision_model.embeddings.packing_position_embedding.weight"
+    add_tensor(golden.directory / WEIGHTS, packing)
+    for name, other in names.items():
+        rename_tensors(golden.directory / WEIGHTS, f'"{name}'.encode(), f'"{other}'.encode())
+
+    runner = load_copy(golden.directory)
+
+    result = run_alone(EngineCore(runner), golden.request(1, max_tokens=8))[0]
+    assert result.token_ids == golden.greedy(1)[:8]
+
+
 def test_an_error_names_an_unknown_tensor_of_an_encoder(tmp_path: Path) -> None:
     golden = copy_golden("llava", tmp_path)
     add_tensor(golden.directory / WEIGHTS, "vision_tower.encoder.layers.0.note.weight")

@@ -109,6 +109,16 @@ def measure(directory: Path) -> None:
             "supported: rope_theta 10000.0",
         ),
         (
+            "paddleocr_vl",
+            {"vision_config": {"num_attention_heads": 16}},
+            "hidden_size 32 must be a multiple of four times num_attention_heads 16",
+        ),
+        (
+            "paddleocr_vl",
+            {"text_config": {"rope_parameters": {"mrope_section": [3, 3, 3]}}},
+            "mrope_section must be three numbers with the sum 10",
+        ),
+        (
             "lfm2_vl",
             {"vision_config": {"num_patches": 24}},
             "num_patches 24 is not supported; .* squares",

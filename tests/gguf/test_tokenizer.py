@@ -5,6 +5,7 @@
 
 import json
 import re
+import struct
 import unicodedata
 from pathlib import Path
 
@@ -64,6 +65,43 @@ def test_pieces_equal_sentencepieces(name: str, tmp_path: Path) -> None:
             continue  # SentencePiece itself reads no control tokens in a text
         assert ours.encode(text, add_special_tokens=True) == [bos, *token_ids]
         assert ours.decode(token_ids, skip_special_tokens=True) == text
+
+
+def test_pieces_with_probabilities_equal_sentencepieces(tmp_path: Path) -> None:
+    ours = load_golden_tokenizer("unigram", tmp_path)
+    bos, eos = ours.token_id("<s>"), ours.token_id("</s>")
+    for text, token_ids in golden_ids("unigram").items():
+        if "<s>" in text:
+            continue  # SentencePiece itself reads no control tokens in a text
+        assert ours.encode(text, add_special_tokens=True) == [bos, *token_ids, eos]
+    pair = ours.encode_pair("the", "the", max_tokens=None)
+    [the] = ours.encode("the", add_special_tokens=False)
+    assert pair[0] == [bos, the, eos, eos, the, eos]
+
+
+@pytest.mark.parametrize(
+    "table",
+    [
+        b"",
+        b"\4\0\0\0",  # it ends before its array
+        struct.pack("<II", 4, 0xFFF << 10) + b"a\0",  # the offset leads out of the array
+        struct.pack("<I", 1024) + struct.pack("<I", 1 << 8) * 256 + b"a",  # no zero byte
+        struct.pack("<I", 1024) + struct.pack("<I", 1 << 8) * 256 + b"a\0",  # a far replacement
+    ],
+)
+def test_a_table_of_characters_that_leads_out_of_itself_is_refused(table: bytes) -> None:
+    good = read_gguf([GOLDEN / "unigram.gguf"]).metadata
+    scores = good.numbers("tokenizer.ggml.scores", len(good.texts("tokenizer.ggml.tokens")))
+    values: dict[str, Value] = {
+        "model": "t5",
+        "tokens": good.texts("tokenizer.ggml.tokens"),
+        "scores": np.array(scores),
+        "unknown_token_id": 3,
+        "precompiled_charsmap": np.frombuffer(table, np.uint8),
+    }
+    metadata = Metadata({f"tokenizer.ggml.{key}": value for key, value in values.items()}, "file")
+    with pytest.raises(ModelLoadError, match="precompiled_charsmap must be SentencePiece's table"):
+        make_tokenizer_files(metadata)
 
 
 def test_merges_of_the_file_are_as_good_as_scores(tmp_path: Path) -> None:
@@ -172,8 +210,8 @@ def byte_level(
     ("further", "message"),
     [
         (
-            {"model": "t5"},
-            "tokenizer.ggml.model t5 is not supported; supported: gemma4, gpt2, llama",
+            {"model": "rwkv"},
+            "tokenizer.ggml.model rwkv is not supported; supported: bert, gemma4",
         ),
         (
             {"pre": "unheard-of"},

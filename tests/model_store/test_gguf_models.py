@@ -1,5 +1,6 @@
 """A GGUF MODEL may be a file, a directory, or a repository with the name of a quantisation."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -13,6 +14,7 @@ from shutil import copyfile
 import pytest
 
 from ouzel.checkpoint.model_facts import read_model_facts
+from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import locate_model
 from ouzel.tokenizer.huggingface import load_tokenizer
@@ -86,6 +88,20 @@ def test_the_directory_is_made_again_when_the_file_is_another(model: Path, tmp_p
     )
 
 
+def test_a_chat_template_beside_the_file_goes_before_the_one_in_it(
+    model: Path, tmp_path: Path
+) -> None:
+    cache, template = str(tmp_path / "cache"), model.with_name("chat_template.jinja")
+    assert read_chat_templates(locate_model(str(model), cache).directory) is None
+    template.write_text("one {{ messages }}")
+    directory = locate_model(str(model), cache).directory
+    found = read_chat_templates(directory)
+    assert found is not None
+    assert found.by_name == {"default": "one {{ messages }}"}
+    template.unlink()
+    assert read_chat_templates(locate_model(str(model), cache).directory) is None
+
+
 def test_processes_that_make_the_directory_at_once_leave_it_to_the_first(
     model: Path, tmp_path: Path
 ) -> None:
@@ -155,7 +171,7 @@ class Hub(BaseHTTPRequestHandler):
         self.send_response(status)
         for name, value in {
             "Content-Length": str(len(content)),
-            "ETag": f'"{SHA}"',
+            "ETag": f'"{hashlib.sha1(content, usedforsecurity=False).hexdigest()}"',
             "X-Repo-Commit": SHA,
         }.items():
             self.send_header(name, value)
@@ -181,7 +197,8 @@ for model in sys.argv[2:]:
     try:
         found = locate_model(model, sys.argv[1])
         files = found.directory.glob("*.gguf")
-        print(found.name, *sorted(path.resolve().stat().st_size for path in files))
+        templates = [path.name for path in found.directory.glob("*.jinja")]
+        print(found.name, *sorted(path.resolve().stat().st_size for path in files), *templates)
     except ModelLoadError as error:
         print(error)
 """
@@ -201,6 +218,7 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
         copyfile(model, directory / name)
     (directory / "config.json").write_text("{}")
+    (directory / "chat_template.jinja").write_text("{{ messages }}")
     names = [
         "owner/model:Q4_K_M",
         "owner/model:Q8_0",
@@ -224,8 +242,8 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
     there, size = "BF16, Q4_K_M, Q4_K_S, q8_0", model.stat().st_size
     *answers, unknown, wrong = run.stdout.splitlines()
     assert answers == [
-        f"owner/model:Q4_K_M {size}",
-        f"owner/model:Q8_0 {size}",
+        f"owner/model:Q4_K_M {size} chat_template.jinja",
+        f"owner/model:Q8_0 {size} chat_template.jinja",
         f"owner/model:bf16 {size}",
         f"owner/model:BF16/M-BF16.gguf {size}",
         "owner/model has no file Model-Q5.gguf; its GGUF files: "

@@ -72,6 +72,7 @@ CASES: dict[
     "deepseek-v3": ("Q8_0", _as_it_is),
     "falcon-h1": ("Q8_0", _as_it_is),
     "dots1": ("BF16", _readable_scores),
+    "gemma3n": ("BF16", _as_it_is),
     "gemma4-experts": ("Q8_0", _published_heads),
     "glm4-moe-norms": ("BF16", _as_it_is),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
@@ -83,6 +84,22 @@ CASES: dict[
     "nemotron_h": ("BF16", _published_nemotron),
     "qwen3_5": ("BF16", _as_it_is),
 }
+
+
+def fill_layer_embeddings(directory: Path) -> None:
+    """Gives tokens that Gemma 3n's table for layers lacks its first row, as transformers does.
+
+    The converter gives them zeros. Published models have only tokens of images and sound there.
+    """
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    config = json.loads((directory / "config.json").read_text())
+    tensors = load_file(directory / "model.safetensors")
+    name = "model.embed_tokens_per_layer.weight"
+    missing = config["vocab_size"] - config["vocab_size_per_layer_input"]
+    tensors[name] = torch.cat([tensors[name], tensors[name][:1].expand(missing, -1)])
+    save_file(tensors, directory / "model.safetensors")
 
 
 # Checkpoints with a layer that predicts further tokens.
@@ -134,6 +151,8 @@ def write(
             "added_tokens": [],
         }
         (directory / "tokenizer.json").write_text(json.dumps(tokens))
+        if name == "gemma3n":
+            fill_layer_embeddings(directory)
         convert(directory, change, whole, predicts=places == PREDICTING)
         if kind == "BF16":
             shutil.copy(whole, files / f"{name}.gguf")

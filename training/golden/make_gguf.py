@@ -39,6 +39,15 @@ HALVES: dict[GGMLQuantizationType, tuple[int, ...]] = {  # where blocks have num
     T.IQ4_NL: (0,),
     T.IQ4_XS: (0,),
     T.MXFP4: (),
+    T.IQ1_S: (0,),
+    T.IQ1_M: (),
+    T.IQ2_XXS: (0,),
+    T.IQ2_XS: (0,),
+    T.IQ2_S: (0,),
+    T.IQ3_XXS: (0,),
+    T.IQ3_S: (0,),
+    T.TQ1_0: (52,),
+    T.TQ2_0: (64,),
 }
 MODELS = {
     "gemma2": T.BF16,
@@ -314,6 +323,8 @@ def write_blocks(path: Path) -> None:
             blocks[..., position : position + 2] = halves.view(np.uint8)
         if positions:
             blocks[0, 0, positions[0] : positions[0] + 2] = 0
+        elif kind is T.IQ1_M:  # the highest bits of its f16 are in the last byte
+            blocks[..., 55] = blocks[..., 55] & 15 | 0x30
         else:
             blocks[..., 0] = generator.integers(110, 140, blocks.shape[:2])
         stored = blocks.reshape(4, -1)

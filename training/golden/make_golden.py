@@ -64,7 +64,7 @@ def random_weights(name: str, shape: torch.Size, generator: torch.Generator) -> 
     for ending, (mean, deviation) in SPREADS.items():
         if name.endswith(ending):
             return mean + deviation * noise
-    if "norm" in name or name.endswith(("scale", "scalar")):
+    if "norm" in name or ".ln_" in name or name.endswith(("scale", "scalar")):
         return 1 + 0.2 * noise
     if name.endswith(("put_min", "put_max")):  # that values are clipped to
         return (1 + noise.abs()) * (1 if name.endswith("max") else -1)

@@ -234,6 +234,9 @@ def pixels_of(outputs: Any, image_processor: Any) -> np.ndarray[Any, Any]:
     if "image_grid_thw" in outputs:
         _, rows, columns = outputs["image_grid_thw"][0]
         side, merge = image_processor.patch_size, image_processor.merge_size
+        if np.ndim(values) == 4:  # patches row by row
+            cut = np.asarray(values).reshape(rows, columns, 3, side, side)
+            return cut.transpose(2, 0, 3, 1, 4).reshape(1, 3, rows * side, columns * side)
         blocks = np.asarray(values).reshape(
             rows // merge, columns // merge, merge, merge, 3, -1, side, side
         )[..., 0, :, :]

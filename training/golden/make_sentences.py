@@ -15,6 +15,7 @@ from sentence_transformers import CrossEncoder, SentenceTransformer
 from sentence_transformers.base.modules import Dense, Normalize, Transformer
 from sentence_transformers.sentence_transformer.modules import Pooling
 from tokenizers import models, normalizers, pre_tokenizers, processors
+from safetensors.torch import save_file
 from torch import nn
 from transformers import (
     AutoConfig,
@@ -23,6 +24,8 @@ from transformers import (
     AutoModelForSequenceClassification,
     PreTrainedTokenizerFast,
 )
+
+from training.golden.jina_bert import JinaBert
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_sentences"
 _WORDS = "the a cat dog sat on mat sun is hot ice cold who what where why rain wet snow river sea"
@@ -56,9 +59,13 @@ DEBERTA = {  # the switches of deberta-v3
     "max_relative_positions": -1,
     "norm_rel_ebd": "layer_norm",
 }
+LONG_TEXT = "the cat sat on the mat. is snow cold? " * 20
+LONG_POSITIONS = 300
 
 
-def wordpiece(special: list[str]) -> tokenizers.Tokenizer:
+def wordpiece(
+    special: list[str], first: str = "[CLS]", last: str = "[SEP]"
+) -> tokenizers.Tokenizer:
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     vocabulary = [*special, *letters, *(f"##{letter}" for letter in letters), *".,;!?", *WORDS]
     ids = {text: number for number, text in enumerate(dict.fromkeys(vocabulary))}
@@ -66,20 +73,17 @@ def wordpiece(special: list[str]) -> tokenizers.Tokenizer:
     tokenizer.normalizer = normalizers.BertNormalizer(lowercase=True)
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     tokenizer.post_processor = processors.TemplateProcessing(
-        single="[CLS] $A [SEP]",
-        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
-        special_tokens=[("[CLS]", ids["[CLS]"]), ("[SEP]", ids["[SEP]"])],
+        single=f"{first} $A {last}",
+        pair=f"{first} $A {last} $B:1 {last}:1",
+        special_tokens=[(first, ids[first]), (last, ids[last])],
     )
     return tokenizer
 
 
-def unigram() -> tokenizers.Tokenizer:
+def unigram(special: tuple[str, ...] = ("<s>", "<pad>", "</s>", "<unk>")) -> tokenizers.Tokenizer:
     letters = [chr(code) for code in range(ord("a"), ord("z") + 1)]
     pieces = [
-        "<s>",
-        "<pad>",
-        "</s>",
-        "<unk>",
+        *special,
         "▁",
         *letters,
         *".,;!?",
@@ -89,7 +93,7 @@ def unigram() -> tokenizers.Tokenizer:
         (piece, 0.0 if number < 4 else -2.0 - len(piece) * 0.01)
         for number, piece in enumerate(pieces)
     ]
-    tokenizer = tokenizers.Tokenizer(models.Unigram(scored, unk_id=3))
+    tokenizer = tokenizers.Tokenizer(models.Unigram(scored, unk_id=special.index("<unk>")))
     tokenizer.normalizer = normalizers.Lowercase()
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.post_processor = processors.TemplateProcessing(
@@ -121,6 +125,55 @@ def of_roberta() -> PreTrainedTokenizerFast:
     )
 
 
+def of_distilbert() -> PreTrainedTokenizerFast:
+    tokenizer = of_bert()
+    tokenizer.model_input_names = ["input_ids", "attention_mask"]
+    return tokenizer
+
+
+def of_mpnet() -> PreTrainedTokenizerFast:
+    """Has the words of BERT and the special tokens of RoBERTa, with room for a long text."""
+    tokenizer = wordpiece(["<s>", "<pad>", "</s>", "<unk>", "[UNK]"], "<s>", "</s>")
+    tokenizer.post_processor = processors.RobertaProcessing(("</s>", 2), ("<s>", 0))
+    names = {"pad_token": "<pad>", "unk_token": "[UNK]", "cls_token": "<s>", "sep_token": "</s>"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        **names,
+        model_max_length=LONG_POSITIONS - 2,
+        model_input_names=["input_ids", "attention_mask"],
+    )
+
+
+def of_albert() -> PreTrainedTokenizerFast:
+    """Has the pieces of SentencePiece and the special tokens of BERT."""
+    tokenizer = unigram(("<pad>", "<unk>", "[CLS]", "[SEP]"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="[CLS] $A [SEP]",
+        pair="[CLS] $A [SEP] $B:1 [SEP]:1",
+        special_tokens=[("[CLS]", 2), ("[SEP]", 3)],
+    )
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "cls_token": "[CLS]", "sep_token": "[SEP]"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer,
+        **names,
+        model_max_length=MAX_POSITIONS - 2,
+        model_input_names=["input_ids", "token_type_ids", "attention_mask"],
+    )
+
+
+def of_gemma() -> PreTrainedTokenizerFast:
+    tokenizer = unigram(("<pad>", "<eos>", "<bos>", "<unk>"))
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single="<bos> $A <eos>",
+        pair="<bos> $A <eos> $B <eos>",
+        special_tokens=[("<bos>", 2), ("<eos>", 1)],
+    )
+    names = {"pad_token": "<pad>", "unk_token": "<unk>", "bos_token": "<bos>", "eos_token": "<eos>"}
+    return PreTrainedTokenizerFast(
+        tokenizer_object=tokenizer, **names, model_max_length=LONG_POSITIONS
+    )
+
+
 def of_qwen() -> PreTrainedTokenizerFast:
     """Puts its end token behind every text, as Qwen3-Embedding's does."""
     special = ["<|endoftext|>", "<|im_start|>", "<|im_end|>", "[UNK]"]
@@ -148,11 +201,29 @@ class Case:
     tokenizer: Callable[[], PreTrainedTokenizerFast]
     pooling: Any = "mean"
     dense: tuple[int, ...] = ()
+    is_dense_plain: bool = False  # Dense modules without activations and biases
     normalises: bool = True
     num_labels: int = 0
     prompts: dict[str, str] = field(default_factory=dict)
     default_prompt: str | None = None
+    further_texts: tuple[str, ...] = ()
 
+    @property
+    def texts(self) -> list[str]:
+        return [*TEXTS, *self.further_texts]
+
+
+MPNET = {"max_position_embeddings": LONG_POSITIONS, "layer_norm_eps": 1e-5}
+EMBEDDING_GEMMA = {
+    "use_bidirectional_attention": True,
+    "num_hidden_layers": 4,
+    "num_key_value_heads": 2,
+    "head_dim": 16,
+    "query_pre_attn_scalar": 8,
+    "sliding_window": 12,
+    "layer_types": [*["sliding_attention"] * 3, "full_attention"],
+    "max_position_embeddings": LONG_POSITIONS,
+}
 
 CASES = {
     "minilm": Case(model_type="bert", tokenizer=of_bert),
@@ -177,11 +248,80 @@ CASES = {
         pooling="cls",
     ),
     "nomic": Case(model_type="nomic_bert", tokenizer=of_bert, prompts={"search_query": "what: "}),
+    "jina-v2": Case(
+        model_type="bert",
+        settings={
+            "position_embedding_type": "alibi",
+            "feed_forward_type": "geglu",
+            # no power of two: two of the heads have slopes of another sequence
+            "num_attention_heads": 6,
+            "hidden_size": 36,
+        },
+        tokenizer=of_bert,
+    ),
     "modernbert": Case(
         model_type="modernbert",
         settings={"local_attention": 8, "num_hidden_layers": 4, "pad_token_id": 0},
         tokenizer=of_bert,
         pooling="cls",
+    ),
+    "mpnet": Case(
+        model_type="mpnet",
+        settings=MPNET,
+        tokenizer=of_mpnet,
+        further_texts=(LONG_TEXT,),
+    ),
+    "distilbert": Case(
+        model_type="distilbert", settings={"hidden_dim": 48}, tokenizer=of_distilbert, dense=(24,)
+    ),
+    "embedding-gemma": Case(
+        model_type="gemma3_text",
+        settings=EMBEDDING_GEMMA,
+        tokenizer=of_gemma,
+        dense=(48, 32),
+        is_dense_plain=True,
+        prompts={
+            "query": "task: search result | query: ",
+            "document": "title: none | text: ",
+            "Retrieval-query": "task: search result | query: ",
+            "STS": "task: sentence similarity | query: ",
+        },
+    ),
+    "camembert": Case(
+        model_type="camembert",
+        settings={"type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        tokenizer=of_roberta,
+    ),
+    "electra": Case(model_type="electra", settings={"embedding_size": 16}, tokenizer=of_bert),
+    "albert": Case(model_type="albert", settings={"embedding_size": 16}, tokenizer=of_albert),
+    "cross-mpnet": Case(
+        model_type="mpnet",
+        settings=MPNET,
+        tokenizer=of_mpnet,
+        num_labels=1,
+    ),
+    "cross-distilbert": Case(
+        model_type="distilbert", settings={"hidden_dim": 48}, tokenizer=of_distilbert, num_labels=1
+    ),
+    "cross-camembert": Case(
+        model_type="camembert",
+        settings={"type_vocab_size": 1, "layer_norm_eps": 1e-5},
+        tokenizer=of_roberta,
+        num_labels=1,
+    ),
+    "cross-electra": Case(
+        model_type="electra", settings={"embedding_size": 32}, tokenizer=of_bert, num_labels=1
+    ),
+    "cross-albert": Case(
+        model_type="albert",
+        settings={
+            "embedding_size": 16,
+            "num_hidden_layers": 4,
+            "num_hidden_groups": 2,
+            "inner_group_num": 2,
+        },
+        tokenizer=of_albert,
+        num_labels=1,
     ),
     "cross-bert": Case(model_type="bert", tokenizer=of_bert, num_labels=1),
     "cross-bert-labels": Case(model_type="bert", tokenizer=of_bert, num_labels=3),
@@ -275,14 +415,17 @@ CASES = {
 }
 
 
-def fill(module: nn.Module, seed: int) -> None:
-    """Weights large enough that attention is far from uniform, norms and biases far from neutral."""
+def fill(module: nn.Module, seed: int, neutral: float = 1.0) -> None:
+    """Weights large enough that attention is far from uniform, norms and biases far from neutral.
+
+    `neutral` is the stored weight of a norm that changes nothing.
+    """
     generator = torch.Generator().manual_seed(seed)
     with torch.no_grad():
         for name, tensor in module.named_parameters():
             noise = torch.randn(tensor.shape, generator=generator)
             if "norm" in name.lower() and name.endswith("weight"):
-                tensor.copy_(1 + 0.2 * noise)
+                tensor.copy_(neutral + 0.2 * noise)
             elif tensor.dim() < 2:
                 tensor.copy_(0.3 * noise)
             else:
@@ -303,7 +446,7 @@ def random_model(case: Case, vocab_size: int) -> Any:
     model = (kind if case.num_labels else AutoModel).from_config(
         config, attn_implementation="eager"
     )
-    fill(model, 1)
+    fill(model, 1, 0.0 if case.model_type == "gemma3_text" else 1.0)
     return model.float().eval()
 
 
@@ -316,8 +459,10 @@ def write_vectors(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]
         dense = Dense(
             size,
             outputs,
-            bias=number == 0,
-            activation_function=nn.Tanh() if number == 0 else nn.Identity(),
+            bias=number == 0 and not case.is_dense_plain,
+            activation_function=nn.Tanh()
+            if number == 0 and not case.is_dense_plain
+            else nn.Identity(),
         )
         fill(dense, 2)
         modules.append(dense)
@@ -331,15 +476,37 @@ def write_vectors(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]
     read = SentenceTransformer(
         str(directory), device="cpu", model_kwargs={"attn_implementation": "eager"}
     )
-    vectors = {"vectors": read.encode(TEXTS, batch_size=3, normalize_embeddings=False)}
+    vectors = {"vectors": read.encode(case.texts, batch_size=3, normalize_embeddings=False)}
     for name in case.prompts:
-        vectors[f"vectors.{name}"] = read.encode(TEXTS, prompt_name=name)
+        vectors[f"vectors.{name}"] = read.encode(case.texts, prompt_name=name)
     return vectors
+
+
+def write_jina(
+    directory: Path, case: Case, tokenizer: PreTrainedTokenizerFast
+) -> dict[str, np.ndarray[Any, Any]]:
+    """Writes the checkpoint, and the files of sentence-transformers without its transformer."""
+    settings = {"max_position_embeddings": MAX_POSITIONS, **BASE, **case.settings}
+    config = AutoConfig.for_model("bert", **settings, vocab_size=len(tokenizer))
+    config.architectures = ["JinaBertForMaskedLM"]
+    model = JinaBert(config).eval()
+    fill(model, 1)
+    config.save_pretrained(directory)
+    tokenizer.save_pretrained(directory)
+    (directory / "1_Pooling").mkdir()
+    save_file(model.state_dict(), directory / "model.safetensors", {"format": "pt"})
+    Pooling(config.hidden_size, case.pooling).save(str(directory / "1_Pooling"))
+    shutil.copytree(GOLDEN / "minilm" / "2_Normalize", directory / "2_Normalize")
+    for name in ("modules.json", "sentence_bert_config.json"):
+        shutil.copy(GOLDEN / "minilm" / name, directory)
+    with torch.no_grad():
+        means = [model(torch.tensor(tokenizer(text)["input_ids"])).mean(0) for text in case.texts]
+    return {"vectors": nn.functional.normalize(torch.stack(means)).numpy()}
 
 
 def write_scores(directory: Path, case: Case) -> dict[str, np.ndarray[Any, Any]]:
     read = CrossEncoder(str(directory), device="cpu", model_kwargs={"attn_implementation": "eager"})
-    return {"scores": read.predict([(QUERY, text) for text in TEXTS], batch_size=3)}
+    return {"scores": read.predict([(QUERY, text) for text in case.texts], batch_size=3)}
 
 
 def reranker_scores(
@@ -368,6 +535,10 @@ def make_case(name: str, case: Case) -> None:
     directory = GOLDEN / name
     shutil.rmtree(directory, ignore_errors=True)
     tokenizer = case.tokenizer()
+    if name == "jina-v2":
+        arrays = write_jina(directory, case, tokenizer)
+        write_golden(directory, name, case, arrays)
+        return
     model = random_model(case, len(tokenizer))
     model.save_pretrained(directory)
     tokenizer.save_pretrained(directory)
@@ -378,7 +549,13 @@ def make_case(name: str, case: Case) -> None:
         arrays = write_scores(directory, case)
     else:
         arrays = reranker_scores(model, tokenizer, has_head=case.num_labels > 0)
-    (directory / "golden.json").write_text(json.dumps({"texts": TEXTS, "query": QUERY}) + "\n")
+    write_golden(directory, name, case, arrays)
+
+
+def write_golden(
+    directory: Path, name: str, case: Case, arrays: dict[str, np.ndarray[Any, Any]]
+) -> None:
+    (directory / "golden.json").write_text(json.dumps({"texts": case.texts, "query": QUERY}) + "\n")
     np.savez_compressed(
         directory / "golden.npz", **{key: value.astype(np.float32) for key, value in arrays.items()}
     )

@@ -273,6 +273,27 @@ FAMILIES = [
         low={"size": {"shortest_edge": 12544, "longest_edge": 2 * 512 * 512}},
     ),
     Family(
+        "paddleocr_vl",
+        "paddleocr_vl.PaddleOCRVLProcessor",
+        {
+            "image_processor_type": "PaddleOCRVLImageProcessor",
+            "min_pixels": 147384,
+            "max_pixels": 2822400,
+            "patch_size": 14,
+            "merge_size": 2,
+            "temporal_patch_size": 1,
+            **HALVES,
+        },
+        {
+            "model_type": "paddleocr_vl",
+            "vision_config": {"patch_size": 14, "spatial_merge_size": 2},
+        },
+        prompt="<image>",
+        placeholder="<image>",
+        tokens={"image_token": "<image>"},  # the golden tokenizer has no <|IMAGE_PLACEHOLDER|>
+        low={"size": {"shortest_edge": 147384, "longest_edge": 512 * 512}},
+    ),
+    Family(
         "lfm2_vl",
         "lfm2_vl.Lfm2VlProcessor",
         {

@@ -46,6 +46,8 @@ def original_positions(config: HfConfig) -> int:
 def read_max_positions(config: HfConfig) -> int:
     """Returns the longest context of the model in tokens; YaRN scales it by a factor."""
     positions = config.size("max_position_embeddings")
+    if config.values.get("model_type") == "cohere":  # Command R: 8192, and 131072 in the other key
+        positions = max(positions, config.size("model_max_length", positions))
     scaling = rope_section(config)
     if rope_type(scaling) != "yarn":
         return positions

@@ -9,7 +9,13 @@ from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
-from ouzel.checkpoint.model_files import CONFIG_FILE, MAX_VOCAB_SIZE, brief, read_config_json
+from ouzel.checkpoint.model_files import (
+    CONFIG_FILE,
+    MAX_VOCAB_SIZE,
+    JsonObject,
+    brief,
+    read_config_json,
+)
 from ouzel.errors import ModelLoadError
 
 MAX_SIZE = 2**31 - 1
@@ -28,8 +34,22 @@ MAX_SIZES = {
     ),
 }
 MAX_OTHER_SIZE = 2**20
+# Keys of a model_type that transformers writes for most families under another name.
+_OWN_NAMES = {
+    "gpt2": {
+        "n_positions": "max_position_embeddings",
+        "n_embd": "hidden_size",
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "n_inner": "intermediate_size",
+        "activation_function": "hidden_act",
+        "layer_norm_epsilon": "layer_norm_eps",
+    },
+    "opt": {"ffn_dim": "intermediate_size", "activation_function": "hidden_act"},
+    "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
+}
 # Older checkpoints of these types have the keys of the language model beside vision_config.
-_FLAT = ("qwen2_vl", "qwen2_5_vl")
+_FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
@@ -196,4 +216,15 @@ def read_hf_config(directory: Path) -> HfConfig:
         raise ModelLoadError(
             f"{directory} has no config.json: it is not a Hugging Face model directory"
         )
-    return HfConfig(read_config_json(directory))
+    return HfConfig(use_common_names(read_config_json(directory)))
+
+
+def use_common_names(values: JsonObject) -> JsonObject:
+    """Renames keys of config.json to the names that most families have.
+
+    If both names are there, the common one counts.
+    """
+    names = _OWN_NAMES.get(str(values.get("model_type")), {})
+    return {names.get(key, key): value for key, value in values.items()} | {
+        key: value for key, value in values.items() if key in names.values()
+    }

@@ -171,7 +171,7 @@ def _load(
     from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
     from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
 
-    if encoder_family(config.model_type) is not None:
+    if encoder_family(config) is not None:
         return encoder_loader(local.directory, config, model).load(model.cache_dir)
     plan, head = model.weight_plan, vector_head(config, local.directory, model)
     return load_checkpoint(

@@ -3,16 +3,15 @@
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
+from ouzel.gguf.post_processor import PairForm, TextEnds
 from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, make_pre_tokenizer
 from ouzel.gguf.vocabulary import KEY, Vocabulary, make_bpe_model, read_merges
 
 
 def make_byte_level_tokenizer(
     metadata: Metadata, vocabulary: Vocabulary
-) -> tuple[JsonObject, bool]:
-    """Makes tokenizer.json without its post-processor. Tells whether texts begin with BOS by
-    default.
-    """
+) -> tuple[JsonObject, TextEnds]:
+    """Makes tokenizer.json without its post-processor; returns it with the tokens around a text."""
     name = metadata.text(KEY + "pre", "default")
     pre_tokenizer = PRE_TOKENIZERS.get(name)
     if pre_tokenizer is None:
@@ -37,4 +36,5 @@ def make_byte_level_tokenizer(
         "decoder": byte_level,
         "model": model,
     }
-    return tokenizer, pre_tokenizer.adds_bos
+    form: PairForm = "roberta" if pre_tokenizer.separates_pairs else "repeated"
+    return tokenizer, TextEnds(adds_bos=pre_tokenizer.adds_bos, pair_form=form)

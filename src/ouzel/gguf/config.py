@@ -18,10 +18,11 @@ def make_model_config(gguf: Gguf) -> JsonObject:
     facts = Facts(gguf)
     architecture = find_architecture(facts.architecture, facts.source)
     own = architecture.config(facts)
-    config = {"model_type": architecture.model_type} | _common(facts, own) | own
+    common = {} if architecture.has_own_keys else _common(facts, own)
+    config = {"model_type": architecture.model_type} | common | own
     if architecture.prediction is not None and facts.num_layers < facts.num_blocks:
         config[architecture.prediction.count_key] = facts.num_blocks - facts.num_layers
-    scaling = config["rope_scaling"]
+    scaling = config.get("rope_scaling")
     if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":
         config["rope_scaling"] = {**scaling, **architecture.yarn}
     facts.refuse_unread()

@@ -3,8 +3,11 @@
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import Gguf
 
-# Keys that repeat facts from tensors, or that tell how the file was made.
-_HARMLESS = ("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal")
+# Keys that repeat facts from tensors, that tell how the file was made, or that pooling.py reads.
+_HARMLESS = (
+    *("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal"),
+    *("pooling_type", "classifier.output_labels"),
+)
 
 MAX_LAYERS = 1024  # several times as many as in any published model
 
@@ -41,6 +44,9 @@ class Facts:
 
     def integers(self, key: str, length: int) -> list[int]:
         return self._metadata.integers(self._key(key), length)
+
+    def numbers(self, key: str, length: int) -> list[float]:
+        return self._metadata.numbers(self._key(key), length)
 
     def flags(self, key: str, length: int) -> list[bool]:
         return [bool(value) for value in self._metadata.numbers(self._key(key), length)]

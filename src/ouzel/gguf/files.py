@@ -12,6 +12,7 @@ _SPLIT = re.compile(r"(?P<name>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf",
 _QUANTISATION = re.compile(
     r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE
 )
+CHAT_TEMPLATE = "chat_template.jinja"
 PROJECTOR = "mmproj"  # part of the names of files with a vision tower
 
 
@@ -29,6 +30,12 @@ def read_quantisation(name: str) -> str:
     """Returns the part of a model's name that names its quantisation, or ""."""
     end = _QUANTISATION.search(name)
     return end[1] if end else ""
+
+
+def find_chat_template(file: Path) -> Path | None:
+    """Returns the chat template in the file's directory, None if there is none."""
+    template = file.with_name(CHAT_TEMPLATE)
+    return template if template.is_file() else None
 
 
 def holds_gguf(directory: Path) -> bool:

@@ -60,6 +60,12 @@ class Metadata:
             raise self.wrong(key, "a list of strings", value)
         return value
 
+    def array(self, key: str) -> NDArray[np.generic]:
+        value = self._get(key, None)
+        if not isinstance(value, np.ndarray):
+            raise self.wrong(key, "a list of numbers", value)
+        return value
+
     def numbers(self, key: str, length: int) -> list[float]:
         """Reads an array of `length` numbers; integers stay integers."""
         value = self._get(key, None)

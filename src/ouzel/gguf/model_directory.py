@@ -1,8 +1,8 @@
 """Makes a model directory from a GGUF model: links to the GGUF files and the small files of a
-Hugging Face repository.
+Hugging Face repository. A chat template beside the file is linked, too, and goes before the file's.
 
 The directory is stored and reused. It is made again if a GGUF file has another path, size or time
-of change, or if FORMAT has changed.
+of change, if a chat template beside it has come or gone, or if FORMAT has changed.
 """
 
 import hashlib
@@ -17,8 +17,11 @@ from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import Gguf, read_gguf
-from ouzel.gguf.files import find_gguf, model_name
+from ouzel.gguf.files import find_chat_template, find_gguf, model_name
+from ouzel.gguf.pooling import make_sentence_files
 from ouzel.gguf.tokenizer import make_tokenizer_files
+
+SmallFile = JsonObject | list[JsonObject]
 
 logger = logging.getLogger(__name__)
 
@@ -75,16 +78,19 @@ def _put_in_place(made: Path, directory: Path, outdated: Path, source: JsonObjec
 
 def describe(files: list[Path]) -> JsonObject:
     facts = [(file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    template = find_chat_template(files[0])
     return {
         "format": FORMAT,
+        "chat_template": None if template is None else str(template),
         "files": [[str(file), *sizes] for file, sizes in zip(files, facts, strict=True)],
     }
 
 
-def make_small_files(gguf: Gguf) -> dict[str, JsonObject]:
-    """Returns the JSON objects to write, by the names of their files. Raises ModelLoadError."""
+def make_small_files(gguf: Gguf) -> dict[str, SmallFile]:
+    """Returns the JSON values to write, by the names of their files. Raises ModelLoadError."""
     _check_num_tokens(gguf)
-    return {"config.json": make_model_config(gguf)} | make_tokenizer_files(gguf.metadata)
+    files: dict[str, SmallFile] = {"config.json": make_model_config(gguf)}
+    return files | make_tokenizer_files(gguf.metadata) | make_sentence_files(gguf)
 
 
 def _check_num_tokens(gguf: Gguf) -> None:
@@ -109,9 +115,11 @@ def _has_source(directory: Path, source: JsonObject) -> bool:
         return False
 
 
-def _write(directory: Path, contents: dict[str, JsonObject], files: list[Path]) -> None:
+def _write(directory: Path, contents: dict[str, SmallFile], files: list[Path]) -> None:
     directory.mkdir()
     for name, content in contents.items():
+        (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    for file in files:
+    template = find_chat_template(files[0])
+    for file in (*files, *([] if template is None else [template])):
         os.symlink(file, directory / file.name)

@@ -32,6 +32,7 @@ class PreTokenizer:
     patterns: tuple[str, ...]  # each splits the pieces of the patterns before it
     ignores_merges: bool = False  # a word that is a token is not split further
     adds_bos: bool = False  # the default if the file does not say
+    separates_pairs: bool = False  # two end tokens stand between the texts of a pair (RoBERTa)
     normalises: bool = False  # normalises to composed characters (NFC)
 
 
@@ -61,9 +62,13 @@ PRE_TOKENIZERS = {
     **dict.fromkeys(
         (
             *("gpt-2", "olmo", "phi-2", "exaone4", "mpt", "mellum", "a.x-4.0", "gigachat"),
-            *("trillion", "granite-docling"),
+            *("trillion", "granite-docling", "jina-v2-es", "jina-v2-de"),
         ),
         PreTokenizer((_GPT2,)),
+    ),
+    **dict.fromkeys(
+        ("jina-v1-en", "jina-v2-code", "roberta-bpe"),
+        PreTokenizer((_GPT2,), separates_pairs=True),
     ),
     "falcon": PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")),
     **dict.fromkeys(

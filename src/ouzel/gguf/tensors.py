@@ -77,7 +77,8 @@ class _Naming:
         self._architecture: Architecture = find_architecture(facts.architecture, facts.source)
         self._num_layers = facts.num_layers if facts.has("nextn_predict_layers") else None
         self._outer = _OUTER | dict(self._architecture.outer)
-        self._below = {join.below for join in self._architecture.joins.values()}
+        joins = self._architecture.joins
+        self._uppers = {join.below: upper for upper, join in joins.items()}
 
     @cached_property
     def _changes(self) -> Mapping[str, Change]:
@@ -91,12 +92,16 @@ class _Naming:
         parts = _IN_LAYER.fullmatch(stored.name)
         if parts is None:
             stem, _, kind = stored.name.rpartition(".")
+            if stack := self._architecture.stacks.get(stem):
+                _check_experts(stored, kind)
+                yield from _each_expert(stored, f"{stack}.", kind)
+                return
             yield (
                 f"{self._outer[stem]}.{kind}" if stem in self._outer else stored.name,
                 self._shifted(stored, stem),
             )
         elif self._num_layers is None or int(parts[1]) < self._num_layers:
-            prefix = f"model.layers.{parts[1]}."
+            prefix = f"{self._architecture.prefix}{parts[1]}."
             yield from self._named_in_layer(stored, prefix, parts[2], parts[3] or "")
         elif self._architecture.prediction is not None and int(parts[1]) == self._num_layers:
             yield from self._named_in_prediction(stored, self._architecture.prediction, parts)
@@ -120,7 +125,7 @@ class _Naming:
         elif part in architecture.joins and kind == "weight":
             join = architecture.joins[part]
             yield f"{prefix}{join.name}.{kind}", self._joined(stored, part, join)
-        elif part in self._below and kind == "weight":
+        elif kind == "weight" and self._is_joined(stored, part):
             return
         elif name := architecture.bare.get(f"{part}.{kind}") or architecture.bare.get(part):
             yield prefix + name, self._changed(stored, part)
@@ -137,6 +142,11 @@ class _Naming:
             )
         else:
             yield stored.name, stored
+
+    def _is_joined(self, stored: StoredTensor, part: str) -> bool:
+        """Tells whether the tensor is the lower part of another tensor in the file."""
+        upper = self._uppers.get(part)
+        return upper is not None and stored.name.replace(part, upper) in self._gguf.tensors
 
     def _changed(self, stored: StoredTensor, part: str) -> StoredTensor:
         change = self._changes.get(part)

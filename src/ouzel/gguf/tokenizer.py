@@ -2,16 +2,20 @@
 tokenizer.
 
 `tokenizer.ggml.model` is one of gpt2 (byte-pair encoding over bytes), llama (SentencePiece: pieces
-with scores over characters, and bytes for the rest) and gemma4 (pieces with merges). Keys and token
-types are from llama.cpp's package gguf, constants.py.
+with scores over characters, and bytes for the rest), gemma4 (pieces with merges), bert (WordPiece)
+and t5 (pieces with probabilities). Keys and token types are from llama.cpp's package gguf,
+constants.py.
 """
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.byte_level import make_byte_level_tokenizer
 from ouzel.gguf.metadata import Metadata
+from ouzel.gguf.post_processor import TextEnds, make_post_processor
 from ouzel.gguf.sentencepiece import make_sentencepiece_tokenizer
+from ouzel.gguf.unigram import make_unigram_tokenizer
 from ouzel.gguf.vocabulary import CONTROL, KEY, USER_DEFINED, Vocabulary, read_vocabulary, token_id
+from ouzel.gguf.wordpiece import make_wordpiece_tokenizer
 
 # A file names one end of a turn. Models also end turns with these (llama.cpp, llama-vocab.cpp:
 # special_eog_ids).
@@ -27,20 +31,8 @@ _ENDS_OF_MESSAGES_ONLY = {"<|end|>": "<|return|>"}
 def make_tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
     """Returns the contents of the three files by file name. Raises ModelLoadError."""
     vocabulary = read_vocabulary(metadata)
-    match metadata.text(KEY + "model"):
-        case "gpt2":
-            tokenizer, adds_bos = make_byte_level_tokenizer(metadata, vocabulary)
-        case "llama":
-            tokenizer, adds_bos = make_sentencepiece_tokenizer(metadata, vocabulary), True
-        case "gemma4":
-            tokenizer = make_sentencepiece_tokenizer(metadata, vocabulary, has_merges=True)
-            adds_bos = True
-        case kind:
-            raise ModelLoadError(
-                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; "
-                "supported: gemma4, gpt2, llama"
-            )
-    tokenizer["post_processor"] = make_post_processor(metadata, vocabulary, adds_bos=adds_bos)
+    tokenizer, text_ends = _make_tokenizer(metadata, vocabulary)
+    tokenizer["post_processor"] = make_post_processor(metadata, vocabulary, text_ends)
     ends = find_end_ids(metadata, vocabulary)
     return {
         "tokenizer.json": {"version": "1.0", "truncation": None, "padding": None} | tokenizer,
@@ -49,44 +41,27 @@ def make_tokenizer_files(metadata: Metadata) -> dict[str, JsonObject]:
     }
 
 
-def make_post_processor(
-    metadata: Metadata, vocabulary: Vocabulary, *, adds_bos: bool
-) -> JsonObject | None:
-    """Puts BOS before a text and EOS after it, if the file says so; `adds_bos` is the default for
-    BOS.
-
-    Returns None if neither is added.
-    """
-    added = {
-        "bos": metadata.flag(KEY + "add_bos_token", adds_bos),
-        "eos": metadata.flag(KEY + "add_eos_token", False),
-    }
-    ids = {
-        name: token_id(metadata, vocabulary, name) for name, is_added in added.items() if is_added
-    }
-    known = {name: vocabulary.tokens[id_] for name, id_ in ids.items() if id_ is not None}
-    if not known:
-        return None
-
-    def special(name: str, number: int) -> list[JsonObject]:
-        return [{"SpecialToken": {"id": known[name], "type_id": number}}] if name in known else []
-
-    def marked(name: str, number: int) -> list[JsonObject]:
-        return [
-            *special("bos", number),
-            {"Sequence": {"id": name, "type_id": number}},
-            *special("eos", number),
-        ]
-
-    return {
-        "type": "TemplateProcessing",
-        "single": marked("A", 0),
-        "pair": [*marked("A", 0), *marked("B", 1)],
-        "special_tokens": {
-            token: {"id": token, "ids": [ids[name]], "tokens": [token]}
-            for name, token in known.items()
-        },
-    }
+def _make_tokenizer(metadata: Metadata, vocabulary: Vocabulary) -> tuple[JsonObject, TextEnds]:
+    """Makes tokenizer.json without its post-processor. Raises ModelLoadError."""
+    match metadata.text(KEY + "model"):
+        case "gpt2":
+            return make_byte_level_tokenizer(metadata, vocabulary)
+        case "llama":
+            return make_sentencepiece_tokenizer(metadata, vocabulary), TextEnds(adds_bos=True)
+        case "gemma4":
+            tokenizer = make_sentencepiece_tokenizer(metadata, vocabulary, has_merges=True)
+            return tokenizer, TextEnds(adds_bos=True)
+        case "bert":
+            ends = TextEnds(adds_bos=True, adds_eos=True, pair_form="bert")
+            return make_wordpiece_tokenizer(metadata, vocabulary), ends
+        case "t5":
+            ends = TextEnds(adds_bos=False, adds_eos=True, pair_form="roberta")
+            return make_unigram_tokenizer(metadata, vocabulary), ends
+        case kind:
+            raise ModelLoadError(
+                f"{metadata.source}: tokenizer.ggml.model {kind} is not supported; "
+                "supported: bert, gemma4, gpt2, llama, t5"
+            )
 
 
 def find_end_ids(metadata: Metadata, vocabulary: Vocabulary) -> list[int]:

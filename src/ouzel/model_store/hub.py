@@ -11,7 +11,14 @@ from pathlib import Path
 from huggingface_hub import HfApi, constants
 
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import PROJECTOR, find_gguf, is_gguf, model_name, read_quantisation
+from ouzel.gguf.files import (
+    CHAT_TEMPLATE,
+    PROJECTOR,
+    find_gguf,
+    is_gguf,
+    model_name,
+    read_quantisation,
+)
 from ouzel.model_store.download import fetch
 from ouzel.model_store.failures import FAILURES, explain_failure, is_unreachable
 from ouzel.model_store.hub_session import bounded_answers
@@ -66,13 +73,17 @@ def download_adapter(repo_id: str) -> Path:
 def download_gguf_file(repo_id: str, name: str, branch: str = _MAIN) -> Path:
     """Downloads a GGUF file and returns its path; of a split model, all files and the first path.
 
-    Raises ModelLoadError.
+    A chat template beside the file is downloaded, too. Raises ModelLoadError.
     """
     path = Path(name)
     all_parts = glob.escape(str(path.parent / model_name(path))) + "-?????-of-?????.gguf"
     directory = _snapshot(
         repo_id,
-        [glob.escape(name), *([all_parts] if path.stem != model_name(path) else [])],
+        [
+            glob.escape(name),
+            *([all_parts] if path.stem != model_name(path) else []),
+            glob.escape(path.with_name(CHAT_TEMPLATE).as_posix()),
+        ],
         branch,
     )
     if not (directory / name).is_file():
@@ -84,12 +95,12 @@ def download_gguf_file(repo_id: str, name: str, branch: str = _MAIN) -> Path:
 def download_gguf(repo_id: str, quantisation: str, branch: str = _MAIN) -> Path:
     """Downloads the GGUF file whose name ends with the quantisation; of a split model, all files.
 
-    Other files are not downloaded. Raises ModelLoadError.
+    Of the other files, chat templates alone are downloaded. Raises ModelLoadError.
     """
     spellings = dict.fromkeys((quantisation, quantisation.upper(), quantisation.lower()))
     names = [f"{start}{name}" for name in spellings for start in ("", "*[-._/]")]
     patterns = [name + end for name in names for end in (".gguf", "-?????-of-?????.gguf")]
-    directory = _snapshot(repo_id, patterns, branch)
+    directory = _snapshot(repo_id, [*patterns, f"*{CHAT_TEMPLATE}"], branch)
     fetched = sorted(
         path
         for path in directory.rglob("*.gguf")

@@ -35,7 +35,7 @@ def judge(directory: Path) -> Verdict:
         model_type, model = config.model_type, ModelConfig(model=str(directory))
         if is_ir_directory(directory):
             return Verdict(model_type, 0)
-        if encoder_family(model_type) is not None:
+        if encoder_family(config) is not None:
             _, measured = encoder_loader(directory, config, model).measure()
             return Verdict(model_type, measured.num_parameters)
         family(config.text_model().model_type)  # an unknown family is the more useful reason

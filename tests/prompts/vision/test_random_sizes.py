@@ -54,6 +54,10 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
         {"size": {"shortest_edge": 3136, "longest_edge": 120_000}},
         lambda shape, *_: shape[1] // 28 * (shape[2] // 28),
     ),
+    "paddleocr_vl": (
+        {"min_pixels": 3136, "max_pixels": 60_000},
+        lambda shape, *_: shape[1] // 28 * (shape[2] // 28),
+    ),
     "lfm2_vl": (
         {"tile_size": 64, "min_image_tokens": 2, "max_image_tokens": 9, "max_tiles": 7},
         lambda shape, *_: shape[0] * (shape[1] // 32) * (shape[2] // 32),

@@ -18,6 +18,18 @@ LONGROPE = rope(
     long_factor=[1.2, 2.0, 4.0, 7.0, 12.0, 20.0],
     partial_rotary_factor=0.75,
 )
+# Feed-forward layers without gates add much of the same to every row. With these factors the greedy
+# tokens change from one to the next.
+OF_PLAIN_LAYERS = {
+    "dense_4h_to_h.weight": 0.4,
+    "fc2.weight": 0.4,
+    "query_key_value.weight": 2.0,
+    "lm_head.bias": 0.3,
+    "q_proj.weight": 2.0,
+    "k_proj.weight": 2.0,
+    "v_proj.weight": 2.0,
+    "bias": 0.4,
+}
 
 CASES: dict[str, Case] = {
     "phi3": Case(
@@ -145,6 +157,88 @@ CASES: dict[str, Case] = {
             "attention_bias": True,
             "mlp_bias": True,
         }
+    ),
+    "gpt-neox": Case(
+        {
+            **SMALL,
+            "model_type": "gpt_neox",
+            "num_key_value_heads": None,
+            "rope_parameters": rope(partial_rotary_factor=0.25),
+        },
+        published={
+            "rope_parameters": None,
+            "rotary_pct": 0.25,
+            "rotary_emb_base": 10000,
+            "rms_norm_eps": None,
+        },
+        factors=OF_PLAIN_LAYERS,
+    ),
+    "gpt-neox-sequential": Case(
+        {
+            **SMALL,
+            "model_type": "gpt_neox",
+            "num_key_value_heads": None,
+            "rope_parameters": rope(theta=25000.0, partial_rotary_factor=1.0),
+            "hidden_act": "gelu_fast",
+            "use_parallel_residual": False,
+            "attention_bias": False,
+        },
+        factors=OF_PLAIN_LAYERS,
+    ),
+    "phi": Case(
+        {
+            **SMALL,
+            "model_type": "phi",
+            "num_key_value_heads": None,
+            "rope_parameters": rope(partial_rotary_factor=0.5),
+        },
+        older_rope_keys=True,
+        published={"rms_norm_eps": None},
+        factors=OF_PLAIN_LAYERS,
+    ),
+    "phi-norms": Case(
+        {
+            **SMALL,
+            "model_type": "phi",
+            "rope_parameters": rope(partial_rotary_factor=0.25),
+            "qk_layernorm": True,
+        },
+        factors={"bias": 0.1, "fc1.weight": 3.0, "v_proj.weight": 3.0, "layernorm.weight": 2.0},
+    ),
+    "olmo": Case(
+        {
+            **SMALL,
+            "model_type": "olmo",
+            "rope_parameters": rope(),
+            "clip_qkv": 1.0,
+            "attention_bias": True,
+        },
+        older_rope_keys=True,
+        published={"rms_norm_eps": None},
+    ),
+    "cohere": Case(
+        {
+            **SMALL,
+            "model_type": "cohere",
+            "rope_parameters": rope(theta=8000000.0),
+            "logit_scale": 0.2,
+            "tie_word_embeddings": True,
+        },
+        older_rope_keys=True,
+        published={"rms_norm_eps": None},
+    ),
+    "cohere-norms": Case(  # as Command R+
+        {
+            **SMALL,
+            "model_type": "cohere",
+            "num_attention_heads": 4,
+            "num_key_value_heads": 2,
+            "rope_parameters": rope(theta=75000.0),
+            "use_qk_norm": True,
+            "attention_bias": True,
+            "tie_word_embeddings": True,
+        },
+        published={"rms_norm_eps": None},
     ),
     "jais2": Case(
         {**SMALL, "model_type": "jais2", "rope_parameters": rope(theta=500000.0), "head_dim": 32}

@@ -1,8 +1,8 @@
-"""Gemma 4: embeddings for each layer with shared keys and values, keys that are values, and experts."""
+"""Gemma 3n and 4: embeddings for each layer with shared keys and values, keys that are values, and experts."""
 
 from typing import Any
 
-from training.golden.cases import Case
+from training.golden.cases import Case, rope
 
 FULL, SLIDING = "full_attention", "sliding_attention"
 SMALL: dict[str, Any] = {
@@ -21,6 +21,29 @@ SMALL: dict[str, Any] = {
 CALM = {"q_norm": 0.5, "k_norm": 0.5}
 
 CASES: dict[str, Case] = {
+    "gemma3n": Case(
+        {
+            "model_type": "gemma3n_text",
+            "hidden_size": 32,
+            "intermediate_size": [48, 48, 64, 48],
+            "num_hidden_layers": 4,
+            "layer_types": [SLIDING, FULL, SLIDING, FULL],
+            "num_kv_shared_layers": 2,
+            "num_key_value_heads": 1,
+            "head_dim": 32,
+            "vocab_size": 128,
+            "vocab_size_per_layer_input": 120,
+            "hidden_size_per_layer_input": 8,
+            "sliding_window": 12,
+            "laurel_rank": 8,
+            "activation_sparsity_pattern": [0.8, 0.0, 0.5, 0.0],
+            "final_logit_softcapping": 10.0,
+            "tie_word_embeddings": True,
+            "rope_parameters": {FULL: rope(theta=1e6), SLIDING: rope()},
+        },
+        factors={**CALM, "embed_tokens.": 0.3},
+        published={"rope_parameters": None, "rope_theta": 1e6, "rope_local_base_freq": 1e4},
+    ),
     "gemma4-shared": Case(
         {
             **SMALL,

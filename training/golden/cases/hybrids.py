@@ -55,6 +55,33 @@ CASES: dict[str, Case] = {
             "norm_eps": 1e-5,
         }
     ),
+    "lfm3": Case(
+        {
+            **SMALL,
+            "model_type": "lfm3",
+            "num_hidden_layers": 4,
+            "layer_types": ["conv", "sliding_attention", "full_attention", "conv"],
+            "intermediate_size": 64,
+            "head_dim": 16,
+            "sliding_window": 8,
+            "tie_word_embeddings": True,
+            "rms_norm_eps": 1e-5,
+        }
+    ),
+    "lfm3-plain": Case(
+        {
+            **SMALL,
+            "model_type": "lfm3",
+            "num_hidden_layers": 3,
+            "intermediate_size": 64,
+            "head_dim": 16,
+            "conv_bias": True,
+            "attention_bias": True,
+            "use_sandwich_norm": False,
+            "use_attention_gate": False,
+            "norm_eps": 1e-5,
+        }
+    ),
     "lfm2-bias": Case(
         {
             **SMALL,

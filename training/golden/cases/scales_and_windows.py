@@ -14,7 +14,35 @@ SMALL: dict[str, Any] = {
 }
 SLIDING, FULL = "sliding_attention", "full_attention"
 
+SWASH: dict[str, Any] = {
+    **SMALL,
+    "hidden_size": 64,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "num_hidden_layers": 4,
+    "rope_parameters": rope(),
+    "embedding_multiplier": 1.5,
+    "attention_multiplier": 0.2,
+    "residual_multiplier": 0.9,
+    "logits_scaling": 3.0,
+    "sliding_window": 8,
+    "rms_norm_eps": 1e-5,
+}
+
 CASES: dict[str, Case] = {
+    "gemma": Case(
+        {
+            **SMALL,
+            "model_type": "gemma",
+            "num_hidden_layers": 2,
+            "head_dim": 32,
+            "hidden_act": "gelu",  # as the first checkpoints say
+            "tie_word_embeddings": True,
+            "rope_parameters": rope(),
+        },
+        older_rope_keys=True,
+        published={"hidden_act": "gelu"},
+    ),
     "gemma3": Case(
         {
             **SMALL,
@@ -156,6 +184,60 @@ CASES: dict[str, Case] = {
                 mscale_all_dim=1.0,
                 llama_4_scaling_beta=0.5,
             ),
+        }
+    ),
+    "granite-swa": Case(
+        {
+            **SWASH,
+            "model_type": "granite_swa",
+            "layer_rope_theta": [0, 10000.0, 10000.0, 500000.0],
+            "tie_word_embeddings": True,
+        }
+    ),
+    "granitemoe-swa": Case(
+        {
+            **SWASH,
+            "model_type": "granitemoe_swa",
+            "hidden_size": 32,
+            "intermediate_size": 32,
+            "num_hidden_layers": 2,
+            "layer_types": [SLIDING, FULL],
+            "layer_rope_theta": [10000.0, 0],
+            "num_local_experts": 4,
+            "num_experts_per_tok": 2,
+            "shared_intermediate_size": 64,
+        }
+    ),
+    # also a layer without window that has positions, and one with a window that has none
+    "muse-glimmer": Case(
+        {
+            "model_type": "muse_glimmer",
+            "image_token_id": 100_000,
+            "video_token_id": 100_001,
+            "out_hidden_size": 32,
+            "projector_hidden_size": 16,
+            "text_config": {
+                **SMALL,
+                "model_type": "muse_glimmer_text",
+                "head_dim": 16,
+                "num_hidden_layers": 4,
+                "rope_parameters": rope(theta=500000.0),
+                "layer_types": [SLIDING, SLIDING, FULL, FULL],
+                "layer_rope_theta": [500000.0, 0, 500000.0, 0],
+                "sliding_window": 8,
+                "final_logit_softcapping": 20.0,
+                "output_multiplier": 0.7,
+                "rms_norm_eps": 1e-5,
+            },
+            "vision_config": {
+                "patch_size": 2,
+                "pos_emb_height": 4,
+                "pos_emb_width": 4,
+                "num_attention_heads": 1,
+                "num_hidden_layers": 1,
+                "hidden_size": 8,
+                "intermediate_size": 8,
+            },
         }
     ),
 }

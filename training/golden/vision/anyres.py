@@ -90,6 +90,31 @@ CASES: dict[str, VisionCase] = {
         {(25, 60): 4, (61, 26): 4, (28, 28): 5, (10, 12): 3},
         inputs,
     ),
+    # Granite Vision 3: several layers of SigLIP, and factors of the language model.
+    "llava_next-granite": case(
+        {
+            "model_type": "llava_next",
+            "text_config": {
+                "model_type": "granite",
+                "vocab_size": 192,
+                "embedding_multiplier": 2.0,
+                "attention_multiplier": 0.2,
+                "residual_multiplier": 0.8,
+                # The reference's llava_next forgets this factor, which its granite has.
+                "logits_scaling": 1.0,
+            },
+            "vision_config": {
+                **VISION,
+                "model_type": "siglip_vision_model",
+                "vision_use_head": False,
+            },
+            "vision_feature_layer": [-5, -3, -2, -1],
+            "vision_feature_select_strategy": "full",
+        },
+        rows_of_next,
+        {(25, 60): 4, (61, 26): 4, (28, 28): 5, (10, 12): 3},
+        inputs,
+    ),
     "llava_onevision": case(
         {
             "model_type": "llava_onevision",

@@ -1,5 +1,6 @@
 """Pictures of any size, cut into patches."""
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -32,6 +33,20 @@ def inputs(
         )
         flat.append(cut.transpose(0, 3, 6, 4, 7, 2, 1, 5, 8).reshape(times * rows * columns, -1))
         grids.append([times, rows, columns])
+    return {
+        "pixel_values": torch.tensor(np.concatenate(flat)),
+        "image_grid_thw": torch.tensor(grids),
+    }
+
+
+def paddle_inputs(pictures: list[Pixels], sizes: list[tuple[int, int]]) -> dict[str, torch.Tensor]:
+    """Cuts patches row by row, without merging them and without times."""
+    flat, grids = [], []
+    for (picture,) in pictures:
+        rows, columns = (side // 4 for side in picture.shape[1:])
+        cut = picture.reshape(3, rows, 4, columns, 4).transpose(1, 3, 0, 2, 4)
+        flat.append(cut.reshape(rows * columns, 3, 4, 4))
+        grids.append([1, rows, columns])
     return {
         "pixel_values": torch.tensor(np.concatenate(flat)),
         "image_grid_thw": torch.tensor(grids),
@@ -156,6 +171,28 @@ CASES: dict[str, VisionCase] = {
             "num_heads": 2,
             "intermediate_size": 56,
         },
+    ),
+    "paddleocr_vl": replace(
+        case(
+            "paddleocr_vl",
+            4,
+            {
+                "head_dim": 20,
+                "intermediate_size": 80,
+                "use_bias": False,
+                "rms_norm_eps": 1e-5,
+                "tie_word_embeddings": False,
+                "rope_parameters": rope(theta=500_000.0, mrope_section=[3, 3, 4]),
+            },
+            {
+                "hidden_size": 32,
+                "num_hidden_layers": 3,
+                "num_attention_heads": 2,
+                "intermediate_size": 56,
+                "image_size": 20,
+            },
+        ),
+        inputs=paddle_inputs,
     ),
     "qwen3_5": case(
         "qwen3_5",

@@ -42,8 +42,9 @@ def build_model(
     Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
     """
     images = None if vision is None else vision.image_shape(config)
-    if not weights.has(EMBEDDING) and weights.has(EMBEDDING.removeprefix("model.")):
-        weights = RenamedWeights(weights, "model.", "")  # the model was saved without its head
+    for prefix in ("", "decoder."):  # prefixes of a model that was saved without its head
+        if not weights.has(EMBEDDING) and weights.has(EMBEDDING.replace("model.", prefix)):
+            weights = RenamedWeights(weights, "model.", prefix)
     try:
         builder = Builder(
             weights,

@@ -9,7 +9,8 @@ from ouzel.backends.openvino.kernels.fusion import copy_fused
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.softcap import (
     check_softcaps,
-    has_softcap,
+    find_softcap,
+    refuse_without_kernels,
     softcap_cache_type,
 )
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -64,7 +65,8 @@ def fuse_graphs(
     for graph in language_model.graphs:
         move_factors(graph)
     cache_type = own_cache_type(core, engine) if attends else None
-    if has_softcap(language_model.graphs):
+    if softcap := find_softcap(language_model.graphs):
+        refuse_without_kernels(softcap)
         is_u8 = is_u8_by_itself(core, engine)
         cache_type = softcap_cache_type(engine, is_u8_by_itself=is_u8)
     may_be_wide = not engine.deterministic

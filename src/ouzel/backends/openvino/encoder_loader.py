@@ -1,12 +1,15 @@
 """Loads the checkpoint of an encoder as a graph, from the weight cache if possible."""
 
 import logging
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.encoders import Build
+from ouzel.backends.openvino.loader import describe_weights, list_entry_files, plan_for
 from ouzel.backends.openvino.weights.cache import (
     CachedWeights,
     EntryWriter,
@@ -14,11 +17,15 @@ from ouzel.backends.openvino.weights.cache import (
     entry_path,
 )
 from ouzel.backends.openvino.weights.compress import CompressedWeights
-from ouzel.backends.openvino.weights.encodings import AUTO_WIDTH
 from ouzel.backends.openvino.weights.entry_use import note_use
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
-from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files
-from ouzel.backends.openvino.weights.source import MemoryWriter, Weights
+from ouzel.backends.openvino.weights.source import (
+    MemoryWriter,
+    PartWriter,
+    Tensors,
+    Weights,
+)
+from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
@@ -33,11 +40,15 @@ class EncoderLoader:
     def __init__(
         self, directory: Path, config: HfConfig, build: Build, plan: WeightPlan, num_labels: int
     ) -> None:
-        """A model with `num_labels` above 0 scores; one with 0 makes vectors."""
+        """A model with `num_labels` above 0 scores; one with 0 makes vectors.
+
+        Raises ModelLoadError if the directory has no weights that can be read.
+        """
         self._directory = directory
         self._config = config
         self._build = build
-        self._plan = plan.with_auto(AUTO_WIDTH)
+        self._stored = find_weights(directory, config)
+        self._plan = plan_for(self._stored, plan)
         self._num_labels = num_labels
 
     def load(self, cache_dir: str) -> EncoderModel:
@@ -46,8 +57,9 @@ class EncoderLoader:
 
         Raises ModelLoadError if the checkpoint cannot be served.
         """
-        files = [self._directory / "config.json", *find_files(self._directory)]
-        kind = f"{self._plan},score" if self._num_labels else str(self._plan)
+        files = list_entry_files(self._directory, self._stored)
+        marks = (",recompress" * self._plan.recompress, ",score" * bool(self._num_labels))
+        kind = f"{self._plan}{''.join(marks)}"
         entry = entry_path(cache_dir, self._directory, files, kind)
         if (cached := self._load_cached(entry)) is not None:
             note_use(entry, self._directory, files)
@@ -58,11 +70,11 @@ class EncoderLoader:
             kind,
             entry,
         )
-        tensors = Checkpoint(self._directory)
+        tensors, _ = self._stored.open()
         try:
             num_bytes = sum(file.stat().st_size for file in files)
             with stage("compressing the weights", num_bytes), EntryWriter(entry) as writer:
-                weights = CompressedWeights(tensors, writer)
+                weights = self._compress(tensors, writer)
                 self._build_from_files(tensors, weights)
                 writer.commit(weights.index)
             cached = self._load_cached(entry)
@@ -70,13 +82,13 @@ class EncoderLoader:
         except OSError as error:
             logger.warning("compressed weights cannot be stored in %s: %s", entry.parent, error)
         if cached is None:
-            return self._build_from_files(tensors, CompressedWeights(tensors, MemoryWriter()))
+            return self._build_from_files(tensors, self._compress(tensors, MemoryWriter()))
         return replace(cached, is_entry_new=True)
 
     def measure(self) -> tuple[EncoderModel, MeasuredWeights]:
         """Builds the graph without reading the weights. Raises ModelLoadError like `load`."""
-        tensors = Checkpoint(self._directory)
-        weights = MeasuredWeights(tensors)
+        tensors, _ = self._stored.open()
+        weights = MeasuredWeights(tensors, recompress=self._plan.recompress)
         model = self._build_model(weights)
         self._refuse_unused(tensors, weights.used, model)
         return model, weights
@@ -90,20 +102,27 @@ class EncoderLoader:
         try:
             weights = CachedWeights(entry)
             return replace(
-                self._build_model(weights), mappings=(weights.mapping,), cache_entry=entry
+                self._build_model(weights),
+                weights=self._describe(weights.index),
+                mappings=(weights.mapping,),
+                cache_entry=entry,
             )
         except (OSError, ValueError, KeyError, TypeError) as error:
             discard_entry(entry, f"it is broken: {error!r}")
             return None
 
-    def _build_from_files(self, tensors: Checkpoint, weights: CompressedWeights) -> EncoderModel:
+    def _compress(self, tensors: Tensors, writer: PartWriter) -> CompressedWeights:
+        return CompressedWeights(tensors, writer, recompress=self._plan.recompress)
+
+    def _build_from_files(self, tensors: Tensors, weights: CompressedWeights) -> EncoderModel:
         model = self._build_model(weights)
         self._refuse_unused(tensors, weights.used, model)
-        return model
+        return replace(model, weights=self._describe(weights.index))
 
-    def _refuse_unused(
-        self, tensors: Checkpoint, used: AbstractSet[str], model: EncoderModel
-    ) -> None:
+    def _describe(self, index: Mapping[str, Any]) -> str:
+        return describe_weights(self._stored, self._plan, index)
+
+    def _refuse_unused(self, tensors: Tensors, used: AbstractSet[str], model: EncoderModel) -> None:
         """Raises ModelLoadError if the checkpoint has a tensor that the model should use and does
         not.
         """
@@ -116,10 +135,9 @@ class EncoderLoader:
 
     def _build_model(self, weights: Weights) -> EncoderModel:
         try:
-            model = self._build(self._config, weights, self._plan, self._num_labels)
+            return self._build(self._config, weights, self._plan, self._num_labels)
         except RuntimeError as error:
             raise ModelLoadError(
                 f"OpenVINO could not build a {self._config.model_type} graph from this "
                 f"config.json: {str(error).splitlines()[0]}"
             ) from error
-        return replace(model, weights=str(self._plan))

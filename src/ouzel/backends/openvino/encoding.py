@@ -11,12 +11,11 @@ from ouzel.backends.openvino.cache.kv_cache import context_length
 from ouzel.backends.openvino.compilation import check_options, compile_encoder, precision_name
 from ouzel.backends.openvino.encoder_loader import EncoderLoader
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.encoders import encoder_family
+from ouzel.backends.openvino.encoders import encoder_family, is_decoder
 from ouzel.backends.openvino.ir import is_ir_directory
 from ouzel.backends.openvino.ir.whole_texts import load_whole_texts, reads_whole_texts
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.memory import give_back_pages
-from ouzel.backends.openvino.models import supported_model_types
 from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.backends.openvino.runners.encoder_runner import EncoderRunner
 from ouzel.backends.openvino.task import find_task, read_architecture, read_num_labels
@@ -43,7 +42,7 @@ def is_encoder(directory: Path) -> bool:
     config = read_hf_config(directory)
     if is_ir_directory(directory):
         return reads_whole_texts(directory, read_architecture(config))
-    return encoder_family(str(config.values.get("model_type"))) is not None
+    return encoder_family(config) is not None
 
 
 def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRunner:
@@ -90,7 +89,7 @@ def load_encoder(
 
 def read_encoder_files(directory: Path, config: HfConfig, model: ModelConfig) -> SentenceFiles:
     """Reads the files of sentence-transformers. Raises ModelLoadError."""
-    kind: ModelKind = "decoder" if config.model_type in supported_model_types() else "encoder"
+    kind: ModelKind = "decoder" if is_decoder(config) else "encoder"
     return read_sentence_files(directory, kind, pooling=model.pooling_mode)
 
 
@@ -99,7 +98,7 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
     cannot take.
     """
     _refuse_options(model, config)
-    build = encoder_family(config.model_type)
+    build = encoder_family(config)
     assert build is not None, "create_encoder_runner is called for encoders only"
     num_labels = (
         read_num_labels(config) if find_task(config, directory, model.task) == "score" else 0
@@ -146,7 +145,7 @@ class _Facts:
             is_deterministic=engine.deterministic,
             max_num_batched_tokens=engine.max_num_batched_tokens,
             load_s=load_s,
-            is_causal=self.config.model_type in supported_model_types(),
+            is_causal=is_decoder(self.config),
             task="score" if loaded.num_labels else "embed",
             vector_size=vector_size,
             num_tasks=loaded.num_tasks,

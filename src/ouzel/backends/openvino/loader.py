@@ -10,7 +10,7 @@ from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
-from ouzel.backends.openvino.models import family
+from ouzel.backends.openvino.models import check_machine, family
 from ouzel.backends.openvino.vision import vision_family
 from ouzel.backends.openvino.weights.cache import (
     PACKED,
@@ -112,6 +112,7 @@ def load_checkpoint(
     """
     text = config.text_model()
     stored, build_text = find_weights(directory, text), family(text.model_type)
+    check_machine(text)  # before weights are compressed, which takes minutes
     plan = plan_for(stored, plan)
     files = list_entry_files(directory, stored)
     entry = entry_path(

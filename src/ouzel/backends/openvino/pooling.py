@@ -6,16 +6,19 @@ float32.
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any  # counts and weights alike
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.weights.safetensors import Checkpoint
-from ouzel.backends.openvino.weights.source import Tensor
+from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
+from ouzel.backends.openvino.weights.safetensors import Checkpoint, holds_tensors
+from ouzel.backends.openvino.weights.source import Tensor, Tensors
 from ouzel.checkpoint.activations import Activation, apply_activation
 from ouzel.checkpoint.sentence_files import DenseFile, PoolingMode, SentenceFiles
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.files import find_gguf, holds_gguf
 
 Rows = NDArray[np.float32]
 
@@ -109,17 +112,27 @@ _POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
 
 
 def read_dense(file: DenseFile) -> DenseLayer:
-    """Reads the weight and the bias of a Dense layer. Raises ModelLoadError."""
-    checkpoint = Checkpoint(file.directory)
+    """Reads the weight and the bias of a Dense layer. Raises ModelLoadError.
+
+    The weight of a GGUF model is in the model's file, under the name of the layer's directory.
+    """
+    checkpoint, name = _open_dense(file.directory)
     weight = np.concatenate(
-        list(checkpoint.rows(Tensor("linear.weight", (file.num_outputs, file.num_inputs))))
+        list(checkpoint.rows(Tensor(f"{name}.weight", (file.num_outputs, file.num_inputs))))
     )
     bias = None
     if file.has_bias:
         bias = np.concatenate(
             [
                 each.reshape(-1)
-                for each in checkpoint.rows(Tensor("linear.bias", (file.num_outputs,)))
+                for each in checkpoint.rows(Tensor(f"{name}.bias", (file.num_outputs,)))
             ]
         )
     return DenseLayer(weight, bias, file.activation)
+
+
+def _open_dense(directory: Path) -> tuple[Tensors, str]:
+    """Returns the tensors of a Dense layer, and the name before `.weight`."""
+    if holds_tensors(directory) or not holds_gguf(directory.parent):
+        return Checkpoint(directory), "linear"
+    return GgufCheckpoint(find_gguf(directory.parent)), f"{directory.name}.linear"

@@ -25,7 +25,7 @@ def find_task(config: HfConfig, directory: Path, option: TaskOption) -> Task:
     Raises ModelLoadError for the task `score` if the model is an encoder without a scoring head.
     """
     architecture = read_architecture(config)
-    reads_whole = encoder_family(str(config.values.get("model_type"))) is not None
+    reads_whole = encoder_family(config) is not None
     if option == "score" and reads_whole and not architecture.endswith(CLASSIFIES):
         name = architecture or "this encoder"
         raise ModelLoadError(f"task score: {name} has no head that scores")

@@ -8,6 +8,7 @@ conversion/. An architecture is an entry of one of the tables joined here.
 from ouzel.checkpoint.model_groups import describe_unsupported
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.dense import DENSE
+from ouzel.gguf.architectures.encoders import ENCODERS
 from ouzel.gguf.architectures.experts import EXPERTS
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
@@ -15,7 +16,7 @@ from ouzel.gguf.architectures.kind import Architecture
 from ouzel.gguf.architectures.mamba import MAMBAS
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS
+ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | ENCODERS
 
 
 def find_architecture(name: str, source: str) -> Architecture:

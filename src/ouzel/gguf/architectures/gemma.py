@@ -1,10 +1,13 @@
-"""Describes the architectures of Gemma 2, 3 and 4."""
+"""Describes the architectures of Gemma 2, 3, 3n and 4, and of EmbeddingGemma."""
+
+from statistics import NormalDist
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import LAYER, QK_NORMS, Architecture
 from ouzel.gguf.facts import Facts
 
+DENSE_PARTS = ("dense_2", "dense_3")  # layers behind the pooling, in their order
 _SLIDING, _FULL = "sliding_attention", "full_attention"
 
 
@@ -38,6 +41,52 @@ def _gemma3(facts: Facts) -> JsonObject:
         "rope_local_base_freq": facts.number("rope.freq_base_swa", 10000.0),
         "final_logit_softcapping": facts.number("final_logit_softcapping", 0.0) or None,
     }
+
+
+def _gemma_embedding(facts: Facts) -> JsonObject:
+    """Reads EmbeddingGemma; `dense_2` and `dense_3` follow the pooling if the file has them."""
+    for name in DENSE_PARTS:
+        if facts.has_tensor(f"{name}.weight"):
+            shape = facts.tensor_shape(f"{name}.weight")
+            for key, size in {f"{name}_feat_out": shape[0], f"{name}_feat_in": shape[-1]}.items():
+                if (found := facts.integer(key, size)) != size:
+                    raise ModelLoadError(
+                        f"{facts.source}: {facts.architecture}.{key} must be {size}, "
+                        f"as {name}.weight has it, found {found}"
+                    )
+    return _gemma3(facts) | {
+        "query_pre_attn_scalar": facts.integer("attention.key_length"),
+        "use_bidirectional_attention": True,
+    }
+
+
+def _gemma3n(facts: Facts) -> JsonObject:
+    """Reads the cutoffs of gates, which are deviations of a normal distribution, as shares.
+
+    Older files lack them; they have the layers of the published models.
+    """
+    num_layers = facts.num_blocks
+    config: JsonObject = {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "intermediate_size": facts.integers("feed_forward_length", num_layers),
+        "sliding_window": facts.integer("attention.sliding_window"),
+        "rope_local_base_freq": facts.number("rope.freq_base_swa", 10000.0),
+        "rope_theta": facts.number("rope.freq_base", 1_000_000.0),
+        "final_logit_softcapping": facts.number("final_logit_softcapping", 30.0) or None,
+        "altup_active_idx": facts.integer("altup.active_idx", 0),
+        "altup_num_inputs": facts.integer("altup.num_inputs", 4),
+        "laurel_rank": facts.tensor_shape("blk.0.laurel_l.weight")[0],
+        "num_kv_shared_layers": facts.integer("attention.shared_kv_layers", num_layers - 20),
+        "hidden_size_per_layer_input": facts.integer("embedding_length_per_layer_input"),
+        "vocab_size_per_layer_input": facts.tensor_shape("per_layer_token_embd.weight")[0],
+    }
+    if facts.has("attention.sliding_window_pattern"):
+        slides = facts.flags("attention.sliding_window_pattern", num_layers)
+        config["layer_types"] = [_SLIDING if slide else _FULL for slide in slides]
+    if facts.has("activation_sparsity_scale"):
+        cutoffs = facts.numbers("activation_sparsity_scale", num_layers)
+        config["activation_sparsity_pattern"] = [NormalDist().cdf(cutoff) for cutoff in cutoffs]
+    return config
 
 
 def _gemma4(facts: Facts) -> JsonObject:
@@ -140,14 +189,30 @@ _NORMS = {
     "ffn_norm": "pre_feedforward_layernorm",
     "post_ffw_norm": "post_feedforward_layernorm",
 }
+_EMBEDDING_OF_LAYER = {
+    "inp_gate": "per_layer_input_gate",
+    "proj": "per_layer_projection",
+    "post_norm": "post_per_layer_input_norm",
+}
+_LAYER_EMBEDDINGS = {
+    "per_layer_token_embd": "model.embed_tokens_per_layer",
+    "per_layer_model_proj": "model.per_layer_model_projection",
+    "per_layer_proj_norm": "model.per_layer_projection_norm",
+}
+_GEMMA3N_LAYER = {
+    "altup_correct_coef": "altup.correction_coefs",
+    "altup_predict_coef": "altup.prediction_coefs",
+    "altup_router": "altup.modality_router",
+    "altup_router_norm": "altup.router_norm",
+    "laurel_l": "laurel.linear_left",
+    "laurel_r": "laurel.linear_right",
+    "laurel_post_norm": "laurel.post_laurel_norm",
+}
 _GEMMA4_LAYER = {
     "post_ffw_norm_1": "post_feedforward_layernorm_1",
     "post_ffw_norm_2": "post_feedforward_layernorm_2",
     "pre_ffw_norm_2": "pre_feedforward_layernorm_2",
     "ffn_gate_inp": "router.proj",
-    "inp_gate": "per_layer_input_gate",
-    "proj": "per_layer_projection",
-    "post_norm": "post_per_layer_input_norm",
 }
 
 GEMMA = {
@@ -163,15 +228,30 @@ GEMMA = {
         layer=LAYER | QK_NORMS | _NORMS,
         unshifted_norms=frozenset(),
     ),
+    "gemma-embedding": Architecture(
+        model_type="gemma3_text",
+        makes_vectors=True,
+        config=_gemma_embedding,
+        layer=LAYER | QK_NORMS | _NORMS,
+        outer={name: f"{name}.linear" for name in DENSE_PARTS},
+        unshifted_norms=frozenset(),
+    ),
+    "gemma3n": Architecture(
+        model_type="gemma3n_text",
+        config=_gemma3n,
+        layer=LAYER | QK_NORMS | _NORMS | _EMBEDDING_OF_LAYER | _GEMMA3N_LAYER,
+        outer=_LAYER_EMBEDDINGS,
+        stacks={
+            "altup_proj": "model.altup_projections",
+            "altup_unembd_proj": "model.altup_unembed_projections",
+        },
+        bare={"altup_correct_scale": "altup.correct_output_scale"},
+    ),
     "gemma4": Architecture(
         model_type="gemma4_text",
         config=_gemma4,
-        layer=LAYER | QK_NORMS | _NORMS | _GEMMA4_LAYER,
-        outer={
-            "per_layer_token_embd": "model.embed_tokens_per_layer",
-            "per_layer_model_proj": "model.per_layer_model_projection",
-            "per_layer_proj_norm": "model.per_layer_projection_norm",
-        },
+        layer=LAYER | QK_NORMS | _NORMS | _EMBEDDING_OF_LAYER | _GEMMA4_LAYER,
+        outer=_LAYER_EMBEDDINGS,
         bare={
             "layer_output_scale": "layer_scalar",
             "ffn_gate_inp.scale": "router.scale",

@@ -141,6 +141,11 @@ class Architecture:
     config: Callable[[Facts], JsonObject] = _nothing
     layer: Mapping[str, str] = field(default_factory=lambda: LAYER)
     outer: Mapping[str, str] = field(default_factory=dict)  # names of tensors outside layers
+    prefix: str = "model.layers."  # stands before the number of a layer
+    has_own_keys: bool = False  # `config` returns all keys, and no common ones are read
+    makes_vectors: bool = False  # all models of the architecture read whole texts
+    # Tensors outside layers that hold several matrices; transformers numbers them after the name.
+    stacks: Mapping[str, str] = field(default_factory=dict)
     experts: Experts | None = None
     # parts of layers whose names in transformers have no `.weight`
     bare: Mapping[str, str] = field(default_factory=dict)

@@ -166,13 +166,14 @@ def is_encoder_without_pooling(directory: Path) -> bool:
 
     A decoder needs no named pooling: its last token has read all others.
     """
-    from ouzel.backends.openvino.models import supported_model_types  # noqa: PLC0415
+    from ouzel.backends.openvino.encoders import is_decoder  # noqa: PLC0415
+    from ouzel.checkpoint.hf_config import HfConfig  # noqa: PLC0415
     from ouzel.checkpoint.sentence_files import names_pooling  # noqa: PLC0415
 
     if names_pooling(directory):
         return False
     try:
-        model_type = read_config_json(directory).get("model_type")
+        config = HfConfig(read_config_json(directory))
+        return not is_decoder(config)
     except ModelLoadError:
         return False  # the load of the model reports the error
-    return isinstance(model_type, str) and model_type not in supported_model_types()

@@ -25,6 +25,7 @@ _FAMILIES = {
     "llava_next": "llava_next",
     "llava_onevision": "llava_onevision",
     "mistral3": "pixtral",
+    "paddleocr_vl": "paddleocr_vl",
     "qwen2_vl": "qwen2_vl",
     "qwen2_5_vl": "qwen2_vl",
     "qwen3_vl": "qwen2_vl",

@@ -3,6 +3,7 @@ side.
 """
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
@@ -60,14 +61,20 @@ class _Config(msgspec.Struct, frozen=True):
     vision_config: _VisionConfig
 
 
+# makes a small picture larger: takes width, height and a token's side, gives width and height
+Enlarge = Callable[[int, int, int], tuple[int, int]]
+
+
 @dataclass(frozen=True, slots=True)
 class Qwen2VlImageProcessor:
     feature_token: str
     normalisation: Normalisation
     resample: int
     token_side: int  # pixels; a token covers merged patches
-    min_pixels: int
+    min_pixels: int  # counts all frames
     max_pixels: int
+    num_frames: int = 1  # frames that a picture counts as
+    enlarge: Enlarge | None = None
 
     @property
     def placeholder(self) -> str:
@@ -88,11 +95,13 @@ class Qwen2VlImageProcessor:
         token's side.
         """
         check_aspect_ratio(width, height)
-        max_pixels = self.max_pixels
+        side, max_pixels = self.token_side, self.max_pixels
+        if self.enlarge is not None:
+            width, height = self.enlarge(width, height, side)
         if detail == "low":
-            max_pixels = min(max_pixels, LOW_DETAIL_SIDE**2)
+            max_pixels = min(max_pixels, self.num_frames * LOW_DETAIL_SIDE**2)
         pixel_range = (min(self.min_pixels, max_pixels), max_pixels)
-        return fit_size(width, height, self.token_side, pixel_range)
+        return fit_size(width, height, side, pixel_range, self.num_frames)
 
 
 def fit_size(

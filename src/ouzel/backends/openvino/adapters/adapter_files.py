@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from ouzel.backends.name_patterns import names_by_pattern
 from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
+from ouzel.backends.openvino.weights.plain_names import plain_name
 from ouzel.backends.openvino.weights.safetensors import (
     PLAIN_TYPES,
-    plain_name,
     read_chunks,
     read_header,
     to_float32,

@@ -2,14 +2,14 @@
 
 Each file has `build(config, weights, plan, num_labels) -> EncoderModel`. With labels the model
 scores, else its hidden rows become vectors. A new file is found by its name; no registration is
-needed.
+needed. A `model_type` that has decoders too needs `is_encoder(config) -> bool` beside `build`.
 """
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
+from ouzel.backends.openvino.served_types import list_types
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
@@ -19,13 +19,23 @@ Build = Callable[[HfConfig, Weights, WeightPlan, int], EncoderModel]
 
 def encoder_model_types() -> list[str]:
     """Returns the names of the files."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return list_types("encoders")
 
 
-def encoder_family(model_type: str) -> Build | None:
+def encoder_family(config: HfConfig) -> Build | None:
     """Returns the function `build` of the family, None if the model is not an encoder of these."""
-    name = model_type.replace("-", "_")
+    name = str(config.values.get("model_type")).replace("-", "_")
     if name not in encoder_model_types():
         return None
-    build: Build = importlib.import_module(f"{__name__}.{name}").build
+    family = importlib.import_module(f"{__name__}.{name}")
+    if name in list_types("models") and not family.is_encoder(config):
+        return None
+    build: Build = family.build
     return build
+
+
+def is_decoder(config: HfConfig) -> bool:
+    """Tells whether the model is a decoder of a known family, whose tokens read the earlier ones
+    only.
+    """
+    return config.model_type in list_types("models") and encoder_family(config) is None

@@ -1,20 +1,30 @@
-"""BERT: all-MiniLM, bge, e5, gte, and cross encoders (ms-marco-MiniLM).
+"""BERT: all-MiniLM, bge, e5, gte, jina-embeddings-v2, and cross encoders (ms-marco-MiniLM).
 
 Reference: transformers, models/bert/modeling_bert.py. A norm follows each half of a layer.
+jina-embeddings-v2 (huggingface.co/jinaai/jina-bert-implementation) has no positions, but distances
+that lower the scores of attention (ALiBi), and gated feed-forward layers.
 """
 
-from dataclasses import dataclass
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
+from ouzel.backends.openvino.graph.bert import (
+    BERT_NAMES,
+    BertShape,
+    EmbeddingSizes,
+    LayerNames,
+    build_layer,
+    embed_tokens,
+)
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node
-from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
-from ouzel.errors import ModelLoadError
 
 LEFT_OUT = (
     "cls.",
@@ -25,44 +35,22 @@ LEFT_OUT = (
     "bert.pooler.",
 )
 
-
-@dataclass(frozen=True, slots=True)
-class BertShape:
-    hidden_size: int
-    num_heads: int
-    inner_size: int
-    num_layers: int
-    norm: Norm
-    activation: Activation
-
-    @classmethod
-    def read(cls, config: HfConfig) -> "BertShape":
-        shape = cls(
-            hidden_size=config.size("hidden_size"),
-            num_heads=config.size("num_attention_heads"),
-            inner_size=config.size("intermediate_size"),
-            num_layers=config.size("num_hidden_layers"),
-            norm=Norm(config.number("layer_norm_eps", 1e-12), is_centred=True, has_bias=True),
-            activation=read_activation(config, default="gelu"),
-        )
-        if shape.hidden_size % shape.num_heads:
-            raise ModelLoadError(
-                f"config.json: hidden_size {shape.hidden_size} is no multiple of "
-                f"num_attention_heads {shape.num_heads}"
-            )
-        if config.text("position_embedding_type", "absolute") != "absolute":
-            raise config.refuse("position_embedding_type", "absolute")
-        if config.flag("is_decoder", False):
-            raise config.refuse("is_decoder", "false")
-        return shape
+_JINA_NAMES = LayerNames(inner="mlp.gated_layers", outer="mlp.wo", outer_norm="mlp.layernorm")
+_POSITIONS, _FEED_FORWARD = "position_embedding_type", "feed_forward_type"
 
 
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
-    shape = BertShape.read(config)
+    has_alibi = config.text(_POSITIONS, "absolute") == "alibi"
+    if has_alibi:
+        config = config.with_values(**{_POSITIONS: "absolute"})
+    shape, sizes = _read_shape(config), EmbeddingSizes.read(config)
     prefix = "bert." if weights.has("bert.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
-    num_positions = config.size("max_position_embeddings")
-    rows = hidden_rows(b, config, shape, num_positions)
+    if has_alibi:
+        bias = b.bias_by_distance(compute_alibi(shape.num_heads, sizes.num_positions))
+        rows = hidden_rows(b, shape, replace(sizes, num_positions=0), bias=bias)
+    else:
+        rows = hidden_rows(b, shape, sizes)
     if num_labels:
         first = ops.tanh(
             b.linear(b.pooled(rows), "pooler.dense", shape.hidden_size, shape.hidden_size)
@@ -71,43 +59,40 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     return b.encoder_model(
         rows,
         hidden_size=shape.hidden_size,
-        vocab_size=config.size("vocab_size"),
-        max_positions=num_positions,
+        vocab_size=sizes.vocab_size,
+        max_positions=sizes.num_positions,
         num_labels=num_labels,
         left_out=LEFT_OUT,
     )
 
 
-def hidden_rows(b: EncoderBuilder, config: HfConfig, shape: BertShape, num_positions: int) -> Node:
+def _read_shape(config: HfConfig) -> BertShape:
+    kind = config.text(_FEED_FORWARD, "original")
+    if kind not in ("original", "geglu"):
+        raise config.refuse(_FEED_FORWARD, "original, geglu")
+    return replace(BertShape.read(config), is_gated=kind == "geglu")
+
+
+def hidden_rows(
+    b: EncoderBuilder, shape: BertShape, sizes: EmbeddingSizes, *, bias: Node | None = None
+) -> Node:
     """Computes the hidden rows of all tokens, [T, hidden_size]."""
-    size, num_types = shape.hidden_size, config.size("type_vocab_size", 2)
-    rows = b.embed("embeddings.word_embeddings", config.size("vocab_size"), size, b.token_ids)
-    types = b.input("token_types", [-1], ov.Type.i64)
-    rows = ops.add(rows, b.embed("embeddings.token_type_embeddings", num_types, size, types))
-    positions = b.input("position_ids", [-1], ov.Type.i64)
-    rows = ops.add(rows, b.embed("embeddings.position_embeddings", num_positions, size, positions))
-    rows = b.norm(rows, "embeddings.LayerNorm", size, shape.norm)
+    rows = embed_tokens(b, sizes, shape.norm)
+    names = _JINA_NAMES if shape.is_gated else BERT_NAMES
     for layer in range(shape.num_layers):
-        rows = _layer(b, rows, f"encoder.layer.{layer}.", shape)
+        rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape, names=names, bias=bias)
     return rows
 
 
-def _layer(b: EncoderBuilder, rows: Node, prefix: str, shape: BertShape) -> Node:
-    size = shape.hidden_size
-    projections = [
-        b.linear(rows, f"{prefix}attention.self.{name}", size, size)
-        for name in ("query", "key", "value")
-    ]
-    return finish_layer(b, rows, b.compute_attention(projections, shape.num_heads), prefix, shape)
+def compute_alibi(num_heads: int, num_positions: int) -> NDArray[np.float32]:
+    """Returns the bias of each head by distance, [heads, 2 * num_positions - 1].
 
-
-def finish_layer(b: EncoderBuilder, rows: Node, mixed: Node, prefix: str, shape: BertShape) -> Node:
-    """Computes a layer behind its attention; `mixed` are the values that attention has mixed."""
-    size = shape.hidden_size
-    output = b.linear(mixed, f"{prefix}attention.output.dense", size, size)
-    rows = b.norm(ops.add(rows, output), f"{prefix}attention.output.LayerNorm", size, shape.norm)
-    inner = activate(
-        b.linear(rows, f"{prefix}intermediate.dense", size, shape.inner_size), shape.activation
-    )
-    outer = b.linear(inner, f"{prefix}output.dense", shape.inner_size, size)
-    return b.norm(ops.add(rows, outer), f"{prefix}output.LayerNorm", size, shape.norm)
+    It falls by a slope for each place. The slopes of a power of two of heads are a geometric
+    sequence that ends at 2 ** -8; further heads take every other slope of twice as many heads.
+    """
+    power = 1 << (num_heads.bit_length() - 1)
+    slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
+    finer = 2.0 ** (-8.0 * np.arange(1, 2 * power + 1) / (2 * power))
+    slopes = np.concatenate([slopes, finer[::2][: num_heads - power]])
+    distances = np.abs(np.arange(1 - num_positions, num_positions))
+    return (-slopes[:, None] * distances).astype(np.float32)

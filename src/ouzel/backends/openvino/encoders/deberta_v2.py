@@ -12,8 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
-from ouzel.backends.openvino.encoders.bert import BertShape, finish_layer
 from ouzel.backends.openvino.graph.activations import activate, read_activation
+from ouzel.backends.openvino.graph.bert import BertShape, finish_layer
 from ouzel.backends.openvino.graph.distances import (
     align_distances,
     bucket_distances,

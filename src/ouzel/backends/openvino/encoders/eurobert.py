@@ -1,4 +1,4 @@
-"""EuroBERT: the layers of Llama without a causal mask.
+"""EuroBERT has the layers of Llama, without a causal mask.
 
 Reference: transformers, models/eurobert/modeling_eurobert.py. A norm stands before each half of a
 layer. Several heads of queries may share a head of keys and values.

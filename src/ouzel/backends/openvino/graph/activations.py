@@ -13,15 +13,17 @@ from ouzel.errors import ModelLoadError
 
 # gated units take gate and up; units of layers without gates take up alone
 Unit = Callable[..., Node]
-Activation = Literal["silu", "gelu", "gelu_tanh", "quick_gelu", "relu2"]
+Activation = Literal["silu", "gelu", "gelu_tanh", "quick_gelu", "relu", "relu2"]
 
 _NAMES: dict[str, Activation] = {
     "silu": "silu",
     "swish": "silu",
     "gelu": "gelu",
     "gelu_new": "gelu_tanh",
+    "gelu_fast": "gelu_tanh",
     "gelu_pytorch_tanh": "gelu_tanh",
     "quick_gelu": "quick_gelu",
+    "relu": "relu",
     "relu2": "relu2",
 }
 
@@ -45,6 +47,8 @@ def activate(rows: Node, activation: Activation) -> Node:
             return ops.gelu(rows, "tanh")
         case "quick_gelu":
             return ops.multiply(rows, ops.sigmoid(ops.multiply(rows, real(1.702))))
+        case "relu":
+            return ops.relu(rows)
         case "relu2":
             rectified = ops.relu(rows)
             return ops.multiply(rectified, rectified)

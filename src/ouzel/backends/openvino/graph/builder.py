@@ -19,7 +19,13 @@ from ouzel.backends.openvino.language_model import LanguageModel, PredictionGrap
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
-from ouzel.backends.openvino.weights.source import Matrix, MatrixSpec, Tensor, Weights
+from ouzel.backends.openvino.weights.source import (
+    Matrix,
+    MatrixSpec,
+    Tensor,
+    Weights,
+    describe_matrix,
+)
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
@@ -44,6 +50,8 @@ class Builder:
         makes vectors instead of tokens.
         """
         self.vector_head = vector_head
+        self.has_transposed_layers = False  # True: stored [columns, rows], as a Conv1D has them
+        self.has_relative_positions = True  # False: a shift of all positions changes the logits
         self._makes_vectors = False
         self.graph = PagedGraph(keeps_rows=predicts)
         self.predicts = predicts
@@ -101,11 +109,10 @@ class Builder:
         """Multiplies the rows by the transpose of [num_rows, num_columns], the shape in
         checkpoints.
         """
-        matrix = self._matrix(name, num_rows, num_columns, width or self._plan.layers, row_order)
-        bias: NDArray[np.float32] | None = None
-        if has_bias:
-            bias = self.array(name + ".bias", num_rows)
-            bias = bias if row_order is None else bias[list(row_order)]
+        turns = self.has_transposed_layers and width is None
+        spec = describe_matrix(name, num_rows, num_columns, row_order, is_transposed=turns)
+        matrix = self._weights.matrix(spec, width or self._plan.layers)
+        bias = self._bias(name, num_rows, row_order) if has_bias else None
         product = self.product(rows, matrix, bias)
         if width is not None:
             return product
@@ -122,17 +129,20 @@ class Builder:
         sizes: Sequence[int],
         *,
         has_bias: bool = False,
+        row_order: tuple[int, ...] | None = None,
     ) -> list[Node]:
         """Multiplies the rows by the transposes of several matrices; returns a product for each.
 
-        One tensor [sum(sizes), num_columns] has the matrices below each other; `sizes` are their
-        numbers of rows. If the tensor is packed, the graph has an operation for each matrix, so
-        that the kernels find their patterns. Else it multiplies the whole tensor and cuts the
-        product.
+        One tensor [sum(sizes), num_columns] has the matrices below each other, after its rows are
+        brought into `row_order`; `sizes` are their numbers of rows. If the tensor is packed, the
+        graph has an operation for each matrix, so that the kernels find their patterns. Else it
+        multiplies the whole tensor and cuts the product.
         """
         num_rows = sum(sizes)
-        matrix = self._matrix(name, num_rows, num_columns, self._plan.layers)
-        bias = self.array(name + ".bias", num_rows) if has_bias else None
+        turns = self.has_transposed_layers
+        spec = describe_matrix(name, num_rows, num_columns, row_order, is_transposed=turns)
+        matrix = self._weights.matrix(spec, self._plan.layers)
+        bias = self._bias(name, num_rows, row_order) if has_bias else None
         fills_blocks = all(size % BLOCK_ROWS == 0 for size in sizes)
         if matrix.encoding.is_packed and fills_blocks and self._adapters is None:
             parts = [(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
@@ -140,7 +150,9 @@ class Builder:
                 self.product(rows, matrix.rows(*part), None if bias is None else bias[slice(*part)])
                 for part in parts
             ]
-        adapted = AdaptedMatrix(name=name, num_columns=num_columns, num_rows=num_rows)
+        adapted = AdaptedMatrix(
+            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
+        )
         return split(self._add_adapters(self.product(rows, matrix, bias), rows, adapted), *sizes)
 
     def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
@@ -170,7 +182,9 @@ class Builder:
         return self._weights.matrix(spec, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = add_norm_offset(self.array(name + ".weight", size), norm)
+        weight = np.ones(size, np.float32)
+        if norm.has_weight:
+            weight = add_norm_offset(self.array(name + ".weight", size), norm)
         product = ops.multiply(normalise(rows, norm), self.graph.array(weight))
         if not norm.has_bias:
             return product
@@ -185,15 +199,24 @@ class Builder:
                 f"the same width for both, given embedding={self._plan.embedding} and "
                 f"head={self._plan.head}"
             )
-        return self._matrix(name, num_rows, num_columns, width)
+        return self._weights.matrix(describe_matrix(name, num_rows, num_columns), width)
 
-    def embed(self, embedding: Matrix, image_token_id: int | None = None) -> Node:
+    def embed(
+        self,
+        embedding: Matrix,
+        image_token_id: int | None = None,
+        *,
+        num_known: int | None = None,
+    ) -> Node:
         """Returns the embeddings of the tokens.
 
         With `image_token_id`, tokens of images have the embedding of this id; call `with_images`
-        before.
+        before. With `num_known`, tokens from this id on have the embedding of token 0.
         """
         token_ids = self.graph.token_ids
+        if num_known is not None:
+            is_known = ops.less(token_ids, integers(num_known))
+            token_ids = ops.select(is_known, token_ids, integers(0))
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
         return self.graph.embed(embedding, token_ids)
@@ -216,7 +239,7 @@ class Builder:
         return rows if self._images is None else self._images.add_features(rows, layer)
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Matrix:
-        return self._matrix(name, num_rows, num_columns, self._plan.head)
+        return self._weights.matrix(describe_matrix(name, num_rows, num_columns), self._plan.head)
 
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
@@ -270,24 +293,18 @@ class Builder:
             hidden_size=hidden_size,
             vocab_size=vocab_size,
             max_positions=max_positions,
+            has_relative_positions=self.has_relative_positions,
             adapters=adapters,
         )
+
+    def _bias(
+        self, name: str, num_rows: int, row_order: tuple[int, ...] | None
+    ) -> NDArray[np.float32]:
+        bias = self.array(name + ".bias", num_rows)
+        return bias if row_order is None else bias[list(row_order)]
 
     def _add_adapters(self, product: Node, rows: Node, matrix: AdaptedMatrix) -> Node:
         """Adds the adapters' product, if the model takes adapters of this matrix."""
         if self._adapters is None or not self._adapters.takes(matrix.name):
             return product
         return self._adapters.added(product, rows, matrix)
-
-    def _matrix(
-        self,
-        name: str,
-        num_rows: int,
-        num_columns: int,
-        width: WidthOption,
-        row_order: tuple[int, ...] | None = None,
-    ) -> Matrix:
-        shape = (num_rows, num_columns)
-        tensors = (Tensor(name + ".weight", shape),)
-        spec = MatrixSpec(tensors, shape, row_order, may_be_packed=True)
-        return self._weights.matrix(spec, width)

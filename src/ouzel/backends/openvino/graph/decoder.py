@@ -14,8 +14,10 @@ from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp, plain_mlp
 from ouzel.backends.openvino.graph.nodes import Node, scaled
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.position_table import PositionTable, add_positions
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
+from ouzel.backends.openvino.graph.rotation import Angles
 from ouzel.backends.openvino.graph.self_attention import AttentionShape, self_attention
 from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs
 from ouzel.backends.openvino.library import ops
@@ -32,12 +34,18 @@ Predict = Callable[[Builder, Matrix, Head], PredictionGraphs]  # takes the embed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNorms:
-    """A layer's norms, before and after each half; empty if there is none."""
+    """A layer's norms, before and after each half; empty if there is none.
+
+    The halves of a parallel layer share the norm before the mixer if there is none before the MLP.
+    """
 
     before_mixer: str = "input_layernorm"
     after_mixer: str = ""
     before_mlp: str = "post_attention_layernorm"
     after_mlp: str = ""
+    # norms of the sums after each half, which are the rows that the next half takes
+    of_mixed: str = ""
+    of_layer: str = ""
 
 
 NORMS_AFTER = LayerNorms(
@@ -46,6 +54,8 @@ NORMS_AFTER = LayerNorms(
     before_mlp="",
     after_mlp="post_feedforward_layernorm",
 )
+
+SHARED_NORM = LayerNorms(before_mlp="")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -58,16 +68,22 @@ class DecoderShape:
     rope: Rope
     attention: AttentionShape
     tied_embeddings: bool
+    has_head_bias: bool = False
     layer_norms: LayerNorms = LayerNorms()
-    final_norm: str = "model.norm"
-    is_parallel: bool = False  # both halves of a layer take the same rows
+    final_norm: str = "model.norm"  # empty: none
+    embedding_size: int = 0  # columns of embedding and head, if projections lead to the hidden size
+    is_parallel: bool = False  # both halves of a layer take the rows that enter the layer
     # tokens by layer, 0: no window; empty: no layer has a window
     sliding_windows: tuple[int, ...] = ()
     # The angles of the layers with a window, if they differ from the others.
     sliding_rope: Rope | None = None
     unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
+    position_table: PositionTable | None = None  # None: positions are rotary
+    # The rope of each layer, None: no positions. Empty: the three fields above decide.
+    layer_ropes: tuple[Rope | None, ...] = ()
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
+    scales_images: bool = False  # the embedding factor applies to the features of images, too
     residual_factor: float = 1.0  # factor of the rows that each half of a layer adds
     logits_factor: float = 1.0
     logits_softcap: float = 0.0  # logits become softcap * tanh(logits / softcap); 0: they stay
@@ -94,6 +110,19 @@ class DecoderShape:
             attention=attention,
             tied_embeddings=config.flag("tie_word_embeddings", False),
         )
+
+    @property
+    def max_positions(self) -> int:
+        """Returns the tokens of the longest request."""
+        if self.position_table is not None:
+            return self.position_table.num_positions
+        return self.rope.max_positions
+
+    @property
+    def rotated_layers(self) -> frozenset[int]:
+        if self.position_table is not None:
+            return frozenset()
+        return frozenset(range(self.num_layers)) - self.unrotated_layers
 
     def with_attention(self, **changes: object) -> "DecoderShape":
         return replace(self, attention=replace(self.attention, **changes))  # type: ignore[arg-type]
@@ -144,9 +173,13 @@ def sliding_windows(config: HfConfig, has_window: Callable[[int], bool]) -> tupl
 
 
 def make_feed_forward(shape: MlpShape, name: str = "mlp") -> Part:
-    """Returns the feed-forward half of a layer."""
+    """Returns the feed-forward half of a layer.
+
+    Its tensors have `name` in their names, unless it is empty.
+    """
     mlp = gated_mlp if shape.is_gated else plain_mlp
-    return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}.{name}.", shape)
+    part = f".{name}." if name else "."
+    return lambda b, rows, layer: mlp(b, rows, f"model.layers.{layer}{part}", shape)
 
 
 def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Part:
@@ -156,29 +189,61 @@ def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Pa
 
 def make_attention(b: Builder, shape: DecoderShape) -> Part:
     """Returns self-attention; adds the inputs for the angles once for all layers."""
-    has_positions = len(shape.unrotated_layers) < shape.num_layers
-    angles = b.angles(shape.rope) if has_positions else None
-    sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
+    find_angles = add_layer_angles(b, shape) if shape.layer_ropes else add_angles(b, shape)
     query_scale = b.query_scale(shape.query_scale) if shape.query_scale else None
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:
-        window = shape.sliding_windows[layer] if shape.sliding_windows else 0
-        own_angles = sliding_angles if window else angles
-        if layer in shape.unrotated_layers:
-            own_angles = None
-        prefix = f"model.layers.{layer}.self_attn."
         return self_attention(
             b,
             rows,
-            prefix,
+            f"model.layers.{layer}.{shape.attention.name}.",
             layer,
             shape.attention,
-            angles=own_angles,
+            angles=find_angles(layer),
             query_scale=query_scale,
-            sliding_window=window,
+            sliding_window=shape.sliding_windows[layer] if shape.sliding_windows else 0,
         )
 
     return attention
+
+
+def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
+    """Returns the rows of the first layer: scaled, with features of images and with positions."""
+    size, factor = shape.attention.hidden_size, shape.embedding_factor
+    if shape.embedding_size:
+        embeddings = b.linear(embeddings, "model.project_in", shape.embedding_size, size)
+    if shape.scales_images:
+        rows = scaled(b.with_images(embeddings, size), factor)
+    else:
+        rows = b.with_images(scaled(embeddings, factor), size)
+    if shape.position_table is None:
+        return rows
+    return add_positions(b, rows, shape.position_table, size)
+
+
+def add_angles(b: Builder, shape: DecoderShape) -> Callable[[int], Angles | None]:
+    """Adds inputs for the angles of layers with and without windows; returns a function from the
+    number of a layer to its angles.
+    """
+    angles = b.angles(shape.rope) if shape.rotated_layers else None
+    sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
+
+    def find_angles(layer: int) -> Angles | None:
+        if layer not in shape.rotated_layers:
+            return None
+        has_window = bool(shape.sliding_windows) and shape.sliding_windows[layer] > 0
+        return sliding_angles if has_window else angles
+
+    return find_angles
+
+
+def add_layer_angles(b: Builder, shape: DecoderShape) -> Callable[[int], Angles | None]:
+    """Adds an input for the angles of each different rope; returns a function from the number of a
+    layer to its angles.
+    """
+    ropes = {id(rope): rope for rope in shape.layer_ropes if rope is not None}
+    angles = {key: b.angles(rope, f"kind{kind}") for kind, (key, rope) in enumerate(ropes.items())}
+    return lambda layer: angles.get(id(shape.layer_ropes[layer]))
 
 
 def build_decoder(
@@ -191,24 +256,33 @@ def build_decoder(
     """Builds the decoder; `predict` makes the graphs for further tokens if the user wants them."""
     hidden_size = shape.attention.hidden_size
     mixer = mixer or make_attention(b, shape)
+    embedding_size = shape.embedding_size or hidden_size
     embedding = b.embedding(
-        "model.embed_tokens", shape.vocab_size, hidden_size, is_head=shape.tied_embeddings
+        "model.embed_tokens", shape.vocab_size, embedding_size, is_head=shape.tied_embeddings
     )
-    x = b.with_images(scaled(b.embed(embedding), shape.embedding_factor), hidden_size)
+    x = embedded_rows(b, b.embed(embedding), shape)
     for layer in range(shape.num_layers):
         x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
-    x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
+    if shape.final_norm:
+        x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
         return b.vector_model(
             x,
             hidden_size=hidden_size,
             vocab_size=shape.vocab_size,
-            max_positions=shape.rope.max_positions,
+            max_positions=shape.max_positions,
         )
-    head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, hidden_size)
+    if shape.embedding_size:
+        x = b.linear(x, "model.project_out", hidden_size, embedding_size)
+    head = embedding
+    if not shape.tied_embeddings:
+        head = b.head("lm_head", shape.vocab_size, embedding_size)
+
+    head_bias = b.array("lm_head.bias", shape.vocab_size) if shape.has_head_bias else None
 
     def compute_logits(rows: Node) -> Node:
-        return softcapped(scaled(b.product(rows, head), shape.logits_factor), shape.logits_softcap)
+        logits = scaled(b.product(rows, head, head_bias), shape.logits_factor)
+        return softcapped(logits, shape.logits_softcap)
 
     prediction = (
         predict(b, embedding, compute_logits) if b.predicts and predict is not None else None
@@ -217,7 +291,7 @@ def build_decoder(
         compute_logits(x) if prediction is None else x,
         hidden_size=hidden_size,
         vocab_size=shape.vocab_size,
-        max_positions=shape.rope.max_positions,
+        max_positions=shape.max_positions,
         prediction=prediction,
     )
 
@@ -238,10 +312,13 @@ def decoder_layer(
     if layer == shape.num_layers - 1:
         x, rows, mixed = (b.graph.sample_rows(each) for each in (x, rows, mixed))
     mixed = ops.add(x, scaled(norm(mixed, names.after_mixer), shape.residual_factor))
+    mixed = norm(mixed, names.of_mixed)
     if not shape.is_parallel:
         rows = norm(mixed, names.before_mlp)
+    elif names.before_mlp:
+        rows = norm(x, names.before_mlp)
     inner = norm(feed_forward(b, rows, layer), names.after_mlp)
-    return ops.add(mixed, scaled(inner, shape.residual_factor))
+    return norm(ops.add(mixed, scaled(inner, shape.residual_factor)), names.of_layer)
 
 
 def softcapped(logits: Node, softcap: float) -> Node:

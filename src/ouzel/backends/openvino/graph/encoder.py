@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.encoder_model import EncoderModel, ScorePooling
 from ouzel.backends.openvino.graph.constants import Constants
-from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, integers
+from ouzel.backends.openvino.graph.nodes import Node, gather, get_output, int32, integers, real
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles
@@ -32,9 +32,11 @@ class EncoderBuilder:
         self._plan = plan
         self._prefix = prefix
         self._constants = Constants()
+        # Layers that share tensors find them here.
+        self._matrices: dict[str, Matrix] = {}
+        self._arrays: dict[str, NDArray[np.float32]] = {}
         self._inputs: dict[str, Node] = {}
         self._ropes: dict[str, Rope] = {}
-        self._matrices: dict[MatrixSpec, Matrix] = {}
         self._adapters: TaskAdapters | None = None
         self.token_ids = self.input("input_ids", [-1], ov.Type.i64)
 
@@ -59,7 +61,10 @@ class EncoderBuilder:
 
     def array(self, name: str, *shape: int) -> NDArray[np.float32]:
         """Returns the tensor; the builder puts its prefix before `name`."""
-        return self._weights.array(self._prefix + name, shape)
+        name = self._prefix + name
+        if name not in self._arrays:
+            self._arrays[name] = self._weights.array(name, shape)
+        return self._arrays[name]
 
     def constant(self, values: NDArray[np.float32]) -> Node:
         return self._constants.array(values)
@@ -117,27 +122,38 @@ class EncoderBuilder:
         return Angles(cos, sin, num_dims)
 
     def compute_attention(
-        self, projections: Sequence[Node], num_heads: int, *, has_window: bool = False
+        self,
+        projections: Sequence[Node],
+        num_heads: int,
+        *,
+        has_window: bool = False,
+        bias: Node | None = None,
+        scale: float | None = None,
     ) -> Node:
         """Computes attention of queries, keys and values; returns [T, heads * head_dim].
 
         All tokens of a text attend to each other; with `has_window` only tokens near to each other
-        do.
+        do. Several heads of queries may share a head of keys and values. `scale` is the factor of
+        the products of queries and keys, head_dim ** -0.5 by default; then the `bias`
+        [1, heads, places, places] is added.
         """
         mask = self.mask()
         if has_window:
             mask = ops.add(mask, self.input("window_mask", [1, 1, -1, -1], ov.Type.f32))
-        return self.attend(self.padded_heads(projections, num_heads), mask)
+        if bias is not None:
+            mask = ops.add(mask, bias)
+        return self.attend(self.padded_heads(projections, num_heads), mask, scale)
 
     def padded_heads(self, projections: Sequence[Node], num_heads: int) -> list[Node]:
-        """Turns rows [T, heads * head_dim] into [texts, heads, places, head_dim].
+        """Turns rows of queries, keys and values [T, heads * head_dim] into
+        [texts, heads, places, head_dim].
 
         There are as many places as the longest text has tokens.
         """
         places = self.input("padded_rows", [-1, -1], ov.Type.i32)
         size = get_output(projections[0]).get_partial_shape()[1].get_length()
         return [
-            split_batch_heads(gather(rows, places), num_heads, size // num_heads)
+            _repeat_heads(gather(rows, places), num_heads, size // num_heads)
             for rows in projections
         ]
 
@@ -145,16 +161,36 @@ class EncoderBuilder:
         """Returns the mask of padding, [texts, 1, 1, places]: 0 for tokens, else -1e9."""
         return self.input("mask", [-1, 1, 1, -1], ov.Type.f32)
 
-    def attend(self, heads: Sequence[Node], mask: Node) -> Node:
+    def attend(self, heads: Sequence[Node], mask: Node, scale: float | None = None) -> Node:
         """Computes attention of padded heads; returns the rows without padding.
 
-        The mask is added to the products of queries with keys, [texts, heads, places, places].
+        The products of queries with keys are multiplied by `scale`, head_dim ** -0.5 by default;
+        then the mask is added, [texts, heads, places, places].
         """
-        answer = ops.transpose(attend(*heads, mask), integers(0, 2, 1, 3))
+        factor = () if scale is None else (real(scale),)
+        answer = ops.transpose(attend(*heads, mask, *factor), integers(0, 2, 1, 3))
         shape = get_output(answer).get_partial_shape()
         size = shape[2].get_length() * shape[3].get_length()
         return gather(
             ops.reshape(answer, integers(-1, size), False), self.input("rows", [-1], ov.Type.i32)
+        )
+
+    def bias_by_distance(self, values: NDArray[np.float32]) -> Node:
+        """Returns a bias of attention, [1, heads, places, places].
+
+        `values` [heads, 2 * max_positions - 1] has the bias of each distance: the column
+        `max_positions - 1 + distance` is for a key `distance` places behind its query.
+        """
+        padded_rows = self.input("padded_rows", [-1, -1], ov.Type.i32)
+        num_places = ops.gather(ops.shape_of(padded_rows, "i32"), int32(1), int32(0))
+        places = ops.range(int32(0), num_places, int32(1), "i32")
+        middle = int32(values.shape[1] // 2)
+        distances = ops.subtract(
+            ops.unsqueeze(places, integers(0)), ops.unsqueeze(places, integers(1))
+        )
+        columns = ops.add(distances, middle)
+        return ops.unsqueeze(
+            ops.gather(self._constants.array(values), columns, int32(1)), integers(0)
         )
 
     def pooled(self, rows: Node) -> Node:
@@ -196,9 +232,21 @@ class EncoderBuilder:
         )
 
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Matrix:
-        """Returns the matrix, the same one for every use of its name."""
-        shape = (num_rows, num_columns)
-        spec = MatrixSpec((Tensor(f"{self._prefix}{name}.weight", shape),), shape)
-        if spec not in self._matrices:
-            self._matrices[spec] = self._weights.matrix(spec, width)
-        return self._matrices[spec]
+        tensor = Tensor(f"{self._prefix}{name}.weight", (num_rows, num_columns))
+        if tensor.name not in self._matrices:
+            spec = MatrixSpec((tensor,), tensor.shape)
+            self._matrices[tensor.name] = self._weights.matrix(spec, width)
+        return self._matrices[tensor.name]
+
+
+def _repeat_heads(rows: Node, num_heads: int, head_dim: int) -> Node:
+    """Turns [batch, rows, heads * head_dim] into [batch, num_heads, rows, head_dim].
+
+    If there are fewer than `num_heads` heads, each stands for several neighbours.
+    """
+    num_stored = get_output(rows).get_partial_shape()[2].get_length() // head_dim
+    heads = split_batch_heads(rows, num_stored, head_dim)
+    if num_stored == num_heads:
+        return heads
+    stored = np.repeat(np.arange(num_stored), num_heads // num_stored)
+    return ops.gather(heads, integers(*stored), int32(1))

@@ -39,10 +39,13 @@ class Gemma4Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerEmbeddings:
-    """The embeddings for each layer: one table with `size` numbers for each token and layer."""
+    """The embeddings for each layer: one table with `size` numbers for each token and layer.
+
+    Tokens that are not in the table have its first row.
+    """
 
     size: int
-    vocab_size: int
+    vocab_size: int  # rows of the table
     factor: float
     image_token_id: int  # the row for tokens of images
 
@@ -117,9 +120,24 @@ def attention(
     angles: dict[str, Angles],
     caches: dict[int, KeysAndValues],
 ) -> Node:
-    """Computes the attention of a layer; adds keys and values of its own to `caches`."""
-    layer, prefix = shape.layers[index], f"model.layers.{index}."
+    """Computes the attention of a layer, with its norms."""
+    prefix = f"model.layers.{index}."
     rows = b.norm(x, prefix + "input_layernorm", shape.hidden_size, shape.norm)
+    output = attend(b, rows, index, shape, angles=angles, caches=caches)
+    return b.norm(output, prefix + "post_attention_layernorm", shape.hidden_size, shape.norm)
+
+
+def attend(
+    b: Builder,
+    rows: Node,
+    index: int,
+    shape: Gemma4Shape,
+    *,
+    angles: dict[str, Angles],
+    caches: dict[int, KeysAndValues],
+) -> Node:
+    """Computes the attention of normalised rows; adds keys and values of its own to `caches`."""
+    layer, prefix = shape.layers[index], f"model.layers.{index}."
     query = project_heads(
         b, rows, prefix + "self_attn.q_proj", shape.num_heads, layer.head_dim, shape=shape
     )
@@ -143,8 +161,7 @@ def attention(
     )
     num_columns = shape.num_heads * layer.head_dim
     output_name, bias = prefix + "self_attn.o_proj", shape.has_attention_bias
-    output = b.linear(attended, output_name, num_columns, shape.hidden_size, has_bias=bias)
-    return b.norm(output, prefix + "post_attention_layernorm", shape.hidden_size, shape.norm)
+    return b.linear(attended, output_name, num_columns, shape.hidden_size, has_bias=bias)
 
 
 def keys_and_values(
@@ -221,7 +238,9 @@ def layer_inputs(b: Builder, x: Node, shape: Gemma4Shape) -> list[Node]:
     num_layers, size = len(shape.layers), table.size
     name, num_columns = "model.embed_tokens_per_layer", num_layers * size
     packed = b.embed(
-        b.embedding(name, table.vocab_size, num_columns, is_head=False), table.image_token_id
+        b.embedding(name, table.vocab_size, num_columns, is_head=False),
+        table.image_token_id,
+        num_known=table.vocab_size if table.vocab_size < shape.vocab_size else None,
     )
     projected = b.linear(x, "model.per_layer_model_projection", shape.hidden_size, num_columns)
     projected = split_heads(scaled(projected, shape.hidden_size**-0.5), num_layers, size)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.nodes import Node, scaled
+from ouzel.backends.openvino.graph.nodes import Node, integers, scaled
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
@@ -19,6 +19,8 @@ class MlpShape:
     names: tuple[str, str, str] = ("gate_proj", "up_proj", "down_proj")
     is_gated: bool = True
     gate_factor: float = 1.0  # factor of the gate's product, before the activation
+    # The gate becomes relu(gate - mean - cutoff * deviation), over its row; None: it stays.
+    cutoff: float | None = None
 
     @classmethod
     def read(cls, config: HfConfig, inner_size: str = "intermediate_size") -> "MlpShape":
@@ -46,8 +48,17 @@ def gated_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:
         gate = b.linear(rows, gate_name, hidden, inner, has_bias=shape.has_bias)
         up = b.linear(rows, up_name, hidden, inner, has_bias=shape.has_bias)
     gate = scaled(gate, shape.gate_factor)
+    if shape.cutoff is not None:
+        gate = cut_off(gate, shape.cutoff)
     inner_rows = ops.multiply(activate(gate, shape.activation), up)
     return b.linear(inner_rows, down_name, inner, hidden, has_bias=shape.has_bias)
+
+
+def cut_off(rows: Node, cutoff: float) -> Node:
+    """Subtracts mean + cutoff * standard deviation of each row, and makes negative numbers 0."""
+    centred = ops.subtract(rows, ops.reduce_mean(rows, integers(-1), True))
+    variance = ops.reduce_mean(ops.multiply(centred, centred), integers(-1), True)
+    return ops.relu(ops.subtract(centred, scaled(ops.sqrt(variance), cutoff)))
 
 
 def plain_mlp(b: Builder, rows: Node, prefix: str, shape: MlpShape) -> Node:

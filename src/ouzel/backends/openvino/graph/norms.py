@@ -21,6 +21,7 @@ class Norm:
     plus: float = 0.0  # Gemma and others store each weight minus one
     is_centred: bool = False  # True: a layer norm
     has_bias: bool = False
+    has_weight: bool = True  # False: the weights are 1, and no tensor has them
 
 
 def normalise(rows: Node, norm: Norm) -> Node:

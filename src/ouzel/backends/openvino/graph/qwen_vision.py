@@ -39,8 +39,8 @@ class QwenVisionShape:
     merge: int  # patches along each side of a square that becomes one row of features
     norm: Norm
     # names of the merger's norm and of its two layers; None: the family has another merger
-    merger_names: tuple[str, str, str] | None
-    head_norm: Norm | None  # over each head of queries and keys, before they are rotated
+    merger_names: tuple[str, str, str] | None = None
+    head_norm: Norm | None = None  # norm of each head of queries and keys, before the rotation
 
     @property
     def head_dim(self) -> int:

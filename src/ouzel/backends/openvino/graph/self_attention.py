@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.key_scales import mark_rows
-from ouzel.backends.openvino.graph.nodes import Node, merge_heads, split, split_heads
+from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.library import ops
@@ -18,8 +19,12 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
 # The kinds of norms of queries and keys: over all heads of a row together; over each head, with the
-# same weights or with its own; over each head after its rotation.
-QkNorm = Literal["row", "head", "own head", "turned head"]
+# same weights or with its own; over each head after its rotation; over each head without weights.
+QkNorm = Literal["row", "head", "own head", "turned head", "bare head"]
+
+# Where gates of the results of heads come from: `q_proj` has a gate for each dimension behind the
+# query of a head; `gate_proj` has one for each head, or for each dimension of each head.
+Gate = Literal["in query", "head", "dimension"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +41,11 @@ class AttentionShape:
     qkv_bias: bool = False
     output_bias: bool = False
     qk_norm: QkNorm | None = None
-    is_gated: bool = False  # `q_proj` has a gate for each head after its query
-    is_fused: bool = False  # queries, keys and values are one tensor, `qkv_proj`
+    gate: Gate | None = None
+    name: str = "self_attn"  # part of the names of all tensors
+    is_fused: bool = False  # queries, keys and values are one tensor
+    fused_name: str = "qkv_proj"
+    is_fused_by_head: bool = False  # that tensor has query, key and value of one head after another
     num_paired_dims: int = 0  # rotary dimensions whose coordinates lie side by side, not in halves
     output_name: str = "o_proj"
     qk_norm_names: tuple[str, str] = ("q_norm", "k_norm")
@@ -51,7 +59,8 @@ class AttentionShape:
         """Tells whether only a rotation stands between the products of queries and keys and the
         attention.
         """
-        return not (self.is_gated or self.is_fused or self.qk_norm) and self.qkv_limit is None
+        is_changed = self.gate == "in query" or self.is_fused or self.qk_norm
+        return not is_changed and self.qkv_limit is None
 
     @classmethod
     def read(cls, config: HfConfig, norm: Norm) -> "AttentionShape":
@@ -97,11 +106,14 @@ def self_attention(
     if shape.is_only_turned:
         mark_rows(query, key, cache.key, 0 if angles is None else angles.num_dims)
     gate = None
-    if shape.is_gated:
+    if shape.gate == "in query":
         gated_heads = split_heads(query, shape.num_heads, 2 * shape.head_dim)
         query, gate = (
             merge_heads(heads) for heads in split(gated_heads, shape.head_dim, shape.head_dim)
         )
+    elif shape.gate:
+        num_gates = shape.num_heads * (shape.head_dim if shape.gate == "dimension" else 1)
+        gate = b.linear(rows, prefix + "gate_proj", shape.hidden_size, num_gates)
     query_norm, key_norm = shape.qk_norm_names
     query = in_heads(b, query, prefix + query_norm, shape.num_heads, shape)
     key = in_heads(b, key, prefix + key_norm, shape.num_kv_heads, shape)
@@ -129,7 +141,7 @@ def self_attention(
         sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
     )
     if gate is not None:
-        attended = ops.multiply(attended, ops.sigmoid(gate))
+        attended = gated(attended, ops.sigmoid(gate), shape)
     num_columns = shape.num_heads * shape.head_dim
     return b.linear(
         attended,
@@ -140,6 +152,14 @@ def self_attention(
     )
 
 
+def gated(attended: Node, gate: Node, shape: AttentionShape) -> Node:
+    """Multiplies rows [T, heads * head_dim] by a gate for each of their columns, or each head."""
+    if shape.gate != "head":
+        return ops.multiply(attended, gate)
+    heads = split_heads(attended, shape.num_heads, shape.head_dim)
+    return merge_heads(ops.multiply(heads, ops.unsqueeze(gate, integers(2))))
+
+
 def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[Node]:
     """Returns queries, keys and values, each [T, heads * head_dim].
 
@@ -147,14 +167,19 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
     """
     heads = (shape.num_heads, shape.num_kv_heads, shape.num_kv_heads)
     sizes = [num_heads * shape.head_dim for num_heads in heads]
-    if shape.is_gated:
+    if shape.gate == "in query":
         assert not (shape.is_fused or shape.num_paired_dims)
         sizes[0] *= 2
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
     if shape.is_fused:
         assert not shape.num_paired_dims
         return b.linears(
-            rows, prefix + "qkv_proj", shape.hidden_size, sizes, has_bias=shape.qkv_bias
+            rows,
+            prefix + shape.fused_name,
+            shape.hidden_size,
+            sizes,
+            has_bias=shape.qkv_bias,
+            row_order=fused_order(shape),
         )
     return [
         b.linear(
@@ -162,6 +187,15 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
         )
         for name, size, order in zip(("q_proj", "k_proj", "v_proj"), sizes, orders, strict=True)
     ]
+
+
+def fused_order(shape: AttentionShape) -> tuple[int, ...] | None:
+    """Returns the order of rows that brings the queries of all heads above all keys and values."""
+    if not shape.is_fused_by_head:
+        return None
+    rows = np.arange(3 * shape.num_heads * shape.head_dim)
+    by_head = rows.reshape(shape.num_heads, 3, shape.head_dim)
+    return tuple(by_head.swapaxes(0, 1).reshape(-1).tolist())
 
 
 def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
@@ -173,10 +207,16 @@ def head_order(num_heads: int, shape: AttentionShape) -> tuple[int, ...] | None:
     num_paired = shape.num_paired_dims
     if not num_paired:
         return None
-    assert shape.qk_norm is None, "weights of the norms would have to follow"
-    one = np.arange(shape.head_dim)
-    one[:num_paired] = np.concatenate([np.arange(0, num_paired, 2), np.arange(1, num_paired, 2)])
+    assert shape.qk_norm in (None, "own head"), "weights of the norms would have to follow"
+    one = order_dimensions(shape)
     return tuple((np.arange(num_heads)[:, None] * shape.head_dim + one).reshape(-1).tolist())
+
+
+def order_dimensions(shape: AttentionShape) -> NDArray[np.int64]:
+    """Returns the order that brings the pairs of one head to halves."""
+    order, num_paired = np.arange(shape.head_dim), shape.num_paired_dims
+    order[:num_paired] = np.concatenate([np.arange(0, num_paired, 2), np.arange(1, num_paired, 2)])
+    return order
 
 
 def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: AttentionShape) -> Node:
@@ -184,11 +224,21 @@ def in_heads(b: Builder, rows: Node, norm_name: str, num_heads: int, shape: Atte
     if shape.qk_norm == "row":
         rows = b.norm(rows, norm_name, num_heads * shape.head_dim, shape.norm)
     heads = split_heads(rows, num_heads, shape.head_dim)
+    if shape.qk_norm == "bare head":
+        return normalise(heads, shape.norm)
     if shape.qk_norm == "head":
         return b.norm(heads, norm_name, shape.head_dim, shape.norm)
     if shape.qk_norm == "own head":
-        weights = [
-            b.array(f"{norm_name}.norms.{head}.weight", shape.head_dim) for head in range(num_heads)
-        ]
-        return ops.multiply(normalise(heads, shape.norm), b.graph.array(np.stack(weights)))
+        weights = read_head_weights(b, norm_name, num_heads, shape)[:, order_dimensions(shape)]
+        return ops.multiply(normalise(heads, shape.norm), b.graph.array(weights))
     return heads
+
+
+def read_head_weights(
+    b: Builder, norm_name: str, num_heads: int, shape: AttentionShape
+) -> NDArray[np.float32]:
+    """Returns the weights of the norms of all heads, [heads, head_dim]: one tensor, or one each."""
+    if b.has(norm_name + ".weight"):
+        return b.array(norm_name + ".weight", num_heads, shape.head_dim)
+    names = [f"{norm_name}.norms.{head}.weight" for head in range(num_heads)]
+    return np.stack([b.array(name, shape.head_dim) for name in names])

@@ -132,12 +132,13 @@ class VisionBuilder:
         self._inputs, self._outputs = {}, {}
 
 
-def attend(query: Node, key: Node, value: Node, *mask: Node) -> Node:
-    """Computes attention of [batch, heads, rows, head_dim] with the scale head_dim ** -0.5.
+def attend(query: Node, key: Node, value: Node, *mask_and_scale: Node) -> Node:
+    """Computes attention of [batch, heads, rows, head_dim].
 
-    All rows attend to each other, except where a mask forbids it.
+    All rows attend to each other, except where a mask forbids it. The default of the scale is
+    head_dim ** -0.5.
     """
-    return ops.scaled_dot_product_attention(query, key, value, *mask, causal=False)
+    return ops.scaled_dot_product_attention(query, key, value, *mask_and_scale, causal=False)
 
 
 def split_batch_heads(rows: Node, num_heads: int, head_dim: int) -> Node:

@@ -180,7 +180,12 @@ def _padding_id(config: HfConfig) -> int:
 
 
 def _max_positions(config: HfConfig) -> int:
-    positions = config.size("max_position_embeddings")
-    if config.model_type not in _COUNTS_FROM_PADDING:
+    # Older nomic-bert and T5 have the other key.
+    key = "max_position_embeddings" if config.has("max_position_embeddings") else "n_positions"
+    if not config.has(key):
+        raise ModelLoadError("config.json: max_position_embeddings or n_positions is missing")
+    positions = config.size(key)
+    is_rotary = config.text("position_embedding_type", "absolute") == "rotary"
+    if is_rotary or config.model_type not in _COUNTS_FROM_PADDING:
         return positions
     return max(1, positions - config.integer("pad_token_id", 1) - 1)

@@ -15,36 +15,32 @@ from ouzel.backends.openvino.kernels.attention import (
 )
 from ouzel.backends.openvino.kernels.library import KernelsMissing, find_kernels
 from ouzel.backends.openvino.library import ov
-from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config import EngineConfig
 from ouzel.errors import ModelLoadError
 
 _CACHES = {"f16": F16_CACHE, "u8": U8_CACHE, "f32": F32_CACHE}
 
 
-def read_softcap(config: HfConfig, key: str = "attn_logit_softcapping") -> float:
-    """Returns the soft cap of the attention, 0 if it has none.
-
-    Raises ModelLoadError if there is one without kernels: before the weights are read.
-    """
-    softcap = config.number(key, 0.0)
+def refuse_without_kernels(softcap: float) -> None:
+    """Raises ModelLoadError if there is a soft cap, and the kernels cannot run here."""
     found = find_kernels()
     if softcap and isinstance(found, KernelsMissing):
         raise ModelLoadError(
-            f"config.json: {key} is {softcap:g}, and only the package ouzel-kernels computes "
-            f"attention with a soft cap: {found.reason}. With the package the model can be "
-            "served; it needs a CPU with AVX2"
+            f"config.json: attn_logit_softcapping is {softcap:g}, and only ouzel-kernels compute "
+            f"attention with a soft cap: {found.reason}. This model needs the package "
+            "ouzel-kernels and a CPU with AVX2"
         )
-    return softcap
 
 
-def has_softcap(graphs: Iterable[ov.Model]) -> bool:
-    """Tells whether some attention of the graphs has a soft cap and is not the kernels' yet."""
-    return any(
-        node.get_type_name() == PLUGIN_ATTENTION and read_softcap_note(node) > 0
+def find_softcap(graphs: Iterable[ov.Model]) -> float:
+    """Returns the soft cap of an attention that is not the kernels' yet, 0 if none has one."""
+    softcaps = (
+        read_softcap_note(node)
         for graph in graphs
         for node in graph.get_ops()
+        if node.get_type_name() == PLUGIN_ATTENTION
     )
+    return max(softcaps, default=0.0)
 
 
 def softcap_cache_type(engine: EngineConfig, *, is_u8_by_itself: bool) -> ov.Type:
@@ -70,7 +66,7 @@ def softcap_cache_type(engine: EngineConfig, *, is_u8_by_itself: bool) -> ov.Typ
 
 def check_softcaps(fused: Iterable[ov.Model]) -> None:
     """Raises ModelLoadError if the runtime would compute an attention with a soft cap."""
-    if has_softcap(fused):
+    if find_softcap(fused):
         raise ModelLoadError(
             "the attention of this model has a soft cap, which ouzel-kernels compute only if "
             "head_dim is a multiple of 32 and at most 512, and if the tokens of an image do not "

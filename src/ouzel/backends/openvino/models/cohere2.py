@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
+    SHARED_NORM,
     DecoderShape,
     build_decoder,
     every_layer_but,
@@ -51,6 +52,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         shape,
         norm=Norm(config.number("layer_norm_eps", 1e-5), is_centred=True),
         is_parallel=True,
+        layer_norms=SHARED_NORM,
         sliding_windows=windows,
         unrotated_layers=frozenset(layer for layer, window in enumerate(windows) if not window),
         logits_factor=config.number("logit_scale", 0.0625),

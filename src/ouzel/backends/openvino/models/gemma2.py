@@ -17,7 +17,7 @@ from ouzel.backends.openvino.graph.decoder import (
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
-from ouzel.backends.openvino.kernels.softcap import read_softcap
+from ouzel.backends.openvino.kernels.softcap import refuse_without_kernels
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.models.gemma3_text import NORMS, refuse_bidirectional, root
 from ouzel.checkpoint.hf_config import HfConfig
@@ -39,6 +39,12 @@ DEFAULTS = {
 }
 
 
+def check_machine(config: HfConfig) -> None:
+    """Raises ModelLoadError if nothing here computes the soft cap of the attention."""
+    config = config.with_defaults(**DEFAULTS)
+    refuse_without_kernels(config.number("attn_logit_softcapping", 0.0))
+
+
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     refuse_bidirectional(config)
@@ -54,7 +60,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         qkv_bias=bias,
         output_bias=bias,
         scale=config.size("query_pre_attn_scalar") ** -0.5,
-        softcap=read_softcap(config),
+        softcap=config.number("attn_logit_softcapping", 0.0),
     )
     return replace(
         shape,

@@ -17,7 +17,7 @@ DEFAULTS = {"num_key_value_heads": 8, "rms_norm_eps": 1e-5}
 
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
-    # The reference has no biases, whatever config.json says.
+    # The reference ignores attention_bias.
     config = config.with_defaults(**DEFAULTS).with_values(attention_bias=False)
     shape = replace(decoder_shape(config), layer_norms=NORMS)
     if b.takes_images:

@@ -36,6 +36,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     return replace(
         shape,
         embedding_factor=config.number("embedding_multiplier", 1.0),
+        scales_images=True,
         residual_factor=config.number("residual_multiplier", 1.0),
         logits_factor=1 / logits_scaling,
     )

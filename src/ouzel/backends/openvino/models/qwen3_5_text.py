@@ -55,7 +55,7 @@ def decoder_shape(config: HfConfig, *, turns_by_three: bool = False) -> DecoderS
     shape = DecoderShape.read(config, rotates_partly=True)
     norm = replace(shape.norm, plus=1.0)
     shape = shape.with_attention(
-        norm=norm, qk_norm="head", is_gated=True, qkv_bias=bias, output_bias=bias
+        norm=norm, qk_norm="head", gate="in query", qkv_bias=bias, output_bias=bias
     )
     rope = shape.rope
     if turns_by_three:

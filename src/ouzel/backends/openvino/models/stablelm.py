@@ -7,7 +7,12 @@ models/stablelm/modeling_stablelm.py and configuration_stablelm.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
+from ouzel.backends.openvino.graph.decoder import (
+    SHARED_NORM,
+    DecoderShape,
+    build_decoder,
+    make_feed_forward,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -25,9 +30,11 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         qk_norm="own head" if config.flag("qk_layernorm", False) else None,
         qk_norm_names=("q_layernorm", "k_layernorm"),
     )
+    is_parallel = config.flag("use_parallel_residual", False)
     shape = replace(
         shape,
         norm=Norm(epsilon, is_centred=True, has_bias=True),
-        is_parallel=config.flag("use_parallel_residual", False),
+        is_parallel=is_parallel,
+        layer_norms=SHARED_NORM if is_parallel else shape.layer_norms,
     )
     return build_decoder(b, shape, make_feed_forward(MlpShape.read(config)))

@@ -7,12 +7,12 @@ registration is needed.
 """
 
 import importlib
-import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.vision import VisionBuilder
+from ouzel.backends.openvino.served_types import list_types
 from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
 
@@ -24,7 +24,7 @@ class VisionFamily:
 
 
 def vision_model_types() -> list[str]:
-    return sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return list_types("vision")
 
 
 def vision_family(config: HfConfig) -> VisionFamily | None:

@@ -14,6 +14,7 @@ from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.patches import colours_side_by_side, merged_order, patch_grids
+from ouzel.backends.openvino.graph.resized_positions import add_positions, position_inputs
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.graph.vit import (
     ROWS_PER_PASS,
@@ -68,9 +69,7 @@ def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
     prefix, size, num_columns = f"{TOWER}embeddings.", shape.hidden_size, 3 * shape.patch_size**2
     pixels = b.input("patches", [-1, -1, num_columns], ov.Type.f32)
     rows = b.linear(pixels, prefix + "patch_embedding", num_columns, size)
-    table = b.constant(b.array(prefix + "position_embedding.weight", shape.num_rows, size))
-    shares = b.input("position_shares", [-1, shape.num_rows], ov.Type.f32)
-    return ops.add(rows, ops.matmul(shares, table, False, False))
+    return add_positions(b, rows, prefix + "position_embedding.weight", shape.num_rows, size)
 
 
 def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node:
@@ -95,33 +94,13 @@ def make_passes(shape: VitShape, factor: int) -> Passes:
                 f"the sides of images must be multiples of {unit}, found {height}x{width}"
             )
         rows, columns = height // shape.patch_size, width // shape.patch_size
-        shares = position_shares(rows, columns, shape.side, factor)
+        positions = position_inputs(rows, columns, shape.side, factor, is_antialiased=True)
         grids = colours_side_by_side(patch_grids(pixels, shape.patch_size))
         patches = np.stack([merged_order(grid, factor) for grid in grids])
         step = max(1, ROWS_PER_PASS // (rows * columns))
         return [
-            {"patches": patches[first : first + step], "position_shares": shares}
+            {"patches": patches[first : first + step], **positions}
             for first in range(0, len(patches), step)
         ]
 
     return passes
-
-
-def position_shares(rows: int, columns: int, side: int, factor: int) -> NDArray[np.float32]:
-    """Returns the shares of the learned positions in each patch's, [patches, side^2]."""
-    down, across = stretched(rows, side), stretched(columns, side)
-    shares = down[:, None, :, None] * across[None, :, None, :]
-    return merged_order(shares.reshape(rows, columns, side**2), factor).astype(np.float32)
-
-
-def stretched(num: int, side: int) -> NDArray[np.float32]:
-    """Returns the shares of `side` places in each of `num`, as bilinear resizing has them.
-
-    With fewer places than before, each is an average of several: resizing is antialiased.
-    """
-    scale = np.float32(side) / np.float32(num)
-    centers = (np.arange(num, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
-    distances = np.abs(np.arange(side, dtype=np.float32) - centers[:, None])
-    shares = np.maximum(1 - distances / max(scale, np.float32(1)), 0)
-    normalised: NDArray[np.float32] = shares / shares.sum(axis=1, keepdims=True)
-    return normalised

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.weights.compress import reorder_rows
 from ouzel.backends.openvino.weights.decoding import decode
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
-from ouzel.backends.openvino.weights.gguf_blocks import READERS
+from ouzel.backends.openvino.weights.gguf_blocks import BLOCK_READERS
+from ouzel.backends.openvino.weights.gguf_grids import GRID_READERS
 from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
@@ -25,6 +26,7 @@ _PLAIN: dict[str, np.dtype[Any]] = {  # Any: one of three element types
     "F16": np.dtype("<f2"),
     "BF16": np.dtype("<u2"),
 }
+READERS = BLOCK_READERS | GRID_READERS
 Number = TypeVar("Number", bound=np.generic)
 # The runtime's Gather decompresses such an embedding as a whole and keeps the result.
 _NOT_GATHERED = {"MXFP4"}
@@ -37,6 +39,11 @@ class GgufCheckpoint:
     def __init__(self, paths: list[Path]) -> None:
         self._source = paths[0]
         self._tensors = name_gguf_tensors(read_gguf(paths))
+
+    @property
+    def block_types(self) -> list[str]:
+        """Returns the names of all block types in the file."""
+        return sorted(set().union(*(stored.block_types for stored in self._tensors.values())))
 
     def names(self) -> Iterable[str]:
         return self._tensors

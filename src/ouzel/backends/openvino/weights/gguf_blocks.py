@@ -236,7 +236,7 @@ def pack_levels(levels: Bytes) -> Bytes:
 
 
 _IQ4 = Encoding("i8", "f32", group_size=32, used_bits=4, levels="iq4")
-READERS = {
+BLOCK_READERS = {
     "Q4_0": BlockReader(4, Encoding("i4", "f16", group_size=32), q4_0),
     "Q4_1": BlockReader(4, Encoding("u4", "f32", "f32", 32), q4_1),
     "Q5_0": BlockReader(5, Encoding("i8", "f16", group_size=32, used_bits=5), q5_0),

@@ -15,7 +15,7 @@ from ouzel.errors import ModelLoadError
 logger = logging.getLogger(__name__)
 
 # Tensors that older versions of transformers computed from config.json and saved all the same.
-_COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias)$")
+_COMPUTED = re.compile(r"\.(rotary_emb\.inv_freq|masked_bias|attn\.bias|attention\.bias)$")
 _FURTHER = re.compile(r"(model\.)?mtp[._]")
 _LAYER = re.compile(r"\.layers\.(\d+)\.")
 _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")

@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.encodings import Encoding, Parts
+from ouzel.backends.openvino.weights.plain_names import plain_name
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.backends.openvino.weights.tensor_location import TensorLocation
 from ouzel.backends.openvino.weights.torch_files import read_torch_file
@@ -51,28 +52,6 @@ _ELEMENT_BYTES = {"BOOL": 1, "I16": 2, "U16": 2, "U32": 4, "F64": 8, "U64": 8} |
 }
 
 Count = Annotated[int, msgspec.Meta(ge=0)]
-
-
-# Prefixes of the language model in checkpoints of several modes and in Nemotron-H, and the prefix
-# that it has in a checkpoint of its own. Vision encoders have several spellings: transformers 4 and
-# 5 differ.
-_PLAIN_NAMES = {
-    "backbone.": "model.",
-    "model.language_model.": "model.",
-    "model.text_model.": "model.",
-    "language_model.model.": "model.",
-    "language_model.lm_head.": "lm_head.",
-    "model.visual.": "visual.",
-    "model.vision_tower.vision_model.": "vision_tower.",
-    "model.vision_tower.": "vision_tower.",
-    "vision_tower.vision_model.": "vision_tower.",
-    "model.vision_model.": "vision_tower.",
-    "model.multi_modal_projector.": "multi_modal_projector.",
-    "model.connector.": "multi_modal_projector.",
-    "model.embed_vision.": "embed_vision.",
-    "model.image_newline": "image_newline",
-    "language_model.image_newline": "image_newline",
-}
 
 
 class HeaderEntry(msgspec.Struct, frozen=True):
@@ -201,14 +180,6 @@ def read_chunks(
             num_chunk = min(rows_per_chunk, num_rows - start)
             yield np.fromfile(file, stored, num_chunk * row).reshape(num_chunk, row)
             advance_stage(num_chunk * row * stored.itemsize)
-
-
-def plain_name(name: str) -> str:
-    """Returns the name that a tensor has in a checkpoint of the language model alone."""
-    for there, alone in _PLAIN_NAMES.items():
-        if name.startswith(there):
-            return alone + name.removeprefix(there)
-    return name
 
 
 def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: one of PLAIN_TYPES

@@ -70,6 +70,23 @@ class MatrixSpec:
         return f"{names}, rows {self.row_order[0]} to {self.row_order[-1]} of each {self.row_unit}"
 
 
+def describe_matrix(
+    name: str,
+    num_rows: int,
+    num_columns: int,
+    row_order: tuple[int, ...] | None = None,
+    *,
+    is_transposed: bool = False,
+) -> MatrixSpec:
+    """Describes a matrix [num_rows, num_columns] of one tensor, which the graph can take in cells.
+
+    With `is_transposed` the tensor is stored [num_columns, num_rows].
+    """
+    shape = (num_rows, num_columns)
+    stored = Tensor(name + ".weight", shape[::-1] if is_transposed else shape, is_transposed)
+    return MatrixSpec((stored,), shape, row_order, may_be_packed=True)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Matrix:
     """A compressed matrix; encodings.py defines the parts. Rows of experts lie below each

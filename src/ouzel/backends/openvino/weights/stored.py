@@ -33,7 +33,7 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
     """
     if not holds_tensors(directory) and holds_gguf(directory):
         files = find_gguf(directory)
-        return StoredWeights(files, lambda: (GgufCheckpoint(files), "GGUF"), "gguf")
+        return StoredWeights(files, lambda: _open_gguf(files), "gguf")
     quantization = read_quantization(config)
     if quantization is None:
         return StoredWeights(find_files(directory), lambda: (Checkpoint(directory), ""))
@@ -43,3 +43,8 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
         return QuantizedCheckpoint(found), found.summary
 
     return StoredWeights(find_files(directory), open_quantized, find_method(quantization))
+
+
+def _open_gguf(files: list[Path]) -> tuple[Tensors, str]:
+    checkpoint = GgufCheckpoint(files)
+    return checkpoint, f"GGUF of {', '.join(checkpoint.block_types)}"
