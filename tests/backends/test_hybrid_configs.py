@@ -64,15 +64,29 @@ CODESTRAL_MAMBA: dict[str, Any] = {  # Any: JSON
     "time_step_rank": 256,
 }
 
+FALCON_MAMBA_7B: dict[str, Any] = {  # Any: JSON
+    "hidden_size": 4096,
+    "intermediate_size": 8192,
+    "layer_norm_epsilon": 1e-5,
+    "model_type": "falcon_mamba",
+    "num_hidden_layers": 64,
+    "state_size": 16,
+    "tie_word_embeddings": False,
+    "time_step_rank": 256,
+    "vocab_size": 65024,
+}
+
 
 @pytest.mark.parametrize(
     ("config", "tensor", "shape"),
     [
+        (FALCON_MAMBA_7B, "model.layers.63.mixer.x_proj.weight", (288, 8192)),
+        ({"model_type": "mamba"}, "model.layers.31.mixer.dt_proj.weight", (1536, 48)),
         (FALCON_H1_05B, "model.layers.35.mamba.in_proj.weight", (3352, 1024)),
         (BAMBA_9B, "model.layers.27.self_attn.k_proj.weight", (1024, 4096)),
         (CODESTRAL_MAMBA, "model.layers.63.mixer.conv1d.weight", (10240, 1, 4)),
     ],
-    ids=["Falcon-H1-0.5B", "Bamba-9B", "Codestral Mamba"],
+    ids=["Falcon Mamba 7B", "mamba", "Falcon-H1-0.5B", "Bamba-9B", "Codestral Mamba"],
 )
 def test_published_settings_are_accepted(
     config: dict[str, Any], tensor: str, shape: tuple[int, ...], tmp_path: Path

@@ -199,8 +199,10 @@ NOT_RELATIVE = {"hunyuan_v1_dense", "ministral3"}
 LEARNED = {"gpt2", "gpt2-untied", "opt", "opt-plain-norm", "opt-post-norm"}
 # These have no attention, or one without rotation: the recurrent layers know the order of tokens.
 WITHOUT_POSITIONS = [
+    "falcon-mamba",
     "granitemoehybrid",
     "granitemoehybrid-experts",
+    "mamba",
     "mamba2",
     "mamba2-bias",
     "nemotron-h-moe",

@@ -115,7 +115,7 @@ The first format in this table whose marks are in the template counts. `--tool-p
 """
 
 # prefix of the names of a layer's states in the graph -> name of such layers in the document
-_PARTS = {"delta": "gated delta net", "conv": "short convolution", "ssm": "Mamba-2"}
+_PARTS = {"delta": "gated delta net", "conv": "short convolution", "ssm": "Mamba"}
 
 
 def models_document() -> str:

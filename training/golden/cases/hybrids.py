@@ -13,19 +13,19 @@ DELTA_NET = {
 
 MAMBA = {"mamba_n_heads": 8, "mamba_d_state": 16, "mamba_n_groups": 2, "mamba_chunk_size": 32}
 
-MAMBA2_KEYS = {
-    **dict.fromkeys(
-        (
-            "intermediate_size",
-            "num_attention_heads",
-            "num_key_value_heads",
-            "max_position_embeddings",
-            "rms_norm_eps",
-        )
-    ),
-    "norm_before_gate": True,
-    "rms_norm": True,
-}
+# The keys of BASE that mean nothing to models without attention.
+WITHOUT_ATTENTION = dict.fromkeys(
+    (
+        "intermediate_size",
+        "num_attention_heads",
+        "num_key_value_heads",
+        "max_position_embeddings",
+        "rms_norm_eps",
+    )
+)
+
+# Transformers ignores these keys of Codestral Mamba.
+MAMBA2_KEYS = {**WITHOUT_ATTENTION, "norm_before_gate": True, "rms_norm": True}
 
 FALCON = {  # the factors of Falcon-H1-0.5B, made larger where they leave little to see
     "embedding_multiplier": 1.5,
@@ -198,6 +198,33 @@ CASES: dict[str, Case] = {
         # Published config.json have no share of the positions, but the number of dimensions.
         published={"partial_rotary_factor": None, "attn_rotary_emb": 8},
     ),
+    "mamba": Case(
+        {
+            "model_type": "mamba",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": 160,
+            "state_size": 8,
+            "intermediate_size": 96,  # not `expand` times the hidden size
+            "tie_word_embeddings": True,
+        },
+        published={**WITHOUT_ATTENTION, "intermediate_size": 96, "tie_word_embeddings": None},
+    ),
+    "falcon-mamba": Case(
+        {
+            "model_type": "falcon_mamba",
+            "hidden_size": 32,
+            "num_hidden_layers": 2,
+            "vocab_size": 160,
+            "state_size": 8,
+            "intermediate_size": 64,
+            "time_step_rank": 4,
+            "mixer_rms_eps": 1e-3,
+            "use_bias": True,
+            "use_conv_bias": False,
+        },
+        published=WITHOUT_ATTENTION,
+    ),
     "mamba2": Case(
         {
             "model_type": "mamba2",
@@ -210,8 +237,6 @@ CASES: dict[str, Case] = {
             "n_groups": 2,
             "chunk_size": 32,
         },
-        # The keys of BASE that mean nothing to the family, and those of Codestral Mamba that
-        # transformers ignores.
         published=MAMBA2_KEYS,
     ),
     "mamba2-bias": Case(

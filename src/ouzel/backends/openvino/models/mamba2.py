@@ -7,8 +7,8 @@ from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.mamba import MambaShape, mamba, smallest_step
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.state_model import build_state_model
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
@@ -26,8 +26,6 @@ DEFAULTS = {
     "use_conv_bias": True,
     "use_bias": False,
     "tie_word_embeddings": False,
-    # States have no positions, and config.json no limit; llama.cpp takes the same one.
-    "max_position_embeddings": 2**20,
 }
 
 
@@ -35,24 +33,11 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     norm = Norm(config.number("layer_norm_epsilon"))
     shape = read_mamba(config, norm)
-    num_layers, vocab_size = config.size("num_hidden_layers"), config.size("vocab_size")
-    is_tied = config.flag("tie_word_embeddings")
-    embedding = b.embedding("model.embeddings", vocab_size, shape.hidden_size, is_head=is_tied)
-    x = b.embed(embedding)
-    for layer in range(num_layers):
-        prefix = f"model.layers.{layer}."
-        rows = b.norm(x, prefix + "norm", shape.hidden_size, norm)
-        mixed = mamba(b, rows, prefix + "mixer.", layer, shape)
-        if layer == num_layers - 1:
-            x, mixed = b.graph.sample_rows(x), b.graph.sample_rows(mixed)
-        x = ops.add(x, mixed)
-    x = b.norm(x, "model.norm_f", shape.hidden_size, norm)
-    head = embedding if is_tied else b.head("lm_head", vocab_size, shape.hidden_size)
-    return b.language_model(
-        b.product(x, head),
-        hidden_size=shape.hidden_size,
-        vocab_size=vocab_size,
-        max_positions=config.size("max_position_embeddings"),
+    return build_state_model(
+        config,
+        b,
+        norm,
+        lambda b, rows, layer: mamba(b, rows, f"model.layers.{layer}.mixer.", layer, shape),
     )
 
 
