@@ -50,6 +50,7 @@ LOSSLESS = (
     "llama3",
     "minimax-m2",
     "ministral3",
+    "muse-glimmer",
     "phi3",
     "qwen2",
     "qwen3_5",
@@ -59,6 +60,7 @@ NOT_IN_A_FILE: dict[str, JsonObject] = {
     "gpt-oss": {"swiglu_limit": 1.5},
     "lfm2-moe": {"routed_scaling_factor": 1.5},
     "ministral3": {"sliding_window": 24},
+    "muse-glimmer": {"layer_rope_theta": [500_000.0, 0, 500_000.0, 0]},
     "gemma3": {
         "query_pre_attn_scalar": 200,
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],

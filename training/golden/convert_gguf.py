@@ -61,6 +61,7 @@ CASES: dict[
     "hunyuan-v1-moe": ("BF16", _published_theta),
     "minimax-m2": ("BF16", _as_it_is),
     "ministral3": ("BF16", _as_it_is),
+    "muse-glimmer": ("BF16", _as_it_is),
     "qwen3_5": ("BF16", _as_it_is),
 }
 

@@ -11,9 +11,10 @@ from ouzel.gguf.architectures.experts import EXPERTS
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
+from ouzel.gguf.architectures.muse import MUSE
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS
+ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MUSE
 
 
 def find_architecture(name: str, source: str) -> Architecture:
