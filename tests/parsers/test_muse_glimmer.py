@@ -55,6 +55,10 @@ GOOD: dict[str, tuple[str, Folded]] = {
         Folded("", "hm\n\nhm", [PING_CALL]),
     ),
     "two answers": (f"{message('a')}{NEXT}{message('b')}<|eot|>", Folded("a\n\nb")),
+    "a forced call after reasoning": (
+        f"{THOUGHT}{NEXT}{PARIS}",
+        Folded("", "hm", [PARIS_CALL]),
+    ),
     "a doubled name": (
         message(block(call(name="ping.ping")), "ping"),
         Folded(calls=[PING_CALL]),

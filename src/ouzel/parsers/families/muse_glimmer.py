@@ -72,17 +72,22 @@ class MuseGlimmerParser(ParameterReadingParser):
             yield from self._read_message("user")
 
     def _read_headed(self, _: str) -> Reading[bool]:
-        """Reads the header after `<|start|>`, and its message; False for an invalid header."""
-        header = yield from self.pass_until(_MESSAGE, _START, *_ENDS, "\n")
+        """Reads the header after `<|start|>`, and its message; False for an invalid header.
+
+        A call that a grammar forces follows the role at once, without a recipient.
+        """
+        header = yield from self.pass_until(_MESSAGE, _BLOCK, _START, *_ENDS, "\n")
         if header is None and self._is_cut and _START_OF_HEADER.fullmatch(self._text[self._at :]):
             self.drop_rest()
             return True
-        if header is None or (yield from self.passes(_MESSAGE)) is None:
+        if header is None or (mark := (yield from self.passes(_MESSAGE, _BLOCK))) is None:
             return False
         parts = _HEADER.fullmatch(header)
-        if parts is None:
+        if parts is None or (mark == _BLOCK and parts["to"]):
             return False
         self.commit()
+        if mark == _BLOCK:
+            self.unread(_BLOCK)
         yield from self._read_message(parts["to"] or "user")
         return True
 
