@@ -59,6 +59,7 @@ LOSSLESS = (
     "ministral3",
     "nemotron-h-moe",
     "nemotron_h",
+    "muse-glimmer",
     "phi3",
     "qwen2",
     "qwen3_5",
@@ -71,6 +72,7 @@ NOT_IN_A_FILE: dict[str, JsonObject] = {
     "nemotron_h": {"time_step_min": 0.2},
     "nemotron-h-moe": {"time_step_min": 0.2},
     "gemma2": {"query_pre_attn_scalar": 16},
+    "muse-glimmer": {"layer_rope_theta": [500_000.0, 0, 500_000.0, 0]},
     "gemma3": {
         "query_pre_attn_scalar": 200,
         "layer_types": ["sliding_attention", "full_attention", "sliding_attention"],

@@ -46,6 +46,8 @@ UNGUARDED = {  # families without guards under tool_choice "auto"
     "qwen3_coder": "arguments are no JSON",
     "glm45": "arguments are no JSON",
     "minicpm5": "arguments are no JSON",
+    "minimax_m2": "arguments are no JSON",
+    "muse_glimmer": "arguments are no JSON",
 }
 
 

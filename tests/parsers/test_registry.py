@@ -75,10 +75,12 @@ def test_the_first_family_that_matches_counts(
 # The marks in the chat templates of models that reason: family -> (template, mark)
 KNOWN_MARKS = {
     "gpt_oss": ("<|start|>assistant<|channel|>", "<|start|>"),
+    "muse_glimmer": ("<atem:function_calls> <|eom|>", "to=self<|message|>"),
     "gemma4": ("<|tool_call>call:", "<|channel>thought"),
     "qwen3_coder": ("<parameter= </parameter> <function=", "<think>"),
     "glm45": ("<arg_key> <arg_value>", "<think></think>"),
     "minicpm5": ('<param name="', "</think>"),
+    "minimax_m2": ("<minimax:tool_call>", "<think>"),
     "lfm2": ("<|tool_call_start|>", "content.split('</think>')"),
     "olmo3": ("<functions><function_calls>", "<think>"),
     "devstral": ("[TOOL_CALLS][ARGS]", "[THINK]"),
@@ -93,7 +95,7 @@ KNOWN_MARKS = {
     "think": ("content.split('</think>')", "</think>"),
 }
 # the marks themselves identify the template
-MARKED_BY_THEIR_TEMPLATES = ("gpt_oss", "kimi", "think")
+MARKED_BY_THEIR_TEMPLATES = ("gpt_oss", "muse_glimmer", "kimi", "think")
 
 
 def test_every_family_that_reasons_is_known_by_a_mark() -> None:

@@ -82,6 +82,7 @@ CASES: dict[
     "ministral3": ("BF16", _as_it_is),
     "nemotron-h-moe": ("BF16", _published_nemotron),
     "nemotron_h": ("BF16", _published_nemotron),
+    "muse-glimmer": ("BF16", _as_it_is),
     "qwen3_5": ("BF16", _as_it_is),
 }
 

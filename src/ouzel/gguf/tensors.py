@@ -120,6 +120,8 @@ class _Naming:
         self, stored: StoredTensor, prefix: str, part: str, kind: str
     ) -> Iterator[tuple[str, StoredTensor]]:
         architecture, experts = self._architecture, self._architecture.experts
+        if part in architecture.in_config:
+            return
         if part in self._splits:
             yield from _split(stored, prefix, self._splits[part])
         elif part in architecture.joins and kind == "weight":

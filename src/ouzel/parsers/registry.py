@@ -19,7 +19,9 @@ from ouzel.parsers.families.hermes import HERMES
 from ouzel.parsers.families.kimi_k2 import KIMI, KIMI_K2
 from ouzel.parsers.families.llama3_json import LLAMA3_JSON
 from ouzel.parsers.families.minicpm5 import MINICPM5, MINICPM_XML
+from ouzel.parsers.families.minimax_m2 import MINIMAX_M2, MINIMAX_XML
 from ouzel.parsers.families.mistral import DEVSTRAL, MISTRAL
+from ouzel.parsers.families.muse_glimmer import ATEM_XML, MUSE_GLIMMER
 from ouzel.parsers.families.phi4 import PHI4, PHI4_MINI
 from ouzel.parsers.families.pythonic import LFM2, LLAMA4, OLMO3, PYTHONIC
 from ouzel.parsers.families.qwen3_coder import QWEN3_CODER, QWEN_XML
@@ -44,11 +46,13 @@ THINKING_ONLY = Family(
 # The first family that matches a chat template is used.
 FAMILIES: tuple[Family, ...] = (
     GPT_OSS,
+    MUSE_GLIMMER,
     GEMMA4,
     FUNCTION_GEMMA,
     QWEN3_CODER,
     GLM45,
     MINICPM5,
+    MINIMAX_M2,
     LFM2,
     OLMO3,
     LLAMA4,
@@ -68,7 +72,9 @@ FAMILIES: tuple[Family, ...] = (
     THINKING_ONLY,
 )
 
-PARAMETER_STYLES = {marks.style: marks for marks in (QWEN_XML, GLM_XML, MINICPM_XML)}
+PARAMETER_STYLES = {
+    marks.style: marks for marks in (QWEN_XML, GLM_XML, MINICPM_XML, MINIMAX_XML, ATEM_XML)
+}
 """Parameter marks by the name that a format may give as the `style` of a schema."""
 
 AUTO, NONE = "auto", "none"

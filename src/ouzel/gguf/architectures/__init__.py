@@ -14,9 +14,10 @@ from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
 from ouzel.gguf.architectures.mamba import MAMBAS
+from ouzel.gguf.architectures.muse import MUSE
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | ENCODERS
+ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | MUSE | ENCODERS
 
 
 def find_architecture(name: str, source: str) -> Architecture:

@@ -149,6 +149,7 @@ class Architecture:
     experts: Experts | None = None
     # parts of layers whose names in transformers have no `.weight`
     bare: Mapping[str, str] = field(default_factory=dict)
+    in_config: frozenset[str] = frozenset()  # parts of layers that only `config` reads
     joins: Mapping[str, Join] = field(default_factory=dict)  # keys are upper parts
     splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # keys are parts of a layer
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # keys are parts of a layer
