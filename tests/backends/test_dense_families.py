@@ -141,6 +141,11 @@ def test_another_spelling_of_the_same_settings_gives_the_same_logits(
             "tensor model.final_layer_norm.bias is in the checkpoint",
         ),
         ("opt", {"enable_bias": False}, r"tensor .*\.bias is in the checkpoint"),
+        (
+            "phimoe",
+            {"num_experts_per_tok": 1},
+            "num_experts_per_tok 1 is not supported; supported: 2",
+        ),
         ("apertus", {"hidden_act": "silu"}, "hidden_act of apertus must be xielu, found silu"),
         (
             "minicpm",

@@ -87,6 +87,23 @@ def test_a_negative_stretch_is_refused() -> None:
         read_rope(config, 64)
 
 
+def test_longrope_may_have_a_scale_for_each_list_of_factors() -> None:
+    scaling = {
+        "type": "longrope",
+        "short_factor": [1.0, 2.0],
+        "long_factor": [4.0, 8.0],
+        "short_mscale": 1.2,
+        "long_mscale": 1.5,
+        "original_max_position_embeddings": 64,
+    }
+    rope = read_rope(HfConfig({"max_position_embeddings": 128, "rope_scaling": scaling}), 4)
+    short, long = rope.for_context(64), rope.for_context(65)
+    assert (short.scale, long.scale) == (1.2, 1.5)
+    np.testing.assert_allclose(
+        short.inverse_frequencies / long.inverse_frequencies, [4.0, 4.0], rtol=1e-12
+    )
+
+
 def test_longrope_has_a_factor_for_each_frequency() -> None:
     factors = {"short_factor": [1.0] * 31, "long_factor": [2.0] * 32}
     config = HfConfig(

@@ -34,6 +34,30 @@ GLM: dict[str, Any] = {
 }
 
 CASES: dict[str, Case] = {
+    "phimoe": Case(  # within the original context, beyond which transformers 5 has other factors
+        {
+            **SMALL,
+            "model_type": "phimoe",
+            "num_attention_heads": 2,
+            "num_key_value_heads": 1,
+            "num_local_experts": 4,
+            "max_position_embeddings": 128,
+            "sliding_window": 24,
+            "attention_bias": True,
+            "lm_head_bias": True,
+            "router_jitter_noise": 0.5,
+            "rope_parameters": rope(
+                "longrope",
+                short_factor=[1.0, 1.1, 1.2, 1.4, 1.7, 2.0, 2.4, 3.0],
+                long_factor=[1.2, 2.0, 4.0, 7.0, 12.0, 20.0, 30.0, 40.0],
+                short_mscale=1.2,
+                long_mscale=1.5,
+                original_max_position_embeddings=128,
+            ),
+        },
+        factors={"router.weight": 2.0},
+        first_seed=224,
+    ),
     "qwen3-moe": Case(
         {
             **SMALL,

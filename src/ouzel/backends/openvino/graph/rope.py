@@ -36,6 +36,7 @@ class LongFrequencies:
 
     original_positions: int
     inverse_frequencies: NDArray[np.float64]
+    scale: float
 
 
 @dataclass(frozen=True)
@@ -82,8 +83,14 @@ class Rope:
                 max_model_len,
                 self.max_positions,
             )
-        frequencies = self.beyond.inverse_frequencies if is_long else self.inverse_frequencies
-        return replace(self, inverse_frequencies=frequencies, beyond=None)
+        if not is_long:
+            return replace(self, beyond=None)
+        return replace(
+            self,
+            inverse_frequencies=self.beyond.inverse_frequencies,
+            scale=self.beyond.scale,
+            beyond=None,
+        )
 
     def cos_sin(
         self, positions: NDArray[np.int64]
@@ -288,7 +295,12 @@ def longrope(
     factor = scaling.number("factor", max_positions / original)
     usual = math.sqrt(1 + math.log(factor) / math.log(original)) if factor > 1 else 1.0
     scale = scaling.number("attention_factor", usual)
+    # Phi-3.5-MoE has a scale for each list of factors.
+    short_scale, long_scale = (
+        scaling.number(key, scale) for key in ("short_mscale", "long_mscale")
+    )
     # GGUF files of Llama 3 are read this way: one list of factors serves every context.
-    if np.array_equal(short, long):
-        return Rope(short, scale, max_positions)
-    return Rope(short, scale, max_positions, LongFrequencies(original, long))
+    if np.array_equal(short, long) and short_scale == long_scale:
+        return Rope(short, short_scale, max_positions)
+    beyond = LongFrequencies(original, long, long_scale)
+    return Rope(short, short_scale, max_positions, beyond)

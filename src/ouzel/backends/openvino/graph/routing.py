@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.nodes import Node, integers, real, scaled
+from ouzel.backends.openvino.graph.nodes import Node, integers, part, real, scaled
 from ouzel.backends.openvino.graph.precision import keep_float32
 from ouzel.backends.openvino.library import ops, ops1
 from ouzel.checkpoint.hf_config import HfConfig
@@ -25,7 +25,8 @@ class Routing:
 
     num_experts: int
     num_chosen: int
-    scores: Literal["softmax", "sigmoid", "softmax_of_chosen"] = "softmax"
+    scores: Literal["softmax", "sigmoid", "softmax_of_chosen", "sparse_mixer"] = "softmax"
+    jitter: float = 0.0  # the sparse mixer ignores experts further than this from the best one
     has_bias: bool = False
     num_groups: int = 1  # groups of neighbouring experts
     num_chosen_groups: int = 1  # groups whose experts may be chosen
@@ -91,6 +92,8 @@ def route(
 
 
 def choose(logits: Node, routing: Routing, correction: Node | None) -> Choice:
+    if routing.scores == "sparse_mixer":
+        return mix_sparsely(logits, routing)
     if routing.scores == "softmax_of_chosen":
         chosen, experts = best(logits, routing.num_chosen)
         return Choice(experts, ops1.softmax(chosen, 1))
@@ -101,6 +104,30 @@ def choose(logits: Node, routing: Routing, correction: Node | None) -> Choice:
         chosen = ops.gather_elements(scores, experts, 1)
     weights = normalise(chosen, routing) if routing.is_normalised else chosen
     return Choice(experts, scaled(weights, routing.factor))
+
+
+def mix_sparsely(logits: Node, routing: Routing) -> Choice:
+    """Chooses experts one after the other, as Phi-3.5-MoE does.
+
+    The weight of an expert is its share in the softmax over the experts that are left and near to
+    it: twice the jitter is the largest distance, relative to the larger of both logits.
+    """
+    values, experts = best(logits, routing.num_chosen)
+    numbers = ops.constant(np.arange(routing.num_experts, dtype=np.int32))
+    weights = []
+    is_left: Node = None
+    for place in range(routing.num_chosen):
+        largest = part(values, place, place + 1, 1)
+        distances = ops.subtract(largest, logits)
+        size = ops.maximum(ops.absolute(logits), largest)
+        counts = ops.less_equal(distances, ops.multiply(size, real(2 * routing.jitter)))
+        if is_left is not None:
+            counts = ops.logical_and(counts, is_left)
+        terms = ops.select(counts, ops.exp(ops.negative(distances)), real(0.0))
+        weights.append(ops.divide(real(1.0), ops.reduce_sum(terms, integers(1), True)))
+        is_other = ops.not_equal(numbers, part(experts, place, place + 1, 1))
+        is_left = is_other if is_left is None else ops.logical_and(is_left, is_other)
+    return Choice(experts, ops.concat(weights, 1))
 
 
 def within_groups(scores: Node, routing: Routing) -> Node:
