@@ -23,6 +23,7 @@ def test_logits_agree_with_transformers(golden: Golden, load: Load) -> None:
     assert np.abs(logits - golden.logits).max() < 1e-4 * golden.logits.std()
 
 
+@pytest.mark.parametrize("golden", of_kinds("prompt logprobs of other families"), indirect=True)
 def test_summed_prompt_logprobs_agree_with_transformers(golden: Golden, load: Load) -> None:
     rows = golden.logits[:-1].astype(np.float64)
     given = rows[np.arange(len(rows)), golden.prompt[1:]]

@@ -92,7 +92,7 @@ GROUPS = (
         "deepseek_ocr2 ernie4_5_vl_moe exaone4_5 fast_vlm florence2 fuyu got_ocr2 hunyuan_vl "
         "idefics instructblip janus kosmos-2 kosmos-2.5 lighton_ocr mllama molmo2 ovis2 "
         "perception_lm phi4_multimodal pix2struct qianfan_ocr video_llama_3 video_llava "
-        "vipllava muse_glimmer llava_next_video emu3 udop",
+        "vipllava muse_glimmer muse-glimmer llava_next_video emu3 udop",
     ),
     _group(
         "models of an encoder and a decoder",
