@@ -72,13 +72,14 @@ CASES: dict[str, Case] = {
         {
             **SMALL,
             "model_type": "lfm3",
-            "num_hidden_layers": 3,
+            "num_hidden_layers": 5,
             "intermediate_size": 64,
             "head_dim": 16,
             "conv_bias": True,
             "attention_bias": True,
             "use_sandwich_norm": False,
             "use_attention_gate": False,
+            "sliding_window": 8,
             "norm_eps": 1e-5,
         }
     ),
