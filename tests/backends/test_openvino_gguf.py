@@ -40,12 +40,18 @@ SCALE_POSITIONS = {
 }
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
+    "cohere-norms",
+    "gemma",
     "gemma3",
+    "gpt-neox",
+    "gpt2",
     "granite",
     "lfm2",
     "lfm2-moe",
     "llama3",
     "ministral3",
+    "olmo",
+    "phi",
     "phi3",
     "qwen2",
     "qwen3_5",

@@ -182,7 +182,7 @@ def test_gemma_has_its_scale_by_its_size(path: Path) -> None:
         (
             "mamba",
             {},
-            "general.architecture mamba is not supported; supported: arcee, cohere2, deepseek2",
+            "general.architecture mamba is not supported; supported: arcee, cohere2, command-r",
         ),
         (
             "qwen3",

@@ -34,6 +34,11 @@ def _published_heads(config: Config) -> None:
     config["num_global_key_value_heads"] = own["num_key_value_heads"]
 
 
+def _published_rotation(config: Config) -> None:
+    """Transformers 5 has GPT-NeoX's own key under a common name."""
+    config["rotary_pct"] = config["rope_parameters"]["partial_rotary_factor"]
+
+
 def _as_it_is(_: Config) -> None:
     pass
 
@@ -41,9 +46,15 @@ def _as_it_is(_: Config) -> None:
 CASES: dict[
     str, tuple[str, Callable[[Config], None]]
 ] = {  # how it is stored, what is changed in config.json
+    "cohere-norms": ("BF16", _as_it_is),
     "deepseek-v3": ("Q8_0", _as_it_is),
+    "gemma": ("BF16", _as_it_is),
     "gemma4-experts": ("Q8_0", _published_heads),
+    "gpt-neox": ("BF16", _published_rotation),
+    "gpt2": ("BF16", _as_it_is),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
+    "olmo": ("BF16", _as_it_is),
+    "phi": ("BF16", _as_it_is),
     "ministral3": ("BF16", _as_it_is),
     "qwen3_5": ("BF16", _as_it_is),
 }

@@ -6,13 +6,14 @@ conversion/. An architecture is an entry of one of the tables joined here.
 """
 
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.classic import CLASSIC
 from ouzel.gguf.architectures.dense import DENSE
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | HYBRIDS
+ARCHITECTURES = CLASSIC | DENSE | GEMMA | SPARSE | HYBRIDS
 
 
 def find_architecture(name: str, source: str) -> Architecture:

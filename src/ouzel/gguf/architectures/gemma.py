@@ -137,6 +137,7 @@ _GEMMA4_LAYER = {
 }
 
 GEMMA = {
+    "gemma": Architecture(model_type="gemma", unshifted_norms=frozenset()),
     "gemma3": Architecture(
         model_type="gemma3_text",
         config=_gemma3,
