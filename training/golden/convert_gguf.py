@@ -61,6 +61,11 @@ def _readable_scores(config: Config) -> None:
     config["scoring_func"] = "sigmoid"
 
 
+def _published_rotation(config: Config) -> None:
+    """Transformers 5 has GPT-NeoX's own key under a common name."""
+    config["rotary_pct"] = config["rope_parameters"]["partial_rotary_factor"]
+
+
 def _as_it_is(_: Config) -> None:
     pass
 
@@ -79,6 +84,12 @@ CASES: dict[
     "mamba2": ("BF16", _as_it_is),
     "hunyuan-v1-moe": ("BF16", _published_theta),
     "minimax-m2": ("BF16", _as_it_is),
+    "cohere-norms": ("BF16", _as_it_is),
+    "gemma": ("BF16", _as_it_is),
+    "gpt-neox": ("BF16", _published_rotation),
+    "gpt2": ("BF16", _as_it_is),
+    "olmo": ("BF16", _as_it_is),
+    "phi": ("BF16", _as_it_is),
     "ministral3": ("BF16", _as_it_is),
     "nemotron-h-moe": ("BF16", _published_nemotron),
     "nemotron_h": ("BF16", _published_nemotron),

@@ -211,7 +211,6 @@ CASES: dict[str, Case] = {
             "model_type": "olmo",
             "rope_parameters": rope(),
             "clip_qkv": 1.0,
-            "attention_bias": True,
         },
         older_rope_keys=True,
         published={"rms_norm_eps": None},

@@ -7,6 +7,7 @@ conversion/. An architecture is an entry of one of the tables joined here.
 
 from ouzel.checkpoint.model_groups import describe_unsupported
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.classic import CLASSIC
 from ouzel.gguf.architectures.dense import DENSE
 from ouzel.gguf.architectures.encoders import ENCODERS
 from ouzel.gguf.architectures.experts import EXPERTS
@@ -17,7 +18,7 @@ from ouzel.gguf.architectures.mamba import MAMBAS
 from ouzel.gguf.architectures.muse import MUSE
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | MUSE | ENCODERS
+ARCHITECTURES = CLASSIC | DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | MUSE | ENCODERS
 
 
 def find_architecture(name: str, source: str) -> Architecture:

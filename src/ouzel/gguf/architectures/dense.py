@@ -142,14 +142,14 @@ def _ernie4_5(facts: Facts) -> JsonObject:
     return {"use_bias": facts.has_tensor("blk.0.attn_q.bias")}
 
 
-def _epsilon(facts: Facts) -> float:
+def read_epsilon(facts: Facts) -> float:
     """Reads the epsilon of norms that subtract the mean; some files have the RMS epsilon, too."""
     facts.number("attention.layer_norm_rms_epsilon", 0.0)
     return facts.number("attention.layer_norm_epsilon")
 
 
 def _starcoder2(facts: Facts) -> JsonObject:
-    bias, epsilon = facts.has_tensor("blk.0.attn_q.bias"), _epsilon(facts)
+    bias, epsilon = facts.has_tensor("blk.0.attn_q.bias"), read_epsilon(facts)
     return {
         "use_bias": bias,
         "norm_epsilon": epsilon,
@@ -159,18 +159,18 @@ def _starcoder2(facts: Facts) -> JsonObject:
 
 
 def _nemotron(facts: Facts) -> JsonObject:
-    epsilon = _epsilon(facts)
+    epsilon = read_epsilon(facts)
     return read_biases(facts) | {"norm_eps": epsilon, "rms_norm_eps": epsilon}
 
 
 def _jais2(facts: Facts) -> JsonObject:
-    epsilon = _epsilon(facts)
+    epsilon = read_epsilon(facts)
     return read_biases(facts) | {"layer_norm_eps": epsilon, "rms_norm_eps": epsilon}
 
 
 def _stablelm(facts: Facts) -> JsonObject:
     """Reads from the tensors, as llama.cpp does, whether layers are parallel; ignores the key."""
-    epsilon = _epsilon(facts)
+    epsilon = read_epsilon(facts)
     facts.flag("use_parallel_residual", True)
     return {
         "layer_norm_eps": epsilon,
@@ -183,7 +183,7 @@ def _stablelm(facts: Facts) -> JsonObject:
 
 def _cohere2(facts: Facts) -> JsonObject:
     """Returns the keys; every fourth layer, without window and rotary positions, needs no key."""
-    epsilon = _epsilon(facts)
+    epsilon = read_epsilon(facts)
     return {
         "layer_norm_eps": epsilon,
         "rms_norm_eps": epsilon,

@@ -222,6 +222,7 @@ GEMMA = {
         layer=LAYER | _NORMS,
         unshifted_norms=frozenset(),
     ),
+    "gemma": Architecture(model_type="gemma", unshifted_norms=frozenset()),
     "gemma3": Architecture(
         model_type="gemma3_text",
         config=_gemma3,
