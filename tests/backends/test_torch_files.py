@@ -6,6 +6,7 @@ import pickle
 import shutil
 import zipfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,7 +20,7 @@ from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
 from tests.backends.checkpoint_edits import load_copy, measure_error
 from tests.backends.quantize import load
-from tests.backends.torch_archives import make_tensor, save_arrays, save_state
+from tests.backends.torch_archives import Rebuilt, make_tensor, save_arrays, save_state
 
 FILE = "pytorch_model.bin"
 ARRAY = np.arange(6, dtype=np.float32).reshape(2, 3)
@@ -105,8 +106,13 @@ def test_a_pickle_is_never_run(tmp_path: Path) -> None:
     ],
 )
 def test_a_damaged_pickle_is_refused(pickled: bytes) -> None:
-    with pytest.raises(ValueError, match=r"."):
+    with pytest.raises(ValueError, match=r"its pickle|pickle exhausted|expected|not enough data"):
         read_state(pickled)
+
+
+def replace_strides(strides: tuple[int, ...]) -> Rebuilt:
+    tensor = make_tensor(ARRAY, "0")
+    return replace(tensor, arguments=(*tensor.arguments[:3], strides, *tensor.arguments[4:]))
 
 
 def change(path: Path, name: str, content: bytes | None) -> None:
@@ -128,14 +134,35 @@ def compress(path: Path) -> None:
             archive.writestr(member, content)
 
 
+def encrypt(path: Path) -> None:
+    """Sets the flag of encryption of the first member, in the directory of the archive."""
+    content = bytearray(path.read_bytes())
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    path.write_bytes(content)
+
+
+def save_key(path: Path, key: object) -> None:
+    save_state(path, {key: make_tensor(ARRAY, "0")}, {"0": ARRAY.tobytes()})
+
+
 DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
     "of an older torch": (lambda path: path.write_bytes(b"\x80\x02\x8a\nl\xfc"), "torch 1.6 and"),
     "cut off": (lambda path: path.write_bytes(path.read_bytes()[:-40]), "cannot be read"),
     "without numbers": (lambda path: change(path, "archive/data/0", None), "has no numbers"),
     "too few numbers": (lambda path: change(path, "archive/data/0", b"1234"), "is truncated"),
     "without a pickle": (lambda path: change(path, "archive/data.pkl", None), "have a data.pkl"),
+    "encrypted": (encrypt, "without compression and encryption"),
+    "a key that is no text": (lambda path: save_key(path, ((("a",),),)), "a key that is no text"),
+    "fewer strides": (
+        lambda path: save_state(path, {"a": replace_strides((1,))}, {"0": ARRAY.tobytes()}),
+        "2 dimensions and 1 strides",
+    ),
+    "a long byteorder": (
+        lambda path: change(path, "archive/byteorder", b"little" * 1000),
+        "must be little",
+    ),
     "big-endian": (lambda path: change(path, "archive/byteorder", b"big"), "must be little"),
-    "compressed": (compress, "without compression"),
+    "compressed": (compress, "must be stored without compression"),
     "a list": (lambda path: save_state(path, [1, 2], {}), "has no dictionary"),
     "no tensors": (lambda path: save_state(path, {"state": {"a": 1}}, {}), "found none"),
     "in another order": (

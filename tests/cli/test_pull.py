@@ -90,13 +90,15 @@ def test_files_of_torch_are_fetched_only_without_safetensors(hub: Hub, tmp_path:
     env = environment(tmp_path, hub.url)
     torch_file = hub.directory / "pytorch_model.bin"
     torch_file.write_bytes(b"weights")
+    (hub.directory / "2_Dense").mkdir()
+    (hub.directory / "2_Dense" / "pytorch_model.bin").write_bytes(b"dense")
     assert pull("owner/model", env=env)[0] == 0
-    assert not list((tmp_path / "hf").rglob("*.bin"))
+    assert [path.parent.name for path in (tmp_path / "hf").rglob("*.bin")] == ["2_Dense"]
 
     (hub.directory / "model.safetensors").unlink()
     assert pull("owner/model", env=env | {"HF_HOME": str(tmp_path / "other")})[0] == 0
-    [fetched] = (tmp_path / "other").rglob("*.bin")
-    assert fetched.read_bytes() == torch_file.read_bytes()
+    fetched = {path.read_bytes() for path in (tmp_path / "other").rglob("*.bin")}
+    assert fetched == {b"weights", b"dense"}
 
 
 def test_a_transfer_that_is_cut_off_goes_on_where_it_ended(hub: Hub, tmp_path: Path) -> None:

@@ -199,6 +199,8 @@ def test_gemma2_has_its_soft_caps_also_without_their_keys(path: Path) -> None:
             {"attention.clamp_kqv": 8.0},
             "qwen3.attention.clamp_kqv is not supported for qwen3",
         ),
+        ("qwen3", {"attention.causal": False}, "qwen3.attention.causal must be true, found false"),
+        ("bert", {"attention.causal": True}, "bert.attention.causal must be false, found true"),
         (
             "llama",
             {"rope.scaling.type": "other"},

@@ -141,12 +141,20 @@ def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTex
     return None
 
 
+# Transformers wrote these types at first.
+_OLDER_TYPES = {"lfm2-vl": "lfm2_vl"}
+
+
 def read_config_json(directory: Path) -> JsonObject:
     """Reads `config.json`; `hf_config.py` checks the types and limits of its values.
 
     Returns an empty object if there is no such file. Raises ModelLoadError if it is broken.
     """
-    return read_json_object(directory / CONFIG_FILE)
+    values = read_json_object(directory / CONFIG_FILE)
+    model_type = values.get("model_type")
+    if isinstance(model_type, str) and model_type in _OLDER_TYPES:
+        values["model_type"] = _OLDER_TYPES[model_type]
+    return values
 
 
 def read_json_object(path: Path) -> JsonObject:

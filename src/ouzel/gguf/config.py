@@ -17,6 +17,7 @@ def make_model_config(gguf: Gguf) -> JsonObject:
     """
     facts = Facts(gguf)
     architecture = find_architecture(facts.architecture, facts.source)
+    check_direction(facts, makes_vectors=architecture.makes_vectors)
     own = architecture.config(facts)
     common = {} if architecture.has_own_keys else _common(facts, own)
     config = {"model_type": architecture.model_type} | common | own
@@ -27,6 +28,15 @@ def make_model_config(gguf: Gguf) -> JsonObject:
         config["rope_scaling"] = {**scaling, **architecture.yarn}
     facts.refuse_unread()
     return config
+
+
+def check_direction(facts: Facts, *, makes_vectors: bool) -> None:
+    """Raises ModelLoadError if tokens read later tokens in a decoder, or none in an encoder."""
+    if facts.flag("attention.causal", not makes_vectors) is makes_vectors:
+        raise ModelLoadError(
+            f"{facts.source}: {facts.architecture}.attention.causal must be "
+            f"{str(not makes_vectors).lower()}, found {str(makes_vectors).lower()}"
+        )
 
 
 def _common(facts: Facts, own: JsonObject) -> JsonObject:

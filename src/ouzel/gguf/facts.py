@@ -5,7 +5,7 @@ from ouzel.gguf.file import Gguf
 
 # Keys that repeat facts from tensors, that tell how the file was made, or that pooling.py reads.
 _HARMLESS = (
-    *("vocab_size", "rope.scaling.finetuned", "tensor_data_layout", "attention.causal"),
+    *("vocab_size", "rope.scaling.finetuned", "tensor_data_layout"),
     *("pooling_type", "classifier.output_labels"),
 )
 

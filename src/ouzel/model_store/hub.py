@@ -32,7 +32,7 @@ MODEL_FILES = [
     "*.safetensors",
     "openvino_*.xml",
     "openvino_*.bin",
-    "*_linear.pt",  # the heads of bge-m3
+    "[0-9]_*/pytorch_model.bin",  # Dense modules of sentence-transformers
 ]
 TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
 ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's

@@ -48,7 +48,9 @@ def judge(directory: Path) -> Verdict:
 
 def judge_gguf(path: Path) -> Verdict:
     """Judges a GGUF file, the first one of a model, by its metadata and its table of tensors."""
+    from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
+    from ouzel.checkpoint.hf_config import HfConfig  # noqa: PLC0415
     from ouzel.gguf.config import make_model_config  # noqa: PLC0415
     from ouzel.gguf.file import read_gguf  # noqa: PLC0415
     from ouzel.gguf.files import find_gguf  # noqa: PLC0415
@@ -56,9 +58,11 @@ def judge_gguf(path: Path) -> Verdict:
     model_type, num_parameters = "", 0
     try:
         gguf = read_gguf(find_gguf(path))
-        model_type = str(make_model_config(gguf)["model_type"])
+        config = HfConfig(make_model_config(gguf))
+        model_type = config.model_type
         num_parameters = sum(math.prod(location.shape) for location in gguf.tensors.values())
-        family(model_type)
+        if encoder_family(config) is None:
+            family(model_type)
     except (ModelLoadError, OSError, ValueError) as error:
         return Verdict(model_type, num_parameters, _brief(error, path.parent))
     return Verdict(model_type, num_parameters)

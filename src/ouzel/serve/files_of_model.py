@@ -1,6 +1,8 @@
 """Reads facts about a model that is not in memory from its small files."""
 
+from collections.abc import Collection
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ouzel.api.endpoint.on_demand import FilesOfModel
 from ouzel.checkpoint.context_length import read_max_positions
@@ -13,6 +15,12 @@ from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf, is_gguf
 from ouzel.pooling import Task
+
+if TYPE_CHECKING:
+    from ouzel.gguf.metadata import Metadata
+
+_RANKS = 4  # the pooling of rerankers in llama.cpp
+_SCORING_HEAD = "cls.output.weight"
 
 
 def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
@@ -44,14 +52,23 @@ def _read_gguf(path: Path, created: int, task: Task | None) -> FilesOfModel:
     from ouzel.gguf.file import read_header  # noqa: PLC0415  imports numpy
 
     files = find_gguf(path)
-    metadata, _ = read_header(files[0])
+    metadata, tensors = read_header(files[0])
     architecture = metadata.text("general.architecture", "")
     context_key = f"{architecture}.context_length"
     return FilesOfModel(
         created=created,
         num_bytes=sum(file.stat().st_size for file in files),
         max_model_len=metadata.integer(context_key) if metadata.has(context_key) else None,
-        task=task or ("embed" if architecture in ENCODERS.types else "generate"),
+        task=task or _suggest_task(metadata, tensors),
         model_type=architecture,
         has_chat_template=metadata.has("tokenizer.chat_template"),
     )
+
+
+def _suggest_task(metadata: "Metadata", tensors: Collection[str]) -> Task:
+    """Returns the task by the head and the pooling in a GGUF file, else by its architecture."""
+    architecture = metadata.text("general.architecture", "")
+    pooling = metadata.integer(f"{architecture}.pooling_type", 0)
+    if pooling == _RANKS or _SCORING_HEAD in tensors:
+        return "score"
+    return "embed" if pooling or architecture in ENCODERS.types else "generate"

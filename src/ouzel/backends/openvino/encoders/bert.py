@@ -19,6 +19,7 @@ from ouzel.backends.openvino.graph.bert import (
     build_layer,
     embed_tokens,
 )
+from ouzel.backends.openvino.graph.distances import read_num_positions
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.library import ops
@@ -47,7 +48,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     prefix = "bert." if weights.has("bert.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
     if has_alibi:
-        bias = b.bias_by_distance(compute_alibi(shape.num_heads, sizes.num_positions))
+        bias = b.bias_by_distance(compute_alibi(shape.num_heads, read_num_positions(config)))
         rows = hidden_rows(b, shape, replace(sizes, num_positions=0), bias=bias)
     else:
         rows = hidden_rows(b, shape, sizes)

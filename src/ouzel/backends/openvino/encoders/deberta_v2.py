@@ -17,6 +17,7 @@ from ouzel.backends.openvino.graph.bert import BertShape, finish_layer
 from ouzel.backends.openvino.graph.distances import (
     align_distances,
     bucket_distances,
+    read_num_positions,
     reverse,
     take_distances,
 )
@@ -109,10 +110,12 @@ def _read_distances(b: EncoderBuilder, config: HfConfig, shape: BertShape) -> _D
         raise config.refuse("pos_att_type", "c2p, p2c with relative_attention, none without it")
     if not kinds:
         return None
-    num_positions = config.size("max_position_embeddings")
+    num_positions = read_num_positions(config)
     longest = config.integer("max_relative_positions", -1)
     longest = num_positions if longest < 1 else longest
     num_buckets = max(0, config.integer("position_buckets", -1))
+    if num_buckets and not 4 <= num_buckets <= 2 * (longest - 2):
+        raise config.refuse("position_buckets", f"0, or 4 to {2 * (longest - 2)}")
     span = num_buckets or longest
     buckets = bucket_distances(num_positions, num_buckets, longest)
     table = _table(b, config, shape, 2 * span)

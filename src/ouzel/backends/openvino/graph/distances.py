@@ -9,6 +9,20 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers, real
 from ouzel.backends.openvino.library import ops
+from ouzel.checkpoint.hf_config import HfConfig
+
+_MOST_POSITIONS = 2**17
+
+
+def read_num_positions(config: HfConfig) -> int:
+    """Returns `max_position_embeddings` of a family whose tables have all distances.
+
+    Raises ModelLoadError if the tables would be too large: no tensor has their size.
+    """
+    num_positions = config.size("max_position_embeddings")
+    if num_positions > _MOST_POSITIONS:
+        raise config.refuse("max_position_embeddings", f"at most {_MOST_POSITIONS}")
+    return num_positions
 
 
 def bucket_distances(num_places: int, num_buckets: int, max_distance: int) -> NDArray[np.int32]:

@@ -1,4 +1,4 @@
-"""The language model of PaddleOCR-VL is ernie4_5 with halves of a head rotated, by three positions.
+"""The language model of PaddleOCR-VL is ernie4_5 with llama's rotary pairs, by three positions.
 
 Reference: transformers, models/paddleocr_vl/modeling_paddleocr_vl.py.
 """

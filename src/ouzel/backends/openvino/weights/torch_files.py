@@ -21,6 +21,8 @@ from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
 
 _MAX_PICKLE_BYTES = 32 * 2**20
+_MOST_DIMENSIONS = 16
+_ENCRYPTED = 1  # a flag of a member
 _LOCAL_HEADER_BYTES = 30  # before the name of a member of a zip archive
 _ZIP = b"PK\x03\x04"
 _DTYPES = {  # storage in torch -> type as safetensors spells it, bytes of a number
@@ -74,7 +76,7 @@ def read_torch_file(path: Path) -> dict[str, TensorLocation]:
         with zipfile.ZipFile(path) as archive:
             members = {_strip_root(each.filename): each for each in archive.infolist()}
             state = read_state(_read_pickle(path, archive, members))
-    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError, RecursionError) as error:
         raise ModelLoadError(f"{path} cannot be read: {error}") from error
     tensors = {name: each for name, each in state.items() if isinstance(each, _Tensor)}
     if not tensors:
@@ -90,7 +92,7 @@ def read_state(pickled: bytes) -> dict[str, Any]:  # Any: an object of the pickl
     state = _Machine().run(pickled)
     if not isinstance(state, dict):
         raise ValueError("its pickle has no dictionary")
-    return {str(name): value for name, value in state.items()}
+    return state
 
 
 class _Machine:
@@ -164,6 +166,9 @@ class _Machine:
         self._memo[place] = self._stack[-1]
 
     def _set_items(self, items: list[Any]) -> None:
+        # Other keys may be nested without a limit.
+        if not all(isinstance(name, str) for name in items[::2]):
+            raise ValueError("its pickle has a key that is no text")
         if isinstance(self._stack[-1], dict):
             self._stack[-1].update(zip(items[::2], items[1::2], strict=True))
 
@@ -179,6 +184,11 @@ def _call(function: Any, arguments: Any) -> Any:  # Any: an object of the pickle
         storage, begin, shape, strides, *_ = arguments
         if not isinstance(storage, _Storage) or not _are_counts((begin, *shape, *strides)):
             raise ValueError("its pickle has a tensor without a place")
+        if len(shape) != len(strides) or len(shape) > _MOST_DIMENSIONS:
+            raise ValueError(
+                f"its pickle has a tensor of {len(shape)} dimensions and {len(strides)} strides; "
+                f"{_MOST_DIMENSIONS} are supported"
+            )
         return _Tensor(storage, begin, tuple(shape), tuple(strides))
     if name == "torch._utils._rebuild_parameter":
         return arguments[0]
@@ -212,9 +222,20 @@ def _read_pickle(
         raise ModelLoadError(
             f"{path}: its data.pkl must have <= {_MAX_PICKLE_BYTES} bytes, found {member.file_size}"
         )
-    if order is not None and archive.read(order)[:6] != b"little":
+    for each in (member, order):
+        if each is not None:
+            _refuse_packed(path, each)
+    if order is not None and (order.file_size > 16 or archive.read(order)[:6] != b"little"):
         raise ModelLoadError(f"{path}: its byteorder must be little")
     return archive.read(member)
+
+
+def _refuse_packed(path: Path, member: zipfile.ZipInfo) -> None:
+    """Raises ModelLoadError for a member that is compressed or encrypted."""
+    if member.compress_type != zipfile.ZIP_STORED or member.flag_bits & _ENCRYPTED:
+        raise ModelLoadError(
+            f"{path}: {member.filename} must be stored without compression and encryption"
+        )
 
 
 def _locate(
@@ -225,8 +246,7 @@ def _locate(
     member = members.get(f"data/{tensor.storage.key}")
     if member is None or tensor.storage.kind not in _DTYPES:
         raise ModelLoadError(f"{where} has no numbers of a known type ({tensor.storage.kind})")
-    if member.compress_type != zipfile.ZIP_STORED:
-        raise ModelLoadError(f"{where} must be stored without compression")
+    _refuse_packed(path, member)
     if any(
         size > 1 and stride != expected
         for size, stride, expected in zip(
