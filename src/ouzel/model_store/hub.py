@@ -26,6 +26,7 @@ MODEL_FILES = [
     "openvino_*.xml",
     "openvino_*.bin",
     "*_linear.pt",  # the heads of bge-m3
+    "artifact.metadata",  # ColBERT's lengths and markers
 ]
 TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
 ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's

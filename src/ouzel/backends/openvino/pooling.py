@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.weights.safetensors import Checkpoint
-from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.checkpoint.activations import Activation, apply_activation
-from ouzel.checkpoint.sentence_files import DenseFile, PoolingMode, SentenceFiles
+from ouzel.checkpoint.dense_file import DenseFile
+from ouzel.checkpoint.sentence_files import PoolingMode, SentenceFiles
 from ouzel.errors import ModelLoadError
 
 Rows = NDArray[np.float32]
@@ -25,12 +25,19 @@ class DenseLayer:
     weight: Rows  # [out, in]
     bias: Rows | None
     activation: Activation
+    adds_input: bool = False  # adds the input, or its product with `residual`, to the output
+    residual: Rows | None = None  # [out, in]
 
     def apply(self, vectors: Rows) -> Rows:
         product = vectors @ self.weight.T
-        return apply_activation(
+        output = apply_activation(
             product if self.bias is None else product + self.bias, self.activation
         )
+        if not self.adds_input:
+            return output
+        added: Rows = vectors if self.residual is None else vectors @ self.residual.T
+        total: Rows = output + added
+        return total
 
 
 class VectorPooling:
@@ -109,17 +116,14 @@ _POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
 
 
 def read_dense(file: DenseFile) -> DenseLayer:
-    """Reads the weight and the bias of a Dense layer. Raises ModelLoadError."""
+    """Reads the weights and the bias of a Dense layer. Raises ModelLoadError."""
     checkpoint = Checkpoint(file.directory)
-    weight = np.concatenate(
-        list(checkpoint.rows(Tensor("linear.weight", (file.num_outputs, file.num_inputs))))
+    sizes = file.num_outputs, file.num_inputs
+    needs_residual = file.has_residual and file.num_inputs != file.num_outputs
+    return DenseLayer(
+        checkpoint.floats("linear.weight", sizes),
+        checkpoint.floats("linear.bias", sizes[:1]) if file.has_bias else None,
+        file.activation,
+        adds_input=file.has_residual,
+        residual=checkpoint.floats("residual.weight", sizes) if needs_residual else None,
     )
-    bias = None
-    if file.has_bias:
-        bias = np.concatenate(
-            [
-                each.reshape(-1)
-                for each in checkpoint.rows(Tensor("linear.bias", (file.num_outputs,)))
-            ]
-        )
-    return DenseLayer(weight, bias, file.activation)
