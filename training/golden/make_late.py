@@ -203,7 +203,7 @@ def make_bge_m3(directory: Path) -> Arrays:
     for name, head in heads.items():
         fill(head, 3)
         with torch.no_grad():
-            head.bias -= 1.0  # some weights of tokens are negative
+            head.bias -= 0.6  # some weights of tokens are negative
         torch.save(head.state_dict(), directory / f"{name}_linear.pt")
     unused = {tokenizer.cls_token_id, tokenizer.eos_token_id, tokenizer.pad_token_id}
     unused.add(tokenizer.unk_token_id)
