@@ -244,6 +244,9 @@ def test_wrong_files_of_late_interaction_are_refused(tmp_path: Path) -> None:
     files = read_sentence_files(directory, "encoder")
     with pytest.raises(ModelLoadError, match=r"marker '\[nowhere\]'"):
         check_tokens(files, tokenizer, tokenizer.vocab_size, "model")
+    path.write_text(json.dumps(metadata | {"similarity": "l2"}))
+    with pytest.raises(ModelLoadError, match=r"similarity must be one of null, \"cosine\""):
+        read_sentence_files(directory, "encoder")
     path.write_text(json.dumps(metadata | {"query_maxlen": "long"}))
     with pytest.raises(ModelLoadError, match=r"query_maxlen must be from 4 .* found \"long\""):
         read_sentence_files(directory, "encoder")

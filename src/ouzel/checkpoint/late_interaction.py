@@ -83,6 +83,7 @@ def _read_architectures(config: JsonObject) -> list[object]:
 
 def _read_metadata(path: Path) -> LateInteraction:
     values = _Values(path, read_json_object(path))
+    values.check("similarity", values.content.get("similarity"), (None, "cosine"))
     query_len = values.length("query_maxlen", _QUERY_LEN)
     skips = values.flag("mask_punctuation", True)
     return LateInteraction(
@@ -208,5 +209,5 @@ class _Values:
 
     def check(self, key: str, value: object, known: tuple[object, ...]) -> None:
         if value not in known:
-            shown = ", ".join(map(str, known))
+            shown = ", ".join(map(brief, known))
             raise ModelLoadError(f"{self.path}: {key} must be one of {shown}, found {brief(value)}")
