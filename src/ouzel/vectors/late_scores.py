@@ -6,8 +6,10 @@ scores, so that thousands of documents need little memory.
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +18,7 @@ from ouzel.vectors.encoded_text import EncodedText
 from ouzel.vectors.finish import normalise_rows
 
 Rows = NDArray[np.float32]
+Result = TypeVar("Result")
 
 _FEW_PRODUCTS = 2**20  # multiplications that are done within a moment
 
@@ -54,16 +57,14 @@ class LateScores:
     async def take(self, place: int, vectors: Rows) -> None:
         """Takes the vectors of all tokens of a text."""
         text = self._open[place]
-        text.rows = keep_rows(self._texts[place], vectors)
+        keep = partial(keep_rows, self._texts[place], vectors)
+        text.rows = await _compute(keep, vectors.size)
+        # No other task runs between these two lines, so each pair is ready in one task only.
         ready = [pair for pair in sorted(text.pairs) if self._has_both(pair)]
         for pair in ready:
             query, document = (self._rows(place) for place in self._places[pair])
-            if query.size * len(document) <= _FEW_PRODUCTS:
-                self.values[pair] = compute_max_sim(query, document, is_mean=self._is_mean)
-            else:
-                self.values[pair] = await asyncio.to_thread(
-                    compute_max_sim, query, document, is_mean=self._is_mean
-                )
+            score = partial(compute_max_sim, query, document, is_mean=self._is_mean)
+            self.values[pair] = await _compute(score, query.size * len(document))
         for pair in ready:
             self._close(pair)
 
@@ -81,6 +82,10 @@ class LateScores:
             text.pairs.remove(pair)
             if not text.pairs:
                 text.rows = None
+
+
+async def _compute(work: Callable[[], Result], num_products: int) -> Result:
+    return work() if num_products <= _FEW_PRODUCTS else await asyncio.to_thread(work)
 
 
 def keep_rows(text: EncodedText, vectors: Rows, *, normalises: bool = True) -> Rows:
