@@ -204,6 +204,19 @@ def test_a_text_without_a_role_has_a_vector_of_each_token(clients: Clients) -> N
     assert np.abs(np.linalg.norm(rows, axis=1) - 1).max() > 0.1
 
 
+def test_other_encoders_have_vectors_of_tokens_too(tmp_path: Path) -> None:
+    body = {"input": ["the cat sat on the mat", "snow"]}
+    with golden_server("minilm", "encoder", tmp_path) as server, server.client() as client:
+        pooled = post(client, "/pooling", task="token_embed", use_activation=False, **body)
+        embedded = post(client, "/v1/embeddings", **body)["data"]
+        param, message = read_error(client, "/pooling", task="lexical_weights", **body)
+    for rows, whole in zip(read_rows(pooled), embedded, strict=True):
+        mean = rows.mean(axis=0)  # the model's pooling
+        assert mean / np.linalg.norm(mean) == pytest.approx(whole["embedding"], abs=1e-5)
+    assert param == "task"
+    assert "(embed, token_embed)" in message
+
+
 def test_tasks_that_the_model_lacks_are_refused(clients: Clients) -> None:
     param, message = read_error(clients["hf-colbert"], "/pooling", input="snow", task="embed")
     assert param == "task"

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.encoding import create_encoder_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.config import EngineConfig, ModelConfig
@@ -135,6 +136,16 @@ def test_layers_that_do_not_fit_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps([each for each in json.loads(path.read_text()) if each["idx"] != 1]))
     with pytest.raises(ModelLoadError, match="must take 32 values, one takes 64"):
         load(directory, tmp_path)
+
+
+def test_a_decoder_with_vectors_of_tokens_is_refused(tmp_path: Path) -> None:
+    directory = tmp_path / "model"
+    shutil.copytree(GOLDEN.parent / "golden_sentences" / "qwen3-embedding", directory)
+    for name in ("1_Dense", "modules.json", "config_sentence_transformers.json"):
+        source = GOLDEN / "pylate-modernbert" / name
+        (shutil.copytree if source.is_dir() else shutil.copy)(source, directory / name)
+    with pytest.raises(ModelLoadError, match="which only encoders make; a qwen3 is a decoder"):
+        create_runner(*make_configs(directory, tmp_path))
 
 
 def test_a_pooling_mode_is_refused_beside_vectors_of_tokens(tmp_path: Path) -> None:
