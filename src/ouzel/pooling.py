@@ -5,6 +5,8 @@ from typing import Literal
 import msgspec
 
 Task = Literal["generate", "embed", "score"]  # an engine's results: tokens, vectors or scores
+# The result for a text: one vector (or scores), a vector of each token, or a weight of each token.
+VectorForm = Literal["text", "tokens", "weights"]
 
 
 class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
@@ -21,3 +23,7 @@ class Pooling(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     # For models with adapters for tasks: the task of each text, counted from 1; 0: none. Empty: no
     # text has one.
     tasks: tuple[int, ...] = ()
+    form: VectorForm = "text"
+    # Tokens of each text that its tokens attend to: the first ones. Further tokens get vectors, but
+    # no other token reads them. Empty: all tokens.
+    visible_lens: tuple[int, ...] = ()

@@ -331,5 +331,5 @@ def test_an_unknown_path_is_told_the_endpoints_of_embeddings(http: httpx.Client)
     message = http.post("/v1/moderations", json={}).json()["error"]["message"]
     assert message == (
         "unknown URL: POST /v1/moderations; this server has no such endpoint; "
-        "it has /v1/embeddings, /v1/rerank, /v2/rerank, /v1/score, /api/embed"
+        "it has /v1/embeddings, /v1/pooling, /v1/rerank, /v2/rerank, /v1/score, /api/embed"
     )

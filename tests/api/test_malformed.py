@@ -28,6 +28,7 @@ GOOD: dict[str, Json] = {
 
 OF_VECTORS: dict[str, Json] = {  # right bodies for a model that makes embeddings
     "/v1/embeddings": {"model": "parrot", "input": ["abc", "d"]},
+    "/v1/pooling": {"model": "parrot", "input": ["abc", "d"], "task": "embed"},
     "/v1/rerank": {"model": "parrot", "query": "abc", "documents": ["d", {"text": "e"}]},
     "/v1/score": {"model": "parrot", "text_1": "abc", "text_2": ["d"]},
 }

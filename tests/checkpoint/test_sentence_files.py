@@ -145,7 +145,7 @@ def test_queries_and_documents_have_prompts(
         ),
         (
             {"modules": [DENSE], "2_Dense__config": {"activation_function": "torch.nn.Mish"}},
-            "is supported with",
+            "activation_function must be one of Identity",
         ),
         ({"config_sentence_transformers": {"prompts": {"query": 3}}}, "prompts must be texts"),
         (

@@ -133,6 +133,9 @@ def test_a_fault_ends_its_batch_only() -> None:
         (request("a", 1, 1, second_begins=(1,)), "second_begins must have 2 values, given 1"),
         (request("a", 1, 1, tasks=(1,)), "tasks must have 2 values, given 1"),
         (request("a", 1, tasks=(3,)), "the tasks must be numbers from 0 to 2, given 3"),
+        (request("a", 1, form="tokens"), "the form must be one of text, given tokens"),
+        (request("a", 2, 1, visible_lens=(2, 2)), "visible_lens must have 2 values from 1 to"),
+        (request("a", 2, visible_lens=(2, 2)), "visible_lens must have 1 values from 1 to"),
         (
             EngineRequest(
                 request_id="a", prompt_token_ids=[1], params=SamplingParams(max_tokens=1)

@@ -53,7 +53,7 @@ class VectorRunner:
             num_tasks=2,
         )
 
-    def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+    def run(self, batch: PoolingBatch) -> list[NDArray[np.float32]]:
         may_run.wait()
         texts = np.split(batch.token_ids, batch.begins[1:-1])
         self.batches.append([len(text) for text in texts])
@@ -65,7 +65,7 @@ class VectorRunner:
         ]
         vectors = np.array(rows, np.float32)[:, : self.info.vector_size]
         vectors[[NOT_FINITE_TOKEN_ID in text for text in texts]] = np.nan
-        return vectors
+        return list(vectors)
 
     def close(self) -> None:
         pass
@@ -82,11 +82,12 @@ def create_choosy_scorer(options: dict[str, object]) -> PoolingEngine:
     """Makes an engine whose scores depend on each token and its place, for up to 64 tokens."""
 
     class ChoosyScorer(VectorRunner):
-        def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+        def run(self, batch: PoolingBatch) -> list[NDArray[np.float32]]:
             texts = np.split(batch.token_ids, batch.begins[1:-1])
-            return np.array(
-                [[np.dot(text, np.arange(1, len(text) + 1)) % 997] for text in texts], np.float32
-            )
+            return [
+                np.array([np.dot(text, np.arange(1, len(text) + 1)) % 997], np.float32)
+                for text in texts
+            ]
 
     return PoolingEngine(ChoosyScorer(task="score", vector_size=1))
 
@@ -100,7 +101,7 @@ def create_scorer(options: dict[str, object]) -> PoolingEngine:
     assert isinstance(length, int)
 
     class Scorer(VectorRunner):
-        def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
-            return np.diff(batch.begins).astype(np.float32)[:, None]
+        def run(self, batch: PoolingBatch) -> list[NDArray[np.float32]]:
+            return list(np.diff(batch.begins).astype(np.float32)[:, None])
 
     return PoolingEngine(Scorer(task="score", vector_size=1, max_model_len=length))

@@ -33,6 +33,7 @@ from ouzel.api.openai import (
     model_loading,
     model_pulls,
     models,
+    pooling,
     render,
     tokenize,
 )
@@ -66,6 +67,7 @@ OPERATIONS: tuple[Operation, ...] = (
     *conversations.OPERATIONS,
     *conversation_items.OPERATIONS,
     *embeddings.OPERATIONS,
+    *pooling.OPERATIONS,
     *rerank.OPERATIONS,
     *score.OPERATIONS,
     *cohere_embed.OPERATIONS,

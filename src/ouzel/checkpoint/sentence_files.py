@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from ouzel.checkpoint.activations import Activation
+from ouzel.checkpoint.dense_file import TORCH_ACTIVATIONS, DenseFile, read_dense_file
+from ouzel.checkpoint.late_interaction import VECTOR_HEAD, LateInteraction, read_late_interaction
 from ouzel.checkpoint.model_files import (
     CONFIG_FILE,
     JsonObject,
@@ -36,13 +38,6 @@ _OLDER_MODES = {  # older sentence-transformers wrote a flag for each mode
     "pooling_mode_weightedmean_tokens": "weightedmean",
     "pooling_mode_lasttoken": "lasttoken",
 }
-_ACTIVATIONS: Mapping[str, Activation] = {
-    "Identity": "identity",
-    "Tanh": "tanh",
-    "Sigmoid": "sigmoid",
-    "ReLU": "relu",
-    "GELU": "gelu",
-}
 # The names of the prompts in sentence-transformers.
 _QUERY_PROMPTS = ("query", "retrieval.query")
 _DOCUMENT_PROMPTS = ("document", "passage", "corpus", "retrieval.passage")
@@ -52,20 +47,10 @@ _POOLING = "1_Pooling"
 _CONFIG = "config_sentence_transformers.json"
 
 
-@dataclass(frozen=True, slots=True)
-class DenseFile:
-    """A Dense layer: `model.safetensors` with linear.weight [out, in] and linear.bias."""
-
-    directory: Path
-    num_inputs: int
-    num_outputs: int
-    has_bias: bool
-    activation: Activation
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SentenceFiles:
-    modes: tuple[PoolingMode, ...]  # the vectors of several modes are concatenated
+    # The vectors of several modes are concatenated; empty: the model makes only vectors of tokens.
+    modes: tuple[PoolingMode, ...]
     dense: tuple[DenseFile, ...] = ()
     normalises: bool = False
     # The tokens "yes" and "no", of whose logits a decoder's score is made.
@@ -78,6 +63,12 @@ class SentenceFiles:
     is_matryoshka: bool = False  # a vector may be cut after its first values
     # The activation of scores; None: sigmoid for a single score, none for several.
     activation: Activation | None = None
+    interaction: LateInteraction | None = None  # how texts are compared by the vectors of tokens
+
+    @property
+    def makes_whole_vectors(self) -> bool:
+        """Tells whether the model makes a vector of a whole text."""
+        return bool(self.modes)
 
     @property
     def query_prompt(self) -> TextPrompt:
@@ -115,6 +106,8 @@ def read_sentence_files(
     modules = _modules(directory)
     read = _read_modules(directory, modules) if modules else _without_modules(directory, kind)
     reading = _read_length_file(directory, modules)
+    interaction = read_late_interaction(directory, config, modules, reading)
+    has_own_length = interaction is not None and interaction.document_len is not None
     prompts = read_task_instructions(config) | _prompts(directory, own)
     default = own.get("default_prompt_name")
     if default is not None and default not in prompts:
@@ -122,18 +115,34 @@ def read_sentence_files(
             f"{directory / _CONFIG}: default_prompt_name {brief(default)} must be among its prompts"
         )
     return SentenceFiles(
-        modes=(pooling,) if pooling else read.modes,
+        modes=_choose_modes(read.modes, pooling, interaction),
         dense=read.dense,
         normalises=read.normalises,
         answer_ids=read.answer_ids,
-        max_tokens=_max_tokens(directory, reading),
+        # The files of late interaction have lengths of their own; the others keep a chance value.
+        max_tokens=None if has_own_length else _max_tokens(directory, reading),
         lowers_case=bool(reading.get("do_lower_case")),
         prompts=prompts,
         tasks=read_text_tasks(config),
         default_prompt="" if default is None else prompts[str(default)],
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
         activation=_score_activation(config, own),
+        interaction=interaction,
     )
+
+
+def _choose_modes(
+    modes: tuple[PoolingMode, ...],
+    option: PoolingMode | None,
+    interaction: LateInteraction | None,
+) -> tuple[PoolingMode, ...]:
+    if interaction is None or interaction.head == VECTOR_HEAD:
+        return (option,) if option else modes
+    if option:
+        raise ModelLoadError(
+            f"--pooling: must be auto for a model that makes a vector of each token, given {option}"
+        )
+    return ()
 
 
 def _modules(directory: Path) -> list[JsonObject]:
@@ -175,14 +184,14 @@ def _read_modules(directory: Path, modules: list[JsonObject]) -> SentenceFiles:
                 "directory"
             )
         match kind:
-            case "Transformer":
+            case "Transformer" | "MultiVectorMask":
                 continue
             case "LogitScore":
                 answer_ids = _answer_ids(path / CONFIG_FILE)
             case "Pooling":
                 modes = _pooling_modes(path / CONFIG_FILE)
             case "Dense" if not normalises:
-                dense.append(_dense(path))
+                dense.append(read_dense_file(path))
             case "Normalize":
                 normalises = True
             case _:
@@ -223,29 +232,6 @@ def _pooling_modes(path: Path) -> tuple[PoolingMode, ...]:
     return cast(tuple[PoolingMode, ...], tuple(modes))
 
 
-def _dense(directory: Path) -> DenseFile:
-    path, config = directory / CONFIG_FILE, read_config_json(directory)
-    activation = config.get("activation_function", "torch.nn.modules.activation.Tanh")
-    name = str(activation).rpartition(".")[2]
-    if name not in _ACTIVATIONS or config.get("use_residual"):
-        raise ModelLoadError(
-            f"{path}: a Dense layer is supported with {', '.join(_ACTIVATIONS)}, without a residual"
-        )
-    sizes = [config.get(key) for key in ("in_features", "out_features")]
-    if not all(isinstance(size, int) and 0 < size <= _MAX_SIZE for size in sizes):
-        raise ModelLoadError(
-            f"{path}: in_features and out_features must be from 1 to {_MAX_SIZE}, found {sizes}"
-        )
-    num_inputs, num_outputs = cast(list[int], sizes)
-    return DenseFile(
-        directory,
-        num_inputs,
-        num_outputs,
-        config.get("bias", True) is not False,
-        _ACTIVATIONS[name],
-    )
-
-
 def _read_length_file(directory: Path, modules: list[JsonObject]) -> JsonObject:
     """Reads `sentence_bert_config.json` of the transformer module: the length of texts."""
     path = ""
@@ -282,8 +268,8 @@ def _score_activation(config: JsonObject, own: JsonObject) -> Activation | None:
     if named is None:
         return None
     name = str(named).rpartition(".")[2]
-    if name not in _ACTIVATIONS:
+    if name not in TORCH_ACTIVATIONS:
         raise ModelLoadError(
             f"config.json: the scores' activation_fn {brief(named)} is not supported"
         )
-    return _ACTIVATIONS[name]
+    return TORCH_ACTIVATIONS[name]

@@ -151,12 +151,19 @@ def _vectors(found: "Inspection") -> str:
         case "generate":
             return ""
         case "embed":
-            return f"embeddings of {found.vector_size} values"
+            return _forms(found)
         case "score":
             scores = "a score" if found.vector_size <= 1 else f"{found.vector_size} scores"
             return f"{scores} of each pair of texts"
         case unreachable:
             assert_never(unreachable)
+
+
+def _forms(found: "Inspection") -> str:
+    if "text" not in found.forms:
+        return f"a vector of {found.vector_size} values for each token, compared by MaxSim"
+    further = ", and a weight for each token" if "weights" in found.forms else ""
+    return f"embeddings of {found.vector_size} values{further}"
 
 
 def _answers(engine: EngineConfig, found: "Inspection") -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations  # so that the annotations do not import numpy
 
-from collections.abc import Generator, Mapping
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+from ouzel.pooling import VectorForm
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_messages import AdapterEvent
 from ouzel.types.engine_request import EngineRequest, ImageInput
@@ -122,16 +123,23 @@ class PoolingBatch:
     second_begins: NDArray[np.int32]
     # [B] the task of each text, from 1 to the model's number of tasks; 0: none
     tasks: NDArray[np.int32]
+    # [B] number of tokens that the tokens of the text attend to: its first ones
+    visible_lens: NDArray[np.int32]
+    forms: tuple[VectorForm, ...]  # [B] the form of each text's result
 
 
 class PoolingRunner(Protocol):
-    """Computes a vector or scores of each text; stores nothing between steps."""
+    """Computes a vector, scores or vectors of all tokens of each text; stores nothing between
+    steps.
+    """
 
     @property
     def info(self) -> EngineInfo: ...
 
-    def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
-        """Returns [B, vector_size]."""
+    def run(self, batch: PoolingBatch) -> Sequence[NDArray[np.float32]]:
+        """Returns an array of each text: [vector_size] for the form `text`,
+        [tokens, token_vector_size] for `tokens`, [tokens] for `weights`.
+        """
         ...
 
     def close(self) -> None: ...

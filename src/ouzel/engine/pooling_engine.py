@@ -19,6 +19,7 @@ from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.engine.state.adapters import Adapters
 from ouzel.engine.waiting_texts import WaitingText, WaitingTexts
 from ouzel.errors import STOPS
+from ouzel.pooling import Pooling, VectorForm
 from ouzel.types.engine_info import EngineInfo, EngineStats
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, RequestTiming, StepOutput
@@ -111,6 +112,10 @@ class PoolingEngine:
                 begins=np.array([0, *accumulate(lens)], np.int32),
                 second_begins=np.array([text.second_begin for text in batch], np.int32),
                 tasks=np.array([text.task for text in batch], np.int32),
+                visible_lens=np.array(
+                    [text.num_visible or len(text.token_ids) for text in batch], np.int32
+                ),
+                forms=tuple(text.form for text in batch),
             )
         )
         duration_s = time.monotonic() - begin_s
@@ -136,6 +141,7 @@ def _split_texts(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
     lens = request.pooling.text_lens or (len(request.prompt_token_ids),)
     seconds = request.pooling.second_begins or lens
     tasks = request.pooling.tasks or (0,) * len(lens)
+    visible = request.pooling.visible_lens or lens
     ends = list(accumulate(lens))
     for index, (end, length) in enumerate(zip(ends, lens, strict=True)):
         yield WaitingText(
@@ -146,6 +152,8 @@ def _split_texts(request: EngineRequest, arrival: int) -> Iterator[WaitingText]:
             seconds[index],
             added_at,
             tasks[index],
+            request.pooling.form,
+            visible[index],
         )
 
 
@@ -167,12 +175,26 @@ def _find_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
     if pooling.second_begins and len(pooling.second_begins) != request.n:
         yield (f"second_begins must have {request.n} values, given {len(pooling.second_begins)}")
     yield from _find_task_faults(pooling.tasks, request.n, info.num_tasks)
+    yield from _find_form_faults(pooling, lens, info.forms)
     if min(lens, default=0) < 1:
         yield "a text is empty"
     if max(lens, default=0) > info.max_model_len:
         yield f"a text has {max(lens)} tokens, max_model_len is {info.max_model_len}"
     if any(not 0 <= token_id < info.vocab_size for token_id in request.prompt_token_ids):
         yield f"the texts must be token ids in [0, {info.vocab_size})"
+
+
+def _find_form_faults(
+    pooling: Pooling, lens: Sequence[int], forms: Sequence[VectorForm]
+) -> Iterator[str]:
+    if pooling.form not in forms:
+        yield f"the form must be one of {', '.join(forms)}, given {pooling.form}"
+    visible = pooling.visible_lens
+    if visible and (
+        len(visible) != len(lens)
+        or any(not 1 <= each <= length for each, length in zip(visible, lens, strict=True))
+    ):
+        yield f"visible_lens must have {len(lens)} values from 1 to the length of each text"
 
 
 def _find_task_faults(tasks: Sequence[int], num_texts: int, num_tasks: int) -> Iterator[str]:

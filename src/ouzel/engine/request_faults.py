@@ -68,6 +68,8 @@ def _pooling_faults(request: EngineRequest, info: EngineInfo) -> Iterator[str]:
         yield "this model generates tokens and computes no vectors"
     if request.n != 1 or len(pooling.text_lens) > 1 or request.params.max_tokens != 0:
         yield "a pooling request must have one text, n 1 and max_tokens 0"
+    if pooling.form != "text" or pooling.visible_lens:
+        yield "this model makes only vectors of whole texts"
     if any(not 0 <= token_id < info.vocab_size for token_id in pooling.token_ids):
         yield f"the tokens of a score must be token ids in [0, {info.vocab_size})"
 

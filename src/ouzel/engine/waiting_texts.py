@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from heapq import heappop, heappush
 
+from ouzel.pooling import VectorForm
+
 # priority, arrival, index: smaller goes first; no two texts have the same order
 Order = tuple[int, int, int]
 
@@ -22,6 +24,8 @@ class WaitingText:
     second_begin: int
     added_at: float
     task: int = 0  # number of the adapter for the text's task; 0: none
+    form: VectorForm = "text"
+    num_visible: int = 0  # tokens that the text's tokens attend to; 0: all
 
 
 class WaitingTexts:

@@ -33,6 +33,8 @@ MODEL_FILES = [
     "openvino_*.xml",
     "openvino_*.bin",
     "[0-9]_*/pytorch_model.bin",  # Dense modules of sentence-transformers
+    "*_linear.pt",  # the heads of bge-m3
+    "artifact.metadata",  # ColBERT's lengths and markers
 ]
 TORCH_WEIGHTS = ["pytorch_model*.bin"]  # only for repositories without safetensors
 ADAPTER_FILES = ["adapter_config.json", "adapter_model.safetensors"]  # PEFT's

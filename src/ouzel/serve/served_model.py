@@ -27,6 +27,7 @@ from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.serve.output_format import read_output_format
 from ouzel.tokenizer.huggingface import HuggingFaceTokenizer, load_tokenizer
 from ouzel.types.engine_info import EngineInfo
+from ouzel.vectors import check_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -57,6 +58,9 @@ async def load_served_model(
         _image_reader, local.directory, tokenizer, chat_template, info, options.media
     )
     names = local.names_by(options.model)
+    sentences = await asyncio.to_thread(_sentence_files, local.directory, info, options)
+    if sentences is not None:
+        check_tokens(sentences, tokenizer, info.vocab_size, str(local.directory))
     return ServedModel(
         names=names,
         tokenizer=tokenizer,
@@ -85,7 +89,7 @@ async def load_served_model(
         facts=facts,
         cuts_long_texts=options.model.truncate,
         max_document_pieces=options.model.max_document_chunks,
-        sentences=await asyncio.to_thread(_sentence_files, local.directory, info, options),
+        sentences=sentences,
         comes_and_goes=options.loads_on_request,
         created=int(time.time()),
         system_fingerprint=system_fingerprint(names[0], info, ouzel.__version__),

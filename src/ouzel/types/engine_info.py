@@ -2,7 +2,7 @@
 
 import msgspec
 
-from ouzel.pooling import Task
+from ouzel.pooling import Task, VectorForm
 
 
 class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,6 +39,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     is_causal: bool = False
     task: Task = "generate"
     vector_size: int = 0  # values of a vector; 0: the model makes no vectors
+    forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors; the first is the default
+    token_vector_size: int = 0  # values of the vector of a token; 0: tokens have no vectors
     num_tasks: int = 0  # adapters of the checkpoint that a text can choose, one for each task
     max_texts: int = 1  # maximum of texts in a pooling request
     max_loras: int = 0  # adapters that can be loaded at a time; 0: none

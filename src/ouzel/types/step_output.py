@@ -60,5 +60,6 @@ class StepOutput(msgspec.Struct, frozen=True, kw_only=True, array_like=True):
     num_proposed_tokens: int = 0  # proposed tokens of the whole choice so far
     num_accepted_tokens: int = 0  # accepted tokens of the whole choice so far
     score: float | None = None  # score of a beam search's winner; index 0 has the highest
-    # float32, little-endian: the result of a pooling request, with the finish reason
+    # float32, little-endian: the result of a pooling request, with the finish reason; one row after
+    # the other if each token has a vector
     vector: bytes | None = None

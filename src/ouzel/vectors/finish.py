@@ -23,10 +23,13 @@ def finish_vectors(
     """
     normalises = files.normalises if normalises is None else normalises
     cut: Vectors = vectors if dimensions is None else vectors[:, :dimensions]
-    if not normalises:
-        return cut
-    lengths = np.linalg.norm(cut, axis=1, keepdims=True)
-    unit: Vectors = cut / np.maximum(lengths, _SMALLEST_LENGTH)
+    return normalise_rows(cut) if normalises else cut
+
+
+def normalise_rows(vectors: Vectors) -> Vectors:
+    """Gives each vector the length 1."""
+    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+    unit: Vectors = vectors / np.maximum(lengths, _SMALLEST_LENGTH)
     return unit
 
 

@@ -25,6 +25,7 @@ class PieceLimit:
     # further tokens are cut off before the document is divided
     max_document_tokens: int | None = None
     cuts_query: bool = False  # cuts a query to half of the model's tokens instead of refusing it
+    max_tokens: int | None = None  # tokens of a piece; None: as many as the model takes
 
 
 def divide(

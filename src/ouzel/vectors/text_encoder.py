@@ -200,10 +200,11 @@ class TextEncoder:
     def _checked_pieces(
         self, framed: FramedText, limit: PieceLimit, *, fields: tuple[str, str]
     ) -> list[EncodedText]:
-        limit_of_each = TextLimit(self.max_tokens, cuts=False)
+        max_tokens = limit.max_tokens or self.max_tokens
+        limit_of_each = TextLimit(max_tokens, cuts=False)
         return [
             self._checked(piece.token_ids, piece.second_begin, limit_of_each, fields[1])
-            for piece in divide(framed, limit, max_tokens=self.max_tokens, query_field=fields[0])
+            for piece in divide(framed, limit, max_tokens=max_tokens, query_field=fields[0])
         ]
 
     def _short_document(self, text: str, limit: PieceLimit, field: str) -> str:

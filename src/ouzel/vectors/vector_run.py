@@ -7,7 +7,7 @@ for these, not for all.
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import aclosing, nullcontext
 from functools import partial
 from itertools import chain, count
@@ -19,11 +19,14 @@ from ouzel.errors import EngineFailed
 from ouzel.generation import ServedModel, Usage
 from ouzel.generation.generation import raise_if_lost
 from ouzel.observability import Metrics
-from ouzel.pooling import Pooling
+from ouzel.pooling import Pooling, VectorForm
 from ouzel.sampling import SamplingParams
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, RequestTiming
 from ouzel.vectors.encoded_text import EncodedText
+
+# takes the place of a text and its result
+Consume = Callable[[int, NDArray[np.float32]], Awaitable[None]]
 
 _NO_TOKENS = SamplingParams(max_tokens=0)
 _SHARE_OF_PLACES = 2  # one request takes at most the free places divided by this
@@ -50,8 +53,13 @@ class VectorRun:
         arrival_s: float,
         priority: int = 0,
         token_ids: tuple[int, ...] = (),
+        form: VectorForm = "text",
+        consume: Consume | None = None,
     ) -> None:
-        """With `token_ids`, the vectors are the logits of these tokens."""
+        """With `token_ids`, the vectors are the logits of these tokens.
+
+        `consume` gets the place of each text with its result, which is not kept then.
+        """
         self.model_name = model.names[0]
         self.ttft_s: float | None = None
         self.timing: RequestTiming | None = None
@@ -66,7 +74,10 @@ class VectorRun:
         self._arrival_s = arrival_s
         self._priority = priority
         self._token_ids = token_ids
+        self._form = form
+        self._consume = consume or self._keep
         self._vectors: list[NDArray[np.float32] | None] = [None] * len(texts)
+        self._num_made = 0
         self._num_cached_tokens = 0
 
     def usage(self) -> Usage:
@@ -78,7 +89,18 @@ class VectorRun:
         )
 
     async def vectors(self) -> NDArray[np.float32]:
-        """Returns the vectors, [texts, vector size]. Cancelling it aborts the running requests."""
+        """Returns the vectors of whole texts, [texts, vector size]."""
+        await self.compute()
+        return np.stack(self.results())
+
+    def results(self) -> list[NDArray[np.float32]]:
+        """Returns the result of each text in its form, after `compute` without `consume`."""
+        made = [vector for vector in self._vectors if vector is not None]
+        assert len(made) == len(self._texts), "every choice ended with its vector"
+        return made
+
+    async def compute(self) -> None:
+        """Computes the results of all texts. Cancelling it aborts the running requests."""
         num_in_step = self._num_in_step()
         size = min(num_in_step, self._engine.info.max_texts)
         groups = [
@@ -98,9 +120,6 @@ class VectorRun:
             raise
         finally:
             self._note_end(reason)
-        made = [vector for vector in self._vectors if vector is not None]
-        assert len(made) == len(self._texts), "every choice ended with its vector"
-        return np.stack(made)
 
     def _num_in_step(self) -> int:
         """Returns how many of the texts an engine computes in one step."""
@@ -133,15 +152,21 @@ class VectorRun:
                     self.timing = self.timing or output.timing
                     self._num_cached_tokens += output.num_cached_tokens
                     if output.vector is not None:
-                        self._take(group[output.index], np.frombuffer(output.vector, "<f4"))
+                        await self._take(group[output.index], np.frombuffer(output.vector, "<f4"))
 
-    def _take(self, place: int, vector: NDArray[np.float32]) -> None:
+    async def _take(self, place: int, vector: NDArray[np.float32]) -> None:
         # JSON has no word for such a number, and it cannot be sorted.
         if not np.isfinite(vector).all():
             raise EngineFailed(
                 f"the vector of text {place} is not finite: "
                 "the model's weights or precision are wrong"
             )
+        if self._form == "tokens":
+            vector = vector.reshape(len(self._texts[place].token_ids), -1)
+        await self._consume(place, vector)
+        self._num_made += 1
+
+    async def _keep(self, place: int, vector: NDArray[np.float32]) -> None:
         self._vectors[place] = vector
 
     def _engine_request(self, group: range) -> EngineRequest:
@@ -161,12 +186,13 @@ class VectorRun:
                 second_begins=() if is_alone else tuple(text.second_begin for text in texts),
                 token_ids=self._token_ids,
                 tasks=tasks if any(tasks) else (),
+                form=self._form,
+                visible_lens=_visible_lens(texts),
             ),
         )
 
     def _note_end(self, reason: FinishReason) -> None:
-        num_made = sum(vector is not None for vector in self._vectors)
-        if num_made == len(self._texts):
+        if self._num_made == len(self._texts):
             reason = FinishReason.STOP
             self.ttft_s = time.perf_counter() - self._arrival_s
             self._counts.first_token(self.ttft_s)
@@ -176,3 +202,10 @@ class VectorRun:
             )
         self.finish_reasons = [reason.value]
         self._counts.choice_finished(reason.value)
+
+
+def _visible_lens(texts: Sequence[EncodedText]) -> tuple[int, ...]:
+    """Returns the number of tokens of each text that its tokens attend to; empty: all."""
+    if not any(text.num_unseen for text in texts):
+        return ()
+    return tuple(len(text.token_ids) - text.num_unseen for text in texts)

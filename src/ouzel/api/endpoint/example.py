@@ -14,9 +14,9 @@ class Example:
 def make_example(model: ServedModel) -> Example:
     name = model.names[0]
     match model.engine.info.task:
-        case "embed":
+        case "embed" if "text" in model.engine.info.forms:
             return Example("/embeddings", {"model": name, "input": "Once upon a time"})
-        case "score":
+        case "embed" | "score":
             return Example(
                 "/rerank",
                 {"model": name, "query": "What is blue?", "documents": ["the sea", "the sun"]},

@@ -170,6 +170,8 @@ def _make_architecture(task: Task, inputs: list[str]) -> Architecture:
 
 def list_capabilities(model: ServedModel) -> list[str]:
     task = model.engine.info.task
+    if task == "embed" and "text" not in model.engine.info.forms:
+        return _VECTOR_CAPABILITIES["score"]  # vectors of tokens only, which compare texts
     if task in _VECTOR_CAPABILITIES:
         return _VECTOR_CAPABILITIES[task]
     template, output_format = model.renderer.chat_template, model.output_format

@@ -11,7 +11,7 @@ from ouzel.api.endpoint.vector_maker import VectorMaker
 from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.errors import InvalidRequest
 from ouzel.generation import ServedModel
-from ouzel.vectors import EncodedText, PieceLimit, TextEncoder, TextLimit
+from ouzel.vectors import EncodedText, LateTexts, PieceLimit, TextEncoder, TextLimit
 
 # Limit of a request: a short body can have a long query, which precedes each of its documents.
 _MAX_TOKENS = 2**23
@@ -68,24 +68,28 @@ def encode_pairs(
 
     With `searches` the model's prompts for queries and documents are used.
     """
-    encoder, files = making.check_task("score", "embed")
+    encoder, files = making.check_task("score", "embed", form=None)
     limit = encoder.limit(
         scoring.truncate_prompt_tokens, truncate=scoring.truncate, field="truncate_prompt_tokens"
     )
     limit = replace(limit, keeps_end=scoring.keeps_end)
     piece_limit = _piece_limit(scoring, making.model, cuts_queries=cuts_queries)
-    reader: _PairReader | _TextReader
+    reader: _PairReader | _TextReader | _LateReader
     if making.task == "embed":
         if scoring.instruction is not None:
             raise InvalidRequest(
                 ": a model that makes embeddings takes no instruction", field="instruction"
             )
-        prompts = (
-            (files.query_prompt, files.document_prompt)
-            if searches
-            else (TextPrompt(files.default_prompt),) * 2
-        )
-        reader = _TextReader(encoder, prompts, limit, piece_limit, scoring.max_document_tokens)
+        limits = limit, _limit_documents(limit, scoring.max_document_tokens)
+        if making.late is not None:
+            reader = _LateReader(making.late, limits, piece_limit, truncate=scoring.truncate)
+        else:
+            prompts = (
+                (files.query_prompt, files.document_prompt)
+                if searches
+                else (TextPrompt(files.default_prompt),) * 2
+            )
+            reader = _TextReader(encoder, prompts, limits, piece_limit)
     else:
         if making.vector_size > 1:
             raise InvalidRequest(
@@ -187,14 +191,13 @@ class _TextReader:
         self,
         encoder: TextEncoder,
         prompts: tuple[TextPrompt, TextPrompt],
-        limit: TextLimit,
+        limits: tuple[TextLimit, TextLimit],
         piece_limit: PieceLimit | None,
-        max_document_tokens: int | None,
     ) -> None:
         self.texts: list[EncodedText] = []
         self.places: list[tuple[int, int]] = []
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
-        self._limits = limit, _limit_documents(limit, max_document_tokens)
+        self._limits = limits
         # positions of the texts that were encoded
         self._found: dict[tuple[int, str, TextLimit, bool], range] = {}
 
@@ -221,6 +224,49 @@ class _TextReader:
             self.texts += [replace(each, task=prompt.task) for each in encoded]
             self._found[key] = range(begin, len(self.texts))
         return self._found[key]
+
+
+class _LateReader:
+    """Encodes each distinct query and document once, for a model with a vector of each token."""
+
+    def __init__(
+        self,
+        late: LateTexts,
+        limits: tuple[TextLimit, TextLimit],
+        piece_limit: PieceLimit | None,
+        *,
+        truncate: bool | None,
+    ) -> None:
+        self.texts: list[EncodedText] = []
+        self.places: list[tuple[int, int]] = []
+        self._late, self._limits, self._piece_limit = late, limits, piece_limit
+        self._truncate = truncate
+        self._found: dict[tuple[int, str], range] = {}  # positions by side and text
+
+    @property
+    def num_scores(self) -> int:
+        return len(self.places)
+
+    def read(self, pair: Pair) -> None:
+        [first] = self._places(pair[0], 0)
+        self.places += [(first, place) for place in self._places(pair[1], 1)]
+
+    def _places(self, text: Text, side: int) -> range:
+        key = side, text.text
+        if key not in self._found:
+            begin = len(self.texts)
+            self.texts += self._encode_document(text) if side else [self._encode_query(text)]
+            self._found[key] = range(begin, len(self.texts))
+        return self._found[key]
+
+    def _encode_query(self, text: Text) -> EncodedText:
+        limit = self._limits[0]
+        return self._late.query(text.text, limit, field=text.field, truncate=self._truncate)
+
+    def _encode_document(self, text: Text) -> list[EncodedText]:
+        if self._piece_limit is not None:
+            return self._late.document_pieces(text.text, self._piece_limit, field=text.field)
+        return [self._late.document(text.text, self._limits[1], field=text.field)]
 
 
 def _limit_documents(limit: TextLimit, max_tokens: int | None) -> TextLimit:

@@ -1,7 +1,7 @@
 """Scores pairs of texts.
 
-The model is a cross encoder, a decoder that says yes or no, or an encoder of embeddings, whose
-cosine is the score.
+The model is a cross encoder, a decoder that says yes or no, an encoder of embeddings, whose cosine
+is the score, or a model with a vector of each token (late interaction).
 """
 
 from collections.abc import Callable, Sequence
@@ -108,6 +108,10 @@ class PairScores:
     ) -> tuple[list[float], Usage]:
         files = self._making.model.sentences
         assert files is not None, "checked when the texts were encoded"
+        if self._making.late is not None:
+            return await self._making.scores(
+                request, encoded.texts, encoded.places, priority=scoring.priority
+            )
         says_yes = self._making.task == "score" and not self._making.vector_size
         ids = find_answer_ids(self._making.model) if says_yes else ()
         vectors, usage = await self._making.vectors(

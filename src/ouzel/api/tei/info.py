@@ -59,7 +59,7 @@ class Info:
     async def info(self, _: Request) -> Response:
         services = self._catalogue.first_for("embed", "score")
         making = VectorMaker(services)
-        encoder, files = making.check_task("embed", "score")
+        encoder, files = making.check_task("embed", "score", form=None)
         info = making.model.engine.info
         return json_response(
             TeiInfo(
@@ -81,7 +81,7 @@ class Info:
 
 def _model_type(making: VectorMaker, files: SentenceFiles) -> ModelType:
     if making.task == "embed":
-        return ModelType(embedding=EmbeddingModel("+".join(files.modes)))
+        return ModelType(embedding=EmbeddingModel("+".join(files.modes) or "none"))
     return ModelType(reranker=RerankerModel({"0": _ONE_LABEL}, {_ONE_LABEL: 0}))
 
 

@@ -38,11 +38,19 @@ class EncoderLoader:
     """Loads one checkpoint by the function `build` of its model family."""
 
     def __init__(
-        self, directory: Path, config: HfConfig, build: Build, plan: WeightPlan, num_labels: int
+        self,
+        directory: Path,
+        config: HfConfig,
+        build: Build,
+        plan: WeightPlan,
+        num_labels: int,
+        *,
+        left_out: tuple[str, ...] = (),
     ) -> None:
         """A model with `num_labels` above 0 scores; one with 0 makes vectors.
 
-        Raises ModelLoadError if the directory has no weights that can be read.
+        `left_out` has prefixes of tensors that the graph does not use. Raises ModelLoadError if the
+        directory has no weights that can be read.
         """
         self._directory = directory
         self._config = config
@@ -50,6 +58,7 @@ class EncoderLoader:
         self._stored = find_weights(directory, config)
         self._plan = plan_for(self._stored, plan)
         self._num_labels = num_labels
+        self._left_out = left_out
 
     def load(self, cache_dir: str) -> EncoderModel:
         """Returns the model with weights from the cache, or compresses the weights and stores them
@@ -127,7 +136,7 @@ class EncoderLoader:
         not.
         """
         for name in sorted(set(tensors.names()) - used):
-            if not name.startswith(model.left_out):
+            if not name.startswith((*model.left_out, *self._left_out)):
                 raise ModelLoadError(
                     f"tensor {name} is in the checkpoint, "
                     f"but a {self._config.model_type} with this config.json has no such tensor"

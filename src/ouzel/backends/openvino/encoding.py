@@ -5,6 +5,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
 from ouzel.backends.openvino.cache.kv_cache import context_length
@@ -19,12 +20,15 @@ from ouzel.backends.openvino.memory import give_back_pages
 from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.backends.openvino.runners.encoder_runner import EncoderRunner
 from ouzel.backends.openvino.task import find_task, read_architecture, read_num_labels
+from ouzel.backends.openvino.token_heads import list_forms, read_token_heads
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.late_interaction import HF_COLBERT
 from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import PoolingBatch, PoolingRunner
 from ouzel.errors import ModelLoadError
 from ouzel.observability.progress import stage
+from ouzel.pooling import VectorForm
 from ouzel.types.engine_info import EngineInfo
 
 logger = logging.getLogger(__name__)
@@ -58,13 +62,15 @@ def create_encoder_runner(model: ModelConfig, engine: EngineConfig) -> PoolingRu
     files = read_encoder_files(directory, config, model)
     with give_back_pages(loaded.mappings):
         compiled = compile_encoder(core, loaded.graph, loaded.hidden_size, engine)
-        facts = _Facts(
-            config, loaded, model, engine, precision_name(compiled, engine), files.max_tokens
+        forms: tuple[VectorForm, ...] = (
+            ("text",) if loaded.num_labels else list_forms(directory, files)
         )
+        precision = precision_name(compiled, engine)
+        facts = _Facts(config, loaded, model, engine, precision, files.max_tokens, forms)
         with stage("loading and checking the model"):
             runner = _checked_runner(compiled, files, facts)
     load_s = time.perf_counter() - started
-    runner.info = facts.info(runner.info.vector_size, load_s)
+    runner.info = msgspec.structs.replace(runner.info, load_s=load_s)
     logger.info(
         "loaded %s (%s, %s) in %.1f s", model.model, config.model_type, loaded.weights, load_s
     )
@@ -103,7 +109,15 @@ def encoder_loader(directory: Path, config: HfConfig, model: ModelConfig) -> Enc
     num_labels = (
         read_num_labels(config) if find_task(config, directory, model.task) == "score" else 0
     )
-    return EncoderLoader(directory, config, build, model.weight_plan, num_labels)
+    has_head = read_architecture(config) == HF_COLBERT
+    return EncoderLoader(
+        directory,
+        config,
+        build,
+        model.weight_plan,
+        num_labels,
+        left_out=("linear.",) if has_head else (),
+    )
 
 
 def _refuse_options(model: ModelConfig, config: HfConfig) -> None:
@@ -127,8 +141,9 @@ class _Facts:
     engine: EngineConfig
     precision: str
     max_tokens: int | None  # longest text in tokens, by the model's files
+    forms: tuple[VectorForm, ...]
 
-    def info(self, vector_size: int, load_s: float = 0.0) -> EngineInfo:
+    def info(self, vector_size: int, token_vector_size: int) -> EngineInfo:
         loaded, engine = self.loaded, self.engine
         return EngineInfo(
             backend="openvino",
@@ -144,10 +159,12 @@ class _Facts:
             max_num_seqs=1 if engine.deterministic else engine.max_num_seqs,  # one text, one shape
             is_deterministic=engine.deterministic,
             max_num_batched_tokens=engine.max_num_batched_tokens,
-            load_s=load_s,
+            load_s=0.0,
             is_causal=is_decoder(self.config),
             task="score" if loaded.num_labels else "embed",
             vector_size=vector_size,
+            forms=self.forms,
+            token_vector_size=token_vector_size,
             num_tasks=loaded.num_tasks,
             max_texts=_MAX_TEXTS,
         )
@@ -166,10 +183,16 @@ def _checked_runner(
     compiled: ov.CompiledModel, files: SentenceFiles, facts: _Facts
 ) -> EncoderRunner:
     """Makes the runner and checks it. Raises ModelLoadError if the check fails."""
-    loaded = facts.loaded
-    pooling = None if loaded.num_labels else VectorPooling(files, loaded.hidden_size)
-    info = facts.info(loaded.num_labels if pooling is None else pooling.vector_size)
-    runner = EncoderRunner(compiled, loaded, info, pooling)
+    loaded, directory = facts.loaded, Path(facts.model.model)
+    pooling, heads, size, token_size = None, None, loaded.num_labels, 0
+    if not loaded.num_labels:
+        heads = read_token_heads(directory, files, loaded.hidden_size)
+        size = token_size = heads.vector_size
+    if not loaded.num_labels and files.makes_whole_vectors:
+        pooling = VectorPooling(files, loaded.hidden_size)
+        size = pooling.vector_size
+    info = facts.info(size, token_size if "tokens" in facts.forms else 0)
+    runner = EncoderRunner(compiled, loaded, info, pooling, heads)
     check_encoder(runner)
     return runner
 
@@ -179,8 +202,11 @@ def check_encoder(runner: PoolingRunner) -> None:
     random = np.random.default_rng(0)
     lens = [min(length, runner.info.max_model_len) for length in _CHECKED_TOKENS]
     texts = [random.integers(0, runner.info.vocab_size, length) for length in lens]
-    together = runner.run(_make_batch(texts))
-    alone = np.concatenate([runner.run(_make_batch([text])) for text in texts])
+    form = runner.info.forms[0]
+    together = np.concatenate(runner.run(_make_batch(texts, form)))
+    alone = np.concatenate(
+        [vector for text in texts for vector in runner.run(_make_batch([text], form))]
+    )
     change = float(np.linalg.norm(together - alone)) / max(float(np.linalg.norm(alone)), 1e-6)
     logger.debug("self-check: computing two texts together changes their vectors by %.5f", change)
     if not change <= _LARGEST_CHANGE:  # written so that NaN fails
@@ -191,8 +217,16 @@ def check_encoder(runner: PoolingRunner) -> None:
         )
 
 
-def _make_batch(texts: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]]) -> PoolingBatch:
+def _make_batch(
+    texts: list[np.ndarray[tuple[int, ...], np.dtype[np.int64]]], form: VectorForm
+) -> PoolingBatch:
     lens = np.array([len(text) for text in texts], np.int32)
     begins = np.concatenate([[0], np.cumsum(lens)]).astype(np.int32)
-    tasks = np.zeros(len(texts), np.int32)
-    return PoolingBatch(np.concatenate(texts).astype(np.int64), begins, lens, tasks)
+    return PoolingBatch(
+        token_ids=np.concatenate(texts).astype(np.int64),
+        begins=begins,
+        second_begins=lens,
+        tasks=np.zeros(len(texts), np.int32),
+        visible_lens=lens,
+        forms=(form,) * len(texts),
+    )

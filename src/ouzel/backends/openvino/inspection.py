@@ -44,14 +44,16 @@ from ouzel.backends.openvino.loader import find_entry, refuse_options
 from ouzel.backends.openvino.pooling import compute_vector_size
 from ouzel.backends.openvino.runners.state_tables import find_state_tables
 from ouzel.backends.openvino.task import find_task
+from ouzel.backends.openvino.token_heads import list_forms, read_token_heads
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
+from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.machine.free_memory import available_bytes
-from ouzel.pooling import Task
+from ouzel.pooling import Task, VectorForm
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -82,6 +84,7 @@ class Inspection:
     # Values of a vector, or scores of a pair. 0: the model generates, or scores by the logits of
     # two tokens.
     vector_size: int
+    forms: tuple[VectorForm, ...] = ("text",)  # forms of vectors that the model makes
 
     @property
     def weight_bytes(self) -> int:
@@ -206,8 +209,16 @@ def inspect_encoder(
         num_state_slots=0,
         state_slot_bytes=0,
         task="score" if loaded.num_labels else "embed",
-        vector_size=loaded.num_labels or compute_vector_size(files, loaded.hidden_size),
+        vector_size=loaded.num_labels or _find_vector_size(directory, files, loaded.hidden_size),
+        forms=("text",) if loaded.num_labels else list_forms(directory, files),
     )
+
+
+def _find_vector_size(directory: Path, files: SentenceFiles, hidden_size: int) -> int:
+    """Returns the number of values in the vector of a text, or else of a token."""
+    if files.makes_whole_vectors:
+        return compute_vector_size(files, hidden_size)
+    return read_token_heads(directory, files, hidden_size).vector_size
 
 
 def list_weight_sizes(weights: MeasuredWeights) -> tuple[tuple[str, int], ...]:

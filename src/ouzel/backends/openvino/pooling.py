@@ -16,7 +16,8 @@ from ouzel.backends.openvino.weights.gguf import GgufCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, holds_tensors
 from ouzel.backends.openvino.weights.source import Tensor, Tensors
 from ouzel.checkpoint.activations import Activation, apply_activation
-from ouzel.checkpoint.sentence_files import DenseFile, PoolingMode, SentenceFiles
+from ouzel.checkpoint.dense_file import DenseFile
+from ouzel.checkpoint.sentence_files import PoolingMode, SentenceFiles
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import find_gguf, holds_gguf
 
@@ -28,12 +29,19 @@ class DenseLayer:
     weight: Rows  # [out, in]
     bias: Rows | None
     activation: Activation
+    adds_input: bool = False  # adds the input, or its product with `residual`, to the output
+    residual: Rows | None = None  # [out, in]
 
     def apply(self, vectors: Rows) -> Rows:
         product = vectors @ self.weight.T
-        return apply_activation(
+        output = apply_activation(
             product if self.bias is None else product + self.bias, self.activation
         )
+        if not self.adds_input:
+            return output
+        added: Rows = vectors if self.residual is None else vectors @ self.residual.T
+        total: Rows = output + added
+        return total
 
 
 class VectorPooling:
@@ -112,23 +120,20 @@ _POOLED: dict[PoolingMode, Callable[[Rows, NDArray[np.int32]], Rows]] = {
 
 
 def read_dense(file: DenseFile) -> DenseLayer:
-    """Reads the weight and the bias of a Dense layer. Raises ModelLoadError.
+    """Reads the weights and the bias of a Dense layer. Raises ModelLoadError.
 
     The weight of a GGUF model is in the model's file, under the name of the layer's directory.
     """
     checkpoint, name = _open_dense(file.directory)
-    weight = np.concatenate(
-        list(checkpoint.rows(Tensor(f"{name}.weight", (file.num_outputs, file.num_inputs))))
+    sizes = file.num_outputs, file.num_inputs
+    needs_residual = file.has_residual and file.num_inputs != file.num_outputs
+    return DenseLayer(
+        _read_floats(checkpoint, f"{name}.weight", sizes),
+        _read_floats(checkpoint, f"{name}.bias", sizes[:1]) if file.has_bias else None,
+        file.activation,
+        adds_input=file.has_residual,
+        residual=_read_floats(checkpoint, "residual.weight", sizes) if needs_residual else None,
     )
-    bias = None
-    if file.has_bias:
-        bias = np.concatenate(
-            [
-                each.reshape(-1)
-                for each in checkpoint.rows(Tensor(f"{name}.bias", (file.num_outputs,)))
-            ]
-        )
-    return DenseLayer(weight, bias, file.activation)
 
 
 def _open_dense(directory: Path) -> tuple[Tensors, str]:
@@ -136,3 +141,7 @@ def _open_dense(directory: Path) -> tuple[Tensors, str]:
     if holds_tensors(directory) or not holds_gguf(directory.parent):
         return Checkpoint(directory), "linear"
     return GgufCheckpoint(find_gguf(directory.parent)), f"{directory.name}.linear"
+
+
+def _read_floats(tensors: Tensors, name: str, shape: tuple[int, ...]) -> Rows:
+    return np.concatenate(list(tensors.rows(Tensor(name, shape)))).reshape(shape)

@@ -38,6 +38,11 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
             f"--pooling: must be auto or lasttoken for a {config.model_type}, given {model.pooling}"
         )
     files = read_sentence_files(directory, "decoder", pooling=model.pooling_mode)
+    if files.interaction is not None:
+        raise ModelLoadError(
+            f"{directory}: its files name a vector of each token, which only encoders make; a "
+            f"{config.model_type} is a decoder"
+        )
     if files.modes != ("lasttoken",) or files.dense:
         raise ModelLoadError(
             f"{directory}: the pooling of a {config.model_type} must be lasttoken, without a Dense "

@@ -7,17 +7,20 @@ from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.pooling import VectorPooling
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
+from ouzel.backends.openvino.token_heads import TokenHeads
 from ouzel.engine.base import PoolingBatch
 from ouzel.types.engine_info import EngineInfo
 
-# This is added to the products of queries with keys of padding or outside of the window.
+# This is added to the products of queries with keys that they do not attend to: padding, tokens
+# outside of the window, expansion tokens.
 _UNSEEN = np.float32(-1e9)
 
 
 class EncoderRunner:
     """Runs an encoder; implements `PoolingRunner`.
 
-    For a model that scores `pooling` is None: its graph pools the rows.
+    For a model that scores `pooling` and `heads` are None: its graph pools the rows. For a model
+    without vectors of whole texts only `pooling` is None.
     """
 
     def __init__(
@@ -26,21 +29,34 @@ class EncoderRunner:
         model: EncoderModel,
         info: EngineInfo,
         pooling: VectorPooling | None,
+        heads: TokenHeads | None,
     ) -> None:
         self.info = info
         self._model = model
         self._pooling = pooling
+        self._heads = heads
         self._request = GraphRequest(compiled)
 
-    def run(self, batch: PoolingBatch) -> NDArray[np.float32]:
+    def run(self, batch: PoolingBatch) -> list[NDArray[np.float32]]:
         inputs = _inputs(self._model, batch)
         self._request.run(
             {name: array for name, array in inputs.items() if self._request.has_input(name)}
         )
         output = self._request.output()
-        return (
-            output.copy() if self._pooling is None else self._pooling.vectors(output, batch.begins)
-        )
+        if self._heads is None:
+            return list(output.copy())
+        wholes = None
+        if self._pooling is not None and "text" in batch.forms:
+            wholes = self._pooling.vectors(output, batch.begins)
+        results = []
+        for index, form in enumerate(batch.forms):
+            if form == "text":
+                assert wholes is not None, "the engine has checked the form"
+                results.append(wholes[index])
+            else:
+                rows = output[batch.begins[index] : batch.begins[index + 1]]
+                results.append(self._heads.apply(form, rows))
+        return results
 
     def close(self) -> None:
         """Frees the memory; the runner cannot be used afterwards."""
@@ -60,7 +76,9 @@ def _inputs(model: EncoderModel, batch: PoolingBatch) -> dict[str, NDArray[np.ge
         "position_ids": _positions(token_ids, in_text, begins, model.padding_id),
         "padded_rows": np.where(is_row, begins[:-1, None] + places[None, :], 0).astype(np.int32),
         "rows": np.flatnonzero(is_row.reshape(-1)).astype(np.int32),
-        "mask": np.where(is_row, np.float32(0), _UNSEEN)[:, None, None, :],
+        "mask": np.where(places[None, :] < batch.visible_lens[:, None], np.float32(0), _UNSEEN)[
+            :, None, None, :
+        ],
     }
     if model.window:
         distances = np.abs(places[:, None] - places[None, :])
