@@ -2,6 +2,7 @@
 
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import product
 from pathlib import Path
 
 from ouzel.backends.openvino.graph.builder import Builder
@@ -13,17 +14,21 @@ from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.leftovers import (
     EMBEDDING,
     HEAD,
+    STATE_EMBEDDING,
     refuse_another_head,
     refuse_leftovers,
     refuse_other_copies,
 )
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
-from ouzel.backends.openvino.weights.source import Tensors, Weights
+from ouzel.backends.openvino.weights.source import Tensor, Tensors, Weights
 from ouzel.backends.openvino.weights.stored import find_weights
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
+
+# A model that was saved without its head has these in place of `model.`.
+_HEADLESS_PREFIXES = ("", "decoder.")
 
 
 def build_model(
@@ -42,8 +47,8 @@ def build_model(
     Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
     """
     images = None if vision is None else vision.image_shape(config)
-    for prefix in ("", "decoder."):  # prefixes of a model that was saved without its head
-        if not weights.has(EMBEDDING) and weights.has(EMBEDDING.replace("model.", prefix)):
+    for name, prefix in product((EMBEDDING, STATE_EMBEDDING), _HEADLESS_PREFIXES):
+        if not weights.has(name) and weights.has(name.replace("model.", prefix)):
             weights = RenamedWeights(weights, "model.", prefix)
     try:
         builder = Builder(
@@ -110,7 +115,7 @@ def check_use(
     )
     shape = model.vocab_size, model.hidden_size
     if not makes_vectors:
-        refuse_another_head(tensors, used, shape)
+        refuse_another_head(tensors, used, model.embedding or Tensor(EMBEDDING, shape))
     if model.prediction is not None:
         refuse_other_copies(text, tensors, used, shape)
 

@@ -14,6 +14,7 @@ from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.vision_model import VisionModel
+from ouzel.backends.openvino.weights.source import Tensor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -51,6 +52,9 @@ class LanguageModel:
     hidden_size: int
     vocab_size: int
     max_positions: int
+    usual_positions: int = 0  # the context unless the user names one; 0: `max_positions`
+    # The tensor of the embedding; None: the graph is an IR.
+    embedding: Tensor | None = None
     has_relative_positions: bool = True  # False: a shift of all positions changes the logits
     weights: str = ""  # the encoding of the weights, as users read it
     query_scale: QueryScale | None = None  # values for the input `query_scale`
@@ -91,9 +95,11 @@ class LanguageModel:
     def default_positions(self) -> int:
         """Returns the context in tokens that is served unless the user names one.
 
-        For LongRoPE this is the original context, else the model's own limit.
+        For LongRoPE this is the original context, for a model without positions a usual one, else
+        the model's own limit.
         """
-        return min([self.max_positions, *(rope.default_positions for rope in self.ropes.values())])
+        limits = [self.max_positions, *(rope.default_positions for rope in self.ropes.values())]
+        return min(limits + [self.usual_positions] * bool(self.usual_positions))
 
     def context_length(self, option: int | None) -> int:
         """Returns the tokens of the longest request; `option` is the user's limit, if any.

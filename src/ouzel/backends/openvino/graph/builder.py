@@ -56,6 +56,7 @@ class Builder:
         self.graph = PagedGraph(keeps_rows=predicts)
         self.predicts = predicts
         self._image_shape = images
+        self._embedding: Tensor | None = None
         self._images: ImageInputs | None = None
         self._adapters: AdapterInputs | None = None
         if adapter_rank:  # a model in f32 has exact adapters, too
@@ -199,7 +200,9 @@ class Builder:
                 f"the same width for both, given embedding={self._plan.embedding} and "
                 f"head={self._plan.head}"
             )
-        return self._weights.matrix(describe_matrix(name, num_rows, num_columns), width)
+        matrix = describe_matrix(name, num_rows, num_columns)
+        self._embedding = matrix.tensors[0]
+        return self._weights.matrix(matrix, width)
 
     def embed(
         self,
@@ -293,6 +296,7 @@ class Builder:
             hidden_size=hidden_size,
             vocab_size=vocab_size,
             max_positions=max_positions,
+            embedding=self._embedding,
             has_relative_positions=self.has_relative_positions,
             adapters=adapters,
         )

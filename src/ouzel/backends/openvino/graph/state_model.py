@@ -1,7 +1,9 @@
 """Builds models of recurrent layers only: x += mixer(norm(x)) in each layer.
 
-Their states have no positions, and config.json has no limit for the length of a request.
+Their states have no positions, and config.json mostly has no limit for the length of a request.
 """
+
+from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import Part
@@ -10,7 +12,9 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
-MAX_POSITIONS = 2**20  # tokens; llama.cpp writes the same limit into GGUF files
+# Tokens of a request. llama.cpp writes the same limit into GGUF files. Published models were
+# trained on 2048 to 8192 tokens.
+MAX_POSITIONS, USUAL_POSITIONS = 2**20, 8192
 
 
 def build_state_model(config: HfConfig, b: Builder, norm: Norm, mixer: Part) -> LanguageModel:
@@ -25,9 +29,11 @@ def build_state_model(config: HfConfig, b: Builder, norm: Norm, mixer: Part) -> 
         x = ops.add(x, mixed)
     x = b.norm(x, "model.norm_f", hidden_size, norm)
     head = embedding if is_tied else b.head("lm_head", vocab_size, hidden_size)
-    return b.language_model(
+    positions = config.size("max_position_embeddings", MAX_POSITIONS)
+    model = b.language_model(
         b.product(x, head),
         hidden_size=hidden_size,
         vocab_size=vocab_size,
-        max_positions=config.size("max_position_embeddings", MAX_POSITIONS),
+        max_positions=positions,
     )
+    return replace(model, usual_positions=min(positions, USUAL_POSITIONS))

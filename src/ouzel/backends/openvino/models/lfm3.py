@@ -45,6 +45,8 @@ DEFAULTS = {
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
+    if not config.has("rope_parameters"):
+        config = config.with_values(rope_parameters=DEFAULTS["rope_parameters"])
     kinds = read_kinds(config)
     shape = decoder_shape(config, kinds)
     mlp = replace(MlpShape.read(config), activation="silu", names=("w1", "w3", "w2"))

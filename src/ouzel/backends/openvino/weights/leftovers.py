@@ -22,6 +22,7 @@ _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 # copies of embedding and head in a layer that predicts further tokens
 _COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")
 EMBEDDING = "model.embed_tokens.weight"
+STATE_EMBEDDING = "model.embeddings.weight"  # in models of recurrent layers
 HEAD = "lm_head.weight"
 
 
@@ -69,19 +70,19 @@ def refuse_leftovers(
         logger.info("unused parts of the checkpoint: %s", ", ".join(sorted(left_out)))
 
 
-def refuse_another_head(tensors: Tensors, used: AbstractSet[str], shape: tuple[int, int]) -> None:
+def refuse_another_head(tensors: Tensors, used: AbstractSet[str], embedding: Tensor) -> None:
     """Raises ModelLoadError if config.json ties embedding and head but the checkpoint has another
     head.
 
-    Transformers does not tie them in this case; config.json should say so. `shape` is the shape of
-    both; they are read only if the checkpoint has both.
+    Transformers does not tie them in this case; config.json should say so. They are read only if
+    the checkpoint has both.
     """
     if HEAD in used or HEAD not in tensors.names():
         return
-    if not _are_same(tensors, EMBEDDING, HEAD, shape):
+    if not _are_same(tensors, embedding.name, HEAD, embedding.shape):
         raise ModelLoadError(
             f"config.json ties embedding and head, but the checkpoint has a tensor {HEAD} that is "
-            f"not the same as {EMBEDDING}; set tie_word_embeddings to false to use both"
+            f"not the same as {embedding.name}; set tie_word_embeddings to false to use both"
         )
 
 
@@ -103,7 +104,7 @@ def refuse_other_copies(
             )
 
 
-def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, int]) -> bool:
+def _are_same(tensors: Tensors, one: str, other: str, shape: tuple[int, ...]) -> bool:
     rows, other_rows = (
         chain.from_iterable(tensors.rows(Tensor(name, shape))) for name in (one, other)
     )
