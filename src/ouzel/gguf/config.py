@@ -25,7 +25,12 @@ def make_model_config(gguf: Gguf) -> JsonObject:
         config[architecture.prediction.count_key] = facts.num_blocks - facts.num_layers
     scaling = config.get("rope_scaling")
     if isinstance(scaling, dict) and scaling["rope_type"] == "yarn":
-        config["rope_scaling"] = {**scaling, **architecture.yarn}
+        scaling = config["rope_scaling"] = {**scaling, **architecture.yarn}
+    if facts.has("rope.dimension_sections"):
+        # frequencies for a token's time, row and column in a picture
+        *sections, _ = facts.integers("rope.dimension_sections", 4)
+        other = scaling if isinstance(scaling, dict) else {"rope_type": "default"}
+        config["rope_scaling"] = {**other, "mrope_section": sections}
     facts.refuse_unread()
     return config
 

@@ -1,13 +1,16 @@
 """Describes architectures with attention and feed-forward layers only; llama may have experts."""
 
 import math
+from collections.abc import Mapping
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures.kind import (
     LAYER,
+    MAX_HEAD_SIZE,
     QK_NORMS,
     Architecture,
+    Change,
     Experts,
     permute_heads,
     read_biases,
@@ -67,11 +70,9 @@ def _qwen(facts: Facts) -> JsonObject:
 
 
 def _qwen3vl(facts: Facts) -> JsonObject:
-    """Reads the language model only. A text's three positions are equal, and the picture features
-    that are added to layers are not needed.
+    """Reads the language model; the number of its layers that take more features of pictures is in
+    the mmproj file, too.
     """
-    if facts.has("rope.dimension_sections"):
-        facts.integers("rope.dimension_sections", 4)
     facts.integer("n_deepstack_layers", 0)
     return {"attention_bias": facts.has_tensor("blk.0.attn_output.bias")}
 
@@ -132,6 +133,38 @@ def _olmo2(facts: Facts) -> JsonObject:
 
 def _exaone4(facts: Facts) -> JsonObject:
     return _windows(facts) if facts.has("attention.sliding_window") else {"sliding_window": None}
+
+
+def _glm4(facts: Facts) -> JsonObject:
+    """Returns the keys of GLM-4, or of GLM-OCR, which has the same name in GGUF.
+
+    Only GLM-OCR rotates whole heads by positions in pictures.
+    """
+    bias: JsonObject = {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")}
+    num_dims = facts.integer("attention.key_length", 0)
+    if facts.has("rope.dimension_sections") and num_dims == facts.integer(
+        "rope.dimension_count", 0
+    ):
+        return bias | {"model_type": "glm_ocr_text"}
+    return bias
+
+
+def _interleaved_heads(facts: Facts) -> Mapping[str, Change]:
+    """Returns the changes of queries and keys: files with positions in pictures have two halves,
+    transformers has rotary pairs side by side.
+    """
+    if not facts.has("rope.dimension_sections"):
+        return {}
+    size, num_dims = facts.integer("attention.key_length"), facts.integer("rope.dimension_count")
+    if not 0 < num_dims <= size <= MAX_HEAD_SIZE or num_dims % 2:
+        raise ModelLoadError(
+            f"{facts.source}: heads must have 1 to {MAX_HEAD_SIZE} dimensions, of which an even "
+            f"number is rotated, found {size} and {num_dims}"
+        )
+    half = num_dims // 2
+    pairs = (place for first in range(half) for place in (first, half + first))
+    order = Change(row_order=(*pairs, *range(num_dims, size)))
+    return {"attn_q": order, "attn_k": order}
 
 
 def _seed_oss(facts: Facts) -> JsonObject:
@@ -240,6 +273,7 @@ DENSE = {
         | {"attn_norm": "attention_layernorm", "ffn_norm": "feedforward_layernorm"},
     ),
     "qwen2": Architecture(model_type="qwen2", config=_qwen),
+    "qwen2vl": Architecture(model_type="qwen2_vl_text", config=_qwen),
     "qwen3": Architecture(model_type="qwen3", config=_qwen, layer=LAYER | QK_NORMS),
     "qwen3vl": Architecture(model_type="qwen3_vl_text", config=_qwen3vl, layer=LAYER | QK_NORMS),
     "phi3": Architecture(
@@ -253,8 +287,9 @@ DENSE = {
     ),
     "glm4": Architecture(
         model_type="glm4",
-        config=lambda facts: {"attention_bias": facts.has_tensor("blk.0.attn_q.bias")},
+        config=_glm4,
         layer=LAYER | _GLM4_NORMS | _FUSED_MLP,
+        changes=_interleaved_heads,
     ),
     "ernie4_5": Architecture(model_type="ernie4_5", config=_ernie4_5),
     "hunyuan-dense": Architecture(

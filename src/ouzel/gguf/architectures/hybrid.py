@@ -68,11 +68,6 @@ def _lfm2moe(facts: Facts) -> JsonObject:
 
 
 def _qwen35(facts: Facts) -> JsonObject:
-    """Reads the text model. The sections for positions in pictures are ignored, because a text's
-    three positions are equal.
-    """
-    if facts.has("rope.dimension_sections"):
-        facts.integers("rope.dimension_sections", 4)
     num_layers = facts.num_layers
     num_key_heads, num_value_heads, key_dim, value_dim = _delta_heads(facts)
     interval = facts.integer("full_attention_interval", 4)

@@ -58,6 +58,11 @@ def _qwen3moe(facts: Facts) -> JsonObject:
     return read_experts(facts) | bias | {"norm_topk_prob": True, "decoder_sparse_step": 1}
 
 
+def _qwen3vlmoe(facts: Facts) -> JsonObject:
+    facts.integer("n_deepstack_layers", 0)  # is in the mmproj file, too
+    return _qwen3moe(facts)
+
+
 def _olmoe(facts: Facts) -> JsonObject:
     limit = facts.number("attention.clamp_kqv", 0.0)
     return {
@@ -206,6 +211,12 @@ SPARSE = {
     "qwen3moe": Architecture(
         model_type="qwen3_moe",
         config=_qwen3moe,
+        layer=LAYER | QK_NORMS | {"ffn_gate_inp": "mlp.gate"},
+        experts=Experts(),
+    ),
+    "qwen3vlmoe": Architecture(
+        model_type="qwen3_vl_moe_text",
+        config=_qwen3vlmoe,
         layer=LAYER | QK_NORMS | {"ffn_gate_inp": "mlp.gate"},
         experts=Experts(),
     ),
