@@ -1,5 +1,7 @@
 """Reads the facts about a model from a GGUF file: keys `<architecture>.<key>`, and its tensors."""
 
+import numpy as np
+
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import Gguf
 
@@ -45,8 +47,16 @@ class Facts:
     def integers(self, key: str, length: int) -> list[int]:
         return self._metadata.integers(self._key(key), length)
 
+    def integer_list(self, key: str, max_length: int) -> list[int]:
+        """Reads an array of integers of any length up to `max_length`."""
+        return self._metadata.integer_list(self._key(key), max_length)
+
     def numbers(self, key: str, length: int) -> list[float]:
         return self._metadata.numbers(self._key(key), length)
+
+    def decimals(self, key: str, length: int) -> list[float]:
+        """Reads an array of numbers, float32 as the shortest decimal notation."""
+        return [float(str(np.float32(number))) for number in self.numbers(key, length)]
 
     def flags(self, key: str, length: int) -> list[bool]:
         return [bool(value) for value in self._metadata.numbers(self._key(key), length)]
@@ -72,16 +82,28 @@ class Facts:
             raise ModelLoadError(f"{self.source}: tensor {name} is missing")
         return self._gguf.tensors[name].shape
 
+    def matrix_shape(self, name: str) -> tuple[int, int]:
+        shape = self.tensor_shape(name)
+        if len(shape) != 2:
+            raise ModelLoadError(
+                f"{self.source}: tensor {name} must have 2 dimensions, found {list(shape)}"
+            )
+        return shape[0], shape[1]
+
     def floats(self, name: str) -> list[float]:
         return self._gguf.floats(name)
 
-    def refuse_unread(self) -> None:
-        """Raises ModelLoadError if the file has a key of the architecture that was not read."""
-        known = {self._key(key) for key in _HARMLESS}
+    def refuse_unread(self, harmless: tuple[str, ...] = _HARMLESS) -> None:
+        """Raises ModelLoadError if the file has a key of the architecture that was not read.
+
+        `harmless` are keys that need not be read, and prefixes, which end with a dot.
+        """
+        known = {self._key(key) for key in harmless}
+        prefixes = tuple(key for key in known if key.endswith("."))
         unread = [
             key
             for key in self._metadata.unread()
-            if key.startswith(self._key("")) and key not in known
+            if key.startswith(self._key("")) and key not in known and not key.startswith(prefixes)
         ]
         if unread:
             raise ModelLoadError(

@@ -1,6 +1,7 @@
 """Finds the GGUF files of a model from one of them, or from their directory."""
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
 from ouzel.errors import ModelLoadError
@@ -13,7 +14,10 @@ _QUANTISATION = re.compile(
     r"(?:^|[-._])((?:UD-)?(?:I?Q\d\w*|MXFP4\w*|BF16|F16|F32))$", re.IGNORECASE
 )
 CHAT_TEMPLATE = "chat_template.jinja"
-PROJECTOR = "mmproj"  # part of the names of files with a vision tower
+PROJECTOR = "mmproj"  # part of the names of files with a vision encoder
+AUTO, NONE = "auto", "none"  # values of --mmproj besides paths
+# The order of preference of llama.cpp among encodings of an mmproj file; others come last.
+_PREFERRED = ("f16", "bf16", "q8_0", "f32")
 
 
 def is_gguf(path: Path) -> bool:
@@ -62,11 +66,34 @@ def find_gguf(path: Path) -> list[Path]:
     return _with_siblings(first)
 
 
+def is_projector(path: Path) -> bool:
+    """Tells by its name whether a file has a vision encoder instead of a language model."""
+    return is_gguf(path) and PROJECTOR in path.name.lower()
+
+
+def list_projectors(directory: Path) -> list[Path]:
+    """Returns the mmproj files of a directory, the preferred encoding first."""
+    return order_projectors(
+        [path for path in directory.iterdir() if is_projector(path) and path.is_file()]
+    )
+
+
+def order_projectors(paths: Iterable[Path]) -> list[Path]:
+    def rank(path: Path) -> tuple[int, Path]:
+        kind = _read_encoding(path)
+        return (_PREFERRED.index(kind) if kind in _PREFERRED else len(_PREFERRED), path)
+
+    return sorted(paths, key=rank)
+
+
+def _read_encoding(path: Path) -> str:
+    """Returns the encoding in a name such as mmproj-F16, mmproj-model-f16 or Model.mmproj-Q8_0."""
+    return read_quantisation(path.stem).lower()
+
+
 def _models_in(directory: Path) -> dict[str, Path]:
     """Returns one file of each model by the model's name."""
-    files = sorted(
-        path for path in directory.iterdir() if is_gguf(path) and PROJECTOR not in path.name
-    )
+    files = sorted(path for path in directory.iterdir() if is_gguf(path) and not is_projector(path))
     return {model_name(path): path for path in files}
 
 

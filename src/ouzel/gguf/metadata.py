@@ -82,6 +82,16 @@ class Metadata:
             return [int(item) for item in value]
         return [self.integer(key)] * length
 
+    def integer_list(self, key: str, max_length: int) -> list[int]:
+        value = self._get(key, None)
+        if (
+            not isinstance(value, np.ndarray)
+            or not 0 < len(value) <= max_length
+            or value.dtype.kind not in "iu"
+        ):
+            raise self.wrong(key, f"a list of 1 to {max_length} integers", value)
+        return [int(item) for item in value]
+
     def wrong(self, key: str, expected: str, value: object) -> ModelLoadError:
         found = value.tolist()[:16] if isinstance(value, np.ndarray) else value
         return ModelLoadError(f"{self.source}: {key} must be {expected}, found {brief(found)}")

@@ -1,8 +1,9 @@
 """Makes a model directory from a GGUF model: links to the GGUF files and the small files of a
 Hugging Face repository. A chat template beside the file is linked, too, and goes before the file's.
 
-The directory is stored and reused. It is made again if a GGUF file has another path, size or time
-of change, if a chat template beside it has come or gone, or if FORMAT has changed.
+A model with an mmproj file, which has its vision encoder, becomes the directory of a model that
+sees. The directory is stored and reused. It is made again if a GGUF file has another path, size or
+time of change, if a chat template beside it has come or gone, or if FORMAT has changed.
 """
 
 import hashlib
@@ -17,40 +18,54 @@ from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.config import make_model_config
 from ouzel.gguf.file import Gguf, read_gguf
-from ouzel.gguf.files import find_chat_template, find_gguf, model_name
+from ouzel.gguf.files import AUTO, PROJECTOR, find_chat_template, find_gguf, model_name
 from ouzel.gguf.pooling import make_sentence_files
+from ouzel.gguf.projector_choice import choose_projector
+from ouzel.gguf.seeing import make_seeing_files
 from ouzel.gguf.tokenizer import make_tokenizer_files
 
 SmallFile = JsonObject | list[JsonObject]
 
 logger = logging.getLogger(__name__)
 
-FORMAT = 3  # increase it when other files are made from the same metadata
+FORMAT = 4  # increase it when other files are made from the same metadata
 SOURCE_FILE = "made_of.json"
 
 _EMBEDDING, _TOKENS = "token_embd.weight", "tokenizer.ggml.tokens"
 _MOST_TOKENS_BY_ROW = 2  # known files have one token per row, and a few more
 
 
-def model_directory(path: Path, cache_root: Path) -> Path:
+def model_directory(
+    path: Path, cache_root: Path, mmproj: str = AUTO, repository: Path | None = None
+) -> Path:
     """Returns the directory for a GGUF file, or for a directory with the files of one model.
 
-    Raises ModelLoadError.
+    `mmproj` names the file of the vision encoder, which may be in the directory `repository`, too
+    (projector_choice.py). Raises ModelLoadError.
     """
     files = [file.absolute() for file in find_gguf(path)]
-    source = describe(files)
-    digest = hashlib.sha256(str(files[0]).encode()).hexdigest()[:16]
+    found = choose_projector(mmproj, files[0], lambda: read_gguf(files), repository)
+    projector = None if found is None else found.absolute()
+    source = describe([*files, *([] if projector is None else [projector])])
+    key = str(files[0]) if projector is None else f"{files[0]}\n{projector}"
+    digest = hashlib.sha256(key.encode()).hexdigest()[:16]
     directory = cache_root / f"{model_name(files[0])[:64]}-gguf-{digest}"
     if _has_source(directory, source):
         with suppress(OSError):
             os.utime(directory / SOURCE_FILE)  # `ouzel list` shows the time of the last use
         return directory
-    contents = make_small_files(read_gguf(files))
+    contents = make_small_files(
+        read_gguf(files), None if projector is None else read_gguf([projector])
+    )
+    template = find_chat_template(files[0])
+    links = {file.name: file for file in (*files, *([] if template is None else [template]))}
+    if projector is not None:
+        links[f"{PROJECTOR}.gguf"] = projector  # the name of any file tells its kind
     try:
         cache_root.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(prefix=".unfinished-", dir=cache_root) as unfinished:
             made, outdated = Path(unfinished, "made"), Path(unfinished, "outdated")
-            _write(made, contents | {SOURCE_FILE: source}, files)
+            _write(made, contents | {SOURCE_FILE: source}, links)
             _put_in_place(made, directory, outdated, source)
     except OSError as error:
         raise ModelLoadError(
@@ -86,10 +101,13 @@ def describe(files: list[Path]) -> JsonObject:
     }
 
 
-def make_small_files(gguf: Gguf) -> dict[str, SmallFile]:
+def make_small_files(gguf: Gguf, projector: Gguf | None = None) -> dict[str, SmallFile]:
     """Returns the JSON values to write, by the names of their files. Raises ModelLoadError."""
     _check_num_tokens(gguf)
-    files: dict[str, SmallFile] = {"config.json": make_model_config(gguf)}
+    text = make_model_config(gguf)
+    files: dict[str, SmallFile] = {"config.json": text}
+    if projector is not None:
+        files |= make_seeing_files(text, projector)
     return files | make_tokenizer_files(gguf.metadata) | make_sentence_files(gguf)
 
 
@@ -115,11 +133,10 @@ def _has_source(directory: Path, source: JsonObject) -> bool:
         return False
 
 
-def _write(directory: Path, contents: dict[str, SmallFile], files: list[Path]) -> None:
+def _write(directory: Path, contents: dict[str, SmallFile], links: dict[str, Path]) -> None:
     directory.mkdir()
     for name, content in contents.items():
         (directory / name).parent.mkdir(exist_ok=True)
         (directory / name).write_text(json.dumps(content, ensure_ascii=False), encoding="utf-8")
-    template = find_chat_template(files[0])
-    for file in (*files, *([] if template is None else [template])):
-        os.symlink(file, directory / file.name)
+    for name, file in links.items():
+        os.symlink(file, directory / name)

@@ -4,7 +4,7 @@ import fcntl
 from dataclasses import dataclass
 from pathlib import Path
 
-from ouzel.gguf.files import PROJECTOR, is_gguf, model_name
+from ouzel.gguf.files import is_gguf, is_projector, model_name
 from ouzel.model_store.disk import measure_size, statuses
 
 PREFIX = "models--"
@@ -76,9 +76,7 @@ def snapshots(path: Path) -> tuple[Snapshot, ...]:
 def gguf_models(directory: Path) -> dict[str, Path]:
     """Returns the first file of each GGUF model in a snapshot, by the model's name."""
     files = [
-        path
-        for path in sorted(directory.rglob("*"))
-        if is_gguf(path) and PROJECTOR not in path.name
+        path for path in sorted(directory.rglob("*")) if is_gguf(path) and not is_projector(path)
     ]
     models: dict[str, Path] = {}
     for path in files:

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from ouzel.gguf.files import PROJECTOR, is_gguf, model_name
+from ouzel.gguf.files import is_gguf, is_projector, model_name
 from ouzel.model_store.model_directory import IR_FILES
 
 _MAX_DEPTH = 2  # DIR/model, and DIR/owner/model as in the hub's names
@@ -40,7 +40,7 @@ def _search(directory: Path, prefix: str, found: dict[str, Path], depth: int) ->
                 found[prefix + entry.name] = path
             elif depth > 1:
                 _search(path, f"{prefix}{entry.name}/", found, depth - 1)
-        elif is_gguf(path) and PROJECTOR not in path.name:
+        elif is_gguf(path) and not is_projector(path):
             found.setdefault(prefix + model_name(path), path)
 
 

@@ -1,7 +1,7 @@
 """Reads the tensors of a GGUF file, a few rows at a time."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain
 from pathlib import Path
 from typing import Any, TypeVar
@@ -18,6 +18,7 @@ from ouzel.backends.openvino.weights.safetensors import chunk_rows, to_float32
 from ouzel.backends.openvino.weights.source import StoredForm, Tensor
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.file import TensorLocation, read_gguf
+from ouzel.gguf.projector_tensors import name_projector_tensors
 from ouzel.gguf.tensors import Piece, StoredTensor, name_gguf_tensors
 from ouzel.observability.progress import advance_stage
 
@@ -34,11 +35,13 @@ _EMBEDDING = "model.embed_tokens.weight"
 
 
 class GgufCheckpoint:
-    """Reads GGUF files; implements `Tensors`."""
+    """Reads the files of a language model, and of its vision encoder; implements `Tensors`."""
 
-    def __init__(self, paths: list[Path]) -> None:
+    def __init__(self, paths: list[Path], encoders: Sequence[Path] = ()) -> None:
         self._source = paths[0]
         self._tensors = name_gguf_tensors(read_gguf(paths))
+        for path in encoders:
+            self._tensors |= name_projector_tensors(read_gguf([path]))
 
     @property
     def block_types(self) -> list[str]:

@@ -14,7 +14,8 @@ from ouzel.backends.openvino.weights.quantized.stored import QuantizedCheckpoint
 from ouzel.backends.openvino.weights.safetensors import Checkpoint, find_files, holds_tensors
 from ouzel.backends.openvino.weights.source import Tensors
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.gguf.files import find_gguf, holds_gguf
+from ouzel.checkpoint.model_files import read_config_json
+from ouzel.gguf.files import find_gguf, holds_gguf, list_projectors
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +33,8 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
     read.
     """
     if not holds_tensors(directory) and holds_gguf(directory):
-        files = find_gguf(directory)
-        return StoredWeights(files, lambda: _open_gguf(files), "gguf")
+        files, encoders = find_gguf(directory), _find_encoders(directory)
+        return StoredWeights([*files, *encoders], lambda: _open_gguf(files, encoders), "gguf")
     quantization = read_quantization(config)
     if quantization is None:
         return StoredWeights(find_files(directory), lambda: (Checkpoint(directory), ""))
@@ -45,6 +46,13 @@ def find_weights(directory: Path, config: HfConfig) -> StoredWeights:
     return StoredWeights(find_files(directory), open_quantized, find_method(quantization))
 
 
-def _open_gguf(files: list[Path]) -> tuple[Tensors, str]:
-    checkpoint = GgufCheckpoint(files)
+def _find_encoders(directory: Path) -> list[Path]:
+    """Returns the mmproj file of a model that sees, in a list; a text model has none."""
+    if "vision_config" not in read_config_json(directory):
+        return []
+    return list_projectors(directory)
+
+
+def _open_gguf(files: list[Path], encoders: list[Path]) -> tuple[Tensors, str]:
+    checkpoint = GgufCheckpoint(files, encoders)
     return checkpoint, f"GGUF of {', '.join(checkpoint.block_types)}"
