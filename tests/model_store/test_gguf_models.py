@@ -212,7 +212,8 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
         "Model-Q4_K_M.gguf",
         "Model-Q4_K_S.gguf",
         "Model.q8_0.gguf",
-        "mmproj-Model-F16.gguf",
+        "mmproj-Model-F16.gguf",  # has no vision encoder, so that the model reads texts only
+        "mmproj-Model-Q8_0.gguf",
         "BF16/M-BF16.gguf",
     ):
         (directory / name).parent.mkdir(parents=True, exist_ok=True)
@@ -256,4 +257,5 @@ def test_a_repository_with_gguf_files_is_asked_for_a_quantisation(
     )
     assert wrong == "there is no directory or GGUF file owner/model:../x"
     fetched = {path.name for path in (tmp_path / "hub").rglob("*.gguf")}
-    assert fetched == {"Model-Q4_K_M.gguf", "Model.q8_0.gguf", "M-BF16.gguf"}
+    models = {"Model-Q4_K_M.gguf", "Model.q8_0.gguf", "M-BF16.gguf"}
+    assert fetched == models | {"mmproj-Model-F16.gguf"}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from ouzel.errors import ModelLoadError
-from ouzel.model_store.model_directory import LocalModel, is_ir, locate_model
+from ouzel.model_store.model_directory import LocalModel, is_ir, locate_text_model
 from ouzel.observability.progress_bar import amount
 from ouzel.options.invalid_option import InvalidOption
 from ouzel.options.options import read_options
@@ -58,7 +58,7 @@ def run(arguments: Sequence[str]) -> int:
         raise InvalidOption("SRC and OUT must name a model and a directory")
     out = _output_directory(output)
     options = apply_logging(read_options(values | {"model": source}))
-    local = locate_model(source, options.model.cache_dir)
+    local = locate_text_model(source, options.model.cache_dir)
     begun_at = time.monotonic()
     try:
         with progress_shown(), clean_end():

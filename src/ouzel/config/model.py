@@ -26,6 +26,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
             is_common=True,
         ),
     ] = ""
+    mmproj: Annotated[
+        str,
+        option(
+            "The GGUF file of the vision encoder, for a GGUF model: auto (the file with mmproj in "
+            "its name beside the model, or in its repository), none, or a path. --no-mmproj is the "
+            "same as none."
+        ),
+    ] = "auto"
     draft_model: Annotated[
         str,
         option(

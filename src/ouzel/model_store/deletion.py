@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ouzel.gguf.files import is_projector
 from ouzel.model_store.hub_cache import HubRepository
 from ouzel.model_store.hub_reference import HubReference, read_reference
 from ouzel.model_store.inventory import Inventory
@@ -130,11 +131,13 @@ def _plan_gguf(
 
 
 def _list_weights(repository: HubRepository) -> list[Path]:
-    """Returns the files of weights in all snapshots, of split GGUF models too."""
+    """Returns the files of weights in all snapshots, of split GGUF models too; no mmproj files,
+    which go with the last model.
+    """
     suffixes = (".gguf", ".safetensors", ".bin")
     return [
         path
         for snapshot in repository.snapshots
         for path in sorted(snapshot.directory.rglob("*"))
-        if path.suffix.lower() in suffixes
+        if path.suffix.lower() in suffixes and not is_projector(path)
     ]

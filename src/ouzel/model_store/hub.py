@@ -5,7 +5,7 @@ The module is imported only when MODEL names a repository: the hub library takes
 
 import fnmatch
 import glob
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from huggingface_hub import HfApi, constants
@@ -16,7 +16,9 @@ from ouzel.gguf.files import (
     PROJECTOR,
     find_gguf,
     is_gguf,
+    is_projector,
     model_name,
+    order_projectors,
     read_quantisation,
 )
 from ouzel.model_store.download import fetch
@@ -120,15 +122,35 @@ def download_gguf(repo_id: str, quantisation: str, branch: str = _MAIN) -> Path:
     return find_gguf(*models.values())[0]
 
 
+def download_projector(repo_id: str, branch: str = _MAIN) -> Path | None:
+    """Downloads the mmproj file of a GGUF repository and returns its path; None if it has none.
+
+    Of several encodings the preferred one is taken. Without the hub, the cache's is. Raises
+    ModelLoadError.
+    """
+    names = filter(is_projector, _list_gguf_files(repo_id, branch))
+    name = next(iter(order_projectors(names)), None)
+    if name is not None:
+        pattern = glob.escape(name.as_posix())
+        return _snapshot(repo_id, [pattern], branch, left_out=()) / name
+    cached = _snapshot(repo_id, [], branch)
+    return next(iter(order_projectors(filter(is_projector, cached.rglob("*")))), None)
+
+
 def _is_model(path: Path, patterns: Iterable[str]) -> bool:
     is_wanted = any(fnmatch.fnmatchcase(path.as_posix(), pattern) for pattern in patterns)
-    return is_wanted and PROJECTOR not in path.name
+    return is_wanted and not is_projector(path)
 
 
-def _snapshot(repo_id: str, patterns: list[str], branch: str = _MAIN) -> Path:
+def _snapshot(
+    repo_id: str,
+    patterns: list[str],
+    branch: str = _MAIN,
+    left_out: Sequence[str] = (f"*{PROJECTOR}*",),
+) -> Path:
     try:
         with progress_shown():
-            return fetch(repo_id, patterns, [f"*{PROJECTOR}*"], branch)
+            return fetch(repo_id, patterns, left_out, branch)
     except FAILURES as error:
         failure = HubUnreachable if is_unreachable(error) else ModelLoadError
         raise failure(
@@ -145,9 +167,14 @@ def _quantisations(repo_id: str) -> list[str]:
 
 def _gguf_names(repo_id: str) -> list[str]:
     """Returns the GGUF files of the repository except projectors; [] if the hub fails."""
+    return sorted(path.as_posix() for path in _list_gguf_files(repo_id) if not is_projector(path))
+
+
+def _list_gguf_files(repo_id: str, branch: str = _MAIN) -> list[Path]:
+    """Returns the GGUF files of the repository; [] if the hub fails."""
     try:
         with bounded_answers():
-            paths = [Path(name) for name in HfApi().list_repo_files(repo_id)]
+            paths = [Path(name) for name in HfApi().list_repo_files(repo_id, revision=branch)]
     except FAILURES:
         return []
-    return sorted(path.as_posix() for path in paths if is_gguf(path) and PROJECTOR not in path.name)
+    return [path for path in paths if is_gguf(path)]

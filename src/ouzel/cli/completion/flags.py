@@ -7,7 +7,7 @@ from enum import Enum
 
 from ouzel.cli.commands import COMMANDS, Command
 from ouzel.config.weights import WIDTHS
-from ouzel.options.options import CONFIG_DESCRIPTION
+from ouzel.options.options import CONFIG_DESCRIPTION, SHORT_FORMS
 from ouzel.options.records import RECORDS, Option, list_options
 from ouzel.parsers.registry import FAMILIES
 
@@ -42,7 +42,15 @@ class Completed:
 
 _HELP = Flag("--help", "Describe the command and its options.", Value.NONE)
 _FILES = frozenset(
-    {"chat_template", "ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "uds", "api_key_file"}
+    {
+        "chat_template",
+        "ssl_certfile",
+        "ssl_keyfile",
+        "ssl_ca_certs",
+        "uds",
+        "api_key_file",
+        "mmproj",
+    }
 )
 _DIRECTORIES = frozenset({"cache_dir", "data_dir", "prefix_cache_dir", "allowed_local_media_path"})
 _FAMILY_NAMES = tuple(family.names[0] for family in FAMILIES)
@@ -87,6 +95,8 @@ def _serve_flags() -> Iterator[Flag]:
                 yield _read_option(option)
             if option.is_flag:
                 yield Flag(f"--no-{option.flag[2:]}", f"Off: {option.description}", Value.NONE)
+    for flag, (name, value) in SHORT_FORMS.items():
+        yield Flag(flag, f"The same as --{name} {value}.", Value.NONE)
     yield Flag("--config", CONFIG_DESCRIPTION, Value.FILE)
 
 
