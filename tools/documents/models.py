@@ -16,6 +16,9 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import read_weights
+from ouzel.gguf.architectures import ARCHITECTURES
+from ouzel.gguf.projectors import PROJECTORS
+from ouzel.gguf.projectors.kind import ANY
 from ouzel.parsers.registry import FAMILIES
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +75,18 @@ OpenVINO IR directories with a vision encoder come from
 with the exported weights.
 """
 
+_MMPROJ = """
+## mmproj files
+
+A GGUF model sees with the mmproj file of its vision encoder
+([how to serve it](../how-to/serve-gguf.md#pictures)). The tests compare files that llama.cpp's
+converters made of the golden checkpoints with `transformers` (`tests/gguf/golden_seeing/`). The
+audio encoder of a file is left out.
+
+| `clip.projector_type` | `general.architecture` of the model | served as |
+|---|---|---|
+"""
+
 _FORMATS = """
 ## Quantised checkpoints
 
@@ -114,6 +129,8 @@ The first format in this table whose marks are in the template counts. `--tool-p
 |---|---|---|
 """
 
+# has the same model_type in the table of architectures as models that see
+_TEXT_ONLY = ("qwen3next",)
 # prefix of the names of a layer's states in the graph -> name of such layers in the document
 _PARTS = {"delta": "gated delta net", "conv": "short convolution", "ssm": "Mamba"}
 
@@ -135,6 +152,8 @@ def models_document() -> str:
         text += f"| `{model_type}` | {description(model_type, vision)} |\n"
     text += (
         _IR.format(families=", ".join(f"`{model_type}`" for model_type in IMAGE_FAMILIES))
+        + _MMPROJ
+        + "".join(list_projector_rows())
         + _FORMATS
         + _CHATS
     )
@@ -145,6 +164,21 @@ def models_document() -> str:
             "|\n"
         )
     return text
+
+
+def list_projector_rows() -> Iterator[str]:
+    """Yields a row for each kind of mmproj files."""
+    names: dict[str, list[str]] = {}
+    for name, architecture in ARCHITECTURES.items():
+        if name in _TEXT_ONLY:
+            continue
+        names.setdefault(architecture.model_type, []).append(f"`{name}`")
+    names["glm_ocr_text"] = names["glm4"]
+    for kind, projector in PROJECTORS.items():
+        texts = ["any" if each == ANY else ", ".join(names[each]) for each in projector.pairs]
+        types = [f"`{pair.model_type}`" for pair in projector.pairs.values()]
+        types += [f"`{each}`" for each in projector.more_model_types]
+        yield f"| `{kind}` | {', '.join(texts)} | {', '.join(dict.fromkeys(types))} |\n"
 
 
 def golden_checkpoints() -> dict[str, list[Path]]:
