@@ -19,6 +19,7 @@ from ouzel.model_store.verdict import judge_gguf
 from ouzel.options.command_line import read_command_line
 from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.loader import load_image_processor
+from ouzel.serve.files_of_model import read_files_of_model
 from tests.backends.seeing_families import FAMILIES
 from tests.gguf.seeing import NAMES, find_files, write_directory
 from tests.gguf.writer import RawTensor, Value, make_gguf
@@ -101,6 +102,8 @@ def test_the_file_beside_the_model_is_taken_unless_an_option_says_otherwise(tmp_
 
     assert found == {AUTO: "idefics3", NONE: "llama", str(other): "idefics3"}
     assert judge_gguf(both / "m-Q8_0.gguf").model_type == "idefics3"
+    assert read_files_of_model(both / "m-Q8_0.gguf", "auto").has_vision
+    assert not read_files_of_model(alone / "m.gguf", "auto").has_vision
 
 
 def test_the_preferred_encoding_comes_first() -> None:

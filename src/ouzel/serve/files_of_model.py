@@ -13,7 +13,7 @@ from ouzel.checkpoint.model_files import read_chat_templates
 from ouzel.checkpoint.model_groups import ENCODERS
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
-from ouzel.gguf.files import find_gguf, is_gguf
+from ouzel.gguf.files import AUTO, find_gguf, is_gguf
 from ouzel.pooling import Task
 
 if TYPE_CHECKING:
@@ -49,12 +49,14 @@ def read_files_of_model(path: Path, task: TaskOption) -> FilesOfModel:
 
 def _read_gguf(path: Path, created: int, task: Task | None) -> FilesOfModel:
     """Reads the header of a GGUF file, which takes some tenths of a second."""
-    from ouzel.gguf.file import read_header  # noqa: PLC0415  imports numpy
+    from ouzel.gguf.file import read_gguf, read_header  # noqa: PLC0415  imports numpy
+    from ouzel.gguf.projector_choice import choose_projector  # noqa: PLC0415
 
     files = find_gguf(path)
     metadata, tensors = read_header(files[0])
     architecture = metadata.text("general.architecture", "")
     context_key = f"{architecture}.context_length"
+    projector = choose_projector(AUTO, files[0], lambda: read_gguf(files))
     return FilesOfModel(
         created=created,
         num_bytes=sum(file.stat().st_size for file in files),
@@ -62,6 +64,7 @@ def _read_gguf(path: Path, created: int, task: Task | None) -> FilesOfModel:
         task=task or _suggest_task(metadata, tensors),
         model_type=architecture,
         has_chat_template=metadata.has("tokenizer.chat_template"),
+        has_vision=projector is not None,
     )
 
 
