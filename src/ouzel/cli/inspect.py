@@ -132,7 +132,8 @@ def _context(found: "Inspection", *, is_named: bool) -> str:
 def _longrope(found: "Inspection") -> str:
     """Describes which factors of LongRoPE serve; returns an empty text for other models."""
     original = found.default_positions
-    if original == found.max_positions or not found.kv_token_bytes:  # or it has no positions
+    # A model without attention has no positions.
+    if original == found.max_positions or not found.kv_token_bytes:
         return ""
     if found.max_model_len > original:
         return (

@@ -22,7 +22,7 @@ _KEYS_AND_VALUES = re.compile(r"\.self_attn\.[kv]_(proj|norm)\.")
 # copies of embedding and head in a layer that predicts further tokens
 _COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")
 EMBEDDING = "model.embed_tokens.weight"
-STATE_EMBEDDING = "model.embeddings.weight"  # in models of recurrent layers
+STATE_EMBEDDING = "model.embeddings.weight"  # models of recurrent layers have it
 HEAD = "lm_head.weight"
 
 
