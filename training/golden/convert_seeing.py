@@ -35,7 +35,9 @@ class SeeingCase:
     form: str = "BF16"  # how the matrices of the encoder are stored
     text_form: str = "BF16"
     change: Callable[[Config], None] = _as_it_is  # of config.json
-    names: dict[str, str] = field(default_factory=dict)  # prefixes of tensors, and what published checkpoints have
+    names: dict[str, str] = field(
+        default_factory=dict
+    )  # prefixes of tensors, and what published checkpoints have
 
 
 def _text_class(name: str) -> Callable[[Config], None]:
@@ -71,9 +73,7 @@ _INTERNVL = {
 }
 CASES: dict[str, SeeingCase] = {
     "gemma3": SeeingCase("F16", names=_SIGLIP),
-    "gemma4": SeeingCase(
-        change=_published_gemma4, names={"lm_head.": "language_model.lm_head."}
-    ),
+    "gemma4": SeeingCase(change=_published_gemma4, names={"lm_head.": "language_model.lm_head."}),
     "glm_ocr": SeeingCase(),
     "idefics3": SeeingCase("F16", change=_text_class("VLlama3ForCausalLM")),
     "internvl": SeeingCase("Q8_0", change=_named_after_its_encoder, names=_INTERNVL),
@@ -166,14 +166,18 @@ def convert_llava(directory: Path, path: Path, llama_cpp: str) -> None:
     from safetensors.torch import load_file, save_file  # noqa: PLC0415
 
     config = json.loads((directory / "config.json").read_text())
-    tensors = {name: each.float() for name, each in load_file(directory / "model.safetensors").items()}
+    tensors = {
+        name: each.float() for name, each in load_file(directory / "model.safetensors").items()
+    }
     tower = directory / "tower"
     tower.mkdir()
     vision, begin = config["vision_config"], "vision_tower."
     if resolutions := config.get("image_grid_pinpoints"):
         vision |= {"image_grid_pinpoints": resolutions, "mm_patch_merge_type": "spatial_unpad"}
     (tower / "config.json").write_text(json.dumps(vision))
-    of_tower = {name.removeprefix(begin): each for name, each in tensors.items() if name.startswith(begin)}
+    of_tower = {
+        name.removeprefix(begin): each for name, each in tensors.items() if name.startswith(begin)
+    }
     save_file(of_tower, tower / "model.safetensors", {"format": "pt"})
     others = {name: each for name, each in tensors.items() if name.startswith(_MM)}
     if f"{_MM}{_NEWLINE}" in others:
@@ -210,7 +214,9 @@ def rename_tensors(path: Path, names: dict[str, str]) -> None:
             tensors[begin.format(1) + name.removeprefix(begin.format(0))] = copy
     for name, tensor in tensors.items():
         if name.endswith((".experts.gate_up_proj", ".experts.down_proj")):
-            tensors[name] = tensor.transpose(1, 2).contiguous()  # as published checkpoints have them
+            tensors[name] = tensor.transpose(
+                1, 2
+            ).contiguous()  # as published checkpoints have them
     renamed = {}
     for name, tensor in tensors.items():
         old = next((prefix for prefix in names if name.startswith(prefix)), "")
