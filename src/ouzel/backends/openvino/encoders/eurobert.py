@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ouzel.backends.openvino.encoder_model import EncoderModel, ScorePooling
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
-from ouzel.backends.openvino.graph.nodes import Node, integers
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
 from ouzel.backends.openvino.graph.rotary_layers import turned
@@ -114,15 +114,7 @@ def _mixed(b: EncoderBuilder, rows: Node, prefix: str, shape: _Shape) -> Node:
     )
     query = turned(query, shape.num_heads, shape.head_dim, shape.angles)
     key = turned(key, shape.num_kv_heads, shape.head_dim, shape.angles)
-    heads = [
-        *b.padded_heads([query], shape.num_heads),
-        *b.padded_heads([key, value], shape.num_kv_heads),
-    ]
-    repeats = shape.num_heads // shape.num_kv_heads
-    if repeats > 1:
-        numbers = integers(*(head // repeats for head in range(shape.num_heads)))
-        heads[1:] = [ops.gather(each, numbers, integers(1)) for each in heads[1:]]
-    return b.attend(heads, b.mask())
+    return b.compute_attention((query, key, value), shape.num_heads)
 
 
 def _scores(b: EncoderBuilder, rows: Node, size: int, num_labels: int, *, is_late: bool) -> Node:
