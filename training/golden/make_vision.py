@@ -62,11 +62,13 @@ class Embedded:
 
     def __init__(self, model: Any) -> None:
         self.rows: Any = None
+        self.positions: Any = None
         self.deep: list[Any] = []
         model.model.get_decoder().register_forward_pre_hook(self.note, with_kwargs=True)
 
     def note(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
         self.rows = named["inputs_embeds"][0]
+        self.positions = named.get("position_ids")
         self.deep = list(named.get("deepstack_visual_embeds") or [])
 
 

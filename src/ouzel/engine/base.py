@@ -192,7 +192,8 @@ class PredictingRunner(HiddenRunner, Protocol):
     def prediction(self) -> HiddenRunner | None:
         """Returns the runner of the prediction layer; None if the model has none.
 
-        Entry t of its batches: position t, the token at t + 1, and the model's hidden row at t.
+        Entry t of its batches: position t, the token at t + 1 or the features of its image, and the
+        model's hidden row at t.
         """
         ...
 

@@ -11,6 +11,7 @@ from typing import Protocol
 
 from ouzel.engine.base import ModelRunner, PredictingRunner
 from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens
+from ouzel.engine.scheduling.image_encoder import ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.draft_model import DraftModel
 from ouzel.engine.speculation.prediction import PredictionLayer
@@ -60,11 +61,15 @@ class DraftSource(Protocol):
 
 
 def make_draft_source(
-    runner: ModelRunner, draft: ModelRunner | None, *, predicts: bool
+    runner: ModelRunner,
+    draft: ModelRunner | None,
+    images: ImageEncoder | NoImages,
+    *,
+    predicts: bool,
 ) -> DraftSource | None:
     if predicts:
         assert isinstance(runner, PredictingRunner) and runner.prediction is not None
-        return PredictionLayer(runner, runner.prediction)
+        return PredictionLayer(runner, runner.prediction, images)
     return None if draft is None else DraftModel(draft, runner.info.vocab_size)
 
 

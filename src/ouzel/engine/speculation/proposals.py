@@ -22,6 +22,7 @@ import msgspec
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.sampling.draft_draws import DraftRequest
+from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.candidates import Candidate, OpenProposal, open_proposal
 from ouzel.engine.speculation.drafts import Drafts, make_draft_source
@@ -58,7 +59,13 @@ class Speculation:
 class Proposals:
     """Chooses and counts the proposals of an engine's sequences."""
 
-    def __init__(self, runner: ModelRunner, blocks: BlockManager, speculation: Speculation) -> None:
+    def __init__(
+        self,
+        runner: ModelRunner,
+        blocks: BlockManager,
+        speculation: Speculation,
+        images: ImageEncoder | NoImages = NO_IMAGES,
+    ) -> None:
         self._blocks = blocks
         self._info = runner.info
         self._looks_up = speculation.prompt_lookup
@@ -66,7 +73,7 @@ class Proposals:
         self._past = PastTexts()
         self._open: list[OpenProposal] = []
         self._costs = MeasuredCosts(runner, blocks, speculation.costs)
-        source = make_draft_source(runner, speculation.draft, predicts=speculation.predicts)
+        source = make_draft_source(runner, speculation.draft, images, predicts=speculation.predicts)
         self._drafts = None
         if source is not None:
             self._drafts = Drafts(

@@ -70,9 +70,11 @@ class Builder:
     def for_graph(self, graph_prefix: str, stored_prefix: str) -> "Builder":
         """Returns a builder for another graph of the same weights.
 
-        Names with the prefix `graph_prefix` have the prefix `stored_prefix` in the weights.
+        Names with the prefix `graph_prefix` have the prefix `stored_prefix` in the weights. The
+        graph takes images if this graph does.
         """
-        return Builder(RenamedWeights(self._weights, graph_prefix, stored_prefix), self._plan)
+        weights = RenamedWeights(self._weights, graph_prefix, stored_prefix)
+        return Builder(weights, self._plan, self._image_shape)
 
     def has(self, name: str) -> bool:
         """Tells whether the tensor exists; `name` has its `.weight`."""

@@ -9,6 +9,7 @@ from ouzel.backends.openvino.cache.kv_cache import KvCache
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
+from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs
 from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs
 from ouzel.engine.base import ForwardBatch
 from ouzel.types.engine_info import EngineInfo
@@ -37,6 +38,7 @@ class PredictionRunner:
         self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
         self._ropes = language_model.ropes
         self._kv_cache = cache
+        self._features_shape = features_shape(compiled.layer)
         self._head = GraphRequest(compiled.head)
         self._layer = GraphRequest(compiled.layer, cache.tensors)
 
@@ -44,9 +46,10 @@ class PredictionRunner:
         rows = batch.hidden_rows
         if rows is None:
             rows = np.zeros((len(batch.token_ids), self.hidden_rows.shape[1]), np.float32)
-        self._layer.run(
-            paging_inputs(batch) | rope_inputs(self._ropes, batch) | {"hidden_rows": rows}
-        )
+        inputs = paging_inputs(batch) | rope_inputs(self._ropes, batch) | {"hidden_rows": rows}
+        if self._features_shape is not None:
+            inputs |= image_inputs(batch, self._features_shape)
+        self._layer.run(inputs)
         if not batch.sampled_rows.size:
             self.hidden_rows = self.hidden_rows[:0]
             return np.zeros((0, self.info.vocab_size), np.float32)
