@@ -23,6 +23,7 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
+from ouzel.backends.openvino.draft_heads import refuse_head
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
     find_max_text_len,
@@ -109,6 +110,7 @@ def inspect_model(
     config = read_hf_config(directory)
     if is_encoder(directory):
         return inspect_encoder(core, directory, config, model, engine)
+    refuse_head(config)
     is_ir = is_ir_directory(directory)
     if is_ir:
         refuse_options(model)

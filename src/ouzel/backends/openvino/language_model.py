@@ -19,15 +19,47 @@ from ouzel.backends.openvino.weights.source import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGraphs:
-    """The two graphs that propose further tokens (multi-token prediction).
+    """The graphs that propose further tokens (multi-token prediction).
 
-    A model with a prediction gives hidden rows; `head` and `layer` take them.
+    A model with a prediction gives hidden rows; `head` and `layer` take them. A layer of another
+    checkpoint, a draft head, takes `embedded_rows` instead of `input_ids`, and gives its own logits
+    before the hidden rows.
     """
 
     head: ov.Model  # gives the logits of `hidden_rows`
     layer: ov.Model  # gives the hidden rows of the next tokens from `input_ids` and `hidden_rows`
     # the arrays that only the constants of these two graphs point into
     arrays: list[NDArray[np.generic]]
+    # The embeddings that a draft head takes; None: the layer belongs to the model.
+    embedding: ov.Model | None = None
+    # The angles of a draft head; None: the model's.
+    ropes: dict[str, Rope] | None = None
+
+    @property
+    def graphs(self) -> list[ov.Model]:
+        further = [] if self.embedding is None else [self.embedding]
+        return [self.head, self.layer, *further]
+
+
+@dataclass(frozen=True, kw_only=True)
+class LentCache:
+    """A cache of a model that a draft head reads."""
+
+    layer: int  # the number in the names of the cache's inputs
+    num_kv_heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LentParts:
+    """The parts of a model that a draft head of another checkpoint uses.
+
+    A model with such parts gives hidden rows.
+    """
+
+    head: ov.Model  # gives the logits of `hidden_rows`
+    embedding: ov.Model  # gives `embedded_rows` of `input_ids`
+    caches: dict[str, LentCache]  # by the kind of the layers that read them
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +98,7 @@ class LanguageModel:
     cache_entry: Path | None = None  # the entry that the weights are mapped from
     is_entry_new: bool = False  # this start has made the entry from the checkpoint
     prediction: PredictionGraphs | None = None
+    lent: LentParts | None = None  # None: no draft head uses the model
     vector_head: VectorHead | None = None  # None: the model generates tokens
     adapters: AdapterShape | None = None  # None: the model takes no adapters
     key_scales: KeyScales = field(default_factory=dict)  # divisors of the keys in the graph
@@ -75,9 +108,7 @@ class LanguageModel:
 
     @property
     def graphs(self) -> list[ov.Model]:
-        if self.prediction is None:
-            return [self.graph]
-        return [self.graph, self.prediction.head, self.prediction.layer]
+        return [self.graph, *([] if self.prediction is None else self.prediction.graphs)]
 
     @property
     def weight_bytes(self) -> int:

@@ -48,12 +48,13 @@ class Speculation:
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
     predicts: bool = False  # the model's prediction layer makes drafts, instead of a draft model
+    assists: bool = False  # an assistant that reads the model's keys and values makes drafts
     costs: StepCosts | None = None  # None: measured
     draft_costs: StepCosts | None = None
 
     @property
     def drafts(self) -> bool:
-        return self.predicts or self.draft is not None
+        return self.predicts or self.assists or self.draft is not None
 
 
 class Proposals:
@@ -73,7 +74,13 @@ class Proposals:
         self._past = PastTexts()
         self._open: list[OpenProposal] = []
         self._costs = MeasuredCosts(runner, blocks, speculation.costs)
-        source = make_draft_source(runner, speculation.draft, images, predicts=speculation.predicts)
+        source = make_draft_source(
+            runner,
+            speculation.draft,
+            images,
+            predicts=speculation.predicts,
+            assists=speculation.assists,
+        )
         self._drafts = None
         if source is not None:
             self._drafts = Drafts(
