@@ -142,7 +142,7 @@ def test_tokens_that_a_limit_appends_have_no_rows_of_rejected_proposals() -> Non
 
 def test_an_assistant_that_fails_is_given_up(caplog: pytest.LogCaptureFixture) -> None:
     runner = FakeAssisted(1.0)
-    runner.prediction._model = FakeAssisted(1.0)  # which knows none of the hidden rows
+    runner.prediction._model = FakeAssisted(1.0)  # it knows none of the hidden rows
     result = run_alone(engine_with(runner), make_request(PROMPT, max_tokens=20))[0]
     assert (
         result.token_ids

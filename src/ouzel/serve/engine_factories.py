@@ -8,8 +8,8 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.draft_heads import is_draft_head
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
+from ouzel.checkpoint.draft_heads import is_draft_head
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
     read_config_json,

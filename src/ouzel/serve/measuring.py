@@ -10,6 +10,7 @@ from pathlib import Path
 
 import msgspec
 
+from ouzel.checkpoint.draft_heads import is_draft_head
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import OuzelError
 
@@ -42,7 +43,6 @@ class Answer(msgspec.Struct, frozen=True):
 def measure(question: Question) -> ModelSize:
     """Returns the sizes of a model without loading it. Raises ModelLoadError."""
     # these imports take a second
-    from ouzel.backends.openvino.draft_heads import is_draft_head  # noqa: PLC0415
     from ouzel.backends.openvino.draft_heads.attachment import measure_head  # noqa: PLC0415
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415

@@ -40,7 +40,6 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
-from ouzel.backends.openvino.draft_heads import is_draft_head, refuse_head
 from ouzel.backends.openvino.draft_heads.attachment import attach_head, load_head
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
@@ -59,6 +58,7 @@ from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
+from ouzel.checkpoint.draft_heads import is_draft_head, refuse_head
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner

@@ -23,7 +23,6 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
-from ouzel.backends.openvino.draft_heads import refuse_head
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
     find_max_text_len,
@@ -50,6 +49,7 @@ from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
+from ouzel.checkpoint.draft_heads import refuse_head
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig

@@ -59,7 +59,7 @@ class LentParts:
 
     head: ov.Model  # gives the logits of `hidden_rows`
     embedding: ov.Model  # gives `embedded_rows` of `input_ids`
-    caches: dict[str, LentCache]  # by the kind of the layers that read them
+    caches: dict[str, LentCache]  # keys are kinds of layers
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,9 @@
 """Makes drafts with an assistant, a draft head that reads the model's keys and values.
 
 Rules
-1. A draft begins with the newest token and the model's hidden row of the token before, the last
-   one that the model has computed. The assistant attends to the tokens that the model has computed,
-   and adds no keys and values of its own.
+1. A draft begins with the newest token and the model's hidden row of the token before, which is
+   the last computed token. The assistant attends to the tokens that the model has computed, and
+   adds no keys and values of its own.
 2. A further token of a draft takes the drafted token and the assistant's own hidden row. It has the
    position of the first, the newest token's, and attends to the same tokens.
 3. Of each step the hidden rows from which a draft may begin are kept: the last row of a sequence,

@@ -104,7 +104,7 @@ class _NewEntries(msgspec.Struct, frozen=True):
 
     sequence: Sequence
     begin: int
-    token_ids: list[int]  # for each entry the token after its position
+    token_ids: list[int]  # the token after the position of each entry
     rows: Rows
 
 
