@@ -40,6 +40,9 @@ _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 # into the groups of the weights: with activation groups of 64 and weight groups of 32, products of
 # 8 rows take 2.4 times as long.
 ACTIVATION_GROUP_SIZES = (64, 32)
+# A smaller group for encoders takes 1.12 times as long. With it the vectors of all-MiniLM-L6-v2 have
+# cosines above 0.999 to those in f32, for all of 71 short texts; with 64 some fall to 0.998.
+_ENCODER_GROUP_SIZES = (32,)
 
 # The plugin quantises the keys of a u8 cache by token, in groups of this many channels. Its
 # default, by channel over the tokens of a block, writes a partly filled block anew with every
@@ -125,7 +128,7 @@ def compile_encoder(
     properties = _shared_properties(engine)
     if engine.device == "CPU":
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = _activation_group_size(
-            engine, hidden_size, [graph]
+            engine, hidden_size, [graph], _ENCODER_GROUP_SIZES
         )
     [compiled] = _compile(core, [graph], engine, properties, "the model")
     return compiled
@@ -229,7 +232,10 @@ def _shared_properties(engine: EngineConfig) -> dict[str, object]:
 
 
 def _activation_group_size(
-    engine: EngineConfig, hidden_size: int, graphs: Iterable[ov.Model]
+    engine: EngineConfig,
+    hidden_size: int,
+    graphs: Iterable[ov.Model],
+    sizes: Sequence[int] = ACTIVATION_GROUP_SIZES,
 ) -> int:
     """Returns the channels in a group of quantised activations, 0 if activations are not
     quantised.
@@ -237,7 +243,7 @@ def _activation_group_size(
     if engine.precision == "f32" or withholds_int8():
         return 0
     at_most = min([hidden_size, *chain.from_iterable(map(weight_group_sizes, graphs))])
-    return next((size for size in ACTIVATION_GROUP_SIZES if size <= at_most), 0)
+    return next((size for size in sizes if size <= at_most), 0)
 
 
 def weight_group_sizes(graph: ov.Model) -> set[int]:
