@@ -40,9 +40,9 @@ _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 # into the groups of the weights: with activation groups of 64 and weight groups of 32, products of
 # 8 rows take 2.4 times as long.
 ACTIVATION_GROUP_SIZES = (64, 32)
-# A smaller group takes an encoder 1.12 times as long. The int8 vectors of all-MiniLM-L6-v2 then have
-# cosines above 0.999 to the f32 vectors, for all of 71 short texts; with groups of 64 the least is
-# 0.998.
+# The smaller group takes an encoder 1.12 times as long, and the int8 vectors of all-MiniLM-L6-v2
+# then have cosines above 0.999 to the f32 vectors, for all of 71 short texts. The least cosine with
+# groups of 64 is 0.998.
 _ENCODER_GROUP_SIZES = (32,)
 
 # The plugin quantises the keys of a u8 cache by token, in groups of this many channels. Its
