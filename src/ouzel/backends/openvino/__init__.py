@@ -314,9 +314,11 @@ def make_runner(
         KvCache(cache, plan.num_blocks + num_padding_blocks(engine)),
         StateTables(states, state_plan),
     )
-    prediction = (
-        PredictionRunner(CompiledPrediction(*further), caches[0], served, info) if further else None
-    )
+    prediction = None
+    if served.prediction is not None:
+        prediction = PredictionRunner(
+            CompiledPrediction(*further), caches[0], served.prediction, info
+        )
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
 
 
