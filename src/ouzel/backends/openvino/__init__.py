@@ -327,15 +327,9 @@ def make_prediction_runner(
     """Makes the runner of the layer, or of the draft head, that proposes further tokens."""
     if served.prediction is None:
         return None
-    if served.prediction.ropes is None:
-        return PredictionRunner(CompiledPrediction(*compiled), cache, served, info)
-    return DraftHeadRunner(
-        CompiledDraftHead(*compiled),
-        cache,
-        served.prediction.ropes,
-        info,
-        hidden_size=served.hidden_size,
-    )
+    if served.prediction.embedding is None:
+        return PredictionRunner(CompiledPrediction(*compiled), cache, served.prediction, info)
+    return DraftHeadRunner(CompiledDraftHead(*compiled), cache, served.prediction, info)
 
 
 def make_vision_runner(

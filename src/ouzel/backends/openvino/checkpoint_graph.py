@@ -112,13 +112,13 @@ def check_use(
         tensors.names(),
         used,
         has_other_modes=text is not config,
-        predicts=model.prediction is not None,
+        predicts=model.predicts,
         left_out_prefixes=left_out,
     )
     shape = model.vocab_size, model.hidden_size
     if not makes_vectors:
         refuse_another_head(tensors, used, model.embedding or Tensor(EMBEDDING, shape))
-    if model.prediction is not None:
+    if model.predicts:
         refuse_other_copies(text, tensors, used, shape)
 
 

@@ -58,6 +58,7 @@ def attach_head(model: LanguageModel, head: LanguageModel) -> LanguageModel:
         arrays=head.arrays,
         embedding=model.lent.embedding,
         ropes=head.ropes,
+        hidden_size=head.hidden_size,
     )
     return replace(
         model,

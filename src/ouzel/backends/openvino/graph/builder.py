@@ -71,7 +71,7 @@ class Builder:
             self._adapters = AdapterInputs(self.graph, adapter_rank, dtype)
         self._weights = weights
         self._plan = plan
-        self._ropes: dict[str, Rope] = {}
+        self.ropes: dict[str, Rope] = {}  # angles for the graph's inputs, by name
         self._query_scale: QueryScale | None = None
 
     def for_graph(self, graph_prefix: str, stored_prefix: str) -> "Builder":
@@ -89,7 +89,7 @@ class Builder:
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
-        self._ropes[name] = rope
+        self.ropes[name] = rope
         return angles_input(self.graph, name, 2 * len(rope.inverse_frequencies))
 
     def query_scale(self, scale: QueryScale) -> Node:
@@ -309,7 +309,7 @@ class Builder:
             prediction=prediction,
             lent=lent,
             vector_head=self.vector_head,
-            ropes=self._ropes,
+            ropes=self.ropes,
             query_scale=self._query_scale,
             hidden_size=hidden_size,
             vocab_size=vocab_size,

@@ -89,6 +89,8 @@ def make_predictor(
         return PredictionGraphs(
             head=head_graph(logits_of, shape.attention.hidden_size),
             layer=layer.graph.finish(rows, "hidden_rows"),
+            ropes=layer.ropes,
+            hidden_size=shape.attention.hidden_size,
             arrays=layer.graph.arrays,
         )
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino.cache.kv_cache import KvCache
-from ouzel.backends.openvino.graph.rope import Rope
+from ouzel.backends.openvino.language_model import PredictionGraphs
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
 from ouzel.backends.openvino.runners.image_rows import is_image_token
@@ -17,8 +17,8 @@ from ouzel.types.engine_info import EngineInfo
 
 @dataclass(frozen=True)
 class CompiledDraftHead:
-    model_head: ov.CompiledModel  # makes the logits of the model
     layers: ov.CompiledModel
+    model_head: ov.CompiledModel  # makes the logits of the model
     embedding: ov.CompiledModel
 
 
@@ -32,14 +32,13 @@ class DraftHeadRunner:
         self,
         compiled: CompiledDraftHead,
         cache: KvCache,
-        ropes: dict[str, Rope],
+        graphs: PredictionGraphs,
         info: EngineInfo,
-        *,
-        hidden_size: int,
     ) -> None:
         self.info = info
-        self.hidden_rows = np.zeros((0, hidden_size), np.float32)
-        self._ropes = ropes
+        self.has_head_of_model = True  # `logits` makes the model's logits
+        self.hidden_rows = np.zeros((0, graphs.hidden_size), np.float32)
+        self._ropes = graphs.ropes
         self._kv_cache = cache
         self._model_head = GraphRequest(compiled.model_head)
         self._layers = GraphRequest(compiled.layers, cache.tensors)

@@ -41,6 +41,12 @@ def position_axes(compiled: ov.CompiledModel) -> tuple[int, ...]:
     return tuple(axis.get_length() for shape in shapes for axis in list(shape)[:-1])
 
 
+def find_output(compiled: ov.CompiledModel, name: str) -> int:
+    """Returns the index of an output, 0 if no output has the name."""
+    names = [port.get_names() for port in compiled.outputs]
+    return next((index for index, each in enumerate(names) if name in each), 0)
+
+
 class OpenVINORunner:
     """Runs the model; implements `ModelRunner`.
 
@@ -61,6 +67,9 @@ class OpenVINORunner:
         self.prediction = prediction
         # hidden rows of the last batch, [T, hidden_size]; empty without a prediction layer
         self.hidden_rows = np.zeros((0, language_model.hidden_size), np.float32)
+        self._hidden_output, self._logits_output = (
+            find_output(compiled, name) for name in ("hidden_rows", "logits")
+        )
         self._vision = vision
         self._features_shape = features_shape(compiled)
         self._compiled = compiled
@@ -93,12 +102,12 @@ class OpenVINORunner:
         self._request.run(self._inputs(batch))
         self._keep_states(batch)
         if self.prediction is not None:
-            self.hidden_rows = self._request.output()
+            self.hidden_rows = self._request.output(self._hidden_output)
         if not batch.sampled_rows.size:  # openvino cannot show an empty tensor as an array
             return np.zeros((0, self.info.vocab_size), np.float32)
-        if self.prediction is not None:
+        if self.prediction is not None and self.prediction.has_head_of_model:
             return self.prediction.logits(self.hidden_rows[batch.sampled_rows])
-        logits = self._request.output()
+        logits = self._request.output(self._logits_output)
         return logits.reshape(len(batch.sampled_rows), logits.shape[-1])
 
     def _inputs(self, batch: ForwardBatch) -> dict[str, NDArray[np.generic]]:
