@@ -25,6 +25,8 @@ from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.config import make_model_config
+from ouzel.gguf.file import read_gguf
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.serve.measuring import Question, measure
 from tests.backends import quantize
@@ -180,6 +182,22 @@ def test_the_assistant_does_not_change_the_logits_of_the_model(
     expected = run_prompt(plain, prompt).copy()
     np.testing.assert_allclose(run_prompt(runner, prompt), expected, rtol=0, atol=1e-5)
     assert plain.info.num_blocks == runner.info.num_blocks, "an assistant takes no cache"
+
+
+def test_the_model_may_be_a_gguf_file(tmp_path: Path, cache_dir: Path) -> None:
+    """The model with experts has caches of the same form as `gemma4-unified`.
+
+    The file has 8 bits for a weight.
+    """
+    path = GOLDEN.parents[1] / "gguf" / "golden" / "gemma4-experts.gguf"
+    (tmp_path / "model.gguf").symlink_to(path)
+    (tmp_path / "config.json").write_text(json.dumps(make_model_config(read_gguf([path]))))
+    drafted = []
+    for model in (GOLDEN / "gemma4-experts", tmp_path):
+        runner = load(model, ASSISTANTS / "gemma4-unified", cache_dir)
+        run_prompt(runner, list(range(40)))
+        drafted.append(run_assistant(runner, 40, 5, runner.hidden_rows[-1:].copy()))
+    assert np.corrcoef(drafted[0][0], drafted[1][0])[0, 1] > 0.99
 
 
 @pytest.fixture(scope="module")
