@@ -350,6 +350,7 @@ def test_a_decoder_with_keys_of_its_own_is_refused(
         ({"centroid_intermediate_top_k": 17}, "17 is not supported; supported: at most num_cent"),
         ({"backbone_hidden_size": 33}, "pre_projection"),
         ({"text_config": None}, "text_config is missing"),
+        ({"tie_word_embeddings": False}, "tie_word_embeddings false is not supported"),
     ],
 )
 def test_unsupported_values_are_refused(
@@ -357,6 +358,19 @@ def test_unsupported_values_are_refused(
 ) -> None:
     copy = change(tmp_path / "changed", values)
     with pytest.raises(ModelLoadError, match=message):
+        load(GOLDEN / "gemma4-shared", copy, cache_dir)
+
+
+def test_a_copy_of_the_embedding_as_head_is_left_out(tmp_path: Path, cache_dir: Path) -> None:
+    copy = tmp_path / "copied"
+    shutil.copytree(ASSISTANTS / "gemma4-shared", copy)
+    tensors = quantize.load(copy / "model.safetensors")
+    kind, embedding = tensors["model.embed_tokens.weight"]
+    quantize.save(copy / "model.safetensors", tensors | {"lm_head.weight": (kind, embedding)})
+    load(GOLDEN / "gemma4-shared", copy, cache_dir)
+    other = (kind, np.roll(embedding, 1, axis=0))
+    quantize.save(copy / "model.safetensors", tensors | {"lm_head.weight": other})
+    with pytest.raises(ModelLoadError, match=r"ties embedding and head, but .* lm_head\.weight"):
         load(GOLDEN / "gemma4-shared", copy, cache_dir)
 
 

@@ -29,7 +29,7 @@ from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.models import gemma4_text, gemma4_unified_text
-from ouzel.backends.openvino.weights.source import Matrix
+from ouzel.backends.openvino.weights.source import Tensor
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
@@ -41,6 +41,7 @@ DEFAULTS = {
         **gemma4_unified_text.DEFAULTS,
     },
 }
+EMBEDDING = "model.embed_tokens"
 _OWN_KEYS = (
     "model_type",
     "backbone_hidden_size",
@@ -69,8 +70,8 @@ def read_assistant_config(config: HfConfig) -> HfConfig:
     """Returns the keys of the assistant and of its decoder, `text_config`, in one level."""
     if config.section("text_config") is None:
         raise ModelLoadError("config.json: text_config is missing")
+    config.require(tie_word_embeddings=True)
     own = {key: config.values[key] for key in _OWN_KEYS if key in config.values}
-    own["tie_word_embeddings"] = config.flag("tie_word_embeddings", True)
     return config.text_model().with_values(**own).with_defaults(**DEFAULTS[config.model_type])
 
 
@@ -136,19 +137,17 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         x = ops.add(x, feed_forward(b, x, index, shape))
         x = ops.multiply(x, b.graph.array(b.array(f"model.layers.{index}.layer_scalar", 1)))
     x = b.norm(x, "model.norm", shape.hidden_size, shape.norm)
-    is_head = shape.tied_embeddings
-    head = b.embedding("model.embed_tokens", shape.vocab_size, shape.hidden_size, is_head=is_head)
-    if not is_head:
-        head = b.head("lm_head", shape.vocab_size, shape.hidden_size)
     b.graph.output("hidden_rows", b.linear(x, "post_projection", shape.hidden_size, target_size))
-    return b.language_model(
-        b.product(x, head)
+    model = b.language_model(
+        compute_logits(b, x, shape)
         if assistant.clusters is None
-        else logits_of_clusters(b, x, head, shape, assistant.clusters),
+        else compute_logits_of_clusters(b, x, shape, assistant.clusters),
         hidden_size=target_size,
         vocab_size=shape.vocab_size,
         max_positions=min(rope.max_positions for rope in shape.ropes.values()),
     )
+    embedding = Tensor(EMBEDDING + ".weight", (shape.vocab_size, shape.hidden_size))
+    return replace(model, embedding=embedding)
 
 
 def lent_cache(b: Builder, layer: Gemma4Layer) -> KeysAndValues:
@@ -168,11 +167,20 @@ def lent_cache(b: Builder, layer: Gemma4Layer) -> KeysAndValues:
     return KeysAndValues(heads, zeros, KvInputs(key, value))
 
 
-def logits_of_clusters(
-    b: Builder, rows: Node, head: Matrix, shape: Gemma4Shape, clusters: Clusters
+def compute_logits(b: Builder, rows: Node, shape: Gemma4Shape) -> Node:
+    """Returns the logits of all tokens, [S, vocab_size]."""
+    return b.product(rows, b.head(EMBEDDING, shape.vocab_size, shape.hidden_size))
+
+
+def compute_logits_of_clusters(
+    b: Builder, rows: Node, shape: Gemma4Shape, clusters: Clusters
 ) -> Node:
     """Returns logits [S, vocab_size]: products in the chosen clusters, and a smaller number
     elsewhere.
+
+    The columns of the chosen tokens are gathered from a plain matrix. For 262,144 tokens and 256
+    dimensions a draft of one token takes 3 ms on two cores; it takes 10 ms if all tokens are
+    multiplied, and 21 ms if the columns are gathered from cells of the kernels.
     """
     vocab_size, hidden_size = shape.vocab_size, shape.hidden_size
     centroids = b.linear(rows, "masked_embedding.centroids", hidden_size, clusters.number)
@@ -190,8 +198,8 @@ def logits_of_clusters(
     tokens = ops.reshape(
         ops.gather(table, chosen, ops.constant(np.int64(0))), integers(-1, num_tokens), False
     )
-    columns = b.graph.embed(head, ops.reshape(tokens, integers(-1), False))
-    columns = ops.reshape(columns, integers(-1, num_tokens, hidden_size), False)
+    head = b.matrix_per_head(EMBEDDING, vocab_size, 1, hidden_size, range(1))
+    columns = ops.squeeze(ops.gather(head, tokens, ops.constant(np.int64(0))), integers(2))
     logits = ops.squeeze(
         ops.matmul(columns, ops.unsqueeze(rows, integers(2)), False, False), integers(2)
     )
