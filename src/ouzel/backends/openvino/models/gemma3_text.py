@@ -77,15 +77,14 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         output_bias=bias,
         scale=config.size("query_pre_attn_scalar") ** -0.5,
     )
+    windows = sliding_windows(config, every_layer_but(config.size("sliding_window_pattern")))
     return replace(
         shape,
         norm=norm,
         layer_norms=NORMS,
         rope=rope,
-        sliding_rope=sliding_rope,
-        sliding_windows=sliding_windows(
-            config, every_layer_but(config.size("sliding_window_pattern"))
-        ),
+        layer_ropes=tuple(sliding_rope if window else rope for window in windows),
+        sliding_windows=windows,
         embedding_factor=root(config.size("hidden_size"), config),
         logits_softcap=config.number("final_logit_softcapping", 0.0),
     )

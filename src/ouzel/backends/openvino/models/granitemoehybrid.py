@@ -4,8 +4,6 @@ The attention mostly has no positions. Reference: transformers,
 models/granitemoehybrid/modeling_granitemoehybrid.py and configuration_granitemoehybrid.py.
 """
 
-from dataclasses import replace
-
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
@@ -53,7 +51,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     shape = granite.decoder_shape(config)
     if has_rotary_positions(config):
         return shape
-    return replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
+    return shape.without_rope(range(shape.num_layers))
 
 
 def has_rotary_positions(config: HfConfig) -> bool:

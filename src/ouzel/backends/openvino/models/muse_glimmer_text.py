@@ -78,15 +78,15 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         output_bias=bias,
         scale=shape.attention.scale * config.number("qk_scale_factor"),
     )
-    return replace(
+    shape = replace(
         shape,
         sliding_windows=sliding_windows(
             config, lambda layer: (shape.num_layers - 1 - layer) % 4 != 0
         ),
-        unrotated_layers=frozenset(layer for layer, theta in enumerate(thetas) if theta == 0),
         logits_factor=config.number("output_multiplier"),
         logits_softcap=config.number("final_logit_softcapping"),
     )
+    return shape.without_rope([layer for layer, theta in enumerate(thetas) if theta == 0])
 
 
 def read_thetas(config: HfConfig, num_layers: int) -> list[float]:

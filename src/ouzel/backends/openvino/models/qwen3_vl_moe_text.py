@@ -2,8 +2,10 @@
 
 One tensor has all experts. Published checkpoints store it as [experts, columns, rows], and
 transformers 5 saves [experts, rows, columns]. One of a layer's two tensors is never square, and
-its shape decides for both; transformers 5 decides by each, and misreads square ones. Reference: transformers,
-models/qwen3_vl_moe/modeling_qwen3_vl_moe.py and configuration_qwen3_vl_moe.py.
+its shape decides for both; transformers 5 decides by each, and misreads square ones.
+
+Reference: transformers, models/qwen3_vl_moe/modeling_qwen3_vl_moe.py and
+configuration_qwen3_vl_moe.py.
 """
 
 from dataclasses import replace
