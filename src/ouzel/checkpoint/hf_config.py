@@ -111,6 +111,15 @@ class HfConfig:
             raise self._wrong(key, "a string", value)
         return value
 
+    def choice(self, key: str, *supported: str) -> str:
+        """Reads one of the supported texts; the first one is the default."""
+        value = self.text(key, supported[0])
+        if value not in supported:
+            raise ModelLoadError(
+                f"{self._source}: {key} must be {' or '.join(supported)}, found {value}"
+            )
+        return value
+
     def texts(self, key: str, length: int) -> list[str]:
         value = self.values.get(key)
         if (

@@ -133,6 +133,12 @@ class DecoderShape:
         return replace(self, attention=replace(self.attention, **changes))  # type: ignore[arg-type]
 
 
+def equal_windows(config: HfConfig) -> tuple[int, ...]:
+    """Returns `sliding_window` for every layer, 0 if config.json has none."""
+    window = config.size("sliding_window") if config.has("sliding_window") else 0
+    return (window,) * config.size("num_hidden_layers")
+
+
 def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
     """Reads the windows as Qwen writes them: `use_sliding_window`, then `layer_types`.
 

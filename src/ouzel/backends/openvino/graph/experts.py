@@ -64,6 +64,9 @@ class ExpertTensors:
     is_alternating: bool = False
 
 
+MIXTRAL_TENSORS = ExpertTensors(gate="w1", up="w3", down="w2")
+
+
 @dataclass(frozen=True, kw_only=True)
 class ExpertsShape:
     num_experts: int

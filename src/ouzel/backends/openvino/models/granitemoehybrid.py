@@ -55,12 +55,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
 
 
 def has_rotary_positions(config: HfConfig) -> bool:
-    kind = config.text("position_embedding_type", "nope")
-    if kind not in ("rope", "nope"):
-        raise ModelLoadError(
-            f"config.json: position_embedding_type must be rope or nope, found {kind}"
-        )
-    return kind == "rope"
+    return config.choice("position_embedding_type", "nope", "rope") == "rope"
 
 
 def make_mixer(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:
