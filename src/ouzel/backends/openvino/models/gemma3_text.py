@@ -93,7 +93,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
 def refuse_other_attention(config: HfConfig) -> None:
     if config.has("attn_logit_softcapping"):
         raise ModelLoadError(
-            "config.json: attn_logit_softcapping must be null, because no Gemma 3 has it, found "
+            "config.json: attn_logit_softcapping must be null, because only Gemma 2 has it, found "
             f"{config.number('attn_logit_softcapping'):g}"
         )
     refuse_bidirectional(config)
