@@ -53,6 +53,7 @@ _FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
+    "tie_embedding",  # LFM2's name
     "quantization_config",
     "compression_config",
     "dtype",

@@ -24,7 +24,7 @@ from ouzel.backends.openvino.graph.vit import (
     square_side,
 )
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.models import lfm2
+from ouzel.backends.openvino.models import lfm2, lfm2_moe
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed
@@ -68,7 +68,7 @@ def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
     """Embeds the patches [tiles, patches, numbers of a patch], and adds resized positions."""
     prefix, size, num_columns = f"{TOWER}embeddings.", shape.hidden_size, 3 * shape.patch_size**2
     pixels = b.input("patches", [-1, -1, num_columns], ov.Type.f32)
-    rows = b.linear(pixels, prefix + "patch_embedding", num_columns, size)
+    rows = b.patches(pixels, prefix + "patch_embedding", (size, num_columns), has_bias=True)
     return add_positions(b, rows, prefix + "position_embedding.weight", shape.num_rows, size)
 
 
@@ -79,7 +79,10 @@ def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node
         rows = b.norm(rows, PROJECTOR + "layer_norm", size, PROJECTOR_NORM)
     inner = b.linear(rows, PROJECTOR + "linear_1", size, inner_size, has_bias=has_bias)
     inner = activate(inner, read_activation(config, "projector_hidden_act", "gelu"))
-    text_size = config.text_model().with_defaults(**lfm2.DEFAULTS).size("hidden_size")
+    text = config.text_model()
+    is_sparse = text.text("model_type", "lfm2") == "lfm2_moe"
+    text = text.with_defaults(**(lfm2_moe if is_sparse else lfm2).DEFAULTS)
+    text_size = text.size("hidden_size")
     return b.linear(inner, PROJECTOR + "linear_2", inner_size, text_size, has_bias=has_bias)
 
 
