@@ -94,10 +94,8 @@ def test_inspect_tells_the_cache_of_a_load(kv_cache_dtype: KvCacheDtype, directo
 
 @needs_kernels
 def test_a_cache_in_bf16_is_refused(directory: Path) -> None:
-    with pytest.raises(
-        ModelLoadError,
-        match=r"dtype must be auto, f16, u8, or with precision f32 f32, .* soft cap, given bf16",
-    ):
+    named = r"dtype must be auto, f16, u8, or f32 with precision f32, .* soft cap, given bf16"
+    with pytest.raises(ModelLoadError, match=named):
         create_runner(model_config(directory), EngineConfig(kv_cache_dtype="bf16"))
 
 
