@@ -28,10 +28,6 @@ from ouzel.errors import ModelLoadError
 _BOTH_SIDES = "use_bidirectional_attention"
 
 
-def is_encoder(config: HfConfig) -> bool:
-    return config.flag(_BOTH_SIDES, False)
-
-
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
     if num_labels:
         raise ModelLoadError(
