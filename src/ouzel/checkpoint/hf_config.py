@@ -45,6 +45,20 @@ _OWN_NAMES = {
         "activation_function": "hidden_act",
         "layer_norm_epsilon": "layer_norm_eps",
     },
+    "bloom": {
+        "n_embed": "hidden_size",
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "layer_norm_epsilon": "layer_norm_eps",
+        "seq_length": "max_position_embeddings",
+    },
+    "mpt": {
+        "d_model": "hidden_size",
+        "n_layers": "num_hidden_layers",
+        "n_heads": "num_attention_heads",
+        "layer_norm_epsilon": "layer_norm_eps",
+        "max_seq_len": "max_position_embeddings",
+    },
     "opt": {"ffn_dim": "intermediate_size", "activation_function": "hidden_act"},
     "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
 }

@@ -71,6 +71,7 @@ class DecoderShape:
     tied_embeddings: bool
     has_head_bias: bool = False
     layer_norms: LayerNorms = LayerNorms()
+    embedding_norm: str = ""  # the norm of the embeddings; empty: none
     final_norm: str = "model.norm"  # empty: none
     embedding_size: int = 0  # columns of embedding and head, if projections lead to the hidden size
     is_parallel: bool = False  # both halves of a layer take the rows that enter the layer
@@ -227,6 +228,8 @@ def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
         rows = scaled(b.with_images(embeddings, size), factor)
     else:
         rows = b.with_images(scaled(embeddings, factor), size)
+    if shape.embedding_norm:
+        rows = b.norm(rows, shape.embedding_norm, size, shape.norm)
     if shape.position_table is None:
         return rows
     return add_positions(b, rows, shape.position_table, size)
