@@ -216,7 +216,7 @@ def byte_level(
         ),
         (
             {"pre": "unheard-of"},
-            "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, bloom, chatglm-bpe",
+            "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, bloom, chatglm",
         ),
         ({"tokens": ["a", "b", "a"]}, 'tokens must differ and not be empty, found "a" at 2'),
         ({"tokens": ["a", ""]}, 'tokens must differ and not be empty, found "" at 1'),

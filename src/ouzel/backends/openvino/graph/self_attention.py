@@ -141,8 +141,7 @@ def self_attention(
         scale=shape.scale,
         softcap=shape.softcap,
         sliding_window=sliding_window,
-        sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
-        slopes=compute_slopes(shape.num_heads) if shape.has_slopes else None,
+        **by_head(b, prefix, shape),
     )
     if gate is not None:
         attended = gated(attended, ops.sigmoid(gate), shape)
@@ -154,6 +153,16 @@ def self_attention(
         shape.hidden_size,
         has_bias=shape.output_bias,
     )
+
+
+def by_head(b: Builder, prefix: str, shape: AttentionShape) -> dict[str, NDArray[np.float32]]:
+    """Returns the arguments of the attention that have a number for each head."""
+    numbers = {}
+    if shape.has_sinks:
+        numbers["sinks"] = b.array(prefix + "sinks", shape.num_heads)
+    if shape.has_slopes:
+        numbers["slopes"] = compute_slopes(shape.num_heads)
+    return numbers
 
 
 def gated(attended: Node, gate: Node, shape: AttentionShape) -> Node:

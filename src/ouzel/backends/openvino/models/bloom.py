@@ -1,4 +1,4 @@
-"""BLOOM and BLOOMZ have scores that fall with the distance (ALiBi) in place of positions.
+"""BLOOM and BLOOMZ have no positions: the scores of attention fall with the distance (ALiBi).
 
 They have layer norms, also over the embeddings, plain feed-forward layers, and biases everywhere.
 Queries, keys and values are one tensor, head by head. Reference: transformers,

@@ -1,6 +1,6 @@
-"""MPT has scores that fall with the distance (ALiBi) in place of positions, and no biases.
+"""MPT has no positions, as the scores of attention fall with the distance (ALiBi), and no biases.
 
-It has layer norms and plain feed-forward layers. Reference: transformers,
+Its layers have layer norms and plain feed-forward layers. Reference: transformers,
 models/mpt/modeling_mpt.py and configuration_mpt.py.
 """
 

@@ -1,7 +1,8 @@
 """LFM2-VL has SigLIP 2's encoder, whose learned positions are resized to each image.
 
-Squares of patches become one row. Reference: transformers, models/lfm2_vl/modeling_lfm2_vl.py and
-models/siglip2/modeling_siglip2.py; SigLIP 2 (Tschannen 2025, arXiv 2502.14786).
+Its projector turns each square of patches into one row of features. Reference: transformers,
+models/lfm2_vl/modeling_lfm2_vl.py and models/siglip2/modeling_siglip2.py; SigLIP 2 (Tschannen
+2025, arXiv 2502.14786).
 """
 
 import math
@@ -47,7 +48,11 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def read_shape(vision: HfConfig) -> VitShape:
-    """Reads the sizes; a tile of the shape is the square of learned positions."""
+    """Reads the sizes of the encoder.
+
+    The checkpoint has learned positions for a square of patches. The shape's `image_size` is the
+    side of that square in pixels; images may have any multiple of a patch's side.
+    """
     if vision.text("model_type", "siglip2_vision_model") != "siglip2_vision_model":
         raise vision.refuse("model_type", "siglip2_vision_model")
     num_places = vision.size("num_patches", 256)
@@ -60,12 +65,12 @@ def read_shape(vision: HfConfig) -> VitShape:
 
 
 def read_factor(config: HfConfig) -> int:
-    """Returns the patches along each side of a square that becomes one row."""
+    """Returns the number of patches along a side of the square that becomes one row of features."""
     return config.size("downsample_factor", 2)
 
 
 def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
-    """Embeds the patches [tiles, patches, numbers of a patch], and adds resized positions."""
+    """Embeds patches [tiles, patches, numbers of a patch], and adds positions for their places."""
     prefix, size, num_columns = f"{TOWER}embeddings.", shape.hidden_size, 3 * shape.patch_size**2
     pixels = b.input("patches", [-1, -1, num_columns], ov.Type.f32)
     rows = b.patches(pixels, prefix + "patch_embedding", (size, num_columns), has_bias=True)
@@ -87,7 +92,10 @@ def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node
 
 
 def make_passes(shape: VitShape, factor: int) -> Passes:
-    """Returns the function that makes the inputs of a piece: tiles of one size."""
+    """Returns the function that makes the graph's inputs for a piece, which is tiles of one size.
+
+    A pass takes as many of the tiles as their patches allow.
+    """
     unit = shape.patch_size * factor
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:
