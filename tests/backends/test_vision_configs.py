@@ -5,6 +5,7 @@ Contradictions are refused, and the names of all releases of transformers are kn
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -109,6 +110,11 @@ def measure(directory: Path) -> None:
             "supported: rope_theta 10000.0",
         ),
         (
+            "glm_ocr",
+            {"vision_config": {"temporal_patch_size": 1}},
+            "temporal_patch_size 1 is not supported; supported: only 2",
+        ),
+        (
             "paddleocr_vl",
             {"vision_config": {"num_attention_heads": 16}},
             "hidden_size 32 must be a multiple of four times num_attention_heads 16",
@@ -199,3 +205,13 @@ def test_tensors_are_found_by_their_older_and_newer_names(
     for stored, other in names.items():
         rename_tensors(copy / WEIGHTS, f'"{stored}'.encode(), f'"{other}'.encode())
     measure(copy)
+
+
+def test_lfm2_vl_may_tie_its_head_by_the_older_key(tmp_path: Path) -> None:
+    path = copy_with_config("lfm2_vl", tmp_path, {"text_config": {"tie_word_embeddings": False}})
+    config = json.loads((path / "config.json").read_text())
+    del config["tie_word_embeddings"]
+    for value, has_error in ((True, False), (False, True)):
+        (path / "config.json").write_text(json.dumps(config | {"tie_embedding": value}))
+        with pytest.raises(ModelLoadError, match="lm_head") if has_error else nullcontext():
+            measure(path)

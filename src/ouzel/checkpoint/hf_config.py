@@ -45,6 +45,20 @@ _OWN_NAMES = {
         "activation_function": "hidden_act",
         "layer_norm_epsilon": "layer_norm_eps",
     },
+    "bloom": {
+        "n_embed": "hidden_size",
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "layer_norm_epsilon": "layer_norm_eps",
+        "seq_length": "max_position_embeddings",
+    },
+    "mpt": {
+        "d_model": "hidden_size",
+        "n_layers": "num_hidden_layers",
+        "n_heads": "num_attention_heads",
+        "layer_norm_epsilon": "layer_norm_eps",
+        "max_seq_len": "max_position_embeddings",
+    },
     "opt": {"ffn_dim": "intermediate_size", "activation_function": "hidden_act"},
     "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
 }
@@ -53,6 +67,7 @@ _FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
+    "tie_embedding",  # LFM2's name
     "quantization_config",
     "compression_config",
     "dtype",
@@ -109,6 +124,15 @@ class HfConfig:
         value = self._get(key, default)
         if not isinstance(value, str):
             raise self._wrong(key, "a string", value)
+        return value
+
+    def choice(self, key: str, *supported: str) -> str:
+        """Reads one of the supported texts; the first one is the default."""
+        value = self.text(key, supported[0])
+        if value not in supported:
+            raise ModelLoadError(
+                f"{self._source}: {key} must be {' or '.join(supported)}, found {value}"
+            )
         return value
 
     def texts(self, key: str, length: int) -> list[str]:

@@ -203,6 +203,7 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
             {"encoder_patch_size": 14},
             "encoder_patch_size must be 16, the value in config.json, found 14",
         ),
+        ("glm_ocr", {"temporal_patch_size": 1}, "temporal_patch_size must be 2, found 1"),
         ("lfm2_vl", {"tile_size": 500}, "tile_size must be a multiple of 32, found 500"),
         ("lfm2_vl", {"min_tiles": 11}, "min_tiles must be <= max_tiles 10, found 11"),
         ("llava_next", {"crop_size": 300}, "size and crop_size must be one square"),

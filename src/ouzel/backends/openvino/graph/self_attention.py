@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.distances import compute_slopes
 from ouzel.backends.openvino.graph.key_scales import mark_rows
 from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
@@ -53,6 +54,8 @@ class AttentionShape:
     qkv_limit: float | None = None
     # Each head has a logit that takes a share of the attention and adds nothing.
     has_sinks: bool = False
+    # The scores of each head fall with the distance, by slopes of this family's rule (ALiBi).
+    has_slopes: bool = False
 
     @property
     def is_only_turned(self) -> bool:
@@ -138,7 +141,7 @@ def self_attention(
         scale=shape.scale,
         softcap=shape.softcap,
         sliding_window=sliding_window,
-        sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
+        **by_head(b, prefix, shape),
     )
     if gate is not None:
         attended = gated(attended, ops.sigmoid(gate), shape)
@@ -150,6 +153,16 @@ def self_attention(
         shape.hidden_size,
         has_bias=shape.output_bias,
     )
+
+
+def by_head(b: Builder, prefix: str, shape: AttentionShape) -> dict[str, NDArray[np.float32]]:
+    """Returns the arguments of the attention that have a number for each head."""
+    numbers = {}
+    if shape.has_sinks:
+        numbers["sinks"] = b.array(prefix + "sinks", shape.num_heads)
+    if shape.has_slopes:
+        numbers["slopes"] = compute_slopes(shape.num_heads)
+    return numbers
 
 
 def gated(attended: Node, gate: Node, shape: AttentionShape) -> Node:
