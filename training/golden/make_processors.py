@@ -76,6 +76,7 @@ class Stub:
     """Stands for the part of a processor that prepares videos or sounds, which needs torchvision or is not asked."""
 
     unused_input_names = model_input_names = ()
+    slice_mode, downsample_mode = True, "16x"
 
 
 def write_tokenizer(path: Path) -> None:
@@ -119,7 +120,7 @@ def assembled(
         module.num2words = str  # which writes out the times of videos
     processor_class = getattr(module, name)
     processor_class.check_argument_for_proper_class = lambda *_: None
-    declared = image_processor["image_processor_type"].removesuffix("Fast")
+    declared = image_processor["image_processor_type"].removesuffix("Fast").removesuffix("Pil")
     parts = dict.fromkeys(processor_class.get_attributes(), Stub())
     parts["tokenizer"] = tokenizer
     parts["image_processor"] = image_processor_class(declared).from_dict(image_processor)
@@ -251,7 +252,9 @@ def pixels_of(outputs: Any, image_processor: Any) -> np.ndarray[Any, Any]:
 
 
 def pieces_of(outputs: Any, image_processor: Any) -> list[tuple[np.ndarray[Any, Any], int]]:
-    """Returns the pixels and the number of tokens of each piece of the first picture, for LFM2-VL."""
+    """Returns the pixels and the number of tokens of each piece of the first picture."""
+    if "target_sizes" in outputs:
+        return packed_pieces(outputs, image_processor)
     side, merge = image_processor.encoder_patch_size, image_processor.downsample_factor
     shapes = np.asarray(outputs["spatial_shapes"]).tolist()
     num_tiles = outputs["image_rows"][0] * outputs["image_cols"][0]
@@ -267,6 +270,23 @@ def pieces_of(outputs: Any, image_processor: Any) -> list[tuple[np.ndarray[Any, 
         )
         pieces.append((pixels, (end - begin) * (rows // merge) * (columns // merge)))
     return pieces
+
+
+def packed_pieces(outputs: Any, image_processor: Any) -> list[tuple[np.ndarray[Any, Any], int]]:
+    """Returns the pieces for MiniCPM-V: the whole picture, and its slices."""
+    side = image_processor.patch_size
+    merge = 2 if image_processor.downsample_mode == "4x" else 4
+    shapes, begin = np.asarray(outputs["target_sizes"]).tolist(), 0
+    tiles = []
+    for rows, columns in shapes:
+        end = begin + rows * columns * side
+        flat = np.asarray(outputs["pixel_values"])[0, :, :, begin:end]
+        cut = flat.reshape(3, side, rows, columns, side).transpose(0, 2, 1, 3, 4)
+        tiles.append(cut.reshape(3, rows * side, columns * side))
+        begin = end
+    counts = [rows * columns // merge**2 for rows, columns in shapes]
+    pieces = [(np.stack(tiles[:1]), counts[0])]
+    return [*pieces, (np.stack(tiles[1:]), sum(counts[1:]))] if tiles[1:] else pieces
 
 
 def bytes_of(pixels: np.ndarray[Any, Any], image_processor: Any) -> np.ndarray[Any, Any]:

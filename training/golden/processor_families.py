@@ -90,6 +90,17 @@ _GEMMA4_TOKENS = {
     "eoa_token": "<audio|>",
     "audio_token": "<|audio|>",
 }
+# The golden tokenizer has none of the published names for slices and numbers.
+_MINICPMV_TOKENS = {
+    "image_token": "<|image_pad|>",
+    "video_token": "<|video_pad|>",
+    "image_start_token": "<img>",
+    "image_end_token": "</img>",
+    "slice_start_token": "<|vision_start|>",
+    "slice_end_token": "<|vision_end|>",
+    "image_id_start_token": "<start_of_image>",
+    "image_id_end_token": "<end_of_image>",
+}
 _PAN_AND_SCAN = {
     "do_pan_and_scan": True,
     "pan_and_scan_min_crop_size": 100,
@@ -317,6 +328,51 @@ FAMILIES = [
         {"model_type": "lfm2_vl", "downsample_factor": 2, "vision_config": {"patch_size": 16}},
         tokens={"image_token": "<image>"},
         low={"do_image_splitting": False},
+        in_pieces=True,
+    ),
+    Family(
+        "minicpmv4_6",
+        "minicpmv4_6.MiniCPMV4_6Processor",
+        {
+            "image_processor_type": "MiniCPMV4_6ImageProcessor",
+            "max_slice_nums": 9,
+            "scale_resolution": 448,
+            "patch_size": 14,
+            "use_image_id": True,
+            "slice_mode": True,
+            **HALVES,
+        },
+        {
+            "model_type": "minicpmv4_6",
+            "vision_config": {"image_size": 980, "patch_size": 14},
+        },
+        prompt="<|image_pad|>",
+        placeholder="<|image_pad|>",
+        tokens=_MINICPMV_TOKENS,
+        low={"slice_mode": False},
+        in_pieces=True,
+    ),
+    Family(
+        "minicpmv4_6_4x",  # no checkpoint says so; few slices, and pictures without numbers
+        "minicpmv4_6.MiniCPMV4_6Processor",
+        {
+            "image_processor_type": "MiniCPMV4_6ImageProcessorPil",
+            "max_slice_nums": 5,
+            "scale_resolution": 224,
+            "patch_size": 16,
+            "use_image_id": False,
+            "downsample_mode": "4x",
+            "resample": 2,
+        },
+        {
+            "model_type": "minicpmv4_6",
+            "downsample_mode": "4x",
+            "vision_config": {},
+        },
+        prompt="<|image_pad|>",
+        placeholder="<|image_pad|>",
+        tokens=_MINICPMV_TOKENS,
+        low={"slice_mode": False},
         in_pieces=True,
     ),
     Family(

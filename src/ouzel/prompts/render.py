@@ -199,6 +199,7 @@ class PromptRenderer:
         )
         if self._images is None or not images:
             return marked, []
+        images = self._images.numbered(images)
         return insert_image_texts(marked, images, self._images.placeholders, self._marks), images
 
     def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:

@@ -33,6 +33,7 @@ _PLAIN_NAMES = {
     "model.connector.": "multi_modal_projector.",
     "model.projector.": "multi_modal_projector.",
     "mlp_AR.": "multi_modal_projector.",
+    "model.merger.": "merger.",
     "model.embed_vision.": "embed_vision.",
     "model.image_newline": "image_newline",
     "language_model.image_newline": "image_newline",
