@@ -19,6 +19,7 @@ from tests.backends.seeing_settings import (
     internvl,
     lfm2_vl,
     llava,
+    minicpmv4_6,
     paddleocr_vl,
     qwen2_vl,
     qwen3_vl,
@@ -110,6 +111,8 @@ FAMILIES: dict[str, SeeingFamily] = {
             "vision_aspect_ratio": "anyres_max_3",
         },
     ),
+    "minicpmv4_6": minicpmv4_6("minicpmv4_6", 32),
+    "minicpmv4_6-4x": minicpmv4_6("minicpmv4_6-4x", 24, downsample_mode="4x", use_image_id=False),
     "mistral3": SeeingFamily(
         checkpoint="mistral3",
         template=templates.MISTRAL,

@@ -164,6 +164,29 @@ def measure(directory: Path) -> None:
             "embedding_table has the shape",
         ),
         ("gemma4", {"vision_config": {"use_clipped_linears": True}}, "q_proj.input_min is missing"),
+        ("minicpmv4_6", {"insert_layer_id": 4}, "insert_layer_id must be >= 0 and < .* 4, found 4"),
+        ("minicpmv4_6", {"insert_layer_id": -1}, "insert_layer_id must be >= 0 .* found -1"),
+        (
+            "minicpmv4_6",
+            {"downsample_mode": "8x"},
+            'downsample_mode "8x" is not supported; supported: 4x, 16x',
+        ),
+        ("minicpmv4_6", {"merger_times": 2}, "merger_times 2 is not supported; supported: 1"),
+        (
+            "minicpmv4_6",
+            {"merge_kernel_size": [4, 1]},
+            r"merge_kernel_size \[4, 1\] is not supported; supported: \[2, 2\]",
+        ),
+        (
+            "minicpmv4_6",
+            {"vision_config": {"window_kernel_size": [3, 3]}},
+            r"window_kernel_size \[3, 3\] is not supported; supported: \[2, 2\]",
+        ),
+        (
+            "minicpmv4_6",
+            {"drop_vision_last_layer": True},
+            "drop_vision_last_layer true is not supported",
+        ),
         (
             "gemma4-layers",
             {"text_config": {"pad_token_id": 128}},

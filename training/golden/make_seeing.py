@@ -32,6 +32,8 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "llava_next": "llava_next.LlavaNextProcessor",
     "llava_next-granite": "llava_next.LlavaNextProcessor",
     "llava_onevision": "llava_onevision.LlavaOnevisionProcessor",
+    "minicpmv4_6": "minicpmv4_6.MiniCPMV4_6Processor",
+    "minicpmv4_6-4x": "minicpmv4_6.MiniCPMV4_6Processor",
     "mistral3": "pixtral.PixtralProcessor",
     "paddleocr_vl": "paddleocr_vl.PaddleOCRVLProcessor",
     "pixtral": "pixtral.PixtralProcessor",
