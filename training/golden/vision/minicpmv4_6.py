@@ -12,6 +12,7 @@ TEXT = {
     "vocab_size": 192,
     "head_dim": 32,
     "num_hidden_layers": 3,
+    "full_attention_interval": 2,
     "layer_types": ["linear_attention", "full_attention", "linear_attention"],
     "intermediate_size": 80,
     "linear_num_key_heads": 2,
