@@ -19,6 +19,7 @@ from tests.backends.seeing_settings import (
     internvl,
     lfm2_vl,
     llava,
+    minicpmv,
     minicpmv4_6,
     paddleocr_vl,
     qwen2_vl,
@@ -111,6 +112,9 @@ FAMILIES: dict[str, SeeingFamily] = {
             "vision_aspect_ratio": "anyres_max_3",
         },
     ),
+    "minicpmv": minicpmv("minicpmv", 4.5),
+    "minicpmv-llama": minicpmv("minicpmv-llama", 4.0),
+    "minicpmv-qwen2": minicpmv("minicpmv-qwen2", 2.6, use_image_id=False, max_slice_nums=9),
     "minicpmv4_6": minicpmv4_6("minicpmv4_6", 32),
     "minicpmv4_6-4x": minicpmv4_6("minicpmv4_6-4x", 24, downsample_mode="4x", use_image_id=False),
     "mistral3": SeeingFamily(

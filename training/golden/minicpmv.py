@@ -177,3 +177,24 @@ class Processor:
         )
         ids = self.tokenizer(whole, add_special_tokens=False)["input_ids"]
         return {"input_ids": [ids], "outputs": outputs}
+
+
+def tiles_of(outputs: Any, patch: int) -> list[torch.Tensor]:
+    """Cuts what is packed into one row of patches into tiles [3, height, width]."""
+    packed, begin, tiles = np.asarray(outputs["pixel_values"])[0], 0, []
+    for rows, columns in np.asarray(outputs["target_sizes"]).tolist():
+        end = begin + rows * columns * patch
+        cut = packed[:, :, begin:end].reshape(3, patch, rows, columns, patch)
+        tile = cut.transpose(0, 2, 1, 3, 4).reshape(3, rows * patch, columns * patch)
+        tiles.append(torch.tensor(tile))
+        begin = end
+    return tiles
+
+
+def model_inputs(processor: Processor, text: str, images: Any, image_token: int) -> dict[str, Any]:
+    made = processor(text=[text], images=images, images_kwargs={})
+    return {
+        "input_ids": torch.tensor(made["input_ids"]),
+        "tiles": tiles_of(made["outputs"], processor.settings["patch_size"]),
+        "image_token": image_token,
+    }

@@ -28,7 +28,7 @@ from ouzel.prompts.media_readers.picture_reader import LoadedPicture, PictureRea
 from ouzel.prompts.media_readers.prepared_images import EncoderInput, PixelCache, PreparedImage
 from ouzel.prompts.media_readers.video_reader import LoadedVideo, VideoReader
 from ouzel.prompts.prompt_too_long import too_many_tokens
-from ouzel.prompts.vision.base import ImageProcessor, number_texts
+from ouzel.prompts.vision.base import ImageProcessor, StandsInTexts, number_texts
 from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.types.engine_request import ImageInput
 from ouzel.worker_threads import PrerequisiteMissing
@@ -87,6 +87,16 @@ class ImageReader:
         # texts that the template writes for an image
         self.placeholders = frozenset(each.placeholder for each in processors)
         self.feature_tokens = frozenset(each.feature_token for each in processors)
+
+    @property
+    def placeholder(self) -> str:
+        """Returns the text for one picture in the rendered chat."""
+        return self._processor.placeholder
+
+    @property
+    def stand_in_texts(self) -> bool:
+        """Tells whether pictures are lines of texts for the model's chat template."""
+        return isinstance(self._processor, StandsInTexts) and self._processor.stands_in_texts
 
     @property
     def has_videos(self) -> bool:

@@ -99,6 +99,16 @@ class HasDetailOfSeveral(Protocol):
 
 
 @runtime_checkable
+class StandsInTexts(Protocol):
+    """An image processor of a model whose chat template may read texts only."""
+
+    @property
+    def stands_in_texts(self) -> bool:
+        """Tells whether each picture is a line of its message's text, as the model was trained."""
+        ...
+
+
+@runtime_checkable
 class NumbersPictures(Protocol):
     """An image processor whose model was trained with the number of each picture before it."""
 
