@@ -376,6 +376,41 @@ FAMILIES = [
         in_pieces=True,
     ),
     Family(
+        "minicpmv",
+        "minicpmv.Processor",  # of the program for golden files
+        {
+            "image_processor_type": "MiniCPMVImageProcessor",
+            "max_slice_nums": 9,
+            "scale_resolution": 448,
+            "patch_size": 14,
+            "use_image_id": True,
+            "image_feature_size": 64,
+            # The golden tokenizer has none of the published names for slices and numbers.
+            "im_start": "<img>",
+            "im_end": "</img>",
+            "slice_start": "<|vision_start|>",
+            "slice_end": "<|vision_end|>",
+            "im_id_start": "<start_of_image>",
+            "im_id_end": "<end_of_image>",
+            "unk": "<|image_pad|>",
+            "slice_mode": True,
+            "norm_mean": [0.5, 0.5, 0.5],
+            "norm_std": [0.5, 0.5, 0.5],
+            "version": 4.5,
+        },
+        {
+            "model_type": "minicpmv",
+            "version": 4.5,
+            "query_num": 64,
+            "vision_config": {"model_type": "siglip", "image_size": 980, "patch_size": 14},
+        },
+        prompt="(<image>./</image>)",
+        placeholder="(<image>./</image>)",
+        tokens={"image_token": "<|image_pad|>"},
+        low={"slice_mode": False},
+        in_pieces=True,
+    ),
+    Family(
         "llava_next",
         "llava_next.LlavaNextProcessor",
         {
