@@ -1,4 +1,4 @@
-"""MiniCPM-V 2.6 to 4.5 read the whole picture and slices of it, each with as many tokens.
+"""MiniCPM-V 2.6 to 4.5 have equally many tokens for a whole picture and for each slice of it.
 
 Their chat templates read texts only: a picture is a line of a text. Source: the checkpoints' own
 image_processing_minicpmv.py and processing_minicpmv.py.
@@ -37,7 +37,7 @@ class _Settings(PixelSettings, frozen=True, kw_only=True):
     scale_resolution: Side = 448
     patch_size: PatchSide = 14
     image_feature_size: _NumTokens = 64
-    slice_mode: Literal[True] = True  # without slices the reference does not resize a picture
+    slice_mode: Literal[True] = True  # otherwise the reference does not resize a picture
     use_image_id: bool = False
     im_start: _Mark = "<image>"
     im_end: _Mark = "</image>"

@@ -36,7 +36,7 @@ RESAMPLER = "resampler."
 NORM = Norm(1e-6, is_centred=True, has_bias=True)
 ANGLES = "waves"  # the input with the sines and cosines
 HEAD_DIM = 128
-_BASE = 10000.0  # of the angles
+_BASE = 10000.0  # base of the angles
 _TOWERS = ("siglip", "siglip_vision_model")
 
 
