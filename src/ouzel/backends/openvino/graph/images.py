@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
@@ -34,7 +35,7 @@ class ImageInputs:
             "image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32
         )
         if shape.attends_to_whole_images:
-            graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
+            graph.two_way_begins = graph.input(TWO_WAY_BEGINS, [-1], ov.Type.i32)
 
     def embed(self, rows: Node) -> Node:
         """Puts the features into the embeddings [T, hidden_size], without scaling."""
