@@ -20,6 +20,7 @@ from tests.backends.seeing_settings import (
     lfm2_vl,
     llava,
     paddleocr_vl,
+    paligemma,
     qwen2_vl,
     qwen3_vl,
 )
@@ -120,6 +121,8 @@ FAMILIES: dict[str, SeeingFamily] = {
         tokenizer_config=MISTRAL_TOKENS,
     ),
     "paddleocr_vl": paddleocr_vl(),
+    "paligemma": paligemma("paligemma"),
+    "paligemma2": paligemma("paligemma2"),
     "pixtral": SeeingFamily(
         checkpoint="pixtral",
         template=templates.MISTRAL,

@@ -93,7 +93,7 @@ def test_an_equal_prompt_with_another_picture_shares_nothing() -> None:
 
 
 def test_a_prompt_waits_for_all_its_pictures() -> None:
-    """Features of the first picture are there long before those of the second."""
+    """The features of the first picture are ready long before the features of the second."""
     pictures = picture("cat", (0, 8)), picture("dog", (8, 8))
     runner = make_runner(max_num_batched_tokens=8, max_num_seqs=2)
     stream = make_request([1, 2, 3], max_tokens=30)

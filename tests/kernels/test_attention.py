@@ -275,8 +275,8 @@ def shuffled_blocks(random: np.random.Generator) -> list[int]:
 def test_two_way_tokens_see_each_other(level: str, window: int, in_cache: CacheName) -> None:
     """Spans of all lengths lie beside other tokens, and in the second call of a sequence."""
     random = np.random.default_rng(2)
-    for heads in (HEADS[1], HEADS[3]):
-        heads = replace(heads, window=window, cache=in_cache, softcap=2.0)
+    for sizes in (HEADS[1], HEADS[3]):
+        heads = replace(sizes, window=window, cache=in_cache, softcap=2.0)
         contexts = [Context(list(blocks)) for blocks in np.arange(2 * NUM_BLOCKS).reshape(2, -1)]
         cache = Cache(heads, 2 * NUM_BLOCKS)
         for count, span in (

@@ -26,6 +26,7 @@ _FAMILIES = {
     "llava_onevision": "llava_onevision",
     "mistral3": "pixtral",
     "paddleocr_vl": "paddleocr_vl",
+    "paligemma": "paligemma",
     "qwen2_vl": "qwen2_vl",
     "qwen2_5_vl": "qwen2_vl",
     "qwen3_vl": "qwen2_vl",
