@@ -22,6 +22,7 @@ from tests.backends.seeing_settings import (
     minicpmv,
     minicpmv4_6,
     paddleocr_vl,
+    paligemma,
     qwen2_vl,
     qwen3_vl,
 )
@@ -127,6 +128,8 @@ FAMILIES: dict[str, SeeingFamily] = {
         tokenizer_config=MISTRAL_TOKENS,
     ),
     "paddleocr_vl": paddleocr_vl(),
+    "paligemma": paligemma("paligemma"),
+    "paligemma2": paligemma("paligemma2"),
     "pixtral": SeeingFamily(
         checkpoint="pixtral",
         template=templates.MISTRAL,

@@ -21,7 +21,7 @@ BYTES_OF_SENTENCEPIECE = {" ": "▁", "\n": "<0x0A>"}
 @dataclass(frozen=True, kw_only=True)
 class SeeingFamily:
     checkpoint: str  # a directory of golden_vision
-    template: str
+    template: str  # empty: the checkpoint has none
     marks: Mapping[str, int]  # special tokens with given ids
     more_marks: tuple[str, ...]  # special tokens with any id
     preprocessor: Mapping[str, object]
@@ -50,7 +50,8 @@ class SeeingFamily:
         for name, content in contents.items():
             if content:
                 (directory / name).write_text(json.dumps(content))
-        (directory / "chat_template.jinja").write_text(self.template)
+        if self.template:
+            (directory / "chat_template.jinja").write_text(self.template)
         self._tokenizer(text["vocab_size"]).save(str(directory / "tokenizer.json"))
         return directory
 

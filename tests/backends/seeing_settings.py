@@ -355,6 +355,24 @@ def gemma3(**preprocessor: object) -> SeeingFamily:
     )
 
 
+def paligemma(checkpoint: str) -> SeeingFamily:
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template="",
+        marks={"<image>": IMAGE_TOKEN},
+        more_marks=("<bos>", "<eos>", "<pad>"),
+        preprocessor={
+            "image_processor_type": "SiglipImageProcessor",
+            **HALVES,
+            "resample": 3,
+            "size": {"height": 18, "width": 18},
+            "image_seq_length": 16,
+        },
+        tokenizer_config={"bos_token": "<bos>", "eos_token": "<eos>", "pad_token": "<pad>"},
+        kind="sentencepiece",
+    )
+
+
 def gemma4(checkpoint: str, **text_config: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint=checkpoint,

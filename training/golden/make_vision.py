@@ -83,8 +83,11 @@ def outputs_for(
     token_ids = prompt(case, count, model.config.get_text_config().vocab_size, seed)
 
     def logits_of(ids: list[int]) -> Any:
-        is_image = torch.tensor([[int(each == IMAGE_TOKEN) for each in ids]])
-        types = {case.types_name: is_image} if case.types_name else {}
+        if case.reads_prompts_both_ways:
+            of_tokens = [int(place >= len(token_ids)) for place in range(len(ids))]
+        else:
+            of_tokens = [int(each == IMAGE_TOKEN) for each in ids]
+        types = {case.types_name: torch.tensor([of_tokens])} if case.types_name else {}
         return model(input_ids=torch.tensor([ids]), **inputs, **types, use_cache=False).logits[0]
 
     greedy: list[int] = []

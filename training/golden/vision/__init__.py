@@ -31,6 +31,8 @@ class VisionCase:
     ] = ()  # height and width before the cut into tiles; empty: those of the tiles
     grid: Callable[[Shape], tuple[int, int, int]] | None = None  # of positions
     types_name: str = ""  # of what forward() takes to tell tokens of pictures from others; empty: it knows by their ids
+    # forward() has type 0 for tokens of the prompt, which attend to each other, and 1 for the output
+    reads_prompts_both_ways: bool = False
     # tokens of text behind so many of a picture's, as a break behind each line; 0: none
     spaced: int = 0
     published: dict[str, Any] = field(

@@ -28,6 +28,7 @@ _FAMILIES = {
     "minicpmv4_6": "minicpmv4_6",
     "mistral3": "pixtral",
     "paddleocr_vl": "paddleocr_vl",
+    "paligemma": "paligemma",
     "qwen2_vl": "qwen2_vl",
     "qwen2_5_vl": "qwen2_vl",
     "qwen3_vl": "qwen2_vl",
