@@ -107,6 +107,9 @@ class ForwardBatch:
     image_rows: NDArray[np.int64] | None = None
     # [1 + number of further layers that read features, N, hidden size]
     image_features: NDArray[np.float32] | None = None
+    # [T] position of the first token of the span that the token is in, if its tokens attend to each
+    # other, also to later ones; -1 for other tokens; None: no token of the batch has such a span
+    two_way_begins: NDArray[np.int32] | None = None
     # [T] adapter slot of each token, -1: no adapter; None: no adapter in the batch
     adapter_slots: NDArray[np.int32] | None = None
     # [T, hidden size]: input of a prediction layer; None for every other model

@@ -304,6 +304,7 @@ def make_runner(
         num_state_slots=state_plan.num_slots,
         has_vision=vision is not None,
         attends_to_whole_images=language_model.attends_to_whole_images,
+        attends_to_whole_prompts=language_model.attends_to_whole_prompts,
         is_deterministic=engine.deterministic or keeps_bits,
         separates_rows=engine.deterministic and not keeps_bits,
         task=find_task(config, Path(model.model), model.task),

@@ -61,13 +61,20 @@ def build_model(
             adapter_rank=adapter_rank,
             vector_head=vector_head,
         )
-        model = build(text_model(config, weights), builder)
+        text = text_model(config, weights)
         if vision is None or images is None:
-            return model
+            return build(text, builder)
+        if images.attends_to_whole_prompts:
+            # This key says so. A language model without pictures would never be causal with it.
+            text = text.with_values(use_bidirectional_attention=None)
+        model = build(text, builder)
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
         encoder = vision.build(config, VisionBuilder(weights, width))
         return replace(
-            model, vision=encoder, attends_to_whole_images=images.attends_to_whole_images
+            model,
+            vision=encoder,
+            attends_to_whole_images=images.attends_to_whole_images,
+            attends_to_whole_prompts=images.attends_to_whole_prompts,
         )
     except RuntimeError as error:
         raise ModelLoadError(

@@ -98,6 +98,7 @@ class LanguageModel:
     vision: VisionModel | None = None  # None: the model takes no images
     # the tokens of an image attend to each other in both directions
     attends_to_whole_images: bool = False
+    attends_to_whole_prompts: bool = False  # so do all tokens of a prompt
     cache_entry: Path | None = None  # the entry that the weights are mapped from
     is_entry_new: bool = False  # this start has made the entry from the checkpoint
     prediction: PredictionGraphs | None = None

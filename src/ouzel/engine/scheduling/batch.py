@@ -15,6 +15,7 @@ from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoIma
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.state.row_kinds import goes_apart
 from ouzel.engine.state.sequence import Sequence
+from ouzel.engine.state.two_way_tokens import two_way_begins
 
 
 class _Piece(msgspec.Struct, frozen=True):
@@ -60,6 +61,7 @@ def build_batch(
         state_slots=np.array(list(map(_slots, scheduled)), dtype=np.int32) if has_states else None,
         image_rows=image_rows,
         image_features=image_features,
+        two_way_begins=_two_way_begins(scheduled),
         adapter_slots=_adapter_slots(scheduled),
     )
 
@@ -125,6 +127,22 @@ def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
         [-1 if adapter is None else adapter.slot for adapter in adapters], dtype=np.int32
     )
     return np.repeat(slots, list(map(_num_rows, scheduled)))
+
+
+def _two_way_begins(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
+    """Returns the begin of each row's span of two-way tokens, with the rows of proposals.
+
+    None without any such span.
+    """
+    if not any(entry.sequence.two_way_spans for entry in scheduled):
+        return None
+    begins = (
+        two_way_begins(sequence.two_way_spans, past, past + _num_rows(entry))
+        for entry in scheduled
+        for sequence in [entry.sequence]
+        for past in [sequence.num_computed_tokens]
+    )
+    return np.concatenate(list(begins))
 
 
 def _slots(entry: Scheduled) -> tuple[int, int]:

@@ -180,7 +180,7 @@ def attend(
         scale=1.0,
         sliding_window=layer.sliding_window,
         writes_cache=layer.cache == index,
-        attends_to_whole_images=layer.sliding_window > 0,
+        attends_two_ways=layer.sliding_window > 0,
     )
     num_columns = shape.num_heads * layer.head_dim
     output_name, bias = prefix + "self_attn.o_proj", shape.has_attention_bias

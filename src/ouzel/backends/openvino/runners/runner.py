@@ -10,16 +10,17 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.adapters.adapter_slots import AdapterSlots
 from ouzel.backends.openvino.cache.kv_cache import KvCache
+from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.runners.chunked_rows import ChunkedRows, is_in_chunks
 from ouzel.backends.openvino.runners.draft_head_runner import DraftHeadRunner
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
-from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs, is_image_token
+from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs
 from ouzel.backends.openvino.runners.prediction_runner import PredictionRunner
 from ouzel.backends.openvino.runners.row_padding import add_padding_rows
 from ouzel.backends.openvino.runners.state_tables import NEXT_PREFIX, StateTables
-from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs
+from ouzel.backends.openvino.runners.step_inputs import paging_inputs, rope_inputs, two_way_inputs
 from ouzel.backends.openvino.runners.tables import TableRows
 from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.engine.base import CacheRows, ForwardBatch
@@ -125,8 +126,8 @@ class OpenVINORunner:
             inputs["query_scale"] = self._query_scale.at(batch.positions)
         if self._features_shape is not None:
             inputs |= image_inputs(batch, self._features_shape)
-        if self._request.has_input("image_tokens"):
-            inputs["image_tokens"] = is_image_token(batch)
+        if self._request.has_input(TWO_WAY_BEGINS):
+            inputs |= two_way_inputs(batch)
         if self._adapters is not None:
             inputs |= self._adapters.inputs(batch)
         return inputs

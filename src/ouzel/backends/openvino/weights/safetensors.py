@@ -114,12 +114,12 @@ class Checkpoint:
 
     def _as_stored(self, tensor: Tensor) -> Tensor:
         """Returns the tensor with the order of its last two dimensions in the file."""
-        location = self._tensors.get(tensor.name)
-        if not tensor.is_either_way or location is None or location.shape == tensor.shape:
+        if tensor.witness is None:
             return tensor
-        *outer, rows, columns = tensor.shape
-        turned = (*outer, columns, rows)
-        return Tensor(tensor.name, turned, not tensor.is_transposed)
+        location = self._tensors.get(tensor.witness.name)
+        if location is None or location.shape != swap_last(tensor.witness.shape):
+            return tensor
+        return Tensor(tensor.name, swap_last(tensor.shape), not tensor.is_transposed)
 
     def locate(self, name: str, shape: tuple[int, ...], *dtypes: str) -> TensorLocation:
         """Returns the place of a tensor.
@@ -153,6 +153,12 @@ class Checkpoint:
 
     def floats(self, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
         return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)
+
+
+def swap_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Swaps the last two dimensions of a shape."""
+    *outer, rows, columns = shape
+    return (*outer, columns, rows)
 
 
 def describe_other_prefix(name: str, stored: Iterable[str]) -> str:
