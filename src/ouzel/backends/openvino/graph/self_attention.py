@@ -141,7 +141,8 @@ def self_attention(
         scale=shape.scale,
         softcap=shape.softcap,
         sliding_window=sliding_window,
-        **by_head(b, prefix, shape),
+        sinks=read_sinks(b, prefix, shape),
+        slopes=find_slopes(shape),
     )
     if gate is not None:
         attended = gated(attended, ops.sigmoid(gate), shape)
@@ -155,14 +156,12 @@ def self_attention(
     )
 
 
-def by_head(b: Builder, prefix: str, shape: AttentionShape) -> dict[str, NDArray[np.float32]]:
-    """Returns the arguments of the attention that have a number for each head."""
-    numbers = {}
-    if shape.has_sinks:
-        numbers["sinks"] = b.array(prefix + "sinks", shape.num_heads)
-    if shape.has_slopes:
-        numbers["slopes"] = compute_slopes(shape.num_heads)
-    return numbers
+def read_sinks(b: Builder, prefix: str, shape: AttentionShape) -> NDArray[np.float32] | None:
+    return b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None
+
+
+def find_slopes(shape: AttentionShape) -> NDArray[np.float32] | None:
+    return compute_slopes(shape.num_heads) if shape.has_slopes else None
 
 
 def gated(attended: Node, gate: Node, shape: AttentionShape) -> Node:
