@@ -15,6 +15,7 @@ from tests.backends import GOLDEN, GOLDEN_NAMES
 
 VISION_NAMES = [path.name for path in (GOLDEN.parent / "golden_vision").iterdir()]
 VISION_FILES = (
+    "openvino_two_way_prompts",
     "openvino_vision",
     "openvino_whole_images",
     "openvino_refused_images",

@@ -29,6 +29,16 @@ void check_sequences(const Sequences& sequences, size_t num_rows) {
     check(!sequences.count || size_t(sequences.begins[sequences.count]) <= num_rows, "sequences have more rows than there are");
 }
 
+// A row is the first two-way token, or continues those of the row before it, or those that are past.
+void check_two_way_tokens(const Sequences& sequences, const int32_t* begins) {
+    for (size_t s = 0; s < sequences.count; s++)
+        for (int32_t row = sequences.begins[s]; row < sequences.begins[s + 1]; row++) {
+            const int32_t begin = begins[row], first = sequences.begins[s], token = sequences.past_lens[s] + (row - first);
+            const bool continues = row == first ? begin >= 0 && begin < token : begin == begins[row - 1];
+            check(begin == -1 || begin == token || continues, "begins of two-way tokens must follow each other");
+        }
+}
+
 // Larger numbers become the largest one, and a NaN stays: an infinity would spoil queries that do not see it.
 __m256 limit(__m256 numbers, float largest) {
     return _mm256_max_ps(_mm256_set1_ps(-largest), _mm256_min_ps(_mm256_set1_ps(largest), numbers));
@@ -131,7 +141,9 @@ void write_bytes(size_t channels, size_t token, const float* key, const float* v
 class Call {
 public:
     Call(const Attention& attention, const Sequences& sequences, const Cache& cache, const AttentionRows& rows)
-        : attention(attention), sequences(sequences), cache(cache), rows(rows) {}
+        : attention(attention), sequences(sequences), cache(cache), rows(rows) {
+        if (rows.two_way_begins) find_two_way_ends();
+    }
 
     size_t num_rows(size_t sequence) const { return size_t(sequences.begins[sequence + 1] - sequences.begins[sequence]); }
     size_t group() const { return attention.num_heads / attention.num_kv_heads; }  // queries that share a head of keys
@@ -150,10 +162,37 @@ public:
         write(attention.channels, lane, rows.keys + from, rows.values + from, cache.keys + at, cache.values + at);
     }
 
+    // The number in its context of the first two-way token of a row, or `otherwise` if the row is none.
+    size_t two_way_begin(size_t sequence, size_t row, size_t otherwise) const {
+        if (!rows.two_way_begins) return otherwise;
+        const int32_t begin = rows.two_way_begins[size_t(sequences.begins[sequence]) + row];
+        return begin < 0 ? otherwise : size_t(begin);
+    }
+    // The end of the tokens that a row sees.
+    size_t end_token(size_t sequence, size_t row) const {
+        const size_t end = two_way_ends_.empty() ? row + 1 : two_way_ends_[size_t(sequences.begins[sequence]) + row];
+        return size_t(sequences.past_lens[sequence]) + end;
+    }
+
     const Attention& attention;
     const Sequences& sequences;
     const Cache& cache;
     const AttentionRows& rows;
+
+private:
+    void find_two_way_ends() {
+        two_way_ends_.resize(rows.num_rows);
+        for (size_t s = 0; s < sequences.count; s++) {
+            const size_t first = size_t(sequences.begins[s]);
+            for (size_t row = num_rows(s); row-- > 0;) {
+                const int32_t* begin = rows.two_way_begins + first + row;
+                const bool ends = row + 1 == num_rows(s) || begin[0] < 0 || begin[1] != begin[0];
+                two_way_ends_[first + row] = ends ? row + 1 : two_way_ends_[first + row + 1];
+            }
+        }
+    }
+
+    std::vector<size_t> two_way_ends_;  // of each row, from the first row of its sequence; empty if there are no two-way tokens
 };
 
 // Some queries of the rows of a sequence that share a head of keys: query q is head q % group of row q / group.
@@ -161,13 +200,14 @@ struct Tile {
     size_t sequence, head, first, count;
 };
 
-// A query sees the tokens of its context from the first one to the end.
+// A query sees the tokens of its context from the first one to the end. Neither falls from a query to the next.
 size_t end_token(const Call& call, const Tile& tile, size_t query) {
-    return size_t(call.sequences.past_lens[tile.sequence]) + (tile.first + query) / call.group() + 1;
+    return call.end_token(tile.sequence, (tile.first + query) / call.group());
 }
 size_t first_token(const Call& call, const Tile& tile, size_t query) {
-    const size_t end = end_token(call, tile, query), window = call.attention.window;
-    return window && end > window ? end - window : 0;
+    const size_t row = (tile.first + query) / call.group(), window = call.attention.window;
+    const size_t own_end = size_t(call.sequences.past_lens[tile.sequence]) + row + 1, first = window && own_end > window ? own_end - window : 0;
+    return std::min(first, call.two_way_begin(tile.sequence, row, first));
 }
 size_t first_part(const Call& call, const Tile& tile) { return first_token(call, tile, 0) / PART_TOKENS; }
 size_t end_part(const Call& call, const Tile& tile) { return (end_token(call, tile, tile.count - 1) + PART_TOKENS - 1) / PART_TOKENS; }
@@ -348,6 +388,7 @@ void run_tiles(const Level& level, const Call& call, const std::vector<Tile>& ti
 void attend(const Level& level, const Attention& attention, const Sequences& sequences, const Cache& cache, const AttentionRows& rows,
             float* to) {
     check_sequences(sequences, rows.num_rows);
+    if (rows.two_way_begins) check_two_way_tokens(sequences, rows.two_way_begins);
     const size_t width = attention.num_heads * attention.channels;
     const size_t first = sequences.count ? size_t(sequences.begins[0]) : rows.num_rows;
     const size_t end = sequences.count ? size_t(sequences.begins[sequences.count]) : first;

@@ -28,13 +28,16 @@ struct Cache {
 };
 
 // Queries [num_rows][num_heads][channels], keys and values [num_rows][num_kv_heads][channels].
+// Two-way tokens follow each other in a context, and see each other, also later ones and beyond the window: two_way_begins[num_rows] has the
+// number in its context of the first of them for a row that is one, -1 for other rows. nullptr: there are none.
 struct AttentionRows {
     size_t num_rows;
     const float *queries, *keys, *values;
+    const int32_t* two_way_begins = nullptr;
 };
 
 // to[num_rows][num_heads][channels]; rows of no sequence are set to 0. Throws std::out_of_range for numbers of rows, tokens or blocks
-// that do not exist.
+// that do not exist, and for begins of two-way tokens that do not follow each other.
 void attend(const Level& level, const Attention& attention, const Sequences& sequences, const Cache& cache, const AttentionRows& rows,
             float* to);
 

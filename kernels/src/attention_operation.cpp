@@ -9,7 +9,8 @@ namespace {
 // caches of keys and values, whose bytes are f16 numbers in the order of context.h: i8 [N, num_kv_heads, 32, 2 * head_size]; or
 // u8 numbers, scales and zero points: u8 [N, num_kv_heads, 32, head_size / 32 * 35]; or f32 numbers: i32 [N, num_kv_heads, 32,
 // head_size]; past lengths [S], begins of the sequences' rows
-// [S + 1], numbers of blocks [B], and their begins [S + 1], all i32; sinks f32 [num_heads] if has_sinks. The operation writes to the
+// [S + 1], numbers of blocks [B], and their begins [S + 1], all i32; sinks f32 [num_heads] if has_sinks; begins of two-way tokens
+// i32 [T] if has_two_way_tokens. The operation writes to the
 // caches, which must not be copied on their way.
 class AttentionOperation final : public Operation {
 public:
@@ -23,6 +24,7 @@ public:
         visitor.on_attribute("softcap", softcap);
         visitor.on_attribute("window", window);
         visitor.on_attribute("has_sinks", has_sinks);
+        visitor.on_attribute("has_two_way_tokens", has_two_way_tokens);
         visitor.on_attribute("writes_cache", writes_cache);
         return Operation::visit_attributes(visitor);
     }
@@ -30,14 +32,15 @@ public:
     std::shared_ptr<ov::Node> clone_with_new_inputs(const ov::OutputVector& arguments) const override {
         auto node = std::make_shared<AttentionOperation>();
         node->num_heads = num_heads, node->num_kv_heads = num_kv_heads, node->head_size = head_size, node->scale = scale;
-        node->softcap = softcap, node->window = window, node->has_sinks = has_sinks, node->writes_cache = writes_cache, node->program = program;
+        node->softcap = softcap, node->window = window, node->has_sinks = has_sinks, node->has_two_way_tokens = has_two_way_tokens;
+        node->writes_cache = writes_cache, node->program = program;
         node->set_arguments(arguments);
         node->validate_and_infer_types();
         return node;
     }
 
     void validate_and_infer_types() override {
-        const size_t count = has_sinks ? 10 : 9;
+        const size_t count = 9 + has_sinks + has_two_way_tokens;
         NODE_VALIDATION_CHECK(this, get_input_size() == count, "takes ", count, " inputs, given ", get_input_size());
         NODE_VALIDATION_CHECK(this, head_size > 0 && head_size % int64_t(LINE) == 0 && head_size <= int64_t(MOST_CHANNELS),
                               "head_size must be a multiple of ", LINE, " and at most ", MOST_CHANNELS, ", given ", head_size);
@@ -52,6 +55,7 @@ public:
         for (size_t i = 3; i < 5; i++) check_input(i, type, {-1, num_kv_heads, int64_t(BLOCK_TOKENS), token_size});
         for (size_t i = 5; i < 9; i++) check_input(i, ov::element::i32, {-1});
         if (has_sinks) check_input(9, ov::element::f32, {num_heads});
+        if (has_two_way_tokens) check_input(count - 1, ov::element::i32, {-1});
         set_output_type(0, ov::element::f32, shape);
     }
 
@@ -59,8 +63,13 @@ public:
 
     bool evaluate(ov::TensorVector& results, const ov::TensorVector& arguments) const override {
         const size_t num_rows = count_rows(arguments[0], num_heads * head_size);
-        const AttentionRows rows{num_rows, arguments[0].data<const float>(), rows_like(arguments[1], num_kv_heads * head_size, num_rows),
-                                 rows_like(arguments[2], num_kv_heads * head_size, num_rows)};
+        AttentionRows rows{num_rows, arguments[0].data<const float>(), rows_like(arguments[1], num_kv_heads * head_size, num_rows),
+                           rows_like(arguments[2], num_kv_heads * head_size, num_rows)};
+        if (has_two_way_tokens) {
+            const size_t begins = arguments.back().get_size();
+            OPENVINO_ASSERT(begins == num_rows, "begins of two-way tokens of ", num_rows, " rows must be as many numbers, given ", begins);
+            rows.two_way_begins = integers(arguments.back());
+        }
         const size_t sequences = arguments[5].get_size(), blocks = arguments[3].get_shape()[0];
         OPENVINO_ASSERT(arguments[4].get_shape()[0] == blocks, "the caches have ", blocks, " and ", arguments[4].get_shape()[0], " blocks");
         for (size_t i : {6, 8})
@@ -79,7 +88,7 @@ public:
 
     int64_t num_heads = 0, num_kv_heads = 0, head_size = 0, window = 0;
     double scale = 1, softcap = 0;
-    bool has_sinks = false, writes_cache = true;
+    bool has_sinks = false, has_two_way_tokens = false, writes_cache = true;
 
 private:
     ov::PartialShape check_input(size_t input, ov::element::Type type, const ov::PartialShape& shape) const {

@@ -45,14 +45,15 @@ EXPORTED int ouzel_kernels_multiply(const char* level_name, size_t outputs, size
 EXPORTED int ouzel_kernels_attend(const char* level_name, size_t num_heads, size_t num_kv_heads, size_t channels, float scale, float softcap,
                                   size_t window, const float* sinks, int cache_type, int writes_cache, size_t num_sequences, const int32_t* begins,
                                   const int32_t* past_lens, const int32_t* block_ids, const int32_t* block_begins, size_t num_blocks, uint8_t* keys, uint8_t* values,
-                                  size_t num_rows, const float* query_rows, const float* key_rows, const float* value_rows, float* to) {
+                                  size_t num_rows, const float* query_rows, const float* key_rows, const float* value_rows, const int32_t* two_way_begins,
+                                  float* to) {
     const Level* level = find_level(level_name);
     if (!level) return 1;
     if (cache_type < 0 || cache_type > 2) return 2;
     try {
         attend(*level, {num_heads, num_kv_heads, channels, scale, softcap, window, sinks, CacheType(cache_type), writes_cache != 0},
                {num_sequences, begins, past_lens, block_ids, block_begins}, {num_blocks, keys, values},
-               {num_rows, query_rows, key_rows, value_rows}, to);
+               {num_rows, query_rows, key_rows, value_rows, two_way_begins}, to);
     } catch (const std::out_of_range&) {
         return 2;
     } catch (const std::exception&) {

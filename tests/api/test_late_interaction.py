@@ -263,3 +263,23 @@ def test_wrong_files_of_late_interaction_are_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps(metadata | {"query_maxlen": "long"}))
     with pytest.raises(ModelLoadError, match=r"query_maxlen must be from 4 .* found \"long\""):
         read_sentence_files(directory, "encoder")
+
+
+def test_fewer_values_are_kept_if_the_model_was_trained_for_fewer(
+    clients: Clients, tmp_path: Path
+) -> None:
+    body = {"input": ["the cat sat", "snow"]}
+    with golden_server("jina-v3", "encoder", tmp_path) as server, server.client() as client:
+        for task in ("embed", "token_embed"):
+            whole = read_rows(post(client, "/pooling", task=task, use_activation=False, **body))
+            short = read_rows(post(client, "/pooling", task=task, dimensions=8, **body))
+            for rows, kept in zip(whole, short, strict=True):
+                lengths = np.linalg.norm(rows[..., :8], axis=-1, keepdims=True)
+                assert np.abs(rows[..., :8] / lengths - kept).max() < 1e-6
+    _, message = read_error(clients["bge-m3"], "/pooling", dimensions=8, **body)
+    assert "dimensions must be 32, given 8: the model's files do not say" in message
+    param, message = read_error(
+        clients["bge-m3"], "/pooling", task="token_classify", dimensions=8, **body
+    )
+    assert param == "dimensions"
+    assert "must be left out for the task token_classify" in message

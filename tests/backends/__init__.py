@@ -7,7 +7,7 @@ import pytest
 GOLDEN = Path(__file__).parent / "golden"
 GOLDEN_NAMES = sorted(path.name for path in GOLDEN.iterdir() if path.is_dir())
 
-NEED_KERNELS = ("gemma2",)  # their attention has a soft cap
+NEED_KERNELS = ("gemma2", "paligemma2")  # their attention has a soft cap
 
 # A golden checkpoint of each kind of graph.
 KINDS = [

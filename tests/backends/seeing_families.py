@@ -19,7 +19,10 @@ from tests.backends.seeing_settings import (
     internvl,
     lfm2_vl,
     llava,
+    minicpmv,
+    minicpmv4_6,
     paddleocr_vl,
+    paligemma,
     qwen2_vl,
     qwen3_vl,
 )
@@ -110,6 +113,11 @@ FAMILIES: dict[str, SeeingFamily] = {
             "vision_aspect_ratio": "anyres_max_3",
         },
     ),
+    "minicpmv": minicpmv("minicpmv", 4.5),
+    "minicpmv-llama": minicpmv("minicpmv-llama", 4.0),
+    "minicpmv-qwen2": minicpmv("minicpmv-qwen2", 2.6, use_image_id=False, max_slice_nums=9),
+    "minicpmv4_6": minicpmv4_6("minicpmv4_6", 32),
+    "minicpmv4_6-4x": minicpmv4_6("minicpmv4_6-4x", 24, downsample_mode="4x", use_image_id=False),
     "mistral3": SeeingFamily(
         checkpoint="mistral3",
         template=templates.MISTRAL,
@@ -120,6 +128,8 @@ FAMILIES: dict[str, SeeingFamily] = {
         tokenizer_config=MISTRAL_TOKENS,
     ),
     "paddleocr_vl": paddleocr_vl(),
+    "paligemma": paligemma("paligemma"),
+    "paligemma2": paligemma("paligemma2"),
     "pixtral": SeeingFamily(
         checkpoint="pixtral",
         template=templates.MISTRAL,

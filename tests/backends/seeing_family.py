@@ -21,7 +21,7 @@ BYTES_OF_SENTENCEPIECE = {" ": "▁", "\n": "<0x0A>"}
 @dataclass(frozen=True, kw_only=True)
 class SeeingFamily:
     checkpoint: str  # a directory of golden_vision
-    template: str
+    template: str  # empty: the checkpoint has none
     marks: Mapping[str, int]  # special tokens with given ids
     more_marks: tuple[str, ...]  # special tokens with any id
     preprocessor: Mapping[str, object]
@@ -37,7 +37,9 @@ class SeeingFamily:
         source = GOLDEN / self.checkpoint
         (directory / "model.safetensors").symlink_to(source / "model.safetensors")
         config = json.loads((source / "config.json").read_text())
-        config["text_config"] |= self.text_config
+        # older families have the keys of the language model beside vision_config
+        text = config.get("text_config", config)
+        text |= self.text_config
         contents = {
             "config.json": config,
             "preprocessor_config.json": self.preprocessor,
@@ -48,8 +50,9 @@ class SeeingFamily:
         for name, content in contents.items():
             if content:
                 (directory / name).write_text(json.dumps(content))
-        (directory / "chat_template.jinja").write_text(self.template)
-        self._tokenizer(config["text_config"]["vocab_size"]).save(str(directory / "tokenizer.json"))
+        if self.template:
+            (directory / "chat_template.jinja").write_text(self.template)
+        self._tokenizer(text["vocab_size"]).save(str(directory / "tokenizer.json"))
         return directory
 
     def _tokenizer(self, vocab_size: int) -> tokenizers.Tokenizer:

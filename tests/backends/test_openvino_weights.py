@@ -156,6 +156,24 @@ def test_integers_without_a_kernel_are_compressed_again(
     np.testing.assert_allclose(decode(matrix.encoding, matrix.parts), 1, atol=0.01)
 
 
+@pytest.mark.parametrize(
+    ("columns", "width", "expected"),
+    [
+        (128, "int8", INT8_IN_GROUPS),
+        (128, "auto", INT8_IN_GROUPS),
+        (96, "int8", Encoding("u8", "f32", "u8")),
+        (128, "bf16", Encoding("bf16")),
+    ],
+)
+def test_a_matrix_with_groups_has_a_scale_for_each_of_them(
+    columns: int, width: WidthOption, expected: Encoding
+) -> None:
+    spec = MatrixSpec((Tensor("plain", (4, columns)),), (4, columns), has_groups=True)
+    matrix = CompressedWeights(StoredInFourBits(), MemoryWriter()).matrix(spec, width)
+    assert matrix.encoding == expected
+    np.testing.assert_allclose(decode(matrix.encoding, matrix.parts), 1, atol=0.01)
+
+
 class StoredInMxfp4(StoredInFourBits):
     encoding = MXFP4
     levels = np.arange(128, dtype=np.uint8).reshape(2, 64) % 16

@@ -47,8 +47,8 @@ def list_logprobs(result: Result) -> NDArray[np.float64]:
     return np.array([each.sampled.logprob for each in [*result.prompt_logprobs, *result.logprobs]])
 
 
-def cut_images(runner: OpenVINORunner, num_tokens: int) -> LimitedRunner:
-    """Returns a runner whose scheduler cuts images between steps of `num_tokens` tokens."""
+def read_forwards(runner: OpenVINORunner, num_tokens: int) -> LimitedRunner:
+    """Returns a runner whose tokens of images attend only to earlier tokens."""
     limited = LimitedRunner(runner, num_tokens)
     limited.info = msgspec.structs.replace(limited.info, attends_to_whole_images=False)
     return limited
@@ -64,19 +64,21 @@ def test_only_models_whose_image_tokens_attend_to_each_other_need_whole_images(
     assert load(golden.directory).info.attends_to_whole_images == attends
 
 
-def test_an_image_in_two_steps_would_have_other_logprobs(golden: VisionGolden, load: Load) -> None:
+def test_an_image_without_attention_to_later_tokens_would_have_other_logprobs(
+    golden: VisionGolden, load: Load
+) -> None:
     runner = load(golden.directory)
     assert isinstance(runner, OpenVINORunner)
     request = golden.request(1, max_tokens=1, num_prompt_logprobs=1)
 
-    whole, cut = (
+    both_ways, causal = (
         list_logprobs(run_alone(EngineCore(each, prefix_caching=False), request)[0])
-        for each in (LimitedRunner(runner, 12), cut_images(runner, 12))
+        for each in (LimitedRunner(runner, 12), read_forwards(runner, 12))
     )
 
     begin = golden.images(1)[0].runs[0][0]
-    np.testing.assert_allclose(whole[: begin - 1], cut[: begin - 1], atol=1e-5)
-    assert np.abs(whole - cut).max() > 0.01
+    np.testing.assert_allclose(both_ways[: begin - 1], causal[: begin - 1], atol=1e-5)
+    assert np.abs(both_ways - causal).max() > 0.01
 
 
 @pytest.mark.release("whole images: cuts and neighbours")

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
-from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.backends.openvino.vision.minicpmv import ResamplerShape
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from tests.backends.checkpoint_edits import WEIGHTS, rename_tensors
@@ -170,6 +171,39 @@ def measure(directory: Path) -> None:
             "embedding_table has the shape",
         ),
         ("gemma4", {"vision_config": {"use_clipped_linears": True}}, "q_proj.input_min is missing"),
+        ("minicpmv", {"version": 2.5}, "version 2.5 is not supported; supported: 2.6, 4.0, 4.5"),
+        ("minicpmv", {"version": None}, "version null is not supported"),
+        ("minicpmv", {"scale_emb": 12}, "scale_emb 12 is not supported; supported: only 1"),
+        ("minicpmv", {"query_num": 4}, "resampler.query has the shape"),
+        ("minicpmv", {"drop_vision_last_layer": True}, "encoder.layers.2.* is in the checkpoint"),
+        (
+            "minicpmv",
+            {"vision_config": {"model_type": "idefics2"}},
+            'model_type "idefics2" is not supported; supported: siglip, siglip_vision_model',
+        ),
+        ("minicpmv4_6", {"insert_layer_id": 4}, "insert_layer_id must be >= 0 and < .* 4, found 4"),
+        ("minicpmv4_6", {"insert_layer_id": -1}, "insert_layer_id must be >= 0 .* found -1"),
+        (
+            "minicpmv4_6",
+            {"downsample_mode": "8x"},
+            'downsample_mode "8x" is not supported; supported: 4x, 16x',
+        ),
+        ("minicpmv4_6", {"merger_times": 2}, "merger_times 2 is not supported; supported: 1"),
+        (
+            "minicpmv4_6",
+            {"merge_kernel_size": [4, 1]},
+            r"merge_kernel_size \[4, 1\] is not supported; supported: \[2, 2\]",
+        ),
+        (
+            "minicpmv4_6",
+            {"vision_config": {"window_kernel_size": [3, 3]}},
+            r"window_kernel_size \[3, 3\] is not supported; supported: \[2, 2\]",
+        ),
+        (
+            "minicpmv4_6",
+            {"drop_vision_last_layer": True},
+            "drop_vision_last_layer true is not supported",
+        ),
         (
             "gemma4-layers",
             {"text_config": {"pad_token_id": 128}},
@@ -182,6 +216,12 @@ def test_a_config_that_contradicts_itself_or_the_tensors_is_refused(
 ) -> None:
     with pytest.raises(ModelLoadError, match=message):
         measure(copy_with_config(name, tmp_path, changes))
+
+
+def test_minicpmv_needs_heads_of_128_numbers() -> None:
+    config = HfConfig({"model_type": "minicpmv", "version": 4.5, "hidden_size": 192})
+    with pytest.raises(ModelLoadError, match="hidden_size must be a multiple of 128, found 192"):
+        ResamplerShape.read(config)
 
 
 @pytest.mark.parametrize("name", ["gemma3", "internvl"])

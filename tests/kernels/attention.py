@@ -91,10 +91,12 @@ class Cache:
         *,
         num_spare_rows: int = 0,
         writes: bool = True,
+        two_way_begins: Sequence[int] | None = None,
     ) -> Floats:
         """Computes the new rows of some sequences; returns [rows, heads, size].
 
-        Rows that belong to no sequence follow after them. Raises Refused.
+        Rows that belong to no sequence follow after them. `two_way_begins` has a number for each
+        row of the sequences. Raises Refused.
         """
         heads = self.heads
         counts, tables = [len(rows) for _, rows in work], [each.block_ids for each, _ in work]
@@ -114,6 +116,10 @@ class Cache:
                 [rows.values for _, rows in work],
             )
         )
+        two_way = None
+        if two_way_begins is not None:
+            two_way = np.array([*two_way_begins, *[-1] * num_spare_rows], np.int32)
+            assert len(two_way) == len(queries)
         attended = np.full(queries.shape, np.nan, np.float32)
         status = load().ouzel_kernels_attend(
             *(level.encode(), heads.num_heads, heads.num_kv_heads, heads.size),
@@ -122,7 +128,8 @@ class Cache:
             *(writes, len(work), begins.ctypes.data, past.ctypes.data, block_ids.ctypes.data),
             *(block_begins.ctypes.data, len(self.keys), self.keys.ctypes.data),
             *(self.values.ctypes.data, len(queries), queries.ctypes.data, keys.ctypes.data),
-            *(values.ctypes.data, attended.ctypes.data),
+            *(values.ctypes.data, None if two_way is None else two_way.ctypes.data),
+            attended.ctypes.data,
         )
         if status:
             raise Refused(status)
@@ -147,8 +154,13 @@ class Cache:
         return rows[: context.num_tokens]
 
 
-def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArray[np.float64]:
-    """Computes the attention of the last tokens of a sequence from its rounded keys and values."""
+def attend_in_float64(
+    heads: Heads, context: Context, queries: Floats, two_way: range = range(0)
+) -> NDArray[np.float64]:
+    """Computes the attention of the last tokens of a sequence from its rounded keys and values.
+
+    The tokens `two_way` see each other.
+    """
     keys, values = (
         np.repeat(round_tokens(heads, np.array(each)), group(heads), axis=1)
         for each in (context.keys, context.values)
@@ -159,6 +171,7 @@ def attend_in_float64(heads: Heads, context: Context, queries: Floats) -> NDArra
         products = heads.softcap * np.tanh(products / heads.softcap)
     token, row = np.arange(context.num_tokens), first + np.arange(len(queries))[:, None]
     is_seen = (token <= row) & ((token > row - heads.window) | (heads.window == 0))
+    is_seen |= np.isin(token, two_way) & np.isin(row, two_way)
     weights = np.exp(products - products.max()) * is_seen
     total = weights.sum(axis=2)
     if heads.sinks is not None:

@@ -42,7 +42,7 @@ def load() -> ctypes.CDLL:
         *(ctypes.c_char_p, size, size, size, ctypes.c_float, ctypes.c_float, size, array),
         *(flag, flag),
         *(size, array, array, array, array, size, array, array, size),
-        *(array, array, array, array),
+        *(array, array, array, array, array),
     ]
     return library
 

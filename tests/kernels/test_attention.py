@@ -268,3 +268,67 @@ def test_numbers_that_do_not_exist_are_refused(level: str) -> None:
 
 def shuffled_blocks(random: np.random.Generator) -> list[int]:
     return [int(number) for number in random.permutation(NUM_BLOCKS)]
+
+
+@pytest.mark.parametrize("window", [0, 50])
+@pytest.mark.parametrize("in_cache", CACHES)
+def test_two_way_tokens_see_each_other(level: str, window: int, in_cache: CacheName) -> None:
+    """Spans of all lengths lie beside other tokens, and in the second call of a sequence."""
+    random = np.random.default_rng(2)
+    for sizes in (HEADS[1], HEADS[3]):
+        heads = replace(sizes, window=window, cache=in_cache, softcap=2.0)
+        contexts = [Context(list(blocks)) for blocks in np.arange(2 * NUM_BLOCKS).reshape(2, -1)]
+        cache = Cache(heads, 2 * NUM_BLOCKS)
+        for count, span in (
+            (1, range(1)),
+            (40, range(4, 38)),
+            (130, range(41, 171)),
+            (9, range(0)),
+        ):
+            work = [(each, make_rows(heads, count, random)) for each in contexts]
+            past = contexts[0].num_tokens
+            begins = [
+                span.start if token in span else -1 for token in range(past, past + count)
+            ] + [-1] * count
+            attended = cache.attend(level, work, num_spare_rows=1, two_way_begins=begins)
+            for number, (context, rows) in enumerate(work):
+                exact = attend_in_float64(
+                    heads, context, rows.queries, span if number == 0 else range(0)
+                )
+                own = attended[number * count : (number + 1) * count]
+                np.testing.assert_allclose(own, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+@pytest.mark.parametrize("window", [0, 20])
+def test_the_rest_of_a_span_sees_the_tokens_of_earlier_calls(level: str, window: int) -> None:
+    random = np.random.default_rng(3)
+    heads = replace(HEADS[1], window=window)
+    context, cache = Context(list(range(NUM_BLOCKS))), Cache(heads, NUM_BLOCKS)
+    cache.attend(level, [(context, make_rows(heads, 64, random))])
+    rows = make_rows(heads, 36, random)
+
+    attended = cache.attend(level, [(context, rows)], two_way_begins=[0] * 36)
+
+    exact = attend_in_float64(heads, context, rows.queries, range(100))
+    np.testing.assert_allclose(attended, exact, rtol=0, atol=3e-6 * abs(exact).max())
+
+
+@pytest.mark.parametrize(
+    "begins",
+    [
+        (-1, 6, 6, 6),  # a begin after its first token
+        (-1, 4, 4, 4),  # a begin before its first token
+        (5, 5, 5, 5),
+        (-2, -1, -1, -1),
+        (0, 0, -1, 0),  # tokens between two parts of a span
+        (0, 1, 1, 1),
+    ],
+)
+def test_spans_that_do_not_hold_together_are_refused(level: str, begins: tuple[int, ...]) -> None:
+    """The numbers belong to the tokens 4 to 7 of a sequence."""
+    random = np.random.default_rng(4)
+    context, cache = Context([0]), Cache(HEADS[0], 1)
+    cache.attend(level, [(context, make_rows(HEADS[0], 4, random))])
+
+    with pytest.raises(Refused):
+        cache.attend(level, [(context, make_rows(HEADS[0], 4, random))], two_way_begins=begins)

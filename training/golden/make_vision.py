@@ -15,7 +15,7 @@ import torch
 
 from training.golden import vision
 from training.golden.cases import Case
-from training.golden.make_golden import SMALLEST_GAP, as_published, random_model
+from training.golden.make_golden import SMALLEST_GAP, as_published, fill, random_model
 from training.golden.vision import IMAGE_TOKEN, Pixels, VisionCase
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_vision"
@@ -62,11 +62,13 @@ class Embedded:
 
     def __init__(self, model: Any) -> None:
         self.rows: Any = None
+        self.positions: Any = None
         self.deep: list[Any] = []
         model.model.get_decoder().register_forward_pre_hook(self.note, with_kwargs=True)
 
     def note(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
         self.rows = named["inputs_embeds"][0]
+        self.positions = named.get("position_ids")
         self.deep = list(named.get("deepstack_visual_embeds") or [])
 
 
@@ -81,8 +83,11 @@ def outputs_for(
     token_ids = prompt(case, count, model.config.get_text_config().vocab_size, seed)
 
     def logits_of(ids: list[int]) -> Any:
-        is_image = torch.tensor([[int(each == IMAGE_TOKEN) for each in ids]])
-        types = {case.types_name: is_image} if case.types_name else {}
+        if case.reads_prompts_both_ways:
+            of_tokens = [int(place >= len(token_ids)) for place in range(len(ids))]
+        else:
+            of_tokens = [int(each == IMAGE_TOKEN) for each in ids]
+        types = {case.types_name: torch.tensor([of_tokens])} if case.types_name else {}
         return model(input_ids=torch.tensor([ids]), **inputs, **types, use_cache=False).logits[0]
 
     greedy: list[int] = []
@@ -107,8 +112,17 @@ def outputs_for(
     }
 
 
+def make_model(case: VisionCase) -> Any:
+    settings = Case(case.settings, factors=case.factors)
+    if case.make_model is None:
+        return random_model(settings, case.first_seed)
+    model = case.make_model(case.settings).float().eval()
+    fill(model, settings, case.first_seed)
+    return model
+
+
 def make_case(name: str, case: VisionCase) -> None:
-    model = random_model(Case(case.settings, factors=case.factors), case.first_seed)
+    model = make_model(case)
     with torch.no_grad():
         # so that no answer has a picture
         model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = 0

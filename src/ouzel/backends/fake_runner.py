@@ -34,6 +34,7 @@ class FakeRunner:
         num_kept_states: int | None = None,
         num_encoder_parts: int = 0,
         attends_to_whole_images: bool = False,
+        attends_to_whole_prompts: bool = False,
         cache_identity: str = "fake",
         max_loras: int = 0,
     ) -> None:
@@ -50,6 +51,8 @@ class FakeRunner:
         self._states = [np.zeros(0, dtype=np.int64) for _ in range(num_state_slots)]
         # the "KV cache": the token in each place
         self._slots = np.full((num_blocks, block_size), -1, dtype=np.int64)
+        # for each place the digest of the two-way tokens that its token saw, 0 for a causal token
+        self._seen = np.zeros((num_blocks, block_size), dtype=np.int64)
         self.batches: list[ForwardBatch] = []  # all batches that were run
         self.info = EngineInfo(
             backend="fake",
@@ -67,6 +70,7 @@ class FakeRunner:
             num_state_slots=num_state_slots,
             has_vision=num_encoder_parts > 0,
             attends_to_whole_images=attends_to_whole_images,
+            attends_to_whole_prompts=attends_to_whole_prompts,
             cache_identity=cache_identity,
             max_loras=max_loras,
             max_lora_rank=1 if max_loras else 0,
@@ -88,9 +92,16 @@ class FakeRunner:
                 token_ids[begin:end]
             )
             context = self._slots[blocks].reshape(-1)
+            self._seen[blocks[places // self.info.block_size], places % self.info.block_size] = (
+                _seen_by(batch, begin, end, context[:context_len])
+            )
             if batch.state_slots is not None:
                 self._advance_state(batch.state_slots, i, context[:context_len], past_len)
-            contexts += [context[: past_len + num_new] for num_new in range(1, end - begin + 1)]
+            seen = self._seen[blocks].reshape(-1)
+            contexts += [
+                np.concatenate([context[:num], *([seen[:num]] if seen[:num].any() else [])])
+                for num in range(past_len + 1, context_len + 1)
+            ]
         rows = [self._logits(contexts[row]) for row in batch.sampled_rows.tolist()]
         return np.stack(rows) if rows else np.zeros((0, self.info.vocab_size), dtype=np.float32)
 
@@ -131,6 +142,7 @@ class FakeRunner:
 
     def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
         self._slots[destinations] = self._slots[sources]
+        self._seen[destinations] = self._seen[sources]
 
     @property
     def cache_rows(self) -> Mapping[str, CacheRows]:
@@ -177,6 +189,21 @@ class FakeStates:
     def write(self, row: int, record: NDArray[np.uint8]) -> None:
         numbers = np.frombuffer(record.tobytes(), np.int64)
         self._states[row] = numbers[1 : 1 + numbers[0]]
+
+
+def _seen_by(
+    batch: ForwardBatch, begin: int, end: int, context: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Returns for each new token [begin, end) a digest of its span, 0 for a causal token."""
+    seen = np.zeros(end - begin, np.int64)
+    if batch.two_way_begins is None:
+        return seen
+    begins = batch.two_way_begins[begin:end]
+    for first in set(begins[begins >= 0].tolist()):
+        rows = np.flatnonzero(begins == first)
+        span_end = len(context) - len(begins) + int(rows[-1]) + 1
+        seen[rows] = 1 + zlib.crc32(context[first:span_end].tobytes())
+    return seen
 
 
 def _contents(batch: ForwardBatch) -> NDArray[np.int64]:

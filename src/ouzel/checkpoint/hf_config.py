@@ -64,6 +64,8 @@ _OWN_NAMES = {
 }
 # Older checkpoints of these types have the keys of the language model beside vision_config.
 _FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
+# `version` of MiniCPM-V -> the type of its language model, whose keys stand beside vision_config
+_MINICPMV_TEXTS = {"2.6": "qwen2", "4.0": "llama", "4.5": "qwen3"}
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
@@ -186,11 +188,20 @@ class HfConfig:
         """
         text = self.section("text_config")
         if text is None:
+            if self.values.get("model_type") == "minicpmv":
+                return self.with_values(model_type=self._minicpmv_text())
             if self.values.get("model_type") in _FLAT:
                 return self.with_values(model_type=f"{self.model_type}_text")
             return self
         shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
         return HfConfig(text.values | shared, f"{self._source}: text_config")
+
+    def _minicpmv_text(self) -> str:
+        version = self.values.get("version")
+        text = f"{version:.1f}" if isinstance(version, int | float) else version
+        if text not in _MINICPMV_TEXTS:
+            raise self.refuse("version", ", ".join(_MINICPMV_TEXTS))
+        return _MINICPMV_TEXTS[text]
 
     def with_values(self, **values: object) -> "HfConfig":
         return HfConfig(self.values | values, self._source)

@@ -32,7 +32,6 @@ _MAX_LEN = 2**18
 _SIMILARITIES = ("maxsim", "meanmaxsim", "cosine", "dot")
 
 
-# PyLate spells its only function MaxSim; older files name the function of whole texts.
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LateInteraction:
     """Describes the texts and the scores of a model with a vector of each token.

@@ -16,6 +16,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
+from ouzel.checkpoint.default_templates import DEFAULT_TEMPLATES
 from ouzel.errors import ModelLoadError
 
 JsonObject = dict[str, object]
@@ -129,12 +130,12 @@ def read_model_eos_token_ids(directory: Path) -> tuple[int, ...]:
 def read_chat_templates(directory: Path, override_path: str = "") -> TemplateTexts | None:
     """Reads the chat templates of the first source that has any, or returns None.
 
-    The sources are the override, the `.jinja` files, `tokenizer_config.json` and
-    `chat_template.json`, in this order.
+    The sources are the override, the `.jinja` files, `tokenizer_config.json`,
+    `chat_template.json` and our templates of families that have none, in this order.
     """
     if override_path:
         return TemplateTexts({"default": _read_text(Path(override_path))}, Path(override_path))
-    for read in (_templates_in_jinja_files, _templates_in_json_files):
+    for read in (_templates_in_jinja_files, _templates_in_json_files, _template_of_family):
         texts = read(directory)
         if texts is not None:
             return texts
@@ -192,6 +193,12 @@ def _templates_in_json_files(directory: Path) -> TemplateTexts | None:
         if declared is not None:
             return TemplateTexts(_named_templates(declared, path), path)
     return None
+
+
+def _template_of_family(directory: Path) -> TemplateTexts | None:
+    model_type = read_config_json(directory).get("model_type")
+    template = DEFAULT_TEMPLATES.get(model_type) if isinstance(model_type, str) else None
+    return None if template is None else TemplateTexts({"default": template}, directory)
 
 
 def _named_templates(declared: object, path: Path) -> dict[str, str]:

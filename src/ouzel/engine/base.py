@@ -107,6 +107,9 @@ class ForwardBatch:
     image_rows: NDArray[np.int64] | None = None
     # [1 + number of further layers that read features, N, hidden size]
     image_features: NDArray[np.float32] | None = None
+    # [T] position of the first token of the span that the token is in, if its tokens attend to each
+    # other, also to later ones; -1 for other tokens; None: no token of the batch has such a span
+    two_way_begins: NDArray[np.int32] | None = None
     # [T] adapter slot of each token, -1: no adapter; None: no adapter in the batch
     adapter_slots: NDArray[np.int32] | None = None
     # [T, hidden size]: input of a prediction layer; None for every other model
@@ -183,16 +186,18 @@ class HiddenRunner(ModelRunner, Protocol):
 
 @runtime_checkable
 class PredictingRunner(HiddenRunner, Protocol):
-    """A runner of a model that may have a prediction layer (MTP).
+    """A runner of a model that may have a prediction layer (MTP), or an assistant.
 
-    The layer's cache shares the model's blocks.
+    The layer's cache shares the model's blocks. An assistant reads the model's cache.
     """
 
     @property
     def prediction(self) -> HiddenRunner | None:
-        """Returns the runner of the prediction layer; None if the model has none.
+        """Returns the runner of the layer or of the assistant; None if the model has none.
 
-        Entry t of its batches: position t, the token at t + 1, and the model's hidden row at t.
+        Entry t of its batches: position t, the token at t + 1 or the features of its image, and the
+        model's hidden row at t. A batch of an assistant has one row for each sequence: in the place
+        of the last computed token, but at the next position, with the token there.
         """
         ...
 

@@ -49,6 +49,7 @@ from ouzel.engine.speculation.no_proposals import NoProposals
 from ouzel.engine.speculation.proposals import Proposals, Speculation
 from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.sequence import Sequence
+from ouzel.engine.state.two_way_tokens import find_two_way_spans
 from ouzel.engine.stats import collect_stats
 from ouzel.engine.token_taker import TokenTaker
 from ouzel.errors import STOPS
@@ -92,11 +93,11 @@ class EngineCore:
             self._blocks,
             max_num_seqs=info.max_num_seqs,
             max_num_batched_tokens=info.max_num_batched_tokens,
-            chunks=Chunks(self._blocks, self._images, cuts_images=not info.attends_to_whole_images),
+            chunks=Chunks(self._blocks, self._images),
         )
         self._proposals: Proposals | NoProposals = NoProposals()
         if speculation is not None:
-            self._proposals = Proposals(runner, self._blocks, speculation)
+            self._proposals = Proposals(runner, self._blocks, speculation, self._images)
         self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
         self._taker = TokenTaker(
@@ -120,9 +121,13 @@ class EngineCore:
             if request.images and not fault
             else None
         )
+        two_way_spans = find_two_way_spans(
+            self._info, len(request.prompt_token_ids), request.images
+        )
         choices = [Sequence(request, index, arrival, images, adapter) for index in range(request.n)]
         for choice in choices:
             choice.keeps_kinds = self._info.separates_rows
+            choice.two_way_spans = two_way_spans
         if fault is not None:
             self._requests.refuse_new(choices, fault)
             return

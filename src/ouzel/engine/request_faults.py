@@ -27,6 +27,12 @@ def find_faults(
     """
     if request.adapter and adapter is None:
         yield Fault(f"adapter {request.adapter!r} is not loaded", "model")
+    if info.attends_to_whole_prompts and request.params.num_prompt_logprobs is not None:
+        yield Fault(
+            "prompt_logprobs must not be given, nor echo with logprobs: the tokens of this model's "
+            "prompts see each other, so none is predicted",
+            "prompt_logprobs",
+        )
     yield from map(Fault, _faults(request, info, blocks))
 
 

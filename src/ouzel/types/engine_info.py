@@ -31,6 +31,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_vision: bool = False  # reads images
     # the tokens of an image attend to each other, so an image is never cut
     attends_to_whole_images: bool = False
+    # all tokens of a prompt attend to each other, so a prompt is never cut
+    attends_to_whole_prompts: bool = False
     # a token's row has the same bits in every step
     is_deterministic: bool = False
     # rows of prompts and other rows are computed apart, which makes it so (`engine.row_kinds`)

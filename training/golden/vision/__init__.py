@@ -31,6 +31,8 @@ class VisionCase:
     ] = ()  # height and width before the cut into tiles; empty: those of the tiles
     grid: Callable[[Shape], tuple[int, int, int]] | None = None  # of positions
     types_name: str = ""  # of what forward() takes to tell tokens of pictures from others; empty: it knows by their ids
+    # forward() has type 0 for tokens of the prompt, which attend to each other, and 1 for the output
+    reads_prompts_both_ways: bool = False
     # tokens of text behind so many of a picture's, as a break behind each line; 0: none
     spaced: int = 0
     published: dict[str, Any] = field(
@@ -38,6 +40,8 @@ class VisionCase:
     )  # what config.json has instead; None takes a key away
     factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
     first_seed: int = 0
+    # of the settings, for a family that transformers has not
+    make_model: Callable[[dict[str, Any]], Any] | None = None
 
     def size(self, number: int) -> tuple[int, int]:
         return self.sizes[number] if self.sizes else self.pictures[number][1:]

@@ -19,7 +19,7 @@ from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
 from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
-from ouzel.api.openai.embeddings import EmbeddingsUsage, encode_inputs
+from ouzel.api.openai.embeddings import EmbeddingsUsage, check_dimensions, encode_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.errors import InvalidRequest
 from ouzel.pooling import VectorForm
@@ -66,6 +66,17 @@ class PoolingRequest(VectorFields, kw_only=True):
         Literal["float", "base64"] | None,
         Meta(description="base64: the numbers one after the other, rows first."),
     ] = None
+    dimensions: (
+        Annotated[
+            int,
+            Meta(
+                ge=1,
+                description="Keeps this number of first values of each vector, before it is "
+                "scaled to the length 1; for the tasks embed and token_embed.",
+            ),
+        ]
+        | None
+    ) = None
     embed_dtype: Annotated[
         Literal["float32", "float16"] | None, Meta(description="The type of numbers in base64.")
     ] = None
@@ -147,6 +158,7 @@ class PoolingEndpoint:
             raise InvalidRequest(
                 "must be float for the task lexical_weights, given base64", field="encoding_format"
             )
+        self._check_dimensions(fields.dimensions, task, files)
         limit = encoder.limit(
             fields.truncate_prompt_tokens, truncate=fields.truncate, field="truncate_prompt_tokens"
         )
@@ -156,6 +168,23 @@ class PoolingEndpoint:
         if task == "token_embed":
             _check_size(texts, self._making.model.engine.info.token_vector_size)
         return _Work(fields, task, texts, files)
+
+    def _check_dimensions(
+        self, dimensions: int | None, task: PoolingTask, files: SentenceFiles
+    ) -> None:
+        """Raises InvalidRequest for a number of values that the task's vectors cannot have."""
+        if dimensions is None:
+            return
+        if _FORMS[task] == "weights":
+            raise InvalidRequest(
+                f"must be left out for the task {task}, whose results are single numbers, "
+                f"given {dimensions}",
+                field="dimensions",
+            )
+        is_whole = _FORMS[task] == "text"
+        info = self._making.model.engine.info
+        size = self._making.vector_size if is_whole else info.token_vector_size
+        check_dimensions(dimensions, size, files)
 
     def _write(self, work: _Work, results: Sequence[Vectors]) -> list[PoolingObject]:
         finish = self._choose_finish(work)
@@ -170,13 +199,15 @@ class PoolingEndpoint:
         return objects
 
     def _choose_finish(self, work: _Work) -> Callable[[EncodedText, Vectors], Vectors]:
-        activates = work.fields.use_activation
+        activates, dimensions = work.fields.use_activation, work.fields.dimensions
         if work.task == "embed":
             return lambda _, vector: finish_vectors(
-                vector[None], work.files, dimensions=None, normalises=activates
+                vector[None], work.files, dimensions=dimensions, normalises=activates
             )[0]
         if work.task == "token_embed":
-            return lambda text, rows: keep_rows(text, rows, normalises=activates is not False)
+            return lambda text, rows: keep_rows(
+                text, rows[:, :dimensions], normalises=activates is not False
+            )
         return lambda text, weights: self._weights.drop_frame(
             text.token_ids, weights if activates is False else np.maximum(weights, 0)
         )

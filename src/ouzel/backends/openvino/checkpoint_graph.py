@@ -39,6 +39,7 @@ def build_model(
     plan: WeightPlan,
     *,
     predicts: bool = False,
+    lends_parts: bool = False,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
@@ -56,16 +57,24 @@ def build_model(
             plan,
             images,
             predicts=predicts,
+            lends_parts=lends_parts,
             adapter_rank=adapter_rank,
             vector_head=vector_head,
         )
-        model = build(text_model(config, weights), builder)
+        text = text_model(config, weights)
         if vision is None or images is None:
-            return model
+            return build(text, builder)
+        if images.attends_to_whole_prompts:
+            # This key says so. A language model without pictures would never be causal with it.
+            text = text.with_values(use_bidirectional_attention=None)
+        model = build(text, builder)
         width: WidthOption = "f32" if plan.layers == "f32" else "bf16"
         encoder = vision.build(config, VisionBuilder(weights, width))
         return replace(
-            model, vision=encoder, attends_to_whole_images=images.attends_to_whole_images
+            model,
+            vision=encoder,
+            attends_to_whole_images=images.attends_to_whole_images,
+            attends_to_whole_prompts=images.attends_to_whole_prompts,
         )
     except RuntimeError as error:
         raise ModelLoadError(
@@ -110,13 +119,13 @@ def check_use(
         tensors.names(),
         used,
         has_other_modes=text is not config,
-        predicts=model.prediction is not None,
+        predicts=model.predicts,
         left_out_prefixes=left_out,
     )
     shape = model.vocab_size, model.hidden_size
     if not makes_vectors:
         refuse_another_head(tensors, used, model.embedding or Tensor(EMBEDDING, shape))
-    if model.prediction is not None:
+    if model.predicts:
         refuse_other_copies(text, tensors, used, shape)
 
 
@@ -124,6 +133,7 @@ def measure_checkpoint(
     directory: Path,
     config: HfConfig,
     plan: WeightPlan,
+    build: FamilyBuild | None = None,
     *,
     predicts: bool = False,
     vector_head: VectorHead | None = None,
@@ -131,13 +141,13 @@ def measure_checkpoint(
 ) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, without reading the weights.
 
-    Only a head that may be a copy of the embedding is read, to compare the two. Raises
-    ModelLoadError like `load_checkpoint`.
+    `build` is the family's unless it is given. Only a head that may be a copy of the embedding is
+    read, to compare the two. Raises ModelLoadError like `load_checkpoint`.
     """
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors, recompress=plan.recompress, packs=packs)
-    build, vision = family(text.model_type), vision_family(config)
+    build, vision = build or family(text.model_type), vision_family(config)
     model = build_model(
         config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head
     )

@@ -16,13 +16,22 @@ def block_content(sequence: Sequence, position: int, block_size: int) -> tuple[b
 
 
 def _root_key(sequence: Sequence) -> bytes:
-    adapter = sequence.adapter
-    return root_key(sequence.request.cache_salt, b"" if adapter is None else adapter.digest)
+    """Returns the key before the first block.
+
+    The first tokens of a two-way prompt depend on its later tokens, so the key contains them all.
+    """
+    adapter, num_tokens = sequence.adapter, sequence.num_prompt_tokens
+    key = root_key(sequence.request.cache_salt, b"" if adapter is None else adapter.digest)
+    is_two_way = sequence.two_way_spans == ((0, num_tokens),)
+    return chain_key(key, _content(sequence, 0, num_tokens)) if is_two_way else key
 
 
 def _tokens(sequence: Sequence, position: int, block_size: int) -> bytes:
+    return _content(sequence, position * block_size, (position + 1) * block_size)
+
+
+def _content(sequence: Sequence, begin: int, end: int) -> bytes:
     """Returns the token ids, 8 bytes each, followed by the content of the images among them."""
-    begin, end = position * block_size, (position + 1) * block_size
     token_ids = array("q", sequence.token_ids[begin:end]).tobytes()
     if sequence.images is None:
         return token_ids

@@ -9,7 +9,6 @@ Rules
 """
 
 from collections.abc import Sequence
-from itertools import chain
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +29,6 @@ class PromptImages:
         self._owners = np.repeat(np.arange(len(images)), [len(each) for each in tokens])
         # row of each token in the features of its image
         self._rows = np.concatenate([np.arange(len(each)) for each in tokens])
-        self._runs = list(chain.from_iterable(image.runs for image in images))
         has_grids = any(image.position_grid is not None for image in images)
         self._positions = _positions(images, num_prompt_tokens) if has_grids else None
 
@@ -64,12 +62,6 @@ class PromptImages:
             if end > num_computed_tokens and is_missing[number]:
                 return max(self._begins[number], num_computed_tokens)
         return None
-
-    def run_around(self, token: int) -> tuple[int, int] | None:
-        """Returns begin and end of the image run that a cut before this token would split."""
-        return next(
-            ((begin, begin + num) for begin, num in self._runs if begin < token < begin + num), None
-        )
 
     def positions(self, begin: int, end: int) -> NDArray[np.int64] | None:
         """Returns the positions [3, tokens] of the tokens [begin, end), in prompt and output.

@@ -17,6 +17,7 @@ from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.reasoning_limit import ReasoningLimit
 from ouzel.engine.state.token_bans import TokenBans
 from ouzel.engine.state.token_counts import TokenCounts
+from ouzel.engine.state.two_way_tokens import Span
 from ouzel.types.engine_request import EngineRequest
 from ouzel.types.step_output import FinishReason, PositionLogprobs, RequestTiming
 
@@ -34,6 +35,7 @@ class Sequence:
 
     vector: bytes | None = None  # vector of the prompt, if requested, once it is computed
     keeps_kinds = False  # whether its rows have kinds (`row_kinds`)
+    two_way_spans: tuple[Span, ...] = ()  # spans of the prompt whose tokens attend to each other
 
     def __init__(
         self,
@@ -234,6 +236,7 @@ class Sequence:
         """Returns another beam of the same search, with the prompt only and without blocks."""
         beam = Sequence(self.request, self.index, self.arrival, self.images, self.adapter)
         beam.keeps_kinds = self.keeps_kinds
+        beam.two_way_spans = self.two_way_spans
         beam.beams = self.beams
         beam.num_unscored_tokens = self.num_unscored_tokens
         beam.num_cached_tokens = self.num_cached_tokens

@@ -44,6 +44,11 @@ def refuse_kinds(model_type: str, language_model: LanguageModel, num_adapters: i
             f"deterministic: a {model_type} computes the tokens of an image together, and cannot "
             "be served with it; serve its language model alone"
         )
+    if language_model.attends_to_whole_prompts:
+        raise ModelLoadError(
+            f"deterministic: a {model_type} computes the tokens of a prompt together, and cannot "
+            "be served with it"
+        )
     if num_adapters:
         raise ModelLoadError(
             f"deterministic: cannot be combined with lora and max_loras, given {num_adapters} "

@@ -10,6 +10,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import op, ops, ov
 
 SOFTCAP = "softcap"  # the note of a node whose soft cap the runtime does not compute
+TWO_WAY_BEGINS = "two_way_begins"  # the input of a graph whose tokens may attend to later ones
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ def paged_attention(
     sinks: NDArray[np.float32] | None = None,
     slopes: NDArray[np.float32] | None = None,
     writes_cache: bool = True,
-    attends_to_whole_images: bool = True,
+    attends_two_ways: bool = True,
 ) -> Node:
     """Computes attention for queries, keys [T, heads, key_dim] and values as rows.
 
@@ -51,12 +52,12 @@ def paged_attention(
     keys become softcap * tanh(product / softcap); only Ouzel's own kernels compute that. `sinks`
     have one logit for each query head, `slopes` the score that a query head loses for each token
     between query and key (ALiBi). With `writes_cache` False the layer reads the cache of an
-    earlier layer, and its keys and values have no effect. With `attends_to_whole_images` the tokens
-    of an image attend to each other, if the model supports it.
+    earlier layer, and its keys and values have no effect. With `attends_two_ways` two-way tokens
+    attend to each other, if the model has any.
     """
-    image_tokens = empty(np.int32)
-    if graph.image_tokens is not None and attends_to_whole_images:
-        image_tokens = graph.image_tokens
+    two_way_tokens = empty(np.int32)
+    if graph.two_way_begins is not None and attends_two_ways:
+        two_way_tokens = ops.convert(ops.greater_equal(graph.two_way_begins, int32(0)), "i32")
     arguments = [
         merge_heads(query),
         merge_heads(key),
@@ -79,7 +80,7 @@ def paged_attention(
         int32(0),  # adaptive R-KV: start size
         # adaptive R-KV: evictable sizes, block indices and their begins
         *(empty(np.int32) for _ in range(3)),
-        image_tokens,
+        two_way_tokens,
         empty(np.uint8),  # query-query bias
         empty(np.int32),  # begins of the query-query bias
     ]

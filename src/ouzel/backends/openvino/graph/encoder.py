@@ -234,7 +234,7 @@ class EncoderBuilder:
     def _matrix(self, name: str, num_rows: int, num_columns: int, width: WidthOption) -> Matrix:
         tensor = Tensor(f"{self._prefix}{name}.weight", (num_rows, num_columns))
         if tensor.name not in self._matrices:
-            spec = MatrixSpec((tensor,), tensor.shape)
+            spec = MatrixSpec((tensor,), tensor.shape, has_groups=True)
             self._matrices[tensor.name] = self._weights.matrix(spec, width)
         return self._matrices[tensor.name]
 

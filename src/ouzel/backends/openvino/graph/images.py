@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
 from ouzel.backends.openvino.graph.nodes import Node, gather, integers
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
@@ -19,9 +20,9 @@ class ImageShape:
     """The images that a family's language model takes."""
 
     num_deep: int = 0  # the number of first layers after which further features enter
-    attends_to_whole_images: bool = (
-        False  # the tokens of an image attend to each other, also to later ones
-    )
+    # the tokens of an image, or of the whole prompt, attend to each other, also to later ones
+    attends_to_whole_images: bool = False
+    attends_to_whole_prompts: bool = False
 
 
 class ImageInputs:
@@ -33,8 +34,8 @@ class ImageInputs:
         self._features = graph.input(
             "image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32
         )
-        if shape.attends_to_whole_images:
-            graph.image_tokens = graph.input("image_tokens", [-1], ov.Type.i32)
+        if shape.attends_to_whole_images or shape.attends_to_whole_prompts:
+            graph.two_way_begins = graph.input(TWO_WAY_BEGINS, [-1], ov.Type.i32)
 
     def embed(self, rows: Node) -> Node:
         """Puts the features into the embeddings [T, hidden_size], without scaling."""

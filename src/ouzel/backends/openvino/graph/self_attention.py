@@ -129,6 +129,7 @@ def self_attention(
         key = b.norm(key, prefix + key_norm, shape.head_dim, shape.norm)
     if query_scale is not None:
         query = ops.multiply(query, query_scale)
+    sinks, slopes = numbers_by_head(b, prefix, shape)
     attended = paged_attention(
         b.graph,
         query,
@@ -141,8 +142,8 @@ def self_attention(
         scale=shape.scale,
         softcap=shape.softcap,
         sliding_window=sliding_window,
-        sinks=read_sinks(b, prefix, shape),
-        slopes=find_slopes(shape),
+        sinks=sinks,
+        slopes=slopes,
     )
     if gate is not None:
         attended = gated(attended, ops.sigmoid(gate), shape)
@@ -156,12 +157,14 @@ def self_attention(
     )
 
 
-def read_sinks(b: Builder, prefix: str, shape: AttentionShape) -> NDArray[np.float32] | None:
-    return b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None
-
-
-def find_slopes(shape: AttentionShape) -> NDArray[np.float32] | None:
-    return compute_slopes(shape.num_heads) if shape.has_slopes else None
+def numbers_by_head(
+    b: Builder, prefix: str, shape: AttentionShape
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+    """Returns the sinks and the slopes of the heads; None stands for numbers that a layer lacks."""
+    return (
+        b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
+        compute_slopes(shape.num_heads) if shape.has_slopes else None,
+    )
 
 
 def gated(attended: Node, gate: Node, shape: AttentionShape) -> Node:

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.attention import read_softcap_note
+from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS, read_softcap_note
 from ouzel.backends.openvino.graph.nodes import Node, integers, put_in_place, read_number
 from ouzel.backends.openvino.kernels.library import make_operation
 from ouzel.backends.openvino.library import ops, ov
@@ -39,9 +39,10 @@ _MOST_CHANNELS = 512
 _CACHES = (3, 4)
 _SCALE, _WINDOW, _SINKS = 9, 10, 20
 _PASSED = range(9)  # queries to begins of blocks: inputs of our operation, too
-# The operation of the kernels lacks ALiBi, scores, rotation of the cache, sparse attention, whole
-# images and biases. These inputs must be empty, so that they are off.
-_ABSENT = (11, 13, 14, 15, 16, 17, 22, 23, 24, 25, 26, 27)
+_TWO_WAY_TOKENS = 25
+# The operation of the kernels lacks ALiBi, scores, rotation of the cache, sparse attention and
+# biases. These inputs must be empty, so that they are off.
+_ABSENT = (11, 13, 14, 15, 16, 17, 22, 23, 24, 26, 27)
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,7 @@ class _Heads:
     scale: float
     softcap: float  # 0: no soft cap
     window: int  # tokens; 0: all
+    two_way_begins: Node | None  # None: no token attends to later ones
 
 
 def replace_attention(graph: ov.Model, cache_type: ov.Type) -> None:
@@ -122,8 +124,24 @@ def _read_heads(node: Node) -> _Heads | None:
     )
     if size != value_size or size % _LINE or size > _MOST_CHANNELS:
         return None
-    softcap = read_softcap_note(node)
-    return _Heads(columns.get_length() // size, num_kv_heads, size, scale, softcap, int(window))
+    two_way_tokens = node.input_value(_TWO_WAY_TOKENS).get_node()
+    return _Heads(
+        num_heads=columns.get_length() // size,
+        num_kv_heads=num_kv_heads,
+        size=size,
+        scale=scale,
+        softcap=read_softcap_note(node),
+        window=int(window),
+        two_way_begins=None if _is_absent(two_way_tokens) else _find_begins(two_way_tokens),
+    )
+
+
+def _find_begins(two_way_tokens: Node) -> Node:
+    """Returns the input of the graph that graph/attention.py turns into the runtime's flags."""
+    is_two_way = two_way_tokens.input_value(0).get_node()
+    begins = is_two_way.input_value(0).get_node()
+    assert begins.get_friendly_name() == TWO_WAY_BEGINS
+    return begins
 
 
 def _is_absent(node: Node) -> bool:
@@ -146,6 +164,8 @@ def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
     has_sinks = math.prod(sinks.get_shape()) > 0
     if has_sinks:
         inputs.append(ops.reshape(sinks, integers(-1), False).output(0))
+    if heads.two_way_begins is not None:
+        inputs.append(heads.two_way_begins.output(0))
     attributes = {
         "num_heads": heads.num_heads,
         "num_kv_heads": heads.num_kv_heads,
@@ -154,6 +174,7 @@ def _replace(node: Node, heads: _Heads, cache_type: ov.Type) -> None:
         "softcap": heads.softcap,
         "window": heads.window,
         "has_sinks": has_sinks,
+        "has_two_way_tokens": heads.two_way_begins is not None,
         "writes_cache": bool(node.get_attributes().get("write_kv_cache", True)),
     }
     put_in_place(node.output(0), make_operation(ATTENTION, inputs, attributes).output(0))

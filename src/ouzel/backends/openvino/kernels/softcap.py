@@ -69,6 +69,5 @@ def check_softcaps(fused: Iterable[ov.Model]) -> None:
     if find_softcap(fused):
         raise ModelLoadError(
             "the attention of this model has a soft cap, which ouzel-kernels compute only if "
-            "head_dim is a multiple of 32 and at most 512, and if the tokens of an image do not "
-            "attend to each other"
+            "head_dim is a multiple of 32 and at most 512"
         )

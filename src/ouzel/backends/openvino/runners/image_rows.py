@@ -29,11 +29,3 @@ def image_inputs(batch: ForwardBatch, shape: tuple[int, int]) -> Inputs:
             "image_features": np.zeros((levels, 0, hidden_size), np.float32),
         }
     return {"image_rows": batch.image_rows, "image_features": batch.image_features}
-
-
-def is_image_token(batch: ForwardBatch) -> NDArray[np.int32]:
-    """Returns 1 for each token of an image, 0 for the others, [T]."""
-    flags = np.zeros(len(batch.token_ids), np.int32)
-    if batch.image_rows is not None:
-        flags[batch.image_rows] = 1
-    return flags

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
+from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.engine.base import ForwardBatch
 
@@ -28,3 +29,10 @@ def rope_inputs(ropes: Mapping[str, Rope], batch: ForwardBatch) -> Inputs:
     for name, rope in ropes.items():
         inputs[f"rope_cos.{name}"], inputs[f"rope_sin.{name}"] = rope.cos_sin(batch.positions)
     return inputs
+
+
+def two_way_inputs(batch: ForwardBatch) -> Inputs:
+    begins = batch.two_way_begins
+    return {
+        TWO_WAY_BEGINS: np.full(len(batch.token_ids), -1, np.int32) if begins is None else begins
+    }

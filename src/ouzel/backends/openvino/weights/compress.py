@@ -265,7 +265,8 @@ def compressed_encoding(
 ) -> Encoding:
     """Returns the encoding of a matrix that is compressed.
 
-    In int8 the kernels take a scale for each group, because that costs them nothing.
+    In int8 the kernels take a scale for each group, because that costs them nothing; so do the
+    encoders, whose vectors then change less.
 
     Raises ModelLoadError if int4 is to encode an odd number of columns.
     """
@@ -275,7 +276,8 @@ def compressed_encoding(
             f"tensor {spec.key}: --weights int4 requires an even number of columns, found {columns}"
         )
     are_slow = all(each is not None and each.is_slow_integer for each in stored)
-    has_groups = (width == "auto" and are_slow) or (packs and spec.may_be_packed)
+    has_groups = spec.has_groups or (packs and spec.may_be_packed)
+    has_groups |= width == "auto" and are_slow
     width = AUTO_WIDTH if width == "auto" else width
     fits = columns % INT8_IN_GROUPS.group_size == 0
     return (

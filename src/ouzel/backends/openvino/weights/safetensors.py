@@ -84,7 +84,7 @@ class Checkpoint:
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         tensor = self._as_stored(tensor)
-        self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
+        self.locate(tensor.name, tensor.shape, *PLAIN_TYPES, "I64")
         return None
 
     def stored_form(self, tensor: Tensor) -> StoredForm | None:
@@ -94,9 +94,12 @@ class Checkpoint:
         raise AssertionError(f"{tensor.name} is stored as plain numbers")
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
-        """Yields the tensor as float32, split along its first axis."""
+        """Yields the tensor as float32, split along its first axis.
+
+        Of integers, which are numbers of tokens, float32 holds those up to 2^24.
+        """
         tensor = self._as_stored(tensor)
-        location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
+        location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES, "I64")
         if tensor.is_transposed:
             for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
                 for each in whole:
@@ -188,7 +191,7 @@ def read_chunks(
             advance_stage(num_chunk * row * stored.itemsize)
 
 
-def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: one of PLAIN_TYPES
+def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: an element type
     if dtype == "BF16":  # the upper half of a float32
         return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return raw.astype(np.float32, copy=False)

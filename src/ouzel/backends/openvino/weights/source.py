@@ -59,6 +59,7 @@ class MatrixSpec:
     instead: Tensor | None = None
     is_integer: bool = False  # stored floats of four bits become integers
     may_be_packed: bool = False  # the graph can take the matrix in cells
+    has_groups: bool = False  # int8 values have a scale for each group of columns, not each row
 
     @property
     def key(self) -> str:
