@@ -32,13 +32,14 @@ MAX_CPU_S = 60  # a start takes one or two seconds
 def open_model(directory: Path) -> None:
     """Reads all files that the two processes of a server read, without compiling the graph."""
     config = read_hf_config(directory)
-    with tempfile.TemporaryDirectory() as cache_dir:
-        load_checkpoint(directory, config, read_weights("int8"), cache_dir)
     grammar_tokenizer(directory, expected_vocab_size(directory))
     load_tokenizer(directory)
     ChatTemplate.load(directory, max_cpu_s=0.5)
     read_output_format(directory, ModelConfig(model=str(directory)))
     sampling_defaults(directory)
+    # The weights come last: they take longest, and most directories have a fault before them.
+    with tempfile.TemporaryDirectory() as cache_dir:
+        load_checkpoint(directory, config, read_weights("int8"), cache_dir)
 
 
 def report(directory: Path, output: int) -> None:

@@ -82,7 +82,11 @@ FALCON_MAMBA_7B: dict[str, Any] = {  # Any: JSON
     [
         (FALCON_MAMBA_7B, "model.layers.63.mixer.x_proj.weight", (288, 8192)),
         ({"model_type": "mamba"}, "model.layers.31.mixer.dt_proj.weight", (1536, 48)),
-        (FALCON_H1_05B, "model.layers.35.mamba.in_proj.weight", (3352, 1024)),
+        (
+            FALCON_H1_05B | {"num_hidden_layers": 2},
+            "model.layers.1.mamba.in_proj.weight",
+            (3352, 1024),
+        ),
         (BAMBA_9B, "model.layers.27.self_attn.k_proj.weight", (1024, 4096)),
         (CODESTRAL_MAMBA, "model.layers.63.mixer.conv1d.weight", (10240, 1, 4)),
     ],

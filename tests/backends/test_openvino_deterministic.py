@@ -136,21 +136,21 @@ def reference(runner: ModelRunner) -> Reference:
 
 def make_requests(runner: ModelRunner) -> list[EngineRequest]:
     """Makes requests, some of whose prompts share blocks."""
-    greedy = [make_request(prompt(runner, each), max_tokens=24, num_logprobs=3) for each in LENGTHS]
+    greedy = [make_request(prompt(runner, each), max_tokens=12, num_logprobs=3) for each in LENGTHS]
     seeded = [
         make_request(
-            prompt(runner, each), max_tokens=24, temperature=1.0, seed=each, num_logprobs=0
+            prompt(runner, each), max_tokens=12, temperature=1.0, seed=each, num_logprobs=0
         )
         for each in LENGTHS[::3]
     ]
     scored = make_request(prompt(runner, 130), max_tokens=4, num_prompt_logprobs=1)
     forked = make_request(
-        prompt(runner, 70), n=3, max_tokens=32, temperature=1.0, seed=7, num_logprobs=0
+        prompt(runner, 70), n=3, max_tokens=16, temperature=1.0, seed=7, num_logprobs=0
     )
     beams = make_request(
         prompt(runner, 70),
         n=2,
-        max_tokens=20,
+        max_tokens=10,
         beam_search=BeamSearchParams(width=3),
         num_logprobs=0,
     )
@@ -192,12 +192,12 @@ def test_an_answer_is_the_same_after_preemptions(runner: ModelRunner, reference:
 
 def test_an_answer_is_the_same_after_generated_turns(runner: ModelRunner) -> None:
     """The cache tells blocks of generated tokens from blocks of the same tokens in a prompt."""
-    first = make_request(prompt(runner, 50), max_tokens=80)
+    first = make_request(prompt(runner, 50), max_tokens=50)  # fills a block by itself
     engine = EngineCore(runner)
     [(token_ids, *_)] = answers(engine, [first])
     assert isinstance(token_ids, list)
     second = make_request(
-        [*first.prompt_token_ids, *token_ids, 5, 6, 7], max_tokens=20, num_logprobs=2
+        [*first.prompt_token_ids, *token_ids, 5, 6, 7], max_tokens=10, num_logprobs=2
     )
 
     assert answers(engine, [second]) == alone(runner, [second])

@@ -18,12 +18,10 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
 _NAMES = LayerNames(
-    query="attention.query",
-    key="attention.key",
-    value="attention.value",
+    projections=("attention.query", "attention.key", "attention.value"),
     mixed="attention.dense",
     mixed_norm="attention.LayerNorm",
-    inner="ffn",
+    inner=("ffn",),
     outer="ffn_output",
     outer_norm="full_layer_layer_norm",
 )

@@ -13,7 +13,7 @@ from ouzel.backends.openvino.graph.bert import (
     BertShape,
     EmbeddingSizes,
     LayerNames,
-    build_layer,
+    build_layers,
     embed_tokens,
 )
 from ouzel.backends.openvino.graph.distances import compute_alibi, read_num_positions
@@ -33,7 +33,12 @@ LEFT_OUT = (
     "bert.pooler.",
 )
 
-_JINA_NAMES = LayerNames(inner="mlp.gated_layers", outer="mlp.wo", outer_norm="mlp.layernorm")
+_JINA_NAMES = LayerNames(
+    inner=("mlp.gated_layers",),
+    has_gates_first=True,
+    outer="mlp.wo",
+    outer_norm="mlp.layernorm",
+)
 _POSITIONS, _FEED_FORWARD = "position_embedding_type", "feed_forward_type"
 
 
@@ -68,7 +73,8 @@ def _read_shape(config: HfConfig) -> BertShape:
     kind = config.text(_FEED_FORWARD, "original")
     if kind not in ("original", "geglu"):
         raise config.refuse(_FEED_FORWARD, "original, geglu")
-    return replace(BertShape.read(config), is_gated=kind == "geglu")
+    is_gated = kind == "geglu"
+    return replace(BertShape.read(config), is_gated=is_gated, inner_bias=not is_gated)
 
 
 def hidden_rows(
@@ -77,6 +83,4 @@ def hidden_rows(
     """Computes the hidden rows of all tokens, [T, hidden_size]."""
     rows = embed_tokens(b, sizes, shape.norm)
     names = _JINA_NAMES if shape.is_gated else BERT_NAMES
-    for layer in range(shape.num_layers):
-        rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape, names=names, bias=bias)
-    return rows
+    return build_layers(b, rows, shape, names=names, bias=bias)

@@ -10,7 +10,7 @@ from ouzel.backends.openvino.graph.bert import (
     BertShape,
     EmbeddingSizes,
     LayerNames,
-    build_layer,
+    build_layers,
     embed_tokens,
 )
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
@@ -21,12 +21,11 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
 _NAMES = LayerNames(
-    query="attention.q_lin",
-    key="attention.k_lin",
-    value="attention.v_lin",
+    layer="transformer.layer.{}.",
+    projections=("attention.q_lin", "attention.k_lin", "attention.v_lin"),
     mixed="attention.out_lin",
     mixed_norm="sa_layer_norm",
-    inner="ffn.lin1",
+    inner=("ffn.lin1",),
     outer="ffn.lin2",
     outer_norm="output_layer_norm",
 )
@@ -41,8 +40,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     prefix = "distilbert." if weights.has("distilbert.embeddings.word_embeddings.weight") else ""
     b = EncoderBuilder(weights, plan, prefix)
     rows = embed_tokens(b, sizes, shape.norm)
-    for layer in range(shape.num_layers):
-        rows = build_layer(b, rows, f"transformer.layer.{layer}.", shape, names=_NAMES)
+    rows = build_layers(b, rows, shape, names=_NAMES)
     if num_labels:
         size, head = shape.hidden_size, b.without_prefix()
         first = ops.relu(head.linear(b.pooled(rows), "pre_classifier", size, size))

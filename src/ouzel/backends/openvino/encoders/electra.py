@@ -7,7 +7,7 @@ from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.bert import (
     BertShape,
     EmbeddingSizes,
-    build_layer,
+    build_layers,
     embed_tokens,
 )
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
@@ -28,8 +28,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     rows = embed_tokens(b, sizes, shape.norm)
     if sizes.row_size != size:
         rows = b.linear(rows, "embeddings_project", sizes.row_size, size)
-    for layer in range(shape.num_layers):
-        rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape)
+    rows = build_layers(b, rows, shape)
     if num_labels:
         head = b.without_prefix()
         first = ops.gelu(head.linear(b.pooled(rows), "classifier.dense", size, size), "erf")

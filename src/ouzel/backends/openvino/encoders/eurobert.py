@@ -12,8 +12,7 @@ from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.graph.rotary_layers import turned
-from ouzel.backends.openvino.graph.rotation import Angles
+from ouzel.backends.openvino.graph.rotation import Angles, rotate_rows
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
@@ -112,8 +111,8 @@ def _mixed(b: EncoderBuilder, rows: Node, prefix: str, shape: _Shape) -> Node:
         )
         for name, count in counts.items()
     )
-    query = turned(query, shape.num_heads, shape.head_dim, shape.angles)
-    key = turned(key, shape.num_kv_heads, shape.head_dim, shape.angles)
+    query = rotate_rows(query, shape.num_heads, shape.head_dim, shape.angles)
+    key = rotate_rows(key, shape.num_kv_heads, shape.head_dim, shape.angles)
     return b.compute_attention((query, key, value), shape.num_heads)
 
 

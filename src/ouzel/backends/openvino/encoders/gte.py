@@ -8,11 +8,11 @@ checkpoints have the type `new`, fused matrices, and positions scaled by NTK
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.bert import BertShape, LayerNames, build_layers
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node, integers
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.graph.rotary_layers import LayerNames, RotaryLayers
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.context_length import rope_type
@@ -30,11 +30,11 @@ _SEPARATE = ("q_proj", "k_proj", "v_proj")
 _NAMES = LayerNames(
     layer="layers.{}.",
     projections=tuple(f"self_attn.{name}" for name in _SEPARATE),
-    output="self_attn.o_proj",
-    mixer_norm="post_attention_layernorm",
+    mixed="self_attn.o_proj",
+    mixed_norm="post_attention_layernorm",
     inner=("mlp.up_proj", "mlp.gate_proj"),
-    down="mlp.down_proj",
-    mlp_norm="post_mlp_layernorm",
+    outer="mlp.down_proj",
+    outer_norm="post_mlp_layernorm",
 )
 
 
@@ -51,18 +51,19 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     )
     b = EncoderBuilder(weights, plan, prefix)
     rows = b.norm(_embedded(b, config, size), "embeddings.LayerNorm", size, norm)
-    layers = RotaryLayers(
+    shape = BertShape(
         hidden_size=size,
         num_heads=num_heads,
         head_dim=size // num_heads,
         inner_size=config.size("intermediate_size"),
+        num_layers=config.size("num_hidden_layers"),
         norm=norm,
+        is_gated=True,
         activation=read_activation(config, default="gelu"),
-        angles=b.angles(rope),
-        names=_find_names(b),
         inner_bias=False,
     )
-    rows = layers.build(b, rows, config.size("num_hidden_layers"))
+    names = _find_names(b)
+    rows = build_layers(b, rows, shape, names=names, angles=b.angles(rope))
     if num_labels:
         first = ops.tanh(b.linear(b.pooled(rows), "pooler.dense", size, size))
         rows = b.without_prefix().linear(first, "classifier", size, num_labels)
@@ -126,9 +127,9 @@ def _find_names(b: EncoderBuilder) -> LayerNames:
     return LayerNames(
         layer="encoder.layer.{}.",
         projections=tuple(f"attention.{name}" for name in projections),
-        output="attention.o_proj",
-        mixer_norm="attn_ln",
+        mixed="attention.o_proj",
+        mixed_norm="attn_ln",
         inner=("mlp.up_gate_proj",),
-        down="mlp.down_proj",
-        mlp_norm="mlp_ln",
+        outer="mlp.down_proj",
+        outer_norm="mlp_ln",
     )

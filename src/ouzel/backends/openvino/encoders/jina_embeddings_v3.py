@@ -7,10 +7,10 @@ implementation, modeling_lora.py.
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.bert import BertShape, LayerNames, build_layers
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.graph.rotary_layers import LayerNames, RotaryLayers
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
@@ -20,20 +20,20 @@ from ouzel.config.weights import WeightPlan
 _NAMES = LayerNames(
     layer="layers.{}.",
     projections=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    output="self_attn.o_proj",
-    mixer_norm="post_attention_layernorm",
+    mixed="self_attn.o_proj",
+    mixed_norm="post_attention_layernorm",
     inner=("mlp.fc1",),
-    down="mlp.fc2",
-    mlp_norm="post_mlp_layernorm",
+    outer="mlp.fc2",
+    outer_norm="post_mlp_layernorm",
 )
 _OLDER_NAMES = LayerNames(
     layer="encoder.layers.{}.",
     projections=("mixer.Wqkv",),
-    output="mixer.out_proj",
-    mixer_norm="norm1",
+    mixed="mixer.out_proj",
+    mixed_norm="norm1",
     inner=("mlp.fc1",),
-    down="mlp.fc2",
-    mlp_norm="norm2",
+    outer="mlp.fc2",
+    outer_norm="norm2",
 )
 
 
@@ -60,18 +60,17 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     num_types = config.size("type_vocab_size")
     rows = ops.add(rows, b.embed("embeddings.token_type_embeddings", num_types, size, types))
     rows = b.norm(rows, "emb_ln" if is_older else "embeddings.LayerNorm", size, norm)
-    layers = RotaryLayers(
+    shape = BertShape(
         hidden_size=size,
         num_heads=num_heads,
         head_dim=size // num_heads,
         inner_size=config.size("intermediate_size"),
+        num_layers=config.size("num_hidden_layers"),
         norm=norm,
         activation=read_activation(config, default="gelu"),
-        angles=b.angles(rope),
-        names=_OLDER_NAMES if is_older else _NAMES,
-        is_gated=False,
     )
-    rows = layers.build(b, rows, config.size("num_hidden_layers"))
+    layer_names = _OLDER_NAMES if is_older else _NAMES
+    rows = build_layers(b, rows, shape, names=layer_names, angles=b.angles(rope))
     if num_labels:
         head = b.without_prefix()
         first = ops.tanh(head.linear(b.pooled(rows), "classifier.dense", size, size))

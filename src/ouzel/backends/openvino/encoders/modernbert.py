@@ -14,8 +14,7 @@ from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node, split
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import Rope, read_rope
-from ouzel.backends.openvino.graph.rotary_layers import turned
-from ouzel.backends.openvino.graph.rotation import Angles
+from ouzel.backends.openvino.graph.rotation import Angles, rotate_rows
 from ouzel.backends.openvino.library import ops
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
@@ -101,7 +100,7 @@ def _layer(b: EncoderBuilder, rows: Node, layer: int, shape: _LayerShape) -> Nod
         size,
         size,
     )
-    query, key = (turned(each, num_heads, head_dim, shape.angles) for each in (query, key))
+    query, key = (rotate_rows(each, num_heads, head_dim, shape.angles) for each in (query, key))
     mixed = b.compute_attention((query, key, value), num_heads, has_window=shape.has_window)
     rows = ops.add(rows, b.linear(mixed, f"{prefix}attn.Wo", size, size, has_bias=attention_bias))
     before = b.norm(rows, f"{prefix}mlp_norm", size, norm)

@@ -14,7 +14,7 @@ from ouzel.backends.openvino.graph.bert import (
     BertShape,
     EmbeddingSizes,
     LayerNames,
-    build_layer,
+    build_layers,
     embed_tokens,
 )
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
@@ -24,9 +24,7 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
 _NAMES = LayerNames(
-    query="attention.attn.q",
-    key="attention.attn.k",
-    value="attention.attn.v",
+    projections=("attention.attn.q", "attention.attn.k", "attention.attn.v"),
     mixed="attention.attn.o",
     mixed_norm="attention.LayerNorm",
 )
@@ -47,8 +45,7 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         raise config.refuse("max_position_embeddings", ">= 3, as positions begin at 2")
     rows = embed_tokens(b, sizes, shape.norm)
     bias = _position_bias(b, config, shape.num_heads, max_positions)
-    for layer in range(shape.num_layers):
-        rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape, names=_NAMES, bias=bias)
+    rows = build_layers(b, rows, shape, names=_NAMES, bias=bias)
     if num_labels:
         rows = score_rows(b, rows, shape.hidden_size, num_labels)
     return b.encoder_model(

@@ -7,10 +7,10 @@ matrix for queries, keys and values.
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.activations import read_activation
+from ouzel.backends.openvino.graph.bert import BertShape, LayerNames, build_layers
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.rope import read_rope
-from ouzel.backends.openvino.graph.rotary_layers import LayerNames, RotaryLayers
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Weights
 from ouzel.checkpoint.hf_config import HfConfig
@@ -41,20 +41,20 @@ _OLDER_SUPPORTED = {
 _NAMES = LayerNames(
     layer="layers.{}.",
     projections=("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-    output="self_attn.o_proj",
-    mixer_norm="post_attention_layernorm",
+    mixed="self_attn.o_proj",
+    mixed_norm="post_attention_layernorm",
     inner=("mlp.up_proj", "mlp.gate_proj"),
-    down="mlp.down_proj",
-    mlp_norm="post_mlp_layernorm",
+    outer="mlp.down_proj",
+    outer_norm="post_mlp_layernorm",
 )
 _OLDER_NAMES = LayerNames(
     layer="encoder.layers.{}.",
     projections=("attn.Wqkv",),
-    output="attn.out_proj",
-    mixer_norm="norm1",
+    mixed="attn.out_proj",
+    mixed_norm="norm1",
     inner=("mlp.fc11", "mlp.fc12"),
-    down="mlp.fc2",
-    mlp_norm="norm2",
+    outer="mlp.fc2",
+    outer_norm="norm2",
 )
 
 
@@ -82,20 +82,21 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         b.embed("embeddings.token_type_embeddings", config.size("type_vocab_size"), size, types),
     )
     rows = b.norm(rows, "emb_ln" if is_older else "embeddings.LayerNorm", size, norm)
-    layers = RotaryLayers(
+    shape = BertShape(
         hidden_size=size,
         num_heads=num_heads,
         head_dim=head_dim,
         inner_size=config.size("intermediate_size"),
+        num_layers=config.size("num_hidden_layers"),
         norm=norm,
+        is_gated=True,
         activation=read_activation(config),
-        angles=b.angles(rope),
-        names=_OLDER_NAMES if is_older else _NAMES,
         attention_bias=False,
         inner_bias=False,
-        down_bias=False,
+        outer_bias=False,
     )
-    rows = layers.build(b, rows, config.size("num_hidden_layers"))
+    names = _OLDER_NAMES if is_older else _NAMES
+    rows = build_layers(b, rows, shape, names=names, angles=b.angles(rope))
     left_out = ("cls.", "lm_head.", f"{prefix}pooler.", f"{prefix}embeddings.position_ids")
     return b.encoder_model(
         rows,

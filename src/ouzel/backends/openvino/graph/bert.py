@@ -1,14 +1,18 @@
 """Builds the parts that BERT shares with its kin: embeddings, and layers whose halves end in norms.
 
-The families differ in the names of their tensors and keys, in their heads, and in their positions.
+The families differ in the names of their tensors and keys, in their heads, in biases and gates, and
+in their positions. Some checkpoints store the matrices of queries, keys and values as one, and the
+two matrices of a gated layer as one.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
-from ouzel.backends.openvino.graph.nodes import Node, split
+from ouzel.backends.openvino.graph.nodes import Node, get_output, split
 from ouzel.backends.openvino.graph.norms import Norm
+from ouzel.backends.openvino.graph.rotation import Angles, rotate_rows
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
@@ -22,8 +26,17 @@ class BertShape:
     num_layers: int
     norm: Norm
     activation: Activation
-    # the activation of the inner values' first half multiplies their other half
+    # a feed-forward layer has two kinds of inner values: gates, and the values they multiply
     is_gated: bool = False
+    head_dim: int = 0  # 0: the heads divide the hidden size
+    attention_bias: bool = True
+    inner_bias: bool = True
+    outer_bias: bool = True
+
+    @property
+    def mixed_size(self) -> int:
+        """Returns the columns of the values that attention has mixed."""
+        return self.num_heads * self.head_dim or self.hidden_size
 
     @classmethod
     def read(cls, config: HfConfig) -> "BertShape":
@@ -87,19 +100,42 @@ def embed_tokens(b: EncoderBuilder, sizes: EmbeddingSizes, norm: Norm) -> Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerNames:
-    """The names of a layer's tensors, without the prefix of the layer."""
+    """The names of a layer's tensors, behind the prefix of the layer."""
 
-    query: str = "attention.self.query"
-    key: str = "attention.self.key"
-    value: str = "attention.self.value"
+    layer: str = "encoder.layer.{}."  # prefix of a layer, with its number as {}
+    # queries, keys and values; a single name: one matrix has all of them
+    projections: tuple[str, ...] = (
+        "attention.self.query",
+        "attention.self.key",
+        "attention.self.value",
+    )
     mixed: str = "attention.output.dense"
     mixed_norm: str = "attention.output.LayerNorm"
-    inner: str = "intermediate.dense"
+    # values and their gates, or only values without gates; a single name in a gated layer: one
+    # matrix has both
+    inner: tuple[str, ...] = ("intermediate.dense",)
+    has_gates_first: bool = False  # the gates stand before their values
     outer: str = "output.dense"
     outer_norm: str = "output.LayerNorm"
 
 
 BERT_NAMES = LayerNames()
+
+
+def build_layers(
+    b: EncoderBuilder,
+    rows: Node,
+    shape: BertShape,
+    *,
+    names: LayerNames = BERT_NAMES,
+    bias: Node | None = None,
+    angles: Angles | None = None,
+) -> Node:
+    """Builds all layers on rows [T, hidden_size]; returns the same shape."""
+    for layer in range(shape.num_layers):
+        prefix = names.layer.format(layer)
+        rows = build_layer(b, rows, prefix, shape, names=names, bias=bias, angles=angles)
+    return rows
 
 
 def build_layer(
@@ -110,16 +146,20 @@ def build_layer(
     *,
     names: LayerNames = BERT_NAMES,
     bias: Node | None = None,
+    angles: Angles | None = None,
 ) -> Node:
     """Builds the attention and the feed-forward half of a layer, each with its norm.
 
-    The `bias` is added to the products of queries and keys.
+    The `bias` is added to the products of queries and keys; queries and keys are rotated by the
+    `angles`.
     """
-    size = shape.hidden_size
-    projections = [
-        b.linear(rows, prefix + name, size, size) for name in (names.query, names.key, names.value)
-    ]
-    mixed = b.compute_attention(projections, shape.num_heads, bias=bias)
+    stored = [prefix + name for name in names.projections]
+    sizes = (shape.mixed_size,) * 3
+    query, key, value = _multiply(b, rows, stored, sizes, has_bias=shape.attention_bias)
+    if angles is not None:
+        num_heads, head_dim = shape.num_heads, shape.mixed_size // shape.num_heads
+        query, key = (rotate_rows(each, num_heads, head_dim, angles) for each in (query, key))
+    mixed = b.compute_attention((query, key, value), shape.num_heads, bias=bias)
     return finish_layer(b, rows, mixed, prefix, shape, names=names)
 
 
@@ -133,18 +173,37 @@ def finish_layer(
     names: LayerNames = BERT_NAMES,
 ) -> Node:
     """Builds a layer behind its attention; `mixed` are the values that attention has mixed."""
-    size = shape.hidden_size
-    mixed = b.linear(mixed, prefix + names.mixed, size, size)
+    size, inner_size = shape.hidden_size, shape.inner_size
+    mixed = b.linear(
+        mixed, prefix + names.mixed, shape.mixed_size, size, has_bias=shape.attention_bias
+    )
     rows = b.norm(ops.add(rows, mixed), prefix + names.mixed_norm, size, shape.norm)
-    inner = _compute_inner(b, rows, prefix + names.inner, shape)
-    outer = b.linear(inner, prefix + names.outer, shape.inner_size, size)
+    inner = _compute_inner(b, rows, prefix, shape, names)
+    outer = b.linear(inner, prefix + names.outer, inner_size, size, has_bias=shape.outer_bias)
     return b.norm(ops.add(rows, outer), prefix + names.outer_norm, size, shape.norm)
 
 
-def _compute_inner(b: EncoderBuilder, rows: Node, name: str, shape: BertShape) -> Node:
-    size, inner_size = shape.hidden_size, shape.inner_size
+def _compute_inner(
+    b: EncoderBuilder, rows: Node, prefix: str, shape: BertShape, names: LayerNames
+) -> Node:
+    sizes = (shape.inner_size,) * (2 if shape.is_gated else 1)
+    stored = [prefix + name for name in names.inner]
+    inner = _multiply(b, rows, stored, sizes, has_bias=shape.inner_bias)
     if not shape.is_gated:
-        return activate(b.linear(rows, name, size, inner_size), shape.activation)
-    both = b.linear(rows, name, size, 2 * inner_size, has_bias=False)
-    gate, plain = split(both, inner_size, inner_size)
-    return ops.multiply(activate(gate, shape.activation), plain)
+        return activate(inner[0], shape.activation)
+    values, gates = inner[::-1] if names.has_gates_first else inner
+    return ops.multiply(activate(gates, shape.activation), values)
+
+
+def _multiply(
+    b: EncoderBuilder, rows: Node, names: Sequence[str], sizes: Sequence[int], *, has_bias: bool
+) -> list[Node]:
+    """Multiplies the rows by a matrix for each size, or by one matrix that has all of them."""
+    num_columns = get_output(rows).get_partial_shape()[1].get_length()
+    if len(names) == len(sizes):
+        return [
+            b.linear(rows, name, num_columns, size, has_bias=has_bias)
+            for name, size in zip(names, sizes, strict=True)
+        ]
+    [name] = names
+    return split(b.linear(rows, name, num_columns, sum(sizes), has_bias=has_bias), *sizes)

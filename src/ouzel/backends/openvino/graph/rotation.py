@@ -5,7 +5,14 @@ The operations are written so that the CPU plugin fuses them (its concat axes mu
 
 from dataclasses import dataclass
 
-from ouzel.backends.openvino.graph.nodes import Node, integers, part, real
+from ouzel.backends.openvino.graph.nodes import (
+    Node,
+    integers,
+    merge_heads,
+    part,
+    real,
+    split_heads,
+)
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.library import ops, ov
 
@@ -45,3 +52,8 @@ def rotate(heads: Node, angles: Angles, head_dim: int) -> Node:
     first, second = part(heads, 0, num_dims // 2, 2), part(heads, num_dims // 2, 2**31 - 1, 2)
     turned = ops.concat([ops.multiply(second, real(-1.0)), first], -1)
     return ops.add(ops.multiply(heads, angles.cos), ops.multiply(turned, angles.sin))
+
+
+def rotate_rows(rows: Node, num_heads: int, head_dim: int, angles: Angles) -> Node:
+    """Rotates the heads of rows [T, heads * head_dim]."""
+    return merge_heads(rotate(split_heads(rows, num_heads, head_dim), angles, head_dim))
