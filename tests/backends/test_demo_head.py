@@ -12,6 +12,7 @@ from ouzel.demo import MODEL_DIRECTORY
 from tests.backends.checkpoint_edits import WEIGHTS
 
 HEAD = Path(__file__).parent / "demo_head"
+LAYERS = "eagle_aux_hidden_state_layer_ids"
 SIZES = {"BF16": 2, "BOOL": 1, "I64": 8}
 
 
@@ -53,7 +54,7 @@ def test_the_tensors_are_those_of_a_published_head(config: dict[str, Any]) -> No
     queries = config["num_attention_heads"] * config["head_dim"]
     keys = config["num_key_value_heads"] * config["head_dim"]
     drafted = config["draft_vocab_size"]
-    num_streams = len(config["eagle_config"]["eagle_aux_hidden_state_layer_ids"])
+    num_streams = len(config[LAYERS])
     weights = {
         "fc.weight": [hidden, num_streams * hidden],
         "midlayer.self_attn.q_proj.weight": [queries, 2 * hidden],
@@ -99,10 +100,16 @@ def test_all_weights_are_finite_and_trained() -> None:
 def test_the_head_fits_the_demo_model(config: dict[str, Any], target: dict[str, Any]) -> None:
     for key in ("hidden_size", "vocab_size", "max_position_embeddings", "rope_theta"):
         assert config[key] == target[key], key
-    eagle = config["eagle_config"]
-    layer_ids = eagle["eagle_aux_hidden_state_layer_ids"]
-    assert eagle["use_aux_hidden_state"] is True
-    assert layer_ids == sorted(set(layer_ids))
-    assert set(layer_ids) <= set(range(target["num_hidden_layers"]))
     assert config["architectures"] == ["LlamaForCausalLMEagle3"]
     assert config["model_type"] == "llama"
+
+
+def test_both_counts_of_layers_name_the_same_streams(
+    config: dict[str, Any], target: dict[str, Any]
+) -> None:
+    inputs, section = config[LAYERS], config["eagle_config"]
+    outputs = section[LAYERS]
+    assert section["use_aux_hidden_state"] is True
+    assert inputs == [layer + 1 for layer in outputs]
+    assert inputs == sorted(set(inputs))
+    assert set(inputs + outputs) <= set(range(target["num_hidden_layers"]))

@@ -59,7 +59,7 @@ def load_head(directory: Path) -> DraftHead:
     config = json.loads((directory / "config.json").read_text(encoding="utf-8"))
     known = {item.name for item in fields(HeadConfig)}
     sizes = {key: value for key, value in config.items() if key in known}
-    sizes["layer_ids"] = tuple(config["eagle_config"]["eagle_aux_hidden_state_layer_ids"])
+    sizes["layer_ids"] = tuple(config["eagle_aux_hidden_state_layer_ids"])
     stored = load_file(str(directory / "model.safetensors"))
     head = DraftHead(HeadConfig(**sizes), torch.arange(sizes["draft_vocab_size"]))
     head.load_state_dict(stored)

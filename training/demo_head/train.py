@@ -91,8 +91,9 @@ def export(head: DraftHead, directory: Path) -> None:
         **sizes,
         "architectures": ["LlamaForCausalLMEagle3"],
         "attention_bias": False,
-        "eagle_config": {
-            "eagle_aux_hidden_state_layer_ids": list(layer_ids),
+        "eagle_aux_hidden_state_layer_ids": list(layer_ids),
+        "eagle_config": {  # programs that read this section count layers by their outputs
+            "eagle_aux_hidden_state_layer_ids": [number - 1 for number in layer_ids],
             "use_aux_hidden_state": True,
         },
         "hidden_act": "silu",
@@ -214,7 +215,13 @@ def main() -> None:
     parser.add_argument("--minutes", type=float, default=35)
     parser.add_argument("--rate", type=float, default=0.008)
     parser.add_argument("--steps", type=int, default=6, help="length of the drafts in training")
-    parser.add_argument("--layers", type=int, nargs=3, default=[1, 3, 4], help="ids of the layers")
+    parser.add_argument(
+        "--layers",
+        type=int,
+        nargs=3,
+        default=[1, 3, 4],
+        help="layers whose inputs are read, from 1",
+    )
     parser.add_argument("--draft-vocab", type=int, default=1024)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--begin", type=float, default=0.0, help="where in its schedule, 0 to 1")
