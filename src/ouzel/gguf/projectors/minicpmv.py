@@ -79,7 +79,7 @@ def _resampler(facts: Facts, _: JsonObject) -> Seeing:
             "patch_size": facts.integer("vision.patch_size"),
             "scale_resolution": facts.integer("vision.image_size"),
             "image_feature_size": num_queries,
-            "use_image_id": True,  # as in the published files of these versions
+            "use_image_id": True,  # the value in published files of these versions
         },
     )
 
