@@ -21,13 +21,14 @@ from ouzel.prompts.vision.base import ImageProcessor
 from ouzel.prompts.vision.loader import load_image_processor
 from ouzel.serve.files_of_model import read_files_of_model
 from tests.backends.seeing_families import FAMILIES
+from tests.backends.vision_golden import GOLDEN as CHECKPOINTS
 from tests.gguf.seeing import NAMES, find_files, write_directory
 from tests.gguf.writer import RawTensor, Value, make_gguf
 
 F32 = 0
 # llama.cpp has limits of a picture's size, or other settings of the family's, in its code.
-SIZES_IN_CODE = {"gemma4", "glm_ocr", "internvl", "lfm2_vl", "minicpmv4_6"}
-SIZES_IN_CODE |= {"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5"}
+SIZES_IN_CODE = {"gemma4", "glm_ocr", "internvl", "lfm2_vl", "minicpmv-llama"}
+SIZES_IN_CODE |= {"minicpmv4_6", "qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5"}
 
 
 def link(directory: Path, *files: tuple[Path, str]) -> Path:
@@ -187,3 +188,31 @@ def test_a_setting_that_is_not_computed_is_refused(tmp_path: Path) -> None:
     text = make_model_config(read_gguf([model]))
     with pytest.raises(ModelLoadError, match=r"clip\.vision\.window_size is not supported"):
         make_seeing_files(text, Gguf(type(gguf.metadata)(values, "file"), gguf.tensors))
+
+
+@pytest.mark.parametrize(
+    ("name", "key", "value", "reason"),
+    [
+        ("minicpmv-llama", "minicpmv_version", 2, "must be one of 3, 4, 5, 6, 100045, found 2"),
+        ("minicpmv4_6", "vision.projector.scale_factor", 3, "must be 2 or 4, found 3"),
+    ],
+)
+def test_an_unknown_kind_of_minicpmv_is_refused(
+    name: str, key: str, value: int, reason: str
+) -> None:
+    model, projector = find_files(name)
+    gguf = read_gguf([projector])
+    values = dict(gguf.metadata._values) | {f"clip.{key}": value}
+    text = make_model_config(read_gguf([model]))
+    with pytest.raises(ModelLoadError, match=f"{key.replace('.', '[.]')} {reason}"):
+        make_seeing_files(text, Gguf(type(gguf.metadata)(values, "file"), gguf.tensors))
+
+
+def test_minicpmv_has_the_settings_of_its_file(tmp_path: Path) -> None:
+    config = read_config(write_directory("minicpmv4_6", tmp_path))
+    expected = json.loads((CHECKPOINTS / "minicpmv4_6" / "config.json").read_text())
+    assert config["insert_layer_id"] == expected["insert_layer_id"] == 1
+    assert config["downsample_mode"] == expected["downsample_mode"]
+    vision = config["vision_config"]
+    assert isinstance(vision, dict)
+    assert vision["image_size"] == expected["vision_config"]["image_size"]

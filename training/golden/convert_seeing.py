@@ -87,6 +87,7 @@ CASES: dict[str, SeeingCase] = {
         change=_text_class("VLlama3ForCausalLM"),
         names={_NEWLINE: _MM + _NEWLINE},  # the converter of texts leaves the projector out
     ),
+    "minicpmv-llama": SeeingCase("F32"),
     "minicpmv4_6": SeeingCase(),
     "mistral3": SeeingCase(),
     "pixtral": SeeingCase(),
@@ -202,6 +203,44 @@ def convert_llava(directory: Path, path: Path, llama_cpp: str) -> None:
     shutil.move(tower / "mmproj-model-f32.gguf", path)
 
 
+def convert_minicpmv(directory: Path, path: Path, llama_cpp: str) -> None:
+    """Converts the encoder by the script for MiniCPM-V, and leaves the language model in the directory.
+
+    Another script parts the checkpoint first, by means of code that comes with published checkpoints.
+    """
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    model = directory / "model.safetensors"
+    tensors = load_file(model)
+    for begin, name in {"vpm.": "clip", "resampler.": "projector"}.items():
+        kept = "" if begin == "vpm." else begin
+        part = {
+            kept + each.removeprefix(begin): tensor.float()
+            for each, tensor in tensors.items()
+            if each.startswith(begin)
+        }
+        torch.save(part, directory / f"minicpmv.{name}")
+    config = json.loads((directory / "config.json").read_text())
+    version = {2.6: 3, 4.0: 5, 4.5: 6}[config["version"]]
+    sys.argv[1:] = ["-m", str(directory), "--use-f32", "--minicpmv_version", str(version)]
+    script = "tools/mtmd/legacy-models/minicpmv-convert-image-encoder-to-gguf.py"
+    # The file has sines and cosines that every reader computes: a few are enough.
+    source = Path(f"{llama_cpp}/{script}").read_text().replace("(70, 70)", "(2, 2)")
+    (directory / "convert.py").write_text(source)
+    runpy.run_path(str(directory / "convert.py"), run_name="__main__")
+    shutil.move(directory / "mmproj-model-f32.gguf", path)
+
+    text = {"model_type": "llama", "architectures": ["LlamaForCausalLM"]}
+    (directory / "config.json").write_text(json.dumps(config | text))
+    model.unlink()
+    begin = "llm."
+    own = {
+        name.removeprefix(begin): each for name, each in tensors.items() if name.startswith(begin)
+    }
+    save_file(own, model, {"format": "pt"})
+
+
 def rename_tensors(path: Path, names: dict[str, str]) -> None:
     from safetensors.torch import load_file, save_file  # noqa: PLC0415
 
@@ -259,7 +298,8 @@ def make_case(name: str, case: SeeingCase, llama_cpp: str) -> None:
         case.change(config)
         (directory / "config.json").write_text(json.dumps(config))
         rename_tensors(directory / "model.safetensors", case.names)
-        fill_vocabulary(directory / "tokenizer.json", config["text_config"]["vocab_size"])
+        num_tokens = config.get("text_config", config)["vocab_size"]
+        fill_vocabulary(directory / "tokenizer.json", num_tokens)
         if name == "gemma4":  # published processors name what they do not use
             settings = json.loads((directory / "preprocessor_config.json").read_text())
             settings |= {"image_mean": [0.0] * 3, "image_std": [1.0] * 3}
@@ -270,8 +310,12 @@ def make_case(name: str, case: SeeingCase, llama_cpp: str) -> None:
         shutil.rmtree(made, ignore_errors=True)
         made.mkdir(parents=True)
         text = made / f"{name}-{case.text_form}.gguf"
-        convert(directory, text, case.text_form, is_encoder=False)
         encoder = made / f"mmproj-{name}-{case.form}.gguf"
+        if name.startswith("minicpmv-"):
+            convert_minicpmv(directory, encoder, llama_cpp)
+        convert(directory, text, case.text_form, is_encoder=False)
+        if name.startswith("minicpmv-"):
+            return
         if name.startswith("llava"):
             convert_llava(directory, encoder, llama_cpp)
         else:

@@ -1,7 +1,7 @@
 """Maps the tensors of an mmproj file to the names and shapes of transformers."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -59,6 +59,10 @@ class _Naming:
             yield from self._named_in_layer(stored, found[1], found[2])
         elif name in projector.bare:
             yield projector.bare[name], self._transposed(stored)
+        elif joined := [each for each in projector.joins.items() if name in each[1]]:
+            [(own, names)] = joined
+            if name == names[0]:
+                yield own, self._joined(stored, names)
         else:
             stem, _, kind = name.rpartition(".")
             if stem not in projector.outer or kind not in _KINDS:
@@ -74,7 +78,8 @@ class _Naming:
             part = _SWAPPED.get(part, part)
         if part in _PARTS and part not in projector.layer and _FUSED in projector.layer:
             if part == _PARTS[0]:
-                yield f"{prefix}{projector.layer[_FUSED]}.{kind}", self._joined(stored)
+                names = tuple(stored.name.replace(_PARTS[0], each) for each in _PARTS)
+                yield f"{prefix}{projector.layer[_FUSED]}.{kind}", self._joined(stored, names)
         elif part == _FUSED and part not in projector.layer:
             yield from self._parted(stored, prefix, kind)
         elif rest in projector.bare:
@@ -84,17 +89,19 @@ class _Naming:
         else:
             raise self._unknown(stored)
 
-    def _joined(self, stored: StoredTensor) -> StoredTensor:
-        """Joins queries, keys and values, which are one matrix or vector in transformers."""
-        others = [stored.name.replace(_PARTS[0], part) for part in _PARTS]
-        locations = [self._gguf.tensors.get(name) for name in others]
+    def _joined(self, stored: StoredTensor, names: Sequence[str]) -> StoredTensor:
+        """Joins queries, keys and values, which are one matrix or vector in transformers.
+
+        `stored` is the first of the tensors with these names.
+        """
+        locations = [self._gguf.tensors.get(name) for name in names]
         shape = stored.shape
         if any(each is None or each.shape != shape for each in locations):
             raise ModelLoadError(
-                f"{self._facts.source}: {', '.join(others)} must be there and have one shape"
+                f"{self._facts.source}: {', '.join(names)} must be there and have one shape"
             )
         pieces = tuple(Piece(each) for each in locations if each is not None)
-        return replace(stored, pieces=pieces, shape=(3 * shape[0], *shape[1:]))
+        return replace(stored, pieces=pieces, shape=(len(names) * shape[0], *shape[1:]))
 
     def _parted(
         self, stored: StoredTensor, prefix: str, kind: str

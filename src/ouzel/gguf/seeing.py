@@ -14,6 +14,7 @@ _HARMLESS = (
     "has_audio_encoder",
     "has_text_encoder",
     "has_llava_projector",
+    "has_minicpmv_projector",
     "vision.projection_dim",
     "vision.image_size",
     "projector_type",

@@ -59,6 +59,8 @@ class Projector:
     layer_prefix: str
     outer: Mapping[str, str]  # names of tensors outside layers, without `.weight` and `.bias`
     bare: Mapping[str, str] = field(default_factory=dict)  # whole names
+    # whole names of tensors that lie below each other in transformers, by the name there
+    joins: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # keys are keys of the maps
     shifts: Mapping[str, float] = field(default_factory=dict)  # are added to the stored values
     # matrices that transformers stores transposed
