@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.draft_head_loader import names_draft_head
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
@@ -105,8 +106,11 @@ def read_speculation(
     """
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
-    draft = create_draft_runner(model, engine, runner.info) if model.draft_model else None
-    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp)
+    predicts = model.mtp or names_draft_head(model)
+    draft = None
+    if model.draft_model and not predicts:
+        draft = create_draft_runner(model, engine, runner.info)
+    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft, predicts=predicts)
 
 
 def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:

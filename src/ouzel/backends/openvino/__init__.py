@@ -40,6 +40,7 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
+from ouzel.backends.openvino.draft_head_loader import load_draft_head
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.program import keep_row_bits
@@ -359,6 +360,7 @@ def load(
         model.weight_plan,
         model.cache_dir,
         predicts=model.mtp,
+        draft_head=load_draft_head(model, config, packs=packs),
         adapter_rank=max_rank(model),
         vector_head=vector_head(config, directory, model),
         packs=packs,

@@ -8,6 +8,7 @@ from typing import Any
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
+from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead, names_draft_head
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import check_machine, family
@@ -46,6 +47,7 @@ class CheckpointBuilder:
     plan: WeightPlan
     identity: str  # the name of the cache entry
     predicts: bool
+    draft_head: LoadedDraftHead | None
     adapter_rank: int
     vector_head: VectorHead | None
 
@@ -83,6 +85,7 @@ class CheckpointBuilder:
             weights,
             self.plan,
             predicts=self.predicts,
+            draft_head=None if self.draft_head is None else self.draft_head.parts,
             adapter_rank=self.adapter_rank,
             vector_head=self.vector_head,
         )
@@ -97,6 +100,7 @@ def load_checkpoint(
     cache_dir: str,
     *,
     predicts: bool = False,
+    draft_head: LoadedDraftHead | None = None,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
     packs: bool = False,
@@ -104,7 +108,8 @@ def load_checkpoint(
     """Returns the model with weights from the cache, or compresses the weights and stores them
     first.
 
-    With `predicts` the layer that predicts further tokens is loaded, too. With an `adapter_rank`
+    With `predicts` the layer that predicts further tokens is loaded, too; with a `draft_head` the
+    model gives the rows that the head reads, and has its graph. With an `adapter_rank`
     above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors. With
     `packs` matrices of integers are packed for Ouzel's own kernels.
 
@@ -126,6 +131,7 @@ def load_checkpoint(
         plan=plan,
         identity=entry.name,
         predicts=predicts,
+        draft_head=draft_head,
         adapter_rank=adapter_rank,
         vector_head=vector_head,
     )
@@ -222,6 +228,11 @@ def refuse_options(model: ModelConfig) -> None:
     """Raises ModelLoadError for an option that only a checkpoint can have, and not an IR."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+    if names_draft_head(model):
+        raise ModelLoadError(
+            "draft_model: an OpenVINO IR does not give the rows of its layers, which an EAGLE-3 "
+            "head reads; serve its original checkpoint"
+        )
     if model.task == "embed":
         raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
     if num_adapters(model):
@@ -306,4 +317,5 @@ def load_cached(entry: Path, builder: CheckpointBuilder) -> LanguageModel | None
     except (OSError, ValueError, KeyError, TypeError) as error:
         discard_entry(entry, f"it is broken: {error!r}")
         return None
-    return replace(model, mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
+    model = replace(model, mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
+    return model if builder.draft_head is None else builder.draft_head.join(model)
