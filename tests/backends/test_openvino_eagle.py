@@ -16,16 +16,19 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
+from ouzel.backends.openvino.runners.prediction_runner import PredictionRunner
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.engine.base import ForwardBatch
+from ouzel.engine.cache.prefix_store import open_prefix_store
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import Span, build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import openvino_engine
-from tests.backends import quantize
-from tests.backends.test_openvino_scheduling import FewBlocks
+from ouzel.types.engine_info import EngineInfo
+from tests.backends import of_kinds, quantize
 from tests.engine.requests import make_request, run, run_alone
 
 HEADS = Path(__file__).parent / "golden_eagle"
@@ -52,14 +55,23 @@ def load(
             weights="f32",
             draft_model="" if head is None else str(head),
         ),
-        EngineConfig(precision="f32", kv_cache_dtype="f32", kv_cache_gib=0.02),
+        EngineConfig(
+            precision="f32",
+            kv_cache_dtype="f32",
+            kv_cache_gib=0.02,
+            max_num_seqs=6,
+            max_num_batched_tokens=48,
+        ),
         num_blocks=num_blocks,
     )
     assert isinstance(runner, OpenVINORunner)
     return runner
 
 
-@pytest.fixture(scope="module", params=sorted(TARGETS))
+@pytest.fixture(
+    scope="module",
+    params=of_kinds("EAGLE-3 heads of other programs", sorted(TARGETS), ["llama-specforge"]),
+)
 def head(request: pytest.FixtureRequest) -> Path:
     return HEADS / str(request.param)
 
@@ -112,6 +124,9 @@ def check_head(runner: OpenVINORunner, golden: dict[str, NDArray[Any]]) -> None:
     assert_close(entries[:, ids], golden["entry_logits"])
     left_out = np.setdiff1d(np.arange(runner.info.vocab_size), ids)
     assert np.isneginf(entries[:, left_out]).all()
+    runner.copy_blocks(table, other)
+    copied = run_entries(runner, [(other, 25, token_ids[25:])], rows[25:40])
+    assert np.array_equal(copied, last)
     logits = last[-1:]
     for place, token_id in enumerate(golden["drafts"].tolist()):
         expected = golden["chained_logits"][place]
@@ -122,7 +137,331 @@ def check_head(runner: OpenVINORunner, golden: dict[str, NDArray[Any]]) -> None:
         logits = run_entries(runner, [(table, 40 + place, [token_id])], row)
 
 
+@pytest.mark.parametrize("head", sorted(TARGETS), indirect=True)
 def test_entries_and_drafts_equal_the_formulas(
     head: Path, model: Path, golden: dict[str, NDArray[Any]], cache_dir: Path
 ) -> None:
     check_head(load(head, model, cache_dir), golden)
+
+
+def make_engine(runner: OpenVINORunner, *, drafts: bool = True) -> EngineCore:
+    return EngineCore(runner, speculation=SPECULATION if drafts else None)
+
+
+@pytest.fixture(scope="module")
+def runner(head: Path, model: Path, tmp_path_factory: pytest.TempPathFactory) -> OpenVINORunner:
+    return load(head, model, tmp_path_factory.mktemp("cache"))
+
+
+@pytest.fixture(scope="module")
+def plain(model: Path, tmp_path_factory: pytest.TempPathFactory) -> OpenVINORunner:
+    return load(None, model, tmp_path_factory.mktemp("plain"))
+
+
+def test_the_logits_of_the_model_are_the_same_bits(
+    runner: OpenVINORunner, plain: OpenVINORunner, golden: dict[str, NDArray[Any]]
+) -> None:
+    prompt = golden["prompt"].tolist()
+    batch = build_flat_batch([([0, 1], 0, prompt)], np.arange(40), runner.info.block_size)
+    assert np.array_equal(runner.run(batch), plain.run(batch))
+
+
+@pytest.mark.parametrize(
+    "params", [{}, {"temperature": 1.0, "seed": 3}, {"temperature": 0.7, "top_k": 9, "seed": 4}]
+)
+def test_answers_are_the_same_with_and_without_a_head(
+    params: dict[str, Any],
+    runner: OpenVINORunner,
+    plain: OpenVINORunner,
+    golden: dict[str, NDArray[Any]],
+) -> None:
+    """Several requests, some with a shared prompt from the cache, with one and two choices."""
+    prompt, greedy = golden["prompt"].tolist(), golden["greedy"].tolist()
+
+    def requests() -> list[Any]:
+        prompts = [prompt, prompt, prompt[:33], prompt + greedy[:5], prompt[3:]]
+        made = [
+            make_request(each, max_tokens=64 - len(each[40:]), ignore_eos=True, **params)
+            for each in prompts
+        ]
+        return [*made, make_request(prompt, n=2, max_tokens=20, ignore_eos=True, **params)]
+
+    outputs = []
+    for engine in (make_engine(runner), make_engine(plain, drafts=False)):
+        first = run(engine, requests()[:1])
+        results = {**first, **run(engine, requests())}
+        outputs.append([result.token_ids for result in results.values()])
+        stats = engine.stats()
+        assert stats.num_prefix_hit_tokens > 0
+        if engine.info.has_drafts:
+            assert stats.num_draft_tokens > 50
+    assert outputs[0] == outputs[1]
+    if not params:
+        assert outputs[0][0] == greedy
+
+
+def test_preempted_requests_get_their_answers(
+    head: Path, model: Path, golden: dict[str, NDArray[Any]], cache_dir: Path
+) -> None:
+    engine = make_engine(load(head, model, cache_dir, num_blocks=9))
+    prompt, greedy = golden["prompt"].tolist(), golden["greedy"].tolist()
+    known = [0, 24, 25, 63]
+    requests = [
+        make_request(
+            prompt + greedy[:number], max_tokens=64 - number, ignore_eos=True, cache_salt=salt
+        )
+        for number in known
+        for salt in ("", f"{number}")
+    ]
+    results = run(engine, requests)
+    for request in requests:
+        begin = len(request.prompt_token_ids) - len(prompt)
+        assert results[request.request_id, 0].token_ids == greedy[begin:]
+    stats = engine.stats()
+    assert stats.num_preemptions > 0
+    assert stats.num_draft_tokens > 50
+    assert stats.num_used_blocks == 0
+
+
+def test_drafts_of_the_engine_are_the_drafts_of_the_formulas(
+    runner: OpenVINORunner, golden: dict[str, NDArray[Any]]
+) -> None:
+    """The answer is forced to the head's own drafts, so all of them are accepted."""
+    drafts = golden["drafts"].tolist()
+    script = Forced(runner, len(golden["prompt"]), [int(golden["greedy"][0]), *drafts])
+    request = make_request(golden["prompt"].tolist(), max_tokens=5, ignore_eos=True)
+    [result] = run_alone(EngineCore(script, speculation=SPECULATION), request)
+    assert result.token_ids == [int(golden["greedy"][0]), *drafts]
+    assert result.final.num_accepted_tokens >= 3
+
+
+class Forced:
+    """A runner whose logits say a script from a position on."""
+
+    def __init__(self, runner: OpenVINORunner, begin: int, script: list[int]) -> None:
+        self._runner, self._begin, self._script = runner, begin, script
+
+    @property
+    def info(self) -> EngineInfo:
+        return self._runner.info
+
+    @property
+    def prediction(self) -> PredictionRunner | None:
+        return self._runner.prediction
+
+    @property
+    def hidden_rows(self) -> NDArray[np.float32]:
+        return self._runner.hidden_rows
+
+    def run(self, batch: ForwardBatch) -> NDArray[np.float32]:
+        logits = self._runner.run(batch)
+        for row, position in enumerate(batch.positions[batch.sampled_rows].tolist()):
+            place = position + 1 - self._begin
+            if 0 <= place < len(self._script):
+                logits[row, self._script[place]] = 1e6
+        return logits
+
+    def copy_blocks(self, sources: list[int], destinations: list[int]) -> None:
+        self._runner.copy_blocks(sources, destinations)
+
+    def close(self) -> None:
+        """Does nothing: the owner of the wrapped runner closes it."""
+
+
+def test_a_head_from_the_cache_is_the_same_head(
+    head: Path, model: Path, golden: dict[str, NDArray[Any]], cache_dir: Path
+) -> None:
+    check_head(load(head, model, cache_dir), golden)
+    [entry] = cache_dir.glob(f"{head.name}-*")
+    before = entry.stat().st_mtime_ns
+    check_head(load(head, model, cache_dir), golden)
+    assert entry.stat().st_mtime_ns == before
+    (entry / "index.json").write_text("broken")
+    check_head(load(head, model, cache_dir), golden)
+
+
+def test_the_cache_of_blocks_has_the_entries_of_the_head(
+    head: Path, model: Path, runner: OpenVINORunner, plain: OpenVINORunner
+) -> None:
+    assert runner.info.cache_identity != plain.info.cache_identity
+    assert runner.cache_rows["block"].row_bytes > plain.cache_rows["block"].row_bytes
+    without, inspected = (
+        inspect_model(
+            ModelConfig(model=str(model), draft_model=draft, weights="f32"),
+            EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32"),
+        )
+        for draft in ("", str(head))
+    )
+    block_bytes = runner.info.block_size * inspected.kv_token_bytes
+    assert block_bytes == runner.cache_rows["block"].row_bytes
+    assert inspected.num_parameters > without.num_parameters
+    assert inspected.weight_bytes > without.weight_bytes
+
+
+def test_a_prompt_from_the_disk_has_its_entries(
+    golden: dict[str, NDArray[Any]], head: Path, model: Path, cache_dir: Path, tmp_path: Path
+) -> None:
+    prompt, answer = golden["prompt"].tolist(), golden["drafts"].tolist()
+    answer = [int(golden["greedy"][0]), *answer]
+    for num_cached in (0, 32):
+        runner = load(head, model, cache_dir)
+        forced = Forced(runner, len(prompt), answer)
+        store = open_prefix_store(runner, str(tmp_path), max_bytes=2**30)
+        engine = EngineCore(forced, speculation=SPECULATION, store=store)
+        request = make_request(prompt, max_tokens=len(answer), ignore_eos=True)
+        [result] = run_alone(engine, request)
+        assert result.token_ids == answer
+        assert result.final.num_cached_tokens == num_cached
+        assert result.final.num_accepted_tokens >= 3
+        engine.close()
+        runner.close()
+
+
+def copy_head(name: str, directory: Path, **config: object) -> Path:
+    """Copies a head and changes its config.json; a key with None is left out."""
+    copy = directory / f"{name}-{len(list(directory.iterdir()))}"
+    shutil.copytree(HEADS / name, copy)
+    path = copy / "config.json"
+    values = json.loads(path.read_text()) | config
+    path.write_text(json.dumps({key: each for key, each in values.items() if each is not None}))
+    return copy
+
+
+IDS = "eagle_aux_hidden_state_layer_ids"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"num_hidden_layers": 2}, "num_hidden_layers must be 1 for an EAGLE-3 head, found 2"),
+        ({"architectures": ["Eagle3DeepseekV2ForCausalLM"]}, "architectures must be of Llama"),
+        ({"vocab_size": 321}, "vocab_size must be 320 as in the model, found 321"),
+        ({"target_hidden_size": 96}, "target_hidden_size must be 64 as in the model, found 96"),
+        ({"draft_vocab_size": 321}, "draft_vocab_size must be <= 320, found 321"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings true is not supported"),
+        ({IDS: [0, 1, 4]}, rf"{IDS} must name some of the 2 layers of the model"),
+        ({"eagle_config": {IDS: [0, -2]}}, rf"{IDS} must name some of the 2 layers"),
+        ({"eagle_config": {"use_aux_hidden_state": False}}, "use_aux_hidden_state false is not"),
+        ({IDS: [0, 1, 2]}, r"tensor fc\.weight has the shape \[64, 128\], but"),
+        ({"norm_output": 1}, "norm_output must be true or false, found 1"),
+        ({"norm_before_fc": True}, r"tensor input_norm\.weight is missing"),
+        ({"hidden_act": "tanh"}, "hidden_act"),
+    ],
+)
+def test_a_head_of_another_kind_or_model_is_refused(
+    config: dict[str, object], message: str, tmp_path: Path, cache_dir: Path
+) -> None:
+    head = copy_head("llama-specforge", tmp_path, **config)
+    with pytest.raises(ModelLoadError, match=message):
+        load(head, MODELS / "llama", cache_dir)
+
+
+def test_the_usual_layers_need_a_model_of_three_layers(tmp_path: Path, cache_dir: Path) -> None:
+    head = copy_head("llama-specforge", tmp_path, eagle_config=None)
+    with pytest.raises(ModelLoadError, match=r"found the inputs of \[2, 1, -1\]"):
+        load(head, MODELS / "llama", cache_dir)
+
+
+WRONG_TENSORS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda tensors: tensors.pop("d2t"), "its files have no tensor d2t with their ids"),
+    (
+        lambda tensors: tensors.update({"d2t": ("I64", tensors["d2t"][1] + 300)}),
+        "tensor d2t must lead to 128 different ids below 320",
+    ),
+    (
+        lambda tensors: tensors.update({"d2t": ("I64", -np.arange(128))}),
+        "tensor d2t must lead to 128 different ids below 320",
+    ),
+    (
+        lambda tensors: tensors.update({"midlayer.more.weight": tensors["norm.weight"]}),
+        r"tensor midlayer\.more\.weight is in the checkpoint, but an EAGLE-3 head",
+    ),
+    (
+        lambda tensors: tensors.pop("midlayer.self_attn.k_proj.weight"),
+        r"tensor midlayer\.self_attn\.k_proj\.weight is missing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_TENSORS)
+def test_wrong_tensors_of_a_head_are_refused(
+    change: Callable[[dict[str, Any]], object], message: str, tmp_path: Path, cache_dir: Path
+) -> None:
+    head = copy_head("llama-specforge", tmp_path)
+    tensors = quantize.load(head / "model.safetensors")
+    change(tensors)
+    quantize.save(head / "model.safetensors", tensors)
+    with pytest.raises(ModelLoadError, match=message):
+        load(head, MODELS / "llama", cache_dir)
+
+
+def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) -> None:
+    head = HEADS / "gpt-oss-speculators"
+    with pytest.raises(ModelLoadError, match="supports no EAGLE-3 head for this model family"):
+        load(head, MODELS / "gemma3n", cache_dir)
+    ir = Path(__file__).parent / "optimum_ir" / "mistral-int8"
+    with pytest.raises(ModelLoadError, match="an OpenVINO IR does not give the rows of its layers"):
+        create_runner(
+            ModelConfig(model=str(ir), draft_model=str(head), cache_dir=str(cache_dir)),
+            EngineConfig(kv_cache_gib=0.02),
+        )
+
+
+def test_a_copy_of_the_models_embedding_takes_no_memory(tmp_path: Path, cache_dir: Path) -> None:
+    """Published heads have such copies. Another embedding is the head's own."""
+    embedding = quantize.load(MODELS / "llama" / "model.safetensors")["model.embed_tokens.weight"]
+    kind, values = embedding
+    sizes, logits, identities = [], [], set()
+    for own in (None, values, np.roll(values, 1, axis=0)):
+        head = copy_head("llama-specforge", tmp_path)
+        if own is not None:
+            tensors = quantize.load(head / "model.safetensors")
+            quantize.save(
+                head / "model.safetensors", tensors | {"embed_tokens.weight": (kind, own)}
+            )
+        runner = load(head, MODELS / "llama", cache_dir)
+        rows = np.ones((3, 64), np.float32)
+        logits.append(run_entries(runner, [([0], 0, [1, 2, 3])], rows))
+        identities.add(runner.info.cache_identity)
+        [entry] = cache_dir.glob(f"{head.name}-*")
+        sizes.append((entry / "weights.bin").stat().st_size)
+    assert sizes[0] == sizes[1] < sizes[2]
+    assert len(identities) == 3, "blocks of one head are of no use to another"
+    assert np.array_equal(logits[0], logits[1])
+    assert not np.array_equal(logits[0], logits[2])
+
+
+def test_the_option_enables_drafts(cache_dir: Path) -> None:
+    options: dict[str, object] = {
+        "model": {
+            "model": str(MODELS / "llama"),
+            "cache_dir": str(cache_dir),
+            "draft_model": str(HEADS / "llama-specforge"),
+        },
+        "engine": {"kv_cache_gib": 0.02, "prompt_lookup": False},
+    }
+    engine = openvino_engine(options)
+    assert engine.info.has_drafts
+    assert not engine.info.has_prompt_lookup
+    [result] = run_alone(engine, make_request(range(40), max_tokens=20, ignore_eos=True))
+    assert len(result.token_ids) == 20
+    engine.close()
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_a_compressed_head_drafts_much_the_same(
+    weights: str, head: Path, model: Path, cache_dir: Path
+) -> None:
+    """With the precision and the KV cache of a server."""
+    with np.load(head / "golden.npz") as golden, np.load(model / "golden.npz") as of_model:
+        features, expected, ids = (golden[name] for name in ("features", "entry_logits", "ids"))
+        token_ids = [*of_model["prompt"].tolist()[1:], int(of_model["greedy"][0])]
+    options = ModelConfig(
+        model=str(model), draft_model=str(head), weights=weights, cache_dir=str(cache_dir)
+    )
+    runner = create_runner(options, EngineConfig(kv_cache_gib=0.02, precision="int8"))
+    assert isinstance(runner, OpenVINORunner)
+    logits = run_entries(runner, [([0, 1, 2], 0, token_ids)], features)[:, ids]
+    assert np.corrcoef(logits.ravel(), expected.ravel())[0, 1] > (
+        0.999 if weights == "int8" else 0.96
+    )
