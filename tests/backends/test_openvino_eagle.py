@@ -3,10 +3,6 @@
 training/golden/make_eagle.py wrote the heads, which draft for checkpoints of `golden/`.
 """
 
-import json
-import shutil
-from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,50 +18,18 @@ from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.cache.prefix_store import open_prefix_store
 from ouzel.engine.core import EngineCore
-from ouzel.engine.flat_batch import Span, build_flat_batch
+from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
-from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import openvino_engine
 from ouzel.types.engine_info import EngineInfo
-from tests.backends import of_kinds, quantize
+from tests.backends import of_kinds
+from tests.backends.eagle_heads import HEADS, MODELS, TARGETS, load, run_entries
 from tests.engine.requests import make_request, run, run_alone
 
-HEADS = Path(__file__).parent / "golden_eagle"
-MODELS = Path(__file__).parent / "golden"
-# The model of each head.
-TARGETS = {
-    "llama-specforge": "llama",
-    "qwen3-eagle": "qwen3",
-    "gpt-oss-speculators": "gpt-oss",
-    "qwen3-parts": "qwen3",
-}
 FREE = StepCosts((1, 100), (1.0, 1.01))
 FOR_NOTHING = StepCosts((1, 100), (0.001, 0.00101))
 SPECULATION = Speculation(prompt_lookup=False, predicts=True, costs=FREE, draft_costs=FOR_NOTHING)
-
-
-def load(
-    head: Path | None, model: Path, cache_dir: Path, *, num_blocks: int | None = None
-) -> OpenVINORunner:
-    runner = create_runner(
-        ModelConfig(
-            model=str(model),
-            cache_dir=str(cache_dir),
-            weights="f32",
-            draft_model="" if head is None else str(head),
-        ),
-        EngineConfig(
-            precision="f32",
-            kv_cache_dtype="f32",
-            kv_cache_gib=0.02,
-            max_num_seqs=6,
-            max_num_batched_tokens=48,
-        ),
-        num_blocks=num_blocks,
-    )
-    assert isinstance(runner, OpenVINORunner)
-    return runner
 
 
 @pytest.fixture(
@@ -86,15 +50,6 @@ def golden(head: Path, model: Path) -> dict[str, NDArray[Any]]:
     """Returns the arrays of the model and of the head."""
     with np.load(model / "golden.npz") as of_model, np.load(head / "golden.npz") as of_head:
         return {**of_model, **of_head}
-
-
-def run_entries(
-    runner: OpenVINORunner, spans: list[Span], rows: NDArray[np.float32]
-) -> NDArray[np.float32]:
-    """Runs entries of the head; returns the logits of all of them."""
-    assert runner.prediction is not None
-    batch = build_flat_batch(spans, np.arange(len(rows)), runner.info.block_size)
-    return runner.prediction.run(replace(batch, hidden_rows=rows)).copy()
 
 
 def assert_close(found: NDArray[np.float32], expected: NDArray[np.float32]) -> None:
@@ -315,120 +270,6 @@ def test_a_prompt_from_the_disk_has_its_entries(
         assert result.final.num_accepted_tokens >= 3
         engine.close()
         runner.close()
-
-
-def copy_head(name: str, directory: Path, **config: object) -> Path:
-    """Copies a head and changes its config.json; a key with None is left out."""
-    copy = directory / f"{name}-{len(list(directory.iterdir()))}"
-    shutil.copytree(HEADS / name, copy)
-    path = copy / "config.json"
-    values = json.loads(path.read_text()) | config
-    path.write_text(json.dumps({key: each for key, each in values.items() if each is not None}))
-    return copy
-
-
-IDS = "eagle_aux_hidden_state_layer_ids"
-
-
-@pytest.mark.parametrize(
-    ("config", "message"),
-    [
-        ({"num_hidden_layers": 2}, "num_hidden_layers must be 1 for an EAGLE-3 head, found 2"),
-        ({"architectures": ["Eagle3DeepseekV2ForCausalLM"]}, "architectures must be of Llama"),
-        ({"vocab_size": 321}, "vocab_size must be 320 as in the model, found 321"),
-        ({"target_hidden_size": 96}, "target_hidden_size must be 64 as in the model, found 96"),
-        ({"draft_vocab_size": 321}, "draft_vocab_size must be <= 320, found 321"),
-        ({"tie_word_embeddings": True}, "tie_word_embeddings true is not supported"),
-        ({IDS: [0, 1, 4]}, rf"{IDS} must name some of the 2 layers of the model"),
-        ({"eagle_config": {IDS: [0, -2]}}, rf"{IDS} must name some of the 2 layers"),
-        ({"eagle_config": {"use_aux_hidden_state": False}}, "use_aux_hidden_state false is not"),
-        ({IDS: [0, 1, 2]}, r"tensor fc\.weight has the shape \[64, 128\], but"),
-        ({"norm_output": 1}, "norm_output must be true or false, found 1"),
-        ({"norm_before_fc": True}, r"tensor input_norm\.weight is missing"),
-        ({"hidden_act": "tanh"}, "hidden_act"),
-    ],
-)
-def test_a_head_of_another_kind_or_model_is_refused(
-    config: dict[str, object], message: str, tmp_path: Path, cache_dir: Path
-) -> None:
-    head = copy_head("llama-specforge", tmp_path, **config)
-    with pytest.raises(ModelLoadError, match=message):
-        load(head, MODELS / "llama", cache_dir)
-
-
-def test_the_usual_layers_need_a_model_of_three_layers(tmp_path: Path, cache_dir: Path) -> None:
-    head = copy_head("llama-specforge", tmp_path, eagle_config=None)
-    with pytest.raises(ModelLoadError, match=r"found the inputs of \[2, 1, -1\]"):
-        load(head, MODELS / "llama", cache_dir)
-
-
-WRONG_TENSORS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
-    (lambda tensors: tensors.pop("d2t"), "its files have no tensor d2t with their ids"),
-    (
-        lambda tensors: tensors.update({"d2t": ("I64", tensors["d2t"][1] + 300)}),
-        "tensor d2t must lead to 128 different ids below 320",
-    ),
-    (
-        lambda tensors: tensors.update({"d2t": ("I64", -np.arange(128))}),
-        "tensor d2t must lead to 128 different ids below 320",
-    ),
-    (
-        lambda tensors: tensors.update({"midlayer.more.weight": tensors["norm.weight"]}),
-        r"tensor midlayer\.more\.weight is in the checkpoint, but an EAGLE-3 head",
-    ),
-    (
-        lambda tensors: tensors.pop("midlayer.self_attn.k_proj.weight"),
-        r"tensor midlayer\.self_attn\.k_proj\.weight is missing",
-    ),
-]
-
-
-@pytest.mark.parametrize(("change", "message"), WRONG_TENSORS)
-def test_wrong_tensors_of_a_head_are_refused(
-    change: Callable[[dict[str, Any]], object], message: str, tmp_path: Path, cache_dir: Path
-) -> None:
-    head = copy_head("llama-specforge", tmp_path)
-    tensors = quantize.load(head / "model.safetensors")
-    change(tensors)
-    quantize.save(head / "model.safetensors", tensors)
-    with pytest.raises(ModelLoadError, match=message):
-        load(head, MODELS / "llama", cache_dir)
-
-
-def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) -> None:
-    head = HEADS / "gpt-oss-speculators"
-    with pytest.raises(ModelLoadError, match="supports no EAGLE-3 head for this model family"):
-        load(head, MODELS / "gemma3n", cache_dir)
-    ir = Path(__file__).parent / "optimum_ir" / "mistral-int8"
-    with pytest.raises(ModelLoadError, match="an OpenVINO IR does not give the rows of its layers"):
-        create_runner(
-            ModelConfig(model=str(ir), draft_model=str(head), cache_dir=str(cache_dir)),
-            EngineConfig(kv_cache_gib=0.02),
-        )
-
-
-def test_a_copy_of_the_models_embedding_takes_no_memory(tmp_path: Path, cache_dir: Path) -> None:
-    """Published heads have such copies. Another embedding is the head's own."""
-    embedding = quantize.load(MODELS / "llama" / "model.safetensors")["model.embed_tokens.weight"]
-    kind, values = embedding
-    sizes, logits, identities = [], [], set()
-    for own in (None, values, np.roll(values, 1, axis=0)):
-        head = copy_head("llama-specforge", tmp_path)
-        if own is not None:
-            tensors = quantize.load(head / "model.safetensors")
-            quantize.save(
-                head / "model.safetensors", tensors | {"embed_tokens.weight": (kind, own)}
-            )
-        runner = load(head, MODELS / "llama", cache_dir)
-        rows = np.ones((3, 64), np.float32)
-        logits.append(run_entries(runner, [([0], 0, [1, 2, 3])], rows))
-        identities.add(runner.info.cache_identity)
-        [entry] = cache_dir.glob(f"{head.name}-*")
-        sizes.append((entry / "weights.bin").stat().st_size)
-    assert sizes[0] == sizes[1] < sizes[2]
-    assert len(identities) == 3, "blocks of one head are of no use to another"
-    assert np.array_equal(logits[0], logits[1])
-    assert not np.array_equal(logits[0], logits[2])
 
 
 def test_the_option_enables_drafts(cache_dir: Path) -> None:
