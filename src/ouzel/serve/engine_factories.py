@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.draft_head_loader import names_draft_head
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
 from ouzel.checkpoint.draft_heads import is_draft_head
 from ouzel.checkpoint.model_files import (
@@ -107,11 +108,12 @@ def read_speculation(
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
     assists = bool(model.draft_model) and is_draft_head(Path(model.draft_model))
+    predicts = model.mtp or names_draft_head(model)
     draft = None
-    if model.draft_model and not assists:
+    if model.draft_model and not (assists or predicts):
         draft = create_draft_runner(model, engine, runner.info)
     return Speculation(
-        prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp, assists=assists
+        prompt_lookup=engine.prompt_lookup, draft=draft, predicts=predicts, assists=assists
     )
 
 

@@ -40,6 +40,7 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
+from ouzel.backends.openvino.draft_head_loader import load_draft_head
 from ouzel.backends.openvino.draft_heads.attachment import attach_head, load_head
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
@@ -374,6 +375,7 @@ def load(
         model.cache_dir,
         predicts=model.mtp,
         lends_parts=has_head,
+        draft_head=load_draft_head(model, config, packs=packs),
         adapter_rank=max_rank(model),
         vector_head=vector_head(config, directory, model),
         packs=packs,

@@ -5,7 +5,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.builder import Builder, DraftHead
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
@@ -14,6 +14,7 @@ from ouzel.backends.openvino.vision import VisionFamily, vision_family
 from ouzel.backends.openvino.weights.leftovers import (
     EMBEDDING,
     HEAD,
+    HEADLESS_PREFIXES,
     STATE_EMBEDDING,
     refuse_another_head,
     refuse_leftovers,
@@ -27,9 +28,6 @@ from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
-# A model that was saved without its head has these in place of `model.`.
-_HEADLESS_PREFIXES = ("", "decoder.")
-
 
 def build_model(
     config: HfConfig,
@@ -40,6 +38,7 @@ def build_model(
     *,
     predicts: bool = False,
     lends_parts: bool = False,
+    draft_head: DraftHead | None = None,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
@@ -48,7 +47,7 @@ def build_model(
     Raises ModelLoadError if OpenVINO refuses a number in config.json that the family accepts.
     """
     images = None if vision is None else vision.image_shape(config)
-    for name, prefix in product((EMBEDDING, STATE_EMBEDDING), _HEADLESS_PREFIXES):
+    for name, prefix in product((EMBEDDING, STATE_EMBEDDING), HEADLESS_PREFIXES):
         if not weights.has(name) and weights.has(name.replace("model.", prefix)):
             weights = RenamedWeights(weights, "model.", prefix)
     try:
@@ -58,6 +57,7 @@ def build_model(
             images,
             predicts=predicts,
             lends_parts=lends_parts,
+            draft_head=draft_head,
             adapter_rank=adapter_rank,
             vector_head=vector_head,
         )
@@ -136,6 +136,7 @@ def measure_checkpoint(
     build: FamilyBuild | None = None,
     *,
     predicts: bool = False,
+    draft_head: DraftHead | None = None,
     vector_head: VectorHead | None = None,
     packs: bool = False,
 ) -> tuple[LanguageModel, MeasuredWeights]:
@@ -149,7 +150,10 @@ def measure_checkpoint(
     weights = MeasuredWeights(tensors, recompress=plan.recompress, packs=packs)
     build, vision = build or family(text.model_type), vision_family(config)
     model = build_model(
-        config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head
+        *(config, build, vision, weights, plan),
+        predicts=predicts,
+        draft_head=draft_head,
+        vector_head=vector_head,
     )
     check_use(config, model, tensors, weights.used, makes_vectors=vector_head is not None)
     return model, weights

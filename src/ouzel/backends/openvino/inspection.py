@@ -23,6 +23,7 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
+from ouzel.backends.openvino.draft_head_loader import measure_draft_head
 from ouzel.backends.openvino.encoding import (
     encoder_loader,
     find_max_text_len,
@@ -122,11 +123,19 @@ def inspect_model(
         head, plan = vector_head(config, directory, model), model.weight_plan
         packs = uses_kernels(engine)
         entry = find_entry(directory, config, model, head, packs=packs)
+        drafting = measure_draft_head(model, config, packs=packs)
         language_model, measured = measure_checkpoint(
-            directory, config, plan, predicts=model.mtp, vector_head=head, packs=packs
+            *(directory, config, plan),
+            predicts=model.mtp,
+            draft_head=None if drafting is None else drafting[0],
+            vector_head=head,
+            packs=packs,
         )
         num_parameters, index = measured.num_parameters, calibrated_index(entry)
         weights = list_weight_sizes(measured) if index is None else sizes_in_entry(index)
+        if drafting is not None:
+            num_parameters += drafting[1].num_parameters
+            weights = (*weights, *list_weight_sizes(drafting[1]))
         stored = report_widths(measured.held if index is None else read_matrices(index))
         is_calibrated = bool(index)
     if engine.deterministic:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
+from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead, names_draft_head
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import check_machine, family
@@ -47,6 +48,7 @@ class CheckpointBuilder:
     identity: str  # the name of the cache entry
     predicts: bool
     lends_parts: bool
+    draft_head: LoadedDraftHead | None
     adapter_rank: int
     vector_head: VectorHead | None
 
@@ -85,6 +87,7 @@ class CheckpointBuilder:
             self.plan,
             predicts=self.predicts,
             lends_parts=self.lends_parts,
+            draft_head=None if self.draft_head is None else self.draft_head.parts,
             adapter_rank=self.adapter_rank,
             vector_head=self.vector_head,
         )
@@ -101,6 +104,7 @@ def load_checkpoint(
     *,
     predicts: bool = False,
     lends_parts: bool = False,
+    draft_head: LoadedDraftHead | None = None,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
     packs: bool = False,
@@ -109,7 +113,8 @@ def load_checkpoint(
     first.
 
     `build` is the family's unless it is given. With `predicts` the layer that predicts further
-    tokens is loaded, too; with `lends_parts` a draft head can use parts of the model. With an
+    tokens is loaded, too; with `lends_parts` an assistant can use parts of the model; with a
+    `draft_head` the model gives the rows that the head reads, and has its graph. With an
     `adapter_rank` above 0 the model takes adapters of up to this rank; with a `vector_head` it
     makes vectors. With `packs` matrices of integers are packed for Ouzel's own kernels.
 
@@ -133,6 +138,7 @@ def load_checkpoint(
         identity=entry.name,
         predicts=predicts,
         lends_parts=lends_parts,
+        draft_head=draft_head,
         adapter_rank=adapter_rank,
         vector_head=vector_head,
     )
@@ -234,6 +240,11 @@ def refuse_options(model: ModelConfig, *, has_head: bool = False) -> None:
             "draft_model: an assistant needs the hidden rows of its model, which an OpenVINO IR "
             "does not give"
         )
+    if names_draft_head(model):
+        raise ModelLoadError(
+            "draft_model: an OpenVINO IR does not give the rows of its layers, which an EAGLE-3 "
+            "head reads; serve its original checkpoint"
+        )
     if model.task == "embed":
         raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
     if num_adapters(model):
@@ -318,4 +329,5 @@ def load_cached(entry: Path, builder: CheckpointBuilder) -> LanguageModel | None
     except (OSError, ValueError, KeyError, TypeError) as error:
         discard_entry(entry, f"it is broken: {error!r}")
         return None
-    return replace(model, mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
+    model = replace(model, mappings=(weights.mapping,), cache_entry=entry, identity=entry.name)
+    return model if builder.draft_head is None else builder.draft_head.join(model)

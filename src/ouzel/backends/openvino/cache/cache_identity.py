@@ -27,7 +27,8 @@ def cache_identity(
     """Returns a name for the cache contents, which can be a file name.
 
     `model` has the angles for the context that is served. The name depends on: the weight files and
-    their encoding, the versions of openvino and ouzel (all in `model.identity`), the rotary angles,
+    their encoding, the versions of openvino and ouzel (all in `model.identity`, for a draft head in
+    its own identity), the rotary angles,
     the scales of the keys, the precision, the processor and its instructions, the shapes and types
     of the tables. It also depends on `--deterministic`, without which blocks of prompts may have
     rows that were computed as generated tokens. It does not depend on the number of rows of the
@@ -51,6 +52,8 @@ def cache_identity(
     # no entry without own kernels, either
     if kernels := name_kernels(model.graphs):
         facts.append(["kernels", kernels])
+    if model.prediction is not None and model.prediction.identity:
+        facts.append(["draft head", model.prediction.identity])
     # no entry without scales, so that identities of earlier versions stay valid
     if model.key_scales:
         facts.append({name: scales.tolist() for name, scales in model.key_scales.items()})

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from itertools import accumulate
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,27 @@ from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
 
+class DraftHead(Protocol):
+    """A head of another checkpoint that drafts tokens from rows of the model's layers."""
+
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """Returns the layers whose inputs it reads; the number of all layers stands for the rows
+        after the last one.
+        """
+        ...
+
+    @property
+    def reads_last_rows(self) -> bool: ...
+
+    def build(self, b: "Builder", embedding: Matrix, rows: Sequence[Node]) -> PredictionGraphs:
+        """Adds its part of the model's graph, and returns its own graph.
+
+        `rows` are the inputs of `layers`; `embedding` is the model's.
+        """
+        ...
+
+
 class Builder:
     """Builds the graph of a language model. Names are tensor names without `.weight`."""
 
@@ -46,22 +68,27 @@ class Builder:
         *,
         predicts: bool = False,
         lends_parts: bool = False,
+        draft_head: DraftHead | None = None,
         adapter_rank: int = 0,
         vector_head: VectorHead | None = None,
     ) -> None:
         """Begins a graph.
 
         With `images` the language model takes images; with `predicts` it has a layer that predicts
-        further tokens; with `lends_parts` a draft head uses parts of it; with `adapter_rank` it
-        takes adapters up to that rank; with `vector_head` it makes vectors instead of tokens.
+        further tokens, with `draft_head` a head that drafts them; with `lends_parts` an assistant
+        uses parts of it; with `adapter_rank` it takes adapters up to that rank; with `vector_head`
+        it makes vectors instead of tokens.
         """
         self.vector_head = vector_head
         self.has_transposed_layers = False  # True: stored [columns, rows], as a Conv1D has them
         self.has_relative_positions = True  # False: a shift of all positions changes the logits
         self._makes_vectors = False
-        self.graph = PagedGraph(keeps_rows=predicts or lends_parts)
+        keeps_rows = predicts or (draft_head is not None and draft_head.reads_last_rows)
+        self.graph = PagedGraph(keeps_rows=keeps_rows or lends_parts)
         self.predicts = predicts
         self.lends_parts = lends_parts
+        self.draft_head = draft_head
+        self._layer_inputs: dict[int, Node] = {}  # the rows that the draft head reads
         self._image_shape = images
         self._embedding: Tensor | None = None
         self._images: ImageInputs | None = None
@@ -82,6 +109,12 @@ class Builder:
         """
         weights = RenamedWeights(self._weights, graph_prefix, stored_prefix)
         return Builder(weights, self._plan, self._image_shape)
+
+    def with_weights(self, weights: Weights, plan: WeightPlan) -> "Builder":
+        """Returns a builder that adds to the same graph, from other weights."""
+        builder = Builder(weights, plan)
+        builder.graph = self.graph
+        return builder
 
     def has(self, name: str) -> bool:
         """Tells whether the tensor exists; `name` has its `.weight`."""
@@ -250,6 +283,26 @@ class Builder:
         """Adds the image features that enter after this layer."""
         return rows if self._images is None else self._images.add_features(rows, layer)
 
+    def note_layer_input(self, rows: Node, layer: int) -> None:
+        """Keeps the rows that enter this layer, if a draft head reads them."""
+        if self.draft_head is not None and layer in self.draft_head.layers:
+            self._layer_inputs[layer] = rows
+
+    def end_layers(self, rows: Node, num_layers: int) -> Node:
+        """Returns the sampled rows after the last layer, and keeps all of them for a draft head."""
+        if self.draft_head is None or not self.draft_head.reads_last_rows:
+            return rows
+        self.note_layer_input(rows, num_layers)
+        self.graph.keeps_rows = False
+        return self.graph.sample_rows(rows)
+
+    def build_draft_head(self, embedding: Matrix) -> PredictionGraphs | None:
+        """Adds the draft head, if there is one, after all layers; `embedding` is the model's."""
+        if self.draft_head is None:
+            return None
+        rows = [self._layer_inputs[layer] for layer in self.draft_head.layers]
+        return self.draft_head.build(self, embedding, rows)
+
     def head(self, name: str, num_rows: int, num_columns: int) -> Matrix:
         return self._weights.matrix(describe_matrix(name, num_rows, num_columns), self._plan.head)
 
@@ -282,7 +335,7 @@ class Builder:
     ) -> LanguageModel:
         """Returns the finished model.
 
-        `rows` are the logits, or the hidden rows with a prediction or with lent parts.
+        `rows` are the logits, or the hidden rows for the head of a prediction or with lent parts.
 
         Raises ModelLoadError if the family lacks a part that the options require.
         """
@@ -301,8 +354,12 @@ class Builder:
             raise ModelLoadError(
                 "draft_model: an assistant drafts for a Gemma 4 only, whose cache it reads"
             )
+        if self.draft_head is not None and prediction is None:
+            raise ModelLoadError(
+                "draft_model: Ouzel supports no EAGLE-3 head for this model family"
+            )
         adapters = None if self._adapters is None else self._adapters.finish()
-        gives_logits = prediction is None and lent is None
+        gives_logits = lent is None and (prediction is None or prediction.head is None)
         return LanguageModel(
             graph=self.graph.finish(rows, "logits" if gives_logits else "hidden_rows"),
             arrays=self.graph.arrays + ([] if prediction is None else prediction.arrays),

@@ -270,7 +270,9 @@ def build_decoder(
     )
     x = embedded_rows(b, b.embed(embedding), shape)
     for layer in range(shape.num_layers):
+        b.note_layer_input(x, layer)
         x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
+    x = b.end_layers(x, shape.num_layers)
     if shape.final_norm:
         x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
@@ -292,11 +294,11 @@ def build_decoder(
         logits = scaled(b.product(rows, head, head_bias), shape.logits_factor)
         return softcapped(logits, shape.logits_softcap)
 
-    prediction = (
-        predict(b, embedding, compute_logits) if b.predicts and predict is not None else None
-    )
+    prediction = b.build_draft_head(embedding)
+    if b.predicts and predict is not None:
+        prediction = predict(b, embedding, compute_logits)
     return b.language_model(
-        compute_logits(x) if prediction is None else x,
+        compute_logits(x) if prediction is None or prediction.head is None else x,
         hidden_size=hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=shape.max_positions,

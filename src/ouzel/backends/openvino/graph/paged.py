@@ -47,7 +47,7 @@ class PagedGraph:
     def __init__(self, *, keeps_rows: bool = False) -> None:
         """With `keeps_rows` the graph computes all rows to the end, not only the sampled rows."""
         self.parameters: list[Node] = []
-        self._keeps_rows = keeps_rows
+        self.keeps_rows = keeps_rows  # True: `sample_rows` keeps all rows
         self.has_sampled = False  # True: operations added from now on take the sampled rows only
         self._outputs: dict[str, Node] = {}
         self._constants = Constants()
@@ -138,7 +138,7 @@ class PagedGraph:
 
         Of a product by a matrix it gathers the rows before the product.
         """
-        if self._keeps_rows:
+        if self.keeps_rows:
             return rows
         self.has_sampled = True
         node = get_output(rows).get_node()

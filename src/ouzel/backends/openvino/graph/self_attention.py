@@ -38,6 +38,7 @@ class AttentionShape:
     head_dim: int
     norm: Norm  # norm of queries and keys
     scale: float  # factor of the products of queries and keys
+    input_size: int = 0  # columns of the rows that queries, keys and values take; 0: hidden_size
     softcap: float = 0.0  # scaled products become softcap * tanh(product / softcap); 0: they stay
     qkv_bias: bool = False
     output_bias: bool = False
@@ -186,20 +187,19 @@ def project(b: Builder, rows: Node, prefix: str, shape: AttentionShape) -> list[
         assert not (shape.is_fused or shape.num_paired_dims)
         sizes[0] *= 2
     orders = [head_order(num_heads, shape) for num_heads in heads[:2]] + [None]
+    num_columns = shape.input_size or shape.hidden_size
     if shape.is_fused:
         assert not shape.num_paired_dims
         return b.linears(
             rows,
             prefix + shape.fused_name,
-            shape.hidden_size,
+            num_columns,
             sizes,
             has_bias=shape.qkv_bias,
             row_order=fused_order(shape),
         )
     return [
-        b.linear(
-            rows, prefix + name, shape.hidden_size, size, has_bias=shape.qkv_bias, row_order=order
-        )
+        b.linear(rows, prefix + name, num_columns, size, has_bias=shape.qkv_bias, row_order=order)
         for name, size, order in zip(("q_proj", "k_proj", "v_proj"), sizes, orders, strict=True)
     ]
 

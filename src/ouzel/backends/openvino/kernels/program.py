@@ -4,7 +4,7 @@ The plugin spends 20 to 40 microseconds on each operation of a graph with dynami
 some of the operations take. In a program the kernels run them one after the other.
 """
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from ouzel.backends.openvino.graph.nodes import Node, readers
 from ouzel.backends.openvino.kernels.attention import ATTENTION
@@ -15,18 +15,21 @@ from ouzel.backends.openvino.library import ov
 PROGRAM = "OuzelProgram"
 _OPERATIONS = {LINEAR, FEED_FORWARD, EXPERTS, EMBEDDING, ATTENTION}
 # operations of the runtime that copy rows
-_COPIES = {"Parameter", "Constant", "Result", "Gather", "Convert"}
+_COPIES = {"Parameter", "Constant", "Result", "Gather", "Convert", "Concat"}
 
 
-def keep_row_bits(graphs: Iterable[ov.Model], *, may_be_wide: bool) -> bool:
+def keep_row_bits(graphs: Sequence[ov.Model], *, may_be_wide: bool) -> bool:
     """Tells whether the bits of a row are the same beside any other rows of a step.
 
-    This is so if the kernels compute everything, and no rows in bf16.
+    `graphs` are the graphs of a model in the order of `LanguageModel.graphs`. The second one, a
+    prediction layer, decides no token. The bits are the same if the kernels compute all others, and
+    no rows in bf16.
     """
     kernels = find_kernels()
     if not isinstance(kernels, Kernels) or (may_be_wide and kernels.has_wide_rows):
         return False
-    names = {node.get_type_name() for graph in graphs for node in graph.get_ops()}
+    deciding = (*graphs[:1], *graphs[2:])
+    names = {node.get_type_name() for graph in deciding for node in graph.get_ops()}
     return names <= {PROGRAM, *_OPERATIONS, *_COPIES}
 
 

@@ -24,6 +24,8 @@ _COPY = re.compile(r"\.(embed_tokens|shared_head\.head)\.weight$")
 EMBEDDING = "model.embed_tokens.weight"
 STATE_EMBEDDING = "model.embeddings.weight"  # models of recurrent layers have it
 HEAD = "lm_head.weight"
+# A model that was saved without its head has these in place of `model.`.
+HEADLESS_PREFIXES = ("", "decoder.")
 
 
 def refuse_leftovers(

@@ -1,0 +1,130 @@
+"""Refuses EAGLE-3 heads of other kinds and of other models, with errors that name the fault."""
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ouzel.backends.openvino import create_runner
+from ouzel.config import EngineConfig, ModelConfig
+from ouzel.errors import ModelLoadError
+from tests.backends import quantize
+from tests.backends.eagle_heads import HEADS, MODELS, load, run_entries
+
+
+def copy_head(name: str, directory: Path, **config: object) -> Path:
+    """Copies a head and changes its config.json; a key with None is left out."""
+    copy = directory / f"{name}-{len(list(directory.iterdir()))}"
+    shutil.copytree(HEADS / name, copy)
+    path = copy / "config.json"
+    values = json.loads(path.read_text()) | config
+    path.write_text(json.dumps({key: each for key, each in values.items() if each is not None}))
+    return copy
+
+
+IDS = "eagle_aux_hidden_state_layer_ids"
+
+
+@pytest.mark.parametrize(
+    ("config", "message"),
+    [
+        ({"num_hidden_layers": 2}, "num_hidden_layers must be 1 for an EAGLE-3 head, found 2"),
+        ({"architectures": ["Eagle3DeepseekV2ForCausalLM"]}, "architectures must be of Llama"),
+        ({"vocab_size": 321}, "vocab_size must be 320 as in the model, found 321"),
+        ({"target_hidden_size": 96}, "target_hidden_size must be 64 as in the model, found 96"),
+        ({"draft_vocab_size": 321}, "draft_vocab_size must be <= 320, found 321"),
+        ({"tie_word_embeddings": True}, "tie_word_embeddings true is not supported"),
+        ({IDS: [0, 1, 4]}, rf"{IDS} must name some of the 2 layers of the model"),
+        ({"eagle_config": {IDS: [0, -2]}}, rf"{IDS} must name some of the 2 layers"),
+        ({"eagle_config": {"use_aux_hidden_state": False}}, "use_aux_hidden_state false is not"),
+        ({IDS: [0, 1, 2]}, r"tensor fc\.weight has the shape \[64, 128\], but"),
+        ({"norm_output": 1}, "norm_output must be true or false, found 1"),
+        ({"norm_before_fc": True}, r"tensor input_norm\.weight is missing"),
+        ({"hidden_act": "tanh"}, "hidden_act"),
+    ],
+)
+def test_a_head_of_another_kind_or_model_is_refused(
+    config: dict[str, object], message: str, tmp_path: Path, cache_dir: Path
+) -> None:
+    head = copy_head("llama-specforge", tmp_path, **config)
+    with pytest.raises(ModelLoadError, match=message):
+        load(head, MODELS / "llama", cache_dir)
+
+
+def test_the_usual_layers_need_a_model_of_three_layers(tmp_path: Path, cache_dir: Path) -> None:
+    head = copy_head("llama-specforge", tmp_path, eagle_config=None)
+    with pytest.raises(ModelLoadError, match=r"found the inputs of \[2, 1, -1\]"):
+        load(head, MODELS / "llama", cache_dir)
+
+
+WRONG_TENSORS: list[tuple[Callable[[dict[str, Any]], object], str]] = [
+    (lambda tensors: tensors.pop("d2t"), "its files have no tensor d2t with their ids"),
+    (
+        lambda tensors: tensors.update({"d2t": ("I64", tensors["d2t"][1] + 300)}),
+        "tensor d2t must lead to 128 different ids below 320",
+    ),
+    (
+        lambda tensors: tensors.update({"d2t": ("I64", -np.arange(128))}),
+        "tensor d2t must lead to 128 different ids below 320",
+    ),
+    (
+        lambda tensors: tensors.update({"midlayer.more.weight": tensors["norm.weight"]}),
+        r"tensor midlayer\.more\.weight is in the checkpoint, but an EAGLE-3 head",
+    ),
+    (
+        lambda tensors: tensors.pop("midlayer.self_attn.k_proj.weight"),
+        r"tensor midlayer\.self_attn\.k_proj\.weight is missing",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "message"), WRONG_TENSORS)
+def test_wrong_tensors_of_a_head_are_refused(
+    change: Callable[[dict[str, Any]], object], message: str, tmp_path: Path, cache_dir: Path
+) -> None:
+    head = copy_head("llama-specforge", tmp_path)
+    tensors = quantize.load(head / "model.safetensors")
+    change(tensors)
+    quantize.save(head / "model.safetensors", tensors)
+    with pytest.raises(ModelLoadError, match=message):
+        load(head, MODELS / "llama", cache_dir)
+
+
+def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) -> None:
+    head = HEADS / "gpt-oss-speculators"
+    with pytest.raises(ModelLoadError, match="supports no EAGLE-3 head for this model family"):
+        load(head, MODELS / "gemma3n", cache_dir)
+    ir = Path(__file__).parent / "optimum_ir" / "mistral-int8"
+    with pytest.raises(ModelLoadError, match="an OpenVINO IR does not give the rows of its layers"):
+        create_runner(
+            ModelConfig(model=str(ir), draft_model=str(head), cache_dir=str(cache_dir)),
+            EngineConfig(kv_cache_gib=0.02),
+        )
+
+
+def test_a_copy_of_the_models_embedding_takes_no_memory(tmp_path: Path, cache_dir: Path) -> None:
+    """Published heads have such copies. Another embedding is the head's own."""
+    embedding = quantize.load(MODELS / "llama" / "model.safetensors")["model.embed_tokens.weight"]
+    kind, values = embedding
+    sizes, logits, identities = [], [], set()
+    for own in (None, values, np.roll(values, 1, axis=0)):
+        head = copy_head("llama-specforge", tmp_path)
+        if own is not None:
+            tensors = quantize.load(head / "model.safetensors")
+            quantize.save(
+                head / "model.safetensors", tensors | {"embed_tokens.weight": (kind, own)}
+            )
+        runner = load(head, MODELS / "llama", cache_dir)
+        rows = np.ones((3, 64), np.float32)
+        logits.append(run_entries(runner, [([0], 0, [1, 2, 3])], rows))
+        identities.add(runner.info.cache_identity)
+        [entry] = cache_dir.glob(f"{head.name}-*")
+        sizes.append((entry / "weights.bin").stat().st_size)
+    assert sizes[0] == sizes[1] < sizes[2]
+    assert len(identities) == 3, "blocks of one head are of no use to another"
+    assert np.array_equal(logits[0], logits[1])
+    assert not np.array_equal(logits[0], logits[2])
