@@ -14,8 +14,6 @@ import pytest
 from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.draft_heads.attachment import attentions, follow_images, load_head
-from ouzel.backends.openvino.graph.nodes import read_number
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
@@ -202,7 +200,7 @@ def test_the_model_may_be_a_gguf_file(tmp_path: Path, cache_dir: Path) -> None:
 
 @pytest.fixture(scope="module")
 def seeing(cache_dir: Path) -> OpenVINORunner:
-    """Layers with a window attend to whole images, which the kernels leave to the runtime."""
+    """Layers with a window attend to whole images; the assistant reads their caches."""
     return load(SEEING.directory, ASSISTANTS / "gemma4", cache_dir)
 
 
@@ -239,24 +237,6 @@ def test_chained_logits_after_an_image_equal_transformers(seeing: OpenVINORunner
         np.testing.assert_allclose(found[0], logits, atol=1e-4)
         assert seeing.prediction is not None
         hidden, token_id = seeing.prediction.hidden_rows.copy(), int(found[0].argmax())
-
-
-def test_layers_with_a_window_stay_with_the_runtime_where_the_models_do(cache_dir: Path) -> None:
-    """The model's layers with a window have an input for the tokens of images."""
-    plan = ModelConfig(weights="f32").weight_plan
-    for is_seeing, expected in ((False, {"Constant"}), (True, {"Constant", "Parameter"})):
-        graph = load_head(ASSISTANTS / "gemma4", plan, str(cache_dir)).graph
-        if is_seeing:
-            follow_images(graph)
-        inputs = {
-            (bool(read_number(node.input_value(10).get_node())), node.input_value(25).get_node())
-            for node in attentions(graph)
-        }
-        assert {node.get_type_name() for _, node in inputs} == expected
-        assert all(
-            (node.get_type_name() == "Parameter") == (has_window and is_seeing)
-            for has_window, node in inputs
-        )
 
 
 @pytest.mark.parametrize("cache", ["u8", "f16"])

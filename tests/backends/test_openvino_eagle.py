@@ -12,10 +12,9 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
-from ouzel.backends.openvino.runners.prediction_runner import PredictionRunner
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
-from ouzel.engine.base import ForwardBatch
+from ouzel.engine.base import ForwardBatch, HiddenRunner
 from ouzel.engine.cache.prefix_store import open_prefix_store
 from ouzel.engine.core import EngineCore
 from ouzel.engine.flat_batch import build_flat_batch
@@ -201,7 +200,7 @@ class Forced:
         return self._runner.info
 
     @property
-    def prediction(self) -> PredictionRunner | None:
+    def prediction(self) -> HiddenRunner | None:
         return self._runner.prediction
 
     @property

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ouzel.checkpoint.draft_heads import is_draft_head
+from ouzel.checkpoint.assistants import is_assistant
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import LocalModel
@@ -111,7 +111,7 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _serve_command(local: LocalModel, name: str) -> str:
-    if is_draft_head(local.directory):
+    if is_assistant(local.directory):
         return f"ouzel serve MODEL --draft-model {name}"
     return f"ouzel serve {name} {local.serve_options}".rstrip()
 
@@ -171,7 +171,7 @@ def _load(
 
     Raises ModelLoadError.
     """
-    from ouzel.backends.openvino.draft_heads.attachment import load_head  # noqa: PLC0415
+    from ouzel.backends.openvino.assistants.attachment import load_assistant  # noqa: PLC0415
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
@@ -179,8 +179,8 @@ def _load(
     from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
 
     packs = uses_kernels(EngineConfig())
-    if is_draft_head(local.directory):
-        return load_head(local.directory, model.weight_plan, model.cache_dir, packs=packs)
+    if is_assistant(local.directory):
+        return load_assistant(local.directory, model.weight_plan, model.cache_dir, packs=packs)
     if encoder_family(config) is not None:
         return encoder_loader(local.directory, config, model).load(model.cache_dir)
     plan, head = model.weight_plan, vector_head(config, local.directory, model)
@@ -207,7 +207,7 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
-    if is_draft_head(local.directory):
+    if is_assistant(local.directory):
         raise ModelLoadError(f"--calibrate: {local.name} is a draft head, which has no own inputs")
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan

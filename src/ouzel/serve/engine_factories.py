@@ -10,7 +10,7 @@ import msgspec
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.draft_head_loader import names_draft_head
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
-from ouzel.checkpoint.draft_heads import is_draft_head
+from ouzel.checkpoint.assistants import is_assistant
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
     read_config_json,
@@ -107,7 +107,7 @@ def read_speculation(
     """
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
-    assists = bool(model.draft_model) and is_draft_head(Path(model.draft_model))
+    assists = bool(model.draft_model) and is_assistant(Path(model.draft_model))
     predicts = model.mtp or names_draft_head(model)
     draft = None
     if model.draft_model and not (assists or predicts):

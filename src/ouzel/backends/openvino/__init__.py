@@ -15,6 +15,7 @@ from ouzel.backends.openvino.adapters.adapter_options import (
     num_adapters,
     subtract_adapter_bytes,
 )
+from ouzel.backends.openvino.assistants.attachment import attach_assistant, load_assistant
 from ouzel.backends.openvino.auto_precision import resolve_auto_precision
 from ouzel.backends.openvino.cache.cache_identity import cache_identity
 from ouzel.backends.openvino.cache.cache_verdict import cache_name
@@ -41,7 +42,6 @@ from ouzel.backends.openvino.compilation import (
     precision_name,
 )
 from ouzel.backends.openvino.draft_head_loader import load_draft_head
-from ouzel.backends.openvino.draft_heads.attachment import attach_head, load_head
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.program import keep_row_bits
@@ -50,7 +50,7 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import give_back_pages
-from ouzel.backends.openvino.runners.draft_head_runner import CompiledDraftHead, DraftHeadRunner
+from ouzel.backends.openvino.runners.assistant_runner import AssistantRunner, CompiledAssistant
 from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -59,7 +59,7 @@ from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
-from ouzel.checkpoint.draft_heads import is_draft_head, refuse_head
+from ouzel.checkpoint.assistants import is_assistant, refuse_assistant
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
@@ -325,13 +325,13 @@ def make_runner(
 
 def make_prediction_runner(
     compiled: list[ov.CompiledModel], cache: KvCache, served: LanguageModel, info: EngineInfo
-) -> PredictionRunner | DraftHeadRunner | None:
-    """Makes the runner of the layer, or of the draft head, that proposes further tokens."""
+) -> PredictionRunner | AssistantRunner | None:
+    """Makes the runner of the layer, or of the assistant, that proposes further tokens."""
     if served.prediction is None:
         return None
     if served.prediction.embedding is None:
         return PredictionRunner(CompiledPrediction(*compiled), cache, served.prediction, info)
-    return DraftHeadRunner(CompiledDraftHead(*compiled), cache, served.prediction, info)
+    return AssistantRunner(CompiledAssistant(*compiled), cache, served.prediction, info)
 
 
 def make_vision_runner(
@@ -362,11 +362,11 @@ def load(
     packs: bool = False,
 ) -> LanguageModel:
     """Loads the model. With `packs` matrices of integers are packed for Ouzel's own kernels."""
-    refuse_head(config)
+    refuse_assistant(config)
     draft = Path(model.draft_model)
-    has_head = bool(model.draft_model) and is_draft_head(draft)
+    has_assistant = bool(model.draft_model) and is_assistant(draft)
     if is_ir_directory(directory):
-        refuse_options(model, has_head=has_head)
+        refuse_options(model, has_assistant=has_assistant)
         return load_ir(core, directory, config)
     loaded = load_checkpoint(
         directory,
@@ -374,12 +374,14 @@ def load(
         model.weight_plan,
         model.cache_dir,
         predicts=model.mtp,
-        lends_parts=has_head,
+        lends_parts=has_assistant,
         draft_head=load_draft_head(model, config, packs=packs),
         adapter_rank=max_rank(model),
         vector_head=vector_head(config, directory, model),
         packs=packs,
     )
-    if not has_head:
+    if not has_assistant:
         return loaded
-    return attach_head(loaded, load_head(draft, model.weight_plan, model.cache_dir, packs=packs))
+    return attach_assistant(
+        loaded, load_assistant(draft, model.weight_plan, model.cache_dir, packs=packs)
+    )

@@ -45,7 +45,7 @@ class PredictionGraphs:
 
 @dataclass(frozen=True, kw_only=True)
 class LentCache:
-    """A cache of a model that a draft head reads."""
+    """A cache of a model that an assistant reads."""
 
     layer: int  # the number in the names of the cache's inputs
     num_kv_heads: int
@@ -54,7 +54,7 @@ class LentCache:
 
 @dataclass(frozen=True, kw_only=True)
 class LentParts:
-    """The parts of a model that a draft head of another checkpoint uses.
+    """The parts of a model that an assistant uses.
 
     A model with such parts gives hidden rows.
     """
@@ -102,7 +102,7 @@ class LanguageModel:
     cache_entry: Path | None = None  # the entry that the weights are mapped from
     is_entry_new: bool = False  # this start has made the entry from the checkpoint
     prediction: PredictionGraphs | None = None
-    lent: LentParts | None = None  # None: no draft head uses the model
+    lent: LentParts | None = None  # None: no assistant uses the model
     vector_head: VectorHead | None = None  # None: the model generates tokens
     adapters: AdapterShape | None = None  # None: the model takes no adapters
     key_scales: KeyScales = field(default_factory=dict)  # divisors of the keys in the graph

@@ -231,11 +231,11 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
         logger.info("--weights %s: %s", plan, report)
 
 
-def refuse_options(model: ModelConfig, *, has_head: bool = False) -> None:
+def refuse_options(model: ModelConfig, *, has_assistant: bool = False) -> None:
     """Raises ModelLoadError for an option that only a checkpoint can have, and not an IR."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
-    if has_head:
+    if has_assistant:
         raise ModelLoadError(
             "draft_model: an assistant needs the hidden rows of its model, which an OpenVINO IR "
             "does not give"

@@ -37,7 +37,7 @@ def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
     """Returns the tables of the KV cache in all graphs of a model; none if no layer is
     attention.
 
-    A draft head reads tables of the model. Raises ModelLoadError if it expects another form.
+    An assistant reads tables of the model. Raises ModelLoadError if it expects another form.
     """
     tables: dict[str, Table] = {}
     for each in compiled:

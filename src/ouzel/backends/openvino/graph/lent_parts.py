@@ -1,4 +1,4 @@
-"""Builds the parts of a model that a draft head of another checkpoint uses (draft_heads/)."""
+"""Builds the parts of a model that an assistant uses (assistants/)."""
 
 from collections.abc import Callable
 

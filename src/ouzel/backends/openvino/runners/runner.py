@@ -13,8 +13,8 @@ from ouzel.backends.openvino.cache.kv_cache import KvCache
 from ouzel.backends.openvino.graph.attention import TWO_WAY_BEGINS
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.runners.assistant_runner import AssistantRunner
 from ouzel.backends.openvino.runners.chunked_rows import ChunkedRows, is_in_chunks
-from ouzel.backends.openvino.runners.draft_head_runner import DraftHeadRunner
 from ouzel.backends.openvino.runners.graph_request import GraphRequest
 from ouzel.backends.openvino.runners.image_rows import features_shape, image_inputs
 from ouzel.backends.openvino.runners.prediction_runner import PredictionRunner
@@ -62,7 +62,7 @@ class OpenVINORunner:
         info: EngineInfo,
         *,
         vision: VisionRunner | None = None,
-        prediction: PredictionRunner | DraftHeadRunner | None = None,
+        prediction: PredictionRunner | AssistantRunner | None = None,
     ) -> None:
         self.info = info
         self.prediction = prediction

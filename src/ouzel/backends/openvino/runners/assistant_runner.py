@@ -1,4 +1,4 @@
-"""Runs a draft head of another checkpoint, on the KV cache of the model."""
+"""Runs an assistant on the KV cache of the model."""
 
 from dataclasses import dataclass
 
@@ -16,21 +16,21 @@ from ouzel.types.engine_info import EngineInfo
 
 
 @dataclass(frozen=True)
-class CompiledDraftHead:
+class CompiledAssistant:
     layers: ov.CompiledModel
     model_head: ov.CompiledModel  # makes the logits of the model
     embedding: ov.CompiledModel
 
 
-class DraftHeadRunner:
-    """Runs the draft head, and the head of the model; implements `HiddenRunner`.
+class AssistantRunner:
+    """Runs the assistant, and the head of the model; implements `HiddenRunner`.
 
     A batch without hidden rows gets zeros for them. No batch changes the cache.
     """
 
     def __init__(
         self,
-        compiled: CompiledDraftHead,
+        compiled: CompiledAssistant,
         cache: KvCache,
         graphs: PredictionGraphs,
         info: EngineInfo,

@@ -1,24 +1,23 @@
-"""Joins a model and the draft head that uses its parts."""
+"""Joins a model and the assistant that uses its parts."""
 
 from dataclasses import replace
 from pathlib import Path
 
+from ouzel.backends.openvino.assistants.gemma4_assistant import build, read_assistant_config
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
-from ouzel.backends.openvino.draft_heads.gemma4_assistant import build, read_assistant_config
-from ouzel.backends.openvino.graph.nodes import read_number
 from ouzel.backends.openvino.kernels.attention import PLUGIN_ATTENTION
 from ouzel.backends.openvino.language_model import LanguageModel, LentParts, PredictionGraphs
-from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.config.weights import WeightPlan
 from ouzel.errors import ModelLoadError
 
 # Places among the inputs of an attention, which graph/attention.py lists.
-_CACHES, _WINDOW, _IMAGE_TOKENS = (3, 4), 10, 25
+_CACHES = (3, 4)
 
 
-def load_head(
+def load_assistant(
     directory: Path, plan: WeightPlan, cache_dir: str, *, packs: bool = False
 ) -> LanguageModel:
     """Loads the head, whose graph cannot run alone. Raises ModelLoadError."""
@@ -26,14 +25,14 @@ def load_head(
     return load_checkpoint(directory, config, plan, cache_dir, build, packs=packs)
 
 
-def measure_head(directory: Path, plan: WeightPlan, *, packs: bool = False) -> int:
+def measure_assistant(directory: Path, plan: WeightPlan, *, packs: bool = False) -> int:
     """Returns the bytes of the head's weights, without reading them. Raises ModelLoadError."""
     config = read_assistant_config(read_hf_config(directory))
     _, weights = measure_checkpoint(directory, config, plan, build, packs=packs)
     return sum(weights.bytes_by_encoding.values())
 
 
-def attach_head(model: LanguageModel, head: LanguageModel) -> LanguageModel:
+def attach_assistant(model: LanguageModel, head: LanguageModel) -> LanguageModel:
     """Returns the model with the head as its prediction; changes the head's graph in place.
 
     Raises ModelLoadError if the head was made for another model.
@@ -50,8 +49,6 @@ def attach_head(model: LanguageModel, head: LanguageModel) -> LanguageModel:
             f"found {head.vocab_size}"
         )
     rename_caches(head.graph, model.lent)
-    if model.attends_to_whole_images:
-        follow_images(head.graph)
     prediction = PredictionGraphs(
         head=model.lent.head,
         layer=head.graph,
@@ -90,18 +87,3 @@ def rename_caches(graph: ov.Model, lent: LentParts) -> None:
 
 def attentions(graph: ov.Model) -> list[ov.Node]:
     return [node for node in graph.get_ordered_ops() if node.get_type_name() == PLUGIN_ATTENTION]
-
-
-def follow_images(graph: ov.Model) -> None:
-    """Adds an input for the tokens of images to the layers with a window.
-
-    In the model such layers have this input, and the kernels leave them to the runtime. Both must
-    have the same type of cache.
-    """
-    image_tokens = ops.parameter([-1], ov.Type.i32)
-    image_tokens.output(0).set_names({"image_tokens"})
-    image_tokens.set_friendly_name("image_tokens")
-    graph.add_parameters([image_tokens])
-    for node in attentions(graph):
-        if read_number(node.input_value(_WINDOW).get_node()):
-            node.input(_IMAGE_TOKENS).replace_source_output(image_tokens.output(0))
