@@ -15,7 +15,10 @@ from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-_TEXT_DEFAULTS = {"gemma": gemma.DEFAULTS, "gemma2": gemma2.DEFAULTS}
+_TEXT_DEFAULTS: dict[str, dict[str, object]] = {
+    "gemma": {**gemma.DEFAULTS},
+    "gemma2": {**gemma2.DEFAULTS},
+}
 
 
 def image_shape(config: HfConfig) -> ImageShape:
