@@ -1,8 +1,10 @@
 """Requests choose the adapter of a task, at all endpoints that name the purpose of texts."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import httpx
+import numpy as np
 import pytest
 
 from ouzel.checkpoint.sentence_files import SentenceFiles
@@ -77,3 +79,24 @@ def test_an_unknown_task_is_refused(http: httpx.Client) -> None:
     assert answer.json()["error"]["message"] == (
         f"task must be one of the model's tasks ({QUERY}, {PASSAGE}), given 'clustering'"
     )
+
+
+def test_the_default_prompt_brings_its_adapter_at_all_endpoints() -> None:
+    sentences = replace(FILES, default_prompt=FILES.named_prompt(QUERY))
+    expected = make_vector("ask: a", 1)
+    with (
+        running_server(
+            engine_factory="tests.engine.vector_runner:create_embedder",
+            has_chat_template=False,
+            sentences=sentences,
+        ) as server,
+        server.client() as http,
+    ):
+        openai = http.post("/v1/embeddings", json={"input": "a"}).json()
+        assert openai["data"][0]["embedding"] == expected
+        pooled = http.post("/pooling", json={"input": "a"}).json()
+        assert pooled["data"][0]["data"] == pytest.approx(expected)
+        assert http.post("/embed", json={"inputs": "a", "normalize": False}).json() == [expected]
+        assert http.post("/api/embeddings", json={"prompt": "a"}).json()["embedding"] == expected
+        [ollama] = http.post("/api/embed", json={"input": "a"}).json()["embeddings"]
+        assert ollama == pytest.approx(np.array(expected) / np.linalg.norm(expected))

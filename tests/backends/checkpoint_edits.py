@@ -60,34 +60,34 @@ def add_tensor(path: Path, name: str) -> None:
 
 def join_tensors(path: Path, names: Sequence[str], joined: str) -> None:
     """Replaces matrices of a safetensors file by one matrix that has them below each other."""
-    entries, contents = _read_tensors(path)
+    entries, contents = read_tensors(path)
     shapes = [entries[name]["shape"] for name in names]
     entries[joined] = entries[names[0]] | {"shape": [sum(rows for rows, _ in shapes), shapes[0][1]]}
     contents[joined] = b"".join(contents[name] for name in names)
     for name in names:
         del entries[name], contents[name]
-    _write_tensors(path, entries, contents)
+    write_tensors(path, entries, contents)
 
 
 def repeat_tensors(path: Path, parts: Sequence[str]) -> None:
     """Repeats the rows of the tensors of a safetensors file whose names have one of the parts."""
-    entries, contents = _read_tensors(path)
+    entries, contents = read_tensors(path)
     for name in contents:
         if any(part in name for part in parts):
             entries[name]["shape"][0] *= 2
             contents[name] *= 2
-    _write_tensors(path, entries, contents)
+    write_tensors(path, entries, contents)
 
 
 def transpose_tensors(path: Path, parts: Sequence[str]) -> None:
     """Swaps the last two dimensions of the bfloat16 tensors whose names have one of the parts."""
-    entries, contents = _read_tensors(path)
+    entries, contents = read_tensors(path)
     for name in contents:
         if any(part in name for part in parts):
             values = np.frombuffer(contents[name], np.uint16).reshape(entries[name]["shape"])
             turned = np.ascontiguousarray(values.swapaxes(-1, -2))
             entries[name]["shape"], contents[name] = [*turned.shape], turned.tobytes()
-    _write_tensors(path, entries, contents)
+    write_tensors(path, entries, contents)
 
 
 def fill_tensors(path: Path, value: int) -> None:
@@ -111,7 +111,7 @@ def truncate(path: Path, num_bytes: int) -> None:
 Entries = dict[str, dict[str, Any]]  # Any: types, shapes and places, as the header has them
 
 
-def _read_tensors(path: Path) -> tuple[Entries, dict[str, bytes]]:
+def read_tensors(path: Path) -> tuple[Entries, dict[str, bytes]]:
     """Returns the header of a safetensors file, and the bytes of each tensor."""
     header, data = _split(path.read_bytes())
     entries = json.loads(header)
@@ -123,7 +123,7 @@ def _read_tensors(path: Path) -> tuple[Entries, dict[str, bytes]]:
     return entries, contents
 
 
-def _write_tensors(path: Path, entries: Entries, contents: dict[str, bytes]) -> None:
+def write_tensors(path: Path, entries: Entries, contents: dict[str, bytes]) -> None:
     end = 0
     for name, content in contents.items():
         entries[name]["data_offsets"] = [end, end := end + len(content)]

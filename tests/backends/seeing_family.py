@@ -37,7 +37,9 @@ class SeeingFamily:
         source = GOLDEN / self.checkpoint
         (directory / "model.safetensors").symlink_to(source / "model.safetensors")
         config = json.loads((source / "config.json").read_text())
-        config["text_config"] |= self.text_config
+        # older families have the keys of the language model beside vision_config
+        text = config.get("text_config", config)
+        text |= self.text_config
         contents = {
             "config.json": config,
             "preprocessor_config.json": self.preprocessor,
@@ -50,7 +52,7 @@ class SeeingFamily:
                 (directory / name).write_text(json.dumps(content))
         if self.template:
             (directory / "chat_template.jinja").write_text(self.template)
-        self._tokenizer(config["text_config"]["vocab_size"]).save(str(directory / "tokenizer.json"))
+        self._tokenizer(text["vocab_size"]).save(str(directory / "tokenizer.json"))
         return directory
 
     def _tokenizer(self, vocab_size: int) -> tokenizers.Tokenizer:

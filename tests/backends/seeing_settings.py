@@ -257,6 +257,76 @@ def lfm2_vl(checkpoint: str, **preprocessor: object) -> SeeingFamily:
     )
 
 
+def minicpmv4_6(checkpoint: str, scale: int, **preprocessor: object) -> SeeingFamily:
+    """`scale` is the side of the square whose pixels each slice has."""
+    kinds = ("image", "slice", "image_id")
+    marks = {
+        f"{kind}_{name}_token": f"<{sign}{kind}>"
+        for kind in kinds
+        for name, sign in (("start", ""), ("end", "/"))
+    }
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.MINICPMV4_6,
+        marks={"<|video_pad|>": 6, "<|image_pad|>": IMAGE_TOKEN},
+        more_marks=(*CHATML, "<think>", "</think>", *marks.values()),
+        preprocessor={
+            "image_processor_type": "MiniCPMV4_6ImageProcessor",
+            **HALVES,
+            "max_slice_nums": 4,
+            "scale_resolution": scale,
+            "patch_size": 4,
+            "use_image_id": True,
+            "slice_mode": True,
+            **preprocessor,
+        },
+        tokenizer_config={
+            "eos_token": "<|im_end|>",
+            "pad_token": "<|endoftext|>",
+            "extra_special_tokens": {
+                "image_token": "<|image_pad|>",
+                "video_token": "<|video_pad|>",
+                **marks,
+            },
+        },
+    )
+
+
+def minicpmv(checkpoint: str, version: float, **preprocessor: object) -> SeeingFamily:
+    kinds = {"im": "image", "slice": "slice", "im_id": "image_id"}
+    marks = {
+        f"{key}_{name}": f"<{sign}{text}>"
+        for key, text in kinds.items()
+        for name, sign in (("start", ""), ("end", "/"))
+    }
+    return SeeingFamily(
+        checkpoint=checkpoint,
+        template=templates.MINICPMV,
+        marks={"<unk>": IMAGE_TOKEN},
+        more_marks=(*CHATML, *marks.values()),
+        preprocessor={
+            "image_processor_type": "MiniCPMVImageProcessor",
+            "norm_mean": [0.5, 0.5, 0.5],
+            "norm_std": [0.5, 0.5, 0.5],
+            "max_slice_nums": 4,
+            "scale_resolution": 24,
+            "patch_size": 4,
+            "use_image_id": True,
+            "image_feature_size": 3,
+            "slice_mode": True,
+            "unk": "<unk>",
+            "version": version,
+            **marks,
+            **preprocessor,
+        },
+        tokenizer_config={
+            "eos_token": "<|im_end|>",
+            "pad_token": "<|endoftext|>",
+            "unk_token": "<unk>",
+        },
+    )
+
+
 def gemma3(**preprocessor: object) -> SeeingFamily:
     return SeeingFamily(
         checkpoint="gemma3",

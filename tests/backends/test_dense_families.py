@@ -17,6 +17,7 @@ from tests.backends.forward import Driver, relative_error
     [
         ("apertus", ("hidden_act", "attention_bias")),
         ("arcee", ("hidden_act", "attention_bias", "mlp_bias")),
+        ("bloom", ("layer_norm_epsilon", "apply_residual_connection_post_layernorm")),
         ("cohere", ("layer_norm_eps", "use_qk_norm", "attention_bias", "tie_word_embeddings")),
         ("cohere-norms", ("logit_scale",)),
         ("ernie4_5", ("rope_parameters",)),
@@ -37,6 +38,7 @@ from tests.backends.forward import Driver, relative_error
         ("helium", ("rope_parameters",)),
         ("jais2", ("hidden_act", "attention_bias", "mlp_bias", "layer_norm_eps")),
         ("minicpm", ("attention_bias", "mlp_bias")),
+        ("mpt", ("layer_norm_epsilon", "expansion_ratio", "no_bias", "norm_type")),
         ("nemotron", ("partial_rotary_factor", "hidden_act", "norm_eps")),
         (
             "opt",
@@ -127,6 +129,24 @@ def test_another_spelling_of_the_same_settings_gives_the_same_logits(
             "gpt2",
             {"scale_attn_by_inverse_layer_idx": True},
             "scale_attn_by_inverse_layer_idx true is not supported; supported: false",
+        ),
+        (
+            "bloom",
+            {"apply_residual_connection_post_layernorm": True},
+            "post_layernorm true is not supported",
+        ),
+        ("mpt", {"expansion_ratio": 2}, "expansion_ratio 2 is not supported; supported: only 4"),
+        ("mpt", {"no_bias": False}, "no_bias false is not supported"),
+        ("mpt", {"norm_type": "rmsnorm"}, "norm_type must be .* or layernorm, found rmsnorm"),
+        ("mpt", {"logit_scale": "inv_sqrt_d_model"}, "logit_scale .* is not supported"),
+        ("mpt", {"attn_config": {"alibi": False}}, "attn_config: alibi false is not supported"),
+        ("mpt", {"attn_config": {"alibi_bias_max": 16}}, "alibi_bias_max 16 is not supported"),
+        ("mpt", {"attn_config": {"qk_ln": True}}, "attn_config: qk_ln true is not supported"),
+        ("mpt", {"attn_config": {"prefix_lm": True}}, "prefix_lm true is not supported"),
+        (
+            "mpt",
+            {"attn_config": {"attn_type": "multiquery_attention"}},
+            'attn_type "multiquery_attention" is not supported',
         ),
         ("gpt2", {"add_cross_attention": True}, "add_cross_attention true is not supported"),
         (

@@ -91,4 +91,4 @@ def test_muse_glimmers_windows_and_positions_are_in_the_same_layers_by_default()
     config = config.with_values(layer_types=None, layer_rope_theta=None, num_hidden_layers=5)
     shape = muse_glimmer_text.decoder_shape(config.with_defaults(**muse_glimmer_text.DEFAULTS))
     assert shape.sliding_windows == (0, 8, 8, 8, 0)
-    assert shape.unrotated_layers == {0, 4}
+    assert shape.layer_ropes == (None, shape.rope, shape.rope, shape.rope, None)

@@ -58,10 +58,11 @@ def test_only_layers_without_a_window_have_gemma3s_scaled_positions() -> None:
         },
     ):
         shape = gemma3_text.decoder_shape(gemma3(**keys))
-        assert shape.sliding_rope is not None
+        sliding_rope = shape.find_rope(0)
+        assert sliding_rope is not None and shape.find_rope(5) is shape.rope
         turns = -np.arange(128) / 128
         np.testing.assert_allclose(shape.rope.inverse_frequencies, 1e6**turns / 8)
-        np.testing.assert_allclose(shape.sliding_rope.inverse_frequencies, 20000.0**turns)
+        np.testing.assert_allclose(sliding_rope.inverse_frequencies, 20000.0**turns)
 
 
 @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ SIZES: dict[str, Any] = {
 def test_exaone4_has_no_positions_in_layers_without_a_window() -> None:
     shape = exaone4.decoder_shape(HfConfig(SIZES | {"sliding_window": 16}))
     assert shape.sliding_windows == (16, 16, 16, 0)
-    assert shape.unrotated_layers == {3}
+    assert shape.layer_ropes == (shape.rope, shape.rope, shape.rope, None)
 
 
 def test_exaone4_without_windows_has_positions_in_all_layers() -> None:
@@ -136,7 +137,7 @@ def test_exaone4_without_windows_has_positions_in_all_layers() -> None:
         HfConfig(SIZES | {"sliding_window": None, "sliding_window_pattern": None})
     )
     assert shape.sliding_windows == (0, 0, 0, 0)
-    assert not shape.unrotated_layers
+    assert all(shape.find_rope(layer) is shape.rope for layer in range(4))
 
 
 def test_exaone4s_pattern_of_letters_counts_only_where_its_layers_are_listed() -> None:
@@ -158,7 +159,7 @@ def test_qwens_windows_have_defaults_of_their_own() -> None:
 def test_cohere2_turns_only_layers_with_a_window() -> None:
     shape = cohere2.decoder_shape(HfConfig(SIZES | {"sliding_window_pattern": 2}))
     assert shape.sliding_windows == (4096, 0, 4096, 0)
-    assert shape.unrotated_layers == {1, 3}
+    assert shape.layer_ropes == (shape.rope, None, shape.rope, None)
     assert (shape.logits_factor, shape.norm.epsilon, shape.tied_embeddings) == (0.0625, 1e-5, True)
 
 
@@ -171,9 +172,10 @@ def test_olmo3_scales_positions_only_of_layers_without_a_window() -> None:
     }
     shape = olmo3.decoder_shape(HfConfig(SIZES | {"rope_theta": 1e6, "rope_scaling": scaling}))
     assert shape.sliding_windows == (4096, 4096, 4096, 0)
-    assert shape.sliding_rope is not None
-    assert (shape.rope.scale, shape.sliding_rope.scale) == (1.2, 1.0)
-    np.testing.assert_allclose(shape.sliding_rope.inverse_frequencies, 1e6 ** (-np.arange(16) / 16))
+    sliding_rope = shape.find_rope(0)
+    assert sliding_rope is not None and shape.find_rope(3) is shape.rope
+    assert (shape.rope.scale, sliding_rope.scale) == (1.2, 1.0)
+    np.testing.assert_allclose(sliding_rope.inverse_frequencies, 1e6 ** (-np.arange(16) / 16))
 
 
 def test_ministral3_has_yarn_by_default() -> None:

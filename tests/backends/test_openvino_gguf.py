@@ -44,6 +44,8 @@ SCALE_POSITIONS = {
 # Files that store the bf16 values of the checkpoint.
 LOSSLESS = (
     "apertus",
+    "bloom",
+    "mpt",
     "gemma2",
     "gemma3",
     "dots1",

@@ -67,7 +67,7 @@ def make_directory(name: str, directory: Path) -> Path:
 def check_vectors(golden: Golden, directory: Path, tmp_path: Path) -> None:
     engine = load_engine(directory, tmp_path / "cache")
     named = read_sentence_files(golden.directory, "encoder")
-    prompts = {"vectors": named.default_prompt} | {
+    prompts = {"vectors": named.default_prompt.text} | {
         f"vectors.{key}": text for key, text in named.prompts.items()
     }
     files = read_sentence_files(directory, "decoder" if engine.info.num_blocks else "encoder")

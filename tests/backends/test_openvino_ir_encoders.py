@@ -46,7 +46,7 @@ def make_engine(directory: Path, **model: object) -> Engine:
 
 def vectors_by(directory: Path, golden: Golden, engine: Engine) -> NDArray[np.float32]:
     files = read_sentence_files(golden.directory, "encoder")
-    texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
+    texts = encoded(directory, [files.default_prompt.text + text for text in golden.texts])
     return finish_vectors(compute_vectors(engine, texts), files, dimensions=None)
 
 

@@ -214,6 +214,8 @@ class CoarsePositions:
 NOT_RELATIVE = {"hunyuan-v1-moe", "hunyuan_v1_dense", "ministral3"}
 # These families have a table of learned positions.
 LEARNED = {"gpt2", "gpt2-untied", "opt", "opt-plain-norm", "opt-post-norm"}
+# The attention of these counts the tokens between query and key, and takes no positions.
+COUNTED = {"bloom", "mpt", "mpt-scale"}
 # These have no attention, or one without rotation: the recurrent layers know the order of tokens.
 WITHOUT_POSITIONS = [
     "falcon-mamba",
@@ -230,7 +232,11 @@ WITHOUT_POSITIONS = [
 FEW_ROTARY_LAYERS = {"lfm2", "lfm2-bias", "lfm2-moe", "lfm3-plain", "qwen3_5", "qwen3_5-moe"}
 FAMILIES = of_kinds(
     "far positions of other families",
-    [name for name in GOLDEN_NAMES if name not in {*NOT_RELATIVE, *LEARNED, *WITHOUT_POSITIONS}],
+    [
+        name
+        for name in GOLDEN_NAMES
+        if name not in {*NOT_RELATIVE, *LEARNED, *COUNTED, *WITHOUT_POSITIONS}
+    ],
 )
 SHIFTS = [
     *(pytest.param(*family.values, 30_000, marks=family.marks) for family in FAMILIES),

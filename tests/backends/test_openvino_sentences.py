@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ouzel.backends.openvino.compilation import capabilities
 from ouzel.backends.openvino.library import ov
 from ouzel.checkpoint.sentence_files import read_sentence_files
-from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.engine.base import Engine
 from ouzel.errors import ModelLoadError
 from ouzel.pooling import Pooling
@@ -119,7 +118,7 @@ def test_vectors_equal_sentence_transformers(
     files = read_sentence_files(
         golden.directory, "decoder" if engine.info.num_blocks else "encoder"
     )
-    prompts = {"vectors": TextPrompt(files.default_prompt)} | {
+    prompts = {"vectors": files.default_prompt} | {
         f"vectors.{name}": files.named_prompt(name) for name in files.prompts
     }
     assert engine.info.task == "embed"
@@ -154,7 +153,7 @@ def test_the_option_sets_the_pooling_if_no_file_names_one(tmp_path: Path) -> Non
     )
     engine = load_engine(directory, tmp_path / "cache", pooling="cls")
     files = read_sentence_files(directory, "encoder", pooling="cls")
-    texts = encoded(directory, [files.default_prompt + text for text in golden.texts])
+    texts = encoded(directory, [files.default_prompt.text + text for text in golden.texts])
     vectors = compute_vectors(engine, texts)
     finished = finish_vectors(vectors, files, dimensions=None, normalises=True)
     assert files.modes == ("cls",)

@@ -60,6 +60,7 @@ def test_every_cache_and_precision_is_near_transformers(
     _, logits = Driver(runner).prefill(golden.prompt, 7)
     assert relative_error(logits, golden.logits) < tolerance
     assert (runner.info.precision, runner.info.kv_cache_dtype) == (precision, kv_cache_dtype)
+    assert runner.info.kernels, "kernels compute the attention, though no matrix is packed"
 
 
 @needs_kernels
@@ -93,7 +94,8 @@ def test_inspect_tells_the_cache_of_a_load(kv_cache_dtype: KvCacheDtype, directo
 
 @needs_kernels
 def test_a_cache_in_bf16_is_refused(directory: Path) -> None:
-    with pytest.raises(ModelLoadError, match=r"dtype must be auto, f16 or u8, .* soft cap"):
+    named = r"dtype must be auto, f16, u8, or f32 with precision f32, .* soft cap, given bf16"
+    with pytest.raises(ModelLoadError, match=named):
         create_runner(model_config(directory), EngineConfig(kv_cache_dtype="bf16"))
 
 

@@ -167,6 +167,25 @@ def test_memory_for_states_limits_the_number_of_sequences(
         plan_states(tables, engine, int(6.25 * 2**30))
 
 
+def test_a_scan_with_one_value_in_each_head_needs_memory_beside_the_states() -> None:
+    """512 tokens need 3 GiB: an input, a step and a result in float32 for each head."""
+    tables = [Table("state.ssm.0", ov.Type.f32, (2**19, 1, 1))]
+    engine = EngineConfig(max_num_seqs=2**9, max_num_batched_tokens=512, prefix_caching=False)
+    slots = plan_states(tables, engine, 4 * 2**30).max_num_seqs
+    assert 0 < slots < plan_states(tables, engine, 5 * 2**30).max_num_seqs
+    with pytest.raises(ModelLoadError, match="the states of a sequence need"):
+        plan_states(tables, engine, 3 * 2**30)
+
+
+def test_options_of_a_cache_are_named_if_the_model_has_none(
+    caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    model = ModelConfig(model=str(GOLDEN / "mamba2"), weights="f32", cache_dir=str(tmp_path))
+    create_runner(model, EngineConfig(kv_cache_gib=0.5, kv_cache_dtype="f16", max_num_seqs=2))
+    for option in ("kv_cache_gib 0.5", "kv_cache_dtype f16"):
+        assert f"{option} has no effect: the model has no attention" in caplog.text
+
+
 def test_blocks_of_a_model_without_attention_take_no_memory(load: Load) -> None:
     """The states of prompts are kept at the ends of blocks, as beside attention."""
     golden = read_golden("mamba2")

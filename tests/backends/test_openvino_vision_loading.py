@@ -22,10 +22,12 @@ from tests.backends.checkpoint_edits import (
     add_tensor,
     change_config,
     load_copy,
+    read_tensors,
     rename_tensors,
     transpose_tensors,
+    write_tensors,
 )
-from tests.backends.forward import relative_error
+from tests.backends.forward import Driver, relative_error
 from tests.backends.vision_golden import GOLDEN, VisionGolden, encode_image, read_vision_golden
 from tests.engine.requests import run_alone
 from tests.release_only import release_only
@@ -86,6 +88,37 @@ def test_experts_of_published_qwen3_vl_are_transposed(tmp_path: Path) -> None:
     result = run_alone(EngineCore(load_copy(golden.directory)), golden.request(1, max_tokens=8))[0]
 
     assert result.token_ids == golden.greedy(1)[:8]
+
+
+@pytest.mark.parametrize("inner_size", [32, 64], ids=["square up", "square down"])
+def test_a_square_matrix_of_experts_is_stored_in_the_order_of_the_other(
+    inner_size: int, tmp_path: Path
+) -> None:
+    logits = []
+    for order in ("transformers 5", "published"):
+        golden = copy_golden("qwen3_vl_moe", tmp_path / order)
+        fill_experts(golden.directory, inner_size)
+        if order == "published":
+            transpose_tensors(golden.directory / WEIGHTS, ["mlp.experts."])
+        _, computed = Driver(load_copy(golden.directory)).prefill(list(range(5, 17)), 12)
+        logits.append(computed)
+
+    assert relative_error(logits[1], logits[0]) < 1e-6
+
+
+def fill_experts(directory: Path, inner_size: int) -> None:
+    """Replaces the experts of a mixture with hidden size 64 by experts of another inner size."""
+    text = json.loads((directory / "config.json").read_text())["text_config"]
+    change_config(directory, text_config=text | {"moe_intermediate_size": inner_size})
+    entries, contents = read_tensors(directory / WEIGHTS)
+    sizes = {"gate_up_proj": (2 * inner_size, 64), "down_proj": (64, inner_size)}
+    for name, entry in entries.items():
+        if ".mlp.experts." in name:
+            shape = (entry["shape"][0], *sizes[name.rpartition(".")[2]])
+            values = np.random.default_rng(len(name)).standard_normal(shape, np.float32) / 8
+            upper_half = (values.view(np.uint32) >> 16).astype(np.uint16)  # bfloat16
+            entry["shape"], contents[name] = list(shape), upper_half.tobytes()
+    write_tensors(directory / WEIGHTS, entries, contents)
 
 
 # Names of tensors in published checkpoints, and in checkpoints of newer releases.

@@ -15,6 +15,8 @@ from tests.backends.forward import Driver, relative_error
     [
         ("gpt2", "transformer.", ("h.0.attn.bias", "h.1.attn.masked_bias")),
         ("opt", "model.", ()),
+        ("bloom", "transformer.", ()),
+        ("mpt", "transformer.", ()),
         (
             "gpt-neox",
             "gpt_neox.",

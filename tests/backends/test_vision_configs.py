@@ -5,13 +5,15 @@ Contradictions are refused, and the names of all releases of transformers are kn
 
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
-from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.backends.openvino.vision.minicpmv import ResamplerShape
+from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config.weights import read_weights
 from ouzel.errors import ModelLoadError
 from tests.backends.checkpoint_edits import WEIGHTS, rename_tensors
@@ -109,6 +111,11 @@ def measure(directory: Path) -> None:
             "supported: rope_theta 10000.0",
         ),
         (
+            "glm_ocr",
+            {"vision_config": {"temporal_patch_size": 1}},
+            "temporal_patch_size 1 is not supported; supported: only 2",
+        ),
+        (
             "paddleocr_vl",
             {"vision_config": {"num_attention_heads": 16}},
             "hidden_size 32 must be a multiple of four times num_attention_heads 16",
@@ -164,6 +171,39 @@ def measure(directory: Path) -> None:
             "embedding_table has the shape",
         ),
         ("gemma4", {"vision_config": {"use_clipped_linears": True}}, "q_proj.input_min is missing"),
+        ("minicpmv", {"version": 2.5}, "version 2.5 is not supported; supported: 2.6, 4.0, 4.5"),
+        ("minicpmv", {"version": None}, "version null is not supported"),
+        ("minicpmv", {"scale_emb": 12}, "scale_emb 12 is not supported; supported: only 1"),
+        ("minicpmv", {"query_num": 4}, "resampler.query has the shape"),
+        ("minicpmv", {"drop_vision_last_layer": True}, "encoder.layers.2.* is in the checkpoint"),
+        (
+            "minicpmv",
+            {"vision_config": {"model_type": "idefics2"}},
+            'model_type "idefics2" is not supported; supported: siglip, siglip_vision_model',
+        ),
+        ("minicpmv4_6", {"insert_layer_id": 4}, "insert_layer_id must be >= 0 and < .* 4, found 4"),
+        ("minicpmv4_6", {"insert_layer_id": -1}, "insert_layer_id must be >= 0 .* found -1"),
+        (
+            "minicpmv4_6",
+            {"downsample_mode": "8x"},
+            'downsample_mode "8x" is not supported; supported: 4x, 16x',
+        ),
+        ("minicpmv4_6", {"merger_times": 2}, "merger_times 2 is not supported; supported: 1"),
+        (
+            "minicpmv4_6",
+            {"merge_kernel_size": [4, 1]},
+            r"merge_kernel_size \[4, 1\] is not supported; supported: \[2, 2\]",
+        ),
+        (
+            "minicpmv4_6",
+            {"vision_config": {"window_kernel_size": [3, 3]}},
+            r"window_kernel_size \[3, 3\] is not supported; supported: \[2, 2\]",
+        ),
+        (
+            "minicpmv4_6",
+            {"drop_vision_last_layer": True},
+            "drop_vision_last_layer true is not supported",
+        ),
         (
             "gemma4-layers",
             {"text_config": {"pad_token_id": 128}},
@@ -195,6 +235,12 @@ def test_a_config_that_contradicts_itself_or_the_tensors_is_refused(
         measure(copy_with_config(name, tmp_path, changes))
 
 
+def test_minicpmv_needs_heads_of_128_numbers() -> None:
+    config = HfConfig({"model_type": "minicpmv", "version": 4.5, "hidden_size": 192})
+    with pytest.raises(ModelLoadError, match="hidden_size must be a multiple of 128, found 192"):
+        ResamplerShape.read(config)
+
+
 @pytest.mark.parametrize("name", ["gemma3", "internvl", "paligemma"])
 @pytest.mark.parametrize(
     "names",
@@ -216,3 +262,13 @@ def test_tensors_are_found_by_their_older_and_newer_names(
     for stored, other in names.items():
         rename_tensors(copy / WEIGHTS, f'"{stored}'.encode(), f'"{other}'.encode())
     measure(copy)
+
+
+def test_lfm2_vl_may_tie_its_head_by_the_older_key(tmp_path: Path) -> None:
+    path = copy_with_config("lfm2_vl", tmp_path, {"text_config": {"tie_word_embeddings": False}})
+    config = json.loads((path / "config.json").read_text())
+    del config["tie_word_embeddings"]
+    for value, has_error in ((True, False), (False, True)):
+        (path / "config.json").write_text(json.dumps(config | {"tie_embedding": value}))
+        with pytest.raises(ModelLoadError, match="lm_head") if has_error else nullcontext():
+            measure(path)

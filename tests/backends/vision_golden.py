@@ -22,7 +22,8 @@ NAMES = sorted(path.name for path in GOLDEN.iterdir())
 IMAGE_TOKEN = 7
 
 # A checkpoint for each way of placing image tokens in a prompt and of numbering positions.
-KINDS = ["gemma3", "llava_next", "mistral3", "qwen2_5_vl", "qwen3_5", "qwen3_vl", "smolvlm"]
+KINDS = ["gemma3", "llava_next", "minicpmv4_6", "mistral3", "qwen2_5_vl", "qwen3_5", "qwen3_vl"]
+KINDS += ["smolvlm"]
 OF_KINDS = of_kinds("chunks and caches of other families that see", NAMES, KINDS)
 OF_TWO_KINDS = of_kinds("precision of other families that see", NAMES, ["gemma3", "qwen3_vl"])
 

@@ -7,6 +7,7 @@ import pytest
 from ouzel.backends.openvino.encoders import encoder_model_types
 from ouzel.backends.openvino.models import supported_model_types
 from ouzel.backends.openvino.vision import vision_model_types
+from ouzel.checkpoint.declared_task import is_encoder_type
 from ouzel.checkpoint.model_groups import GROUPS, describe_unsupported
 from ouzel.gguf.architectures import ARCHITECTURES
 
@@ -48,6 +49,12 @@ def test_a_reason_stands_before_the_nearest_types() -> None:
 def test_no_type_is_in_two_groups() -> None:
     counts = Counter(name for group in GROUPS for name in group.types)
     assert [name for name, count in counts.items() if count > 1] == []
+
+
+def test_the_served_encoders_are_known_by_their_types() -> None:
+    """Only the types that have decoders too need config.json to tell."""
+    unknown = {name for name in encoder_model_types() if not is_encoder_type(name)}
+    assert unknown == {"gemma3_text"}
 
 
 def test_every_served_type_has_a_group() -> None:

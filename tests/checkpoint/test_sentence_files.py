@@ -8,6 +8,7 @@ import pytest
 
 from ouzel.checkpoint.activations import Activation, apply_activation
 from ouzel.checkpoint.sentence_files import SentenceFiles, read_sentence_files
+from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.errors import ModelLoadError
 
 TRANSFORMER = {
@@ -89,8 +90,15 @@ def test_prompts_have_names_and_one_may_be_the_default(tmp_path: Path) -> None:
     own = {"prompts": {"query": "ask: ", "document": ""}, "default_prompt_name": "query"}
     write(tmp_path, config={}, config_sentence_transformers=own)
     files = read_sentence_files(tmp_path, "encoder")
-    assert (files.default_prompt, files.prompts["document"]) == ("ask: ", "")
+    assert (files.default_prompt.text, files.prompts["document"]) == ("ask: ", "")
     assert (files.query_prompt.text, files.document_prompt.text) == ("ask: ", "")
+
+
+def test_the_default_prompt_has_the_task_of_its_name(tmp_path: Path) -> None:
+    config = {"lora_adaptations": ["search", "sort"], "task_instructions": {"sort": "sort: "}}
+    own = {"default_prompt_name": "sort"}
+    write(tmp_path, config=config, config_sentence_transformers=own)
+    assert read_sentence_files(tmp_path, "encoder").default_prompt == TextPrompt("sort: ", 2)
 
 
 def test_a_decoder_scores_by_the_tokens_that_its_files_name(tmp_path: Path) -> None:
@@ -110,7 +118,7 @@ def test_a_decoder_scores_by_the_tokens_that_its_files_name(tmp_path: Path) -> N
 def test_queries_and_documents_have_prompts(
     prompts: dict[str, str], expected: tuple[str, str]
 ) -> None:
-    files = SentenceFiles(modes=("mean",), prompts=prompts, default_prompt="any: ")
+    files = SentenceFiles(modes=("mean",), prompts=prompts, default_prompt=TextPrompt("any: "))
     assert (files.query_prompt.text, files.document_prompt.text) == expected
 
 

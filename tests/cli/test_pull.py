@@ -246,6 +246,26 @@ def test_weights_are_made_once(tmp_path: Path) -> None:
     assert second.endswith("ouzel serve owner/model --weights int4\n")
 
 
+def test_the_weights_of_an_assistant_are_the_ones_that_a_server_takes(tmp_path: Path) -> None:
+    backends = Path(__file__).parents[1] / "backends"
+    directory = backends / "golden_assistant" / "gemma4-unified"
+    env = environment(tmp_path, find_unused_address())
+    status, output, _ = pull(str(directory), "--weights", "int8", env=env)
+    assert status == 0
+    assert f"to serve it: ouzel serve MODEL --draft-model {directory}" in output
+    [entry] = re.findall(r"weights \(int8\) are made in \d+ s: (\S+),", output)
+    inode = Path(entry, "weights.bin").stat().st_ino
+    model = ModelConfig(
+        model=str(backends / "golden" / "gemma4-unified"),
+        draft_model=str(directory),
+        weights="int8",
+        cache_dir=str(Path(entry).parent),
+    )
+    create_runner(model, EngineConfig(kv_cache_gib=0.02))
+    assert Path(entry, "weights.bin").stat().st_ino == inode
+    assert len(list(Path(entry).parent.glob("*/weights.bin"))) == 2, "the model's and this one"
+
+
 @pytest.mark.release("vector models that are pulled or inspected")
 @pytest.mark.parametrize("name", ["minilm", "qwen3-embedding", "qwen3-classifier"])
 def test_weights_of_a_model_of_vectors_are_the_ones_that_a_server_takes(

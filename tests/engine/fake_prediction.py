@@ -13,7 +13,7 @@ from ouzel.engine.base import ForwardBatch
 Rows = NDArray[np.float32]
 
 
-class _Hidden(FakeRunner):
+class Hidden(FakeRunner):
     """A fake runner that returns its logits as hidden rows."""
 
     hidden_rows: Rows = np.zeros((0, 0), np.float32)
@@ -25,7 +25,7 @@ class _Hidden(FakeRunner):
         return self.hidden_rows[batch.sampled_rows]
 
 
-class FakePrediction(_Hidden):
+class FakePrediction(Hidden):
     """The prediction layer: it caches every token but the first, and checks each hidden row.
 
     A hidden row must be the main model's row for the token before. For a random part of the rows
@@ -57,7 +57,7 @@ class FakePrediction(_Hidden):
         return self._logits(self._slots[blocks].reshape(-1)[: int(batch.positions[row])])
 
 
-class FakePredictor(_Hidden):
+class FakePredictor(Hidden):
     """The main model.
 
     Its logits do not depend on the first token, which the prediction layer never reads.

@@ -12,10 +12,12 @@ from ouzel.engine.speculation.prediction import Entries, PredictionLayer
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.engine.state.prompt_images import PromptImages
 from ouzel.engine.state.sequence import Sequence
 from ouzel.types.engine_request import ReasoningBudget, SpeculationParams
 from tests.engine.fake_prediction import FakePredictor
 from tests.engine.requests import make_request, run, run_alone
+from tests.engine.test_images import picture
 
 FREE = StepCosts((1, 100), (1.0, 1.01))
 DEAR = StepCosts((1, 100), (1.0, 100.0))
@@ -114,6 +116,39 @@ def test_a_prompt_from_the_cache_is_drafted_for_as_well() -> None:
     assert again.token_ids == first.token_ids
     assert again.final.num_cached_tokens == 36
     assert again.final.num_accepted_tokens == first.final.num_accepted_tokens > 10
+
+
+@pytest.mark.parametrize("chunk", [16, 5, 1])
+def test_entries_of_image_tokens_have_the_features(chunk: int) -> None:
+    """The fake layer notices an entry without its features: the drafts would be wrong."""
+    options: dict[str, Any] = {
+        "num_encoder_parts": 1,
+        "max_num_batched_tokens": chunk,
+        "max_num_seqs": 1,
+    }
+    runner = FakePredictor(1.0, **options)
+    engine = engine_with(runner)
+    for pixels in ("cat", "cat", "dog"):
+        image = picture(pixels, (3, 12), (20, 4))
+        request = msgspec.structs.replace(make_request(PROMPT, max_tokens=20), images=[image])
+        result = run_alone(engine, request)[0]
+        alone = run_alone(plain_engine(**options), request)[0]
+        assert result.token_ids == alone.token_ids
+        assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 10
+    assert runner.prediction.num_poor == 0
+
+
+def test_entries_have_the_positions_of_their_own_tokens() -> None:
+    image = picture("cat", (3, 12), grid=(1, 3, 4))
+    runner = FakePredictor(1.0, num_encoder_parts=1)
+    request = msgspec.structs.replace(make_request(PROMPT, max_tokens=20), images=[image])
+    run_alone(engine_with(runner), request)
+    positions = PromptImages([image], len(PROMPT)).positions(0, 60)
+    assert positions is not None
+    for batch in runner.prediction.batches:
+        if batch.hidden_rows is not None:
+            first, length = int(batch.past_lens[0]), len(batch.token_ids)
+            assert np.array_equal(batch.positions, positions[:, first : first + length])
 
 
 def test_choices_are_the_same_as_without_the_layer() -> None:

@@ -26,8 +26,8 @@ from tests.gguf.writer import RawTensor, Value, make_gguf
 
 F32 = 0
 # llama.cpp has limits of a picture's size, or other settings of the family's, in its code.
-SIZES_IN_CODE = {"gemma4", "glm_ocr", "internvl", "lfm2_vl", "qwen2_vl", "qwen2_5_vl"}
-SIZES_IN_CODE |= {"qwen3_vl", "qwen3_vl_moe", "qwen3_5"}
+SIZES_IN_CODE = {"gemma4", "glm_ocr", "internvl", "lfm2_vl", "minicpmv4_6"}
+SIZES_IN_CODE |= {"qwen2_vl", "qwen2_5_vl", "qwen3_vl", "qwen3_vl_moe", "qwen3_5"}
 
 
 def link(directory: Path, *files: tuple[Path, str]) -> Path:

@@ -164,6 +164,7 @@ def test_every_pre_tokenizer_keeps_the_text(name: str) -> None:
     ("name", "text", "pieces"),
     [
         ("gpt-2", "it's 1234  x", ["it", "'s", " 1234", " ", " x"]),
+        ("bloom", "Hello, (x) 12", ["Hello", ", (", "x", ")", " 12"]),
         ("smollm", "it's 1234  x", ["it", "'s", " ", "1", "2", "3", "4", " ", " x"]),
         ("llama-bpe", "it'S 1234  x/y", ["it", "'S", " ", "123", "4", " ", " x", "/y"]),
         ("qwen2", "it'S 12  x/y", ["it", "'S", " ", "1", "2", " ", " x", "/y"]),
@@ -215,7 +216,7 @@ def byte_level(
         ),
         (
             {"pre": "unheard-of"},
-            "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, chatglm-bpe",
+            "tokenizer.ggml.pre unheard-of is not supported; supported: a.x-4.0, bloom, chatglm",
         ),
         ({"tokens": ["a", "b", "a"]}, 'tokens must differ and not be empty, found "a" at 2'),
         ({"tokens": ["a", ""]}, 'tokens must differ and not be empty, found "" at 1'),

@@ -130,16 +130,17 @@ def test_the_start_loads_as_many_models_as_fit(
 
 def test_only_decoders_divide_the_memory_for_caches(tmp_path: Path) -> None:
     vectors, decoder = GOLDEN_SENTENCES / "minilm", GOLDEN_SENTENCES / "qwen3-embedding"
+    both_ways = GOLDEN_SENTENCES / "embedding-gemma"
     values = {
         "models": [
             {"name": f"model-{number}", "model": str(directory)}
-            for number, directory in enumerate([MODEL_DIRECTORY, vectors, decoder])
+            for number, directory in enumerate([MODEL_DIRECTORY, vectors, decoder, both_ways])
         ],
         "cache_dir": str(tmp_path),
     }
     options = read_options(values, {})
     models = open_models(options)
-    assert [has_kv_cache(model) for model in models] == [True, False, True]
+    assert [has_kv_cache(model) for model in models] == [True, False, True, False]
     host = ModelHost(options)
     host.expect(models)
     assert host.divide_memory() == 0.5

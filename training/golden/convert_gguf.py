@@ -66,6 +66,16 @@ def _published_rotation(config: Config) -> None:
     config["rotary_pct"] = config["rope_parameters"]["partial_rotary_factor"]
 
 
+def _published_length(config: Config) -> None:
+    """Transformers 5 drops BLOOM's length, which the converter reads."""
+    config["seq_length"] = 2048
+
+
+def _published_class(config: Config) -> None:
+    """The converter knows MPT by the class in MosaicML's own code."""
+    config["architectures"] = ["MPTForCausalLM"]
+
+
 def _as_it_is(_: Config) -> None:
     pass
 
@@ -74,6 +84,8 @@ CASES: dict[
     str, tuple[str, Callable[[Config], None]]
 ] = {  # how it is stored, what is changed in config.json
     "apertus": ("BF16", _as_it_is),
+    "bloom": ("BF16", _published_length),
+    "mpt": ("BF16", _published_class),
     "deepseek-v3": ("Q8_0", _as_it_is),
     "falcon-h1": ("Q8_0", _as_it_is),
     "dots1": ("BF16", _readable_scores),

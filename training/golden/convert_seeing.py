@@ -87,6 +87,7 @@ CASES: dict[str, SeeingCase] = {
         change=_text_class("VLlama3ForCausalLM"),
         names={_NEWLINE: _MM + _NEWLINE},  # the converter of texts leaves the projector out
     ),
+    "minicpmv4_6": SeeingCase(),
     "mistral3": SeeingCase(),
     "pixtral": SeeingCase(),
     "qwen2_vl": SeeingCase(),
@@ -205,8 +206,9 @@ def rename_tensors(path: Path, names: dict[str, str]) -> None:
     from safetensors.torch import load_file, save_file  # noqa: PLC0415
 
     tensors = load_file(path)
-    if "model.language_model.layers.1.mlp.up_proj.weight" in tensors:  # of the only dense layer
-        begin = "model.language_model.layers.{}.mlp."
+    begin = "model.language_model.layers.{}.mlp."
+    dense = [number for number in (0, 1) if f"{begin.format(number)}up_proj.weight" in tensors]
+    if dense == [1]:  # the only dense layer beside experts
         for name in [name for name in tensors if name.startswith(begin.format(1))]:
             del tensors[name]
         for name in [name for name in tensors if name.startswith(begin.format(0))]:

@@ -18,6 +18,7 @@ from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, train
 from transformers import PreTrainedTokenizerFast
 
 from tests.prompts.vision.pictures import picture, sample_positions
+from training.golden import minicpmv
 from training.golden.processor_families import FAMILIES, Family, Json
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +77,7 @@ class Stub:
     """Stands for the part of a processor that prepares videos or sounds, which needs torchvision or is not asked."""
 
     unused_input_names = model_input_names = ()
+    slice_mode, downsample_mode = True, "16x"
 
 
 def write_tokenizer(path: Path) -> None:
@@ -99,6 +101,8 @@ def processor_of(family: Family) -> Any:
     with tempfile.TemporaryDirectory() as directory:
         write_tokenizer_files(Path(directory), family)
         tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
+    if family.name == "minicpmv":
+        return minicpmv.Processor(tokenizer, family.image_processor)
     return assembled(family.processor_class, tokenizer, family.image_processor, family.processor)
 
 
@@ -119,7 +123,7 @@ def assembled(
         module.num2words = str  # which writes out the times of videos
     processor_class = getattr(module, name)
     processor_class.check_argument_for_proper_class = lambda *_: None
-    declared = image_processor["image_processor_type"].removesuffix("Fast")
+    declared = image_processor["image_processor_type"].removesuffix("Fast").removesuffix("Pil")
     parts = dict.fromkeys(processor_class.get_attributes(), Stub())
     parts["tokenizer"] = tokenizer
     parts["image_processor"] = image_processor_class(declared).from_dict(image_processor)
@@ -183,7 +187,9 @@ def case_of(family: Family, processor: Any, size: tuple[int, int], detail: str) 
     if family.in_pieces:
         case["pieces"] = [
             {"num_tokens": count, **facts_about(pixels, processor.image_processor)}
-            for pixels, count in pieces_of(outputs, processor.image_processor)
+            for pixels, count in pieces_of(
+                outputs, processor.image_processor, getattr(processor, "num_features", None)
+            )
         ]
     else:
         pixels = pixels_of(outputs, processor.image_processor)
@@ -250,8 +256,15 @@ def pixels_of(outputs: Any, image_processor: Any) -> np.ndarray[Any, Any]:
     return pixels if pixels.ndim == 4 else pixels[0]
 
 
-def pieces_of(outputs: Any, image_processor: Any) -> list[tuple[np.ndarray[Any, Any], int]]:
-    """Returns the pixels and the number of tokens of each piece of the first picture, for LFM2-VL."""
+def pieces_of(
+    outputs: Any, image_processor: Any, num_tokens: int | None
+) -> list[tuple[np.ndarray[Any, Any], int]]:
+    """Returns the pixels and the number of tokens of each piece of the first picture.
+
+    `num_tokens` is of each tile, None if it follows from the tile's size.
+    """
+    if "target_sizes" in outputs:
+        return packed_pieces(outputs, image_processor, num_tokens)
     side, merge = image_processor.encoder_patch_size, image_processor.downsample_factor
     shapes = np.asarray(outputs["spatial_shapes"]).tolist()
     num_tiles = outputs["image_rows"][0] * outputs["image_cols"][0]
@@ -267,6 +280,18 @@ def pieces_of(outputs: Any, image_processor: Any) -> list[tuple[np.ndarray[Any, 
         )
         pieces.append((pixels, (end - begin) * (rows // merge) * (columns // merge)))
     return pieces
+
+
+def packed_pieces(
+    outputs: Any, image_processor: Any, num_tokens: int | None
+) -> list[tuple[np.ndarray[Any, Any], int]]:
+    """Returns the pieces for MiniCPM-V: the whole picture, and its slices."""
+    merge = 2 if image_processor.downsample_mode == "4x" else 4
+    tiles = [each.numpy() for each in minicpmv.tiles_of(outputs, image_processor.patch_size)]
+    shapes = np.asarray(outputs["target_sizes"]).tolist()
+    counts = [num_tokens or rows * columns // merge**2 for rows, columns in shapes]
+    pieces = [(np.stack(tiles[:1]), counts[0])]
+    return [*pieces, (np.stack(tiles[1:]), sum(counts[1:]))] if tiles[1:] else pieces
 
 
 def bytes_of(pixels: np.ndarray[Any, Any], image_processor: Any) -> np.ndarray[Any, Any]:

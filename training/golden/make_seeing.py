@@ -14,6 +14,7 @@ from tests.backends.seeing_chats import GOLDEN_CHATS, NUM_LAST, Parts, shortened
 from tests.backends.seeing_families import FAMILIES, IMAGE_TOKEN
 from tests.backends.seeing_family import SeeingFamily
 from tests.prompts.vision.pictures import picture
+from training.golden import minicpmv
 from training.golden.make_processors import assembled
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_seeing.json"
@@ -32,6 +33,8 @@ PROCESSORS = {  # by checkpoint, with the name of the module's folder before it
     "llava_next": "llava_next.LlavaNextProcessor",
     "llava_next-granite": "llava_next.LlavaNextProcessor",
     "llava_onevision": "llava_onevision.LlavaOnevisionProcessor",
+    "minicpmv4_6": "minicpmv4_6.MiniCPMV4_6Processor",
+    "minicpmv4_6-4x": "minicpmv4_6.MiniCPMV4_6Processor",
     "mistral3": "pixtral.PixtralProcessor",
     "paddleocr_vl": "paddleocr_vl.PaddleOCRVLProcessor",
     "paligemma": "paligemma.PaliGemmaProcessor",
@@ -60,6 +63,8 @@ def processor_of(family: SeeingFamily, tokenizer: Any) -> Any:
 
 def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> Any:
     images: Any = [picture(*part) for part in parts if not isinstance(part, str)]
+    if isinstance(processor, minicpmv.Processor):
+        return minicpmv.model_inputs(processor, text, images, IMAGE_TOKEN)
     if family.checkpoint in (
         "gemma3",
         "idefics3",
@@ -89,10 +94,12 @@ def inputs_of(family: SeeingFamily, processor: Any, text: str, parts: Parts) -> 
 def golden_chat(
     family: SeeingFamily, tokenizer: Any, processor: Any, model: Any, parts: Parts
 ) -> dict[str, object]:
-    content = [
+    content: Any = [
         {"type": "text", "text": part} if isinstance(part, str) else {"type": "image"}
         for part in parts
     ]
+    if isinstance(processor, minicpmv.Processor):
+        content = "\n".join(each.get("text", "(<image>./</image>)") for each in content)
     messages = [{"role": "user", "content": content}]
     if family.template:
         text = tokenizer.apply_chat_template(messages, tokenize=False, add_generation_prompt=True)
@@ -124,6 +131,13 @@ def golden(family: SeeingFamily) -> dict[str, object]:
         directory = family.write(Path(name))
         # PaliGemma's processor gives tokens that it adds the ids of others, as the vocabulary has gaps
         tokenizer, changed = (PreTrainedTokenizerFast.from_pretrained(directory) for _ in range(2))
+        if family.preprocessor["image_processor_type"] == "MiniCPMVImageProcessor":
+            processor: Any = minicpmv.Processor(changed, dict(family.preprocessor))
+            model = minicpmv.load_model(directory)
+            return {
+                name: golden_chat(family, tokenizer, processor, model, parts)
+                for name, parts in GOLDEN_CHATS.items()
+            }
         processor = processor_of(family, changed)
         model = AutoModelForImageTextToText.from_pretrained(
             directory, dtype=torch.float32, attn_implementation="eager"

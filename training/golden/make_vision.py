@@ -15,7 +15,7 @@ import torch
 
 from training.golden import vision
 from training.golden.cases import Case
-from training.golden.make_golden import SMALLEST_GAP, as_published, random_model
+from training.golden.make_golden import SMALLEST_GAP, as_published, fill, random_model
 from training.golden.vision import IMAGE_TOKEN, Pixels, VisionCase
 
 GOLDEN = Path(__file__).parents[2] / "tests" / "backends" / "golden_vision"
@@ -62,11 +62,13 @@ class Embedded:
 
     def __init__(self, model: Any) -> None:
         self.rows: Any = None
+        self.positions: Any = None
         self.deep: list[Any] = []
         model.model.get_decoder().register_forward_pre_hook(self.note, with_kwargs=True)
 
     def note(self, module: Any, arguments: Any, named: dict[str, Any]) -> None:
         self.rows = named["inputs_embeds"][0]
+        self.positions = named.get("position_ids")
         self.deep = list(named.get("deepstack_visual_embeds") or [])
 
 
@@ -110,8 +112,17 @@ def outputs_for(
     }
 
 
+def make_model(case: VisionCase) -> Any:
+    settings = Case(case.settings, factors=case.factors)
+    if case.make_model is None:
+        return random_model(settings, case.first_seed)
+    model = case.make_model(case.settings).float().eval()
+    fill(model, settings, case.first_seed)
+    return model
+
+
 def make_case(name: str, case: VisionCase) -> None:
-    model = random_model(Case(case.settings, factors=case.factors), case.first_seed)
+    model = make_model(case)
     with torch.no_grad():
         # so that no answer has a picture
         model.get_output_embeddings().weight[: IMAGE_TOKEN + 1] = 0

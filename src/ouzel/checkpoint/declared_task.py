@@ -32,4 +32,19 @@ def suggest_task(directory: Path, config: HfConfig) -> Literal["generate", "embe
     names = config.values.get("architectures")
     first = names[0] if isinstance(names, list) and names else ""
     declared = read_declared_task(directory, first if isinstance(first, str) else "")
-    return declared or ("embed" if config.model_type in ENCODERS.types else "generate")
+    return declared or ("embed" if is_encoder(config) else "generate")
+
+
+def is_encoder(config: HfConfig) -> bool:
+    """Tells whether the tokens of the model read each other in both directions.
+
+    Such a model makes vectors or scores, and has no KV cache. Some model types have decoders and
+    encoders, such as Gemma 3: config.json tells.
+    """
+    reads_both_ways = config.values.get("use_bidirectional_attention") is True
+    return reads_both_ways or is_encoder_type(str(config.values.get("model_type")))
+
+
+def is_encoder_type(name: str) -> bool:
+    """Tells whether a model type, or an architecture of GGUF, has only encoders."""
+    return name in ENCODERS.types

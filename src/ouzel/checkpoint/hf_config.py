@@ -45,14 +45,31 @@ _OWN_NAMES = {
         "activation_function": "hidden_act",
         "layer_norm_epsilon": "layer_norm_eps",
     },
+    "bloom": {
+        "n_embed": "hidden_size",
+        "n_layer": "num_hidden_layers",
+        "n_head": "num_attention_heads",
+        "layer_norm_epsilon": "layer_norm_eps",
+        "seq_length": "max_position_embeddings",
+    },
+    "mpt": {
+        "d_model": "hidden_size",
+        "n_layers": "num_hidden_layers",
+        "n_heads": "num_attention_heads",
+        "layer_norm_epsilon": "layer_norm_eps",
+        "max_seq_len": "max_position_embeddings",
+    },
     "opt": {"ffn_dim": "intermediate_size", "activation_function": "hidden_act"},
     "gpt_neox": {"rotary_pct": "partial_rotary_factor", "rotary_emb_base": "rope_theta"},
 }
 # Older checkpoints of these types have the keys of the language model beside vision_config.
 _FLAT = ("paddleocr_vl", "qwen2_vl", "qwen2_5_vl")
+# `version` of MiniCPM-V -> the type of its language model, whose keys stand beside vision_config
+_MINICPMV_TEXTS = {"2.6": "qwen2", "4.0": "llama", "4.5": "qwen3"}
 # Keys that may stand outside of text_config.
 _SHARED_WITH_TEXT = (
     "tie_word_embeddings",
+    "tie_embedding",  # LFM2's name
     "quantization_config",
     "compression_config",
     "dtype",
@@ -111,6 +128,15 @@ class HfConfig:
             raise self._wrong(key, "a string", value)
         return value
 
+    def choice(self, key: str, *supported: str) -> str:
+        """Reads one of the supported texts; the first one is the default."""
+        value = self.text(key, supported[0])
+        if value not in supported:
+            raise ModelLoadError(
+                f"{self._source}: {key} must be {' or '.join(supported)}, found {value}"
+            )
+        return value
+
     def texts(self, key: str, length: int) -> list[str]:
         value = self.values.get(key)
         if (
@@ -162,11 +188,20 @@ class HfConfig:
         """
         text = self.section("text_config")
         if text is None:
+            if self.values.get("model_type") == "minicpmv":
+                return self.with_values(model_type=self._minicpmv_text())
             if self.values.get("model_type") in _FLAT:
                 return self.with_values(model_type=f"{self.model_type}_text")
             return self
         shared = {key: self.values[key] for key in _SHARED_WITH_TEXT if key in self.values}
         return HfConfig(text.values | shared, f"{self._source}: text_config")
+
+    def _minicpmv_text(self) -> str:
+        version = self.values.get("version")
+        text = f"{version:.1f}" if isinstance(version, int | float) else version
+        if text not in _MINICPMV_TEXTS:
+            raise self.refuse("version", ", ".join(_MINICPMV_TEXTS))
+        return _MINICPMV_TEXTS[text]
 
     def with_values(self, **values: object) -> "HfConfig":
         return HfConfig(self.values | values, self._source)

@@ -34,15 +34,17 @@ class _Tensor(msgspec.Struct):
 
 def read_model_facts(directory: Path) -> ModelFacts:
     config = read_config_json(directory)
+    nested = config.get("text_config")  # the language model of a checkpoint with an encoder
+    text = config | nested if isinstance(nested, dict) else config
     file_format, files = _find_weights(directory)
     return ModelFacts(
         file_format=file_format,
         num_bytes=sum(path.stat().st_size for path in files) or None,
         num_parameters=_num_parameters(files) if file_format in ("safetensors", "") else None,
-        hidden_size=_count(config, "hidden_size"),
-        num_layers=_count(config, "num_hidden_layers"),
-        num_heads=_count(config, "num_attention_heads"),
-        num_kv_heads=_count(config, "num_key_value_heads"),
+        hidden_size=_count(text, "hidden_size", "n_embd", "dim"),
+        num_layers=_count(text, "num_hidden_layers", "n_layer", "n_layers"),
+        num_heads=_count(text, "num_attention_heads", "n_head", "n_heads"),
+        num_kv_heads=_count(text, "num_key_value_heads"),
     )
 
 
@@ -59,9 +61,19 @@ def _find_weights(directory: Path) -> tuple[str, list[Path]]:
     return next(((name, files) for name, files in found if files), ("", []))
 
 
-def _count(config: JsonObject, key: str) -> int | None:
-    value = config.get(key)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+def _count(config: JsonObject, *names: str) -> int | None:
+    """Returns the first of the keys that is a count; GPT-2 and DistilBERT have names of their
+    own.
+    """
+    counts = (config.get(name) for name in names)
+    return next(
+        (
+            count
+            for count in counts
+            if isinstance(count, int) and not isinstance(count, bool) and count > 0
+        ),
+        None,
+    )
 
 
 def _num_parameters(paths: list[Path]) -> int | None:

@@ -9,7 +9,7 @@ others, so the vector of the last token counts, with length 1.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
@@ -23,7 +23,12 @@ from ouzel.checkpoint.model_files import (
     read_config_json,
     read_json_object,
 )
-from ouzel.checkpoint.text_tasks import TextPrompt, read_task_instructions, read_text_tasks
+from ouzel.checkpoint.text_tasks import (
+    NO_PROMPT,
+    TextPrompt,
+    read_task_instructions,
+    read_text_tasks,
+)
 from ouzel.errors import ModelLoadError
 
 PoolingMode = Literal["cls", "max", "mean", "mean_sqrt_len_tokens", "weightedmean", "lasttoken"]
@@ -59,7 +64,8 @@ class SentenceFiles:
     lowers_case: bool = False  # texts are tokenized in lower case
     prompts: Mapping[str, str] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()  # tasks of which the model has adapters, in their order
-    default_prompt: str = ""  # the prompt of texts whose request names no prompt
+    # the prompt of texts whose request names no prompt
+    default_prompt: TextPrompt = NO_PROMPT
     is_matryoshka: bool = False  # a vector may be cut after its first values
     # The activation of scores; None: sigmoid for a single score, none for several.
     activation: Activation | None = None
@@ -74,7 +80,7 @@ class SentenceFiles:
     def query_prompt(self) -> TextPrompt:
         """Returns the prompt of a search query."""
         named = [name for name in _QUERY_PROMPTS if name in self.prompts]
-        return self.named_prompt(named[0]) if named else TextPrompt(self.default_prompt)
+        return self.named_prompt(named[0]) if named else self.default_prompt
 
     @property
     def document_prompt(self) -> TextPrompt:
@@ -83,7 +89,7 @@ class SentenceFiles:
         An empty prompt counts as missing: sentence-transformers writes it if nobody chose one.
         """
         named = [self.named_prompt(name) for name in _DOCUMENT_PROMPTS if name in self.prompts]
-        missing = TextPrompt("" if named else self.default_prompt)
+        missing = NO_PROMPT if named else self.default_prompt
         return next((prompt for prompt in named if prompt.text or prompt.task), missing)
 
     def named_prompt(self, name: str) -> TextPrompt:
@@ -114,7 +120,7 @@ def read_sentence_files(
         raise ModelLoadError(
             f"{directory / _CONFIG}: default_prompt_name {brief(default)} must be among its prompts"
         )
-    return SentenceFiles(
+    files = SentenceFiles(
         modes=_choose_modes(read.modes, pooling, interaction),
         dense=read.dense,
         normalises=read.normalises,
@@ -124,11 +130,13 @@ def read_sentence_files(
         lowers_case=bool(reading.get("do_lower_case")),
         prompts=prompts,
         tasks=read_text_tasks(config),
-        default_prompt="" if default is None else prompts[str(default)],
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
         activation=_score_activation(config, own),
         interaction=interaction,
     )
+    if default is None:
+        return files
+    return replace(files, default_prompt=files.named_prompt(str(default)))
 
 
 def _choose_modes(

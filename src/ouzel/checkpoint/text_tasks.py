@@ -22,6 +22,9 @@ class TextPrompt:
     task: int = 0  # number of the task, from 1; 0: none
 
 
+NO_PROMPT = TextPrompt()
+
+
 def read_text_tasks(config: Mapping[str, Any]) -> tuple[str, ...]:
     """Returns the names of the tasks, in the order of their adapters. Raises ModelLoadError."""
     value = config.get("lora_adaptations") or []

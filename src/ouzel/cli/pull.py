@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ouzel.checkpoint.draft_heads import is_draft_head
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
 from ouzel.model_store.model_directory import LocalModel
@@ -99,8 +100,7 @@ def run(arguments: Sequence[str]) -> int:
     if local.origin:
         _say(f"{local.name} comes from {local.origin}")
     _say(f"{local.name} is in {local.directory}, {amount(_measure(local.directory))}")
-    command = f"ouzel serve {options.model.model}"
-    command += f" {local.serve_options}" if local.serve_options else ""
+    command = _serve_command(local, options.model.model)
     if makes_weights:
         _make_weights(local, options.model, calibrates=calibrates, text_path=text_path)
         command += f" --weights {options.model.weights}"
@@ -108,6 +108,12 @@ def run(arguments: Sequence[str]) -> int:
         command += " --mtp" if options.model.mtp else ""
     _say(f"to serve it: {command}")
     return 0
+
+
+def _serve_command(local: LocalModel, name: str) -> str:
+    if is_draft_head(local.directory):
+        return f"ouzel serve MODEL --draft-model {name}"
+    return f"ouzel serve {name} {local.serve_options}".rstrip()
 
 
 def _check_flags(values: Mapping[str, object], *, calibrates: bool, text_path: str) -> None:
@@ -165,12 +171,16 @@ def _load(
 
     Raises ModelLoadError.
     """
+    from ouzel.backends.openvino.draft_heads.attachment import load_head  # noqa: PLC0415
     from ouzel.backends.openvino.encoders import encoder_family  # noqa: PLC0415
     from ouzel.backends.openvino.encoding import encoder_loader  # noqa: PLC0415
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
     from ouzel.backends.openvino.loader import load_checkpoint  # noqa: PLC0415
     from ouzel.backends.openvino.vector_head import vector_head  # noqa: PLC0415
 
+    packs = uses_kernels(EngineConfig())
+    if is_draft_head(local.directory):
+        return load_head(local.directory, model.weight_plan, model.cache_dir, packs=packs)
     if encoder_family(config) is not None:
         return encoder_loader(local.directory, config, model).load(model.cache_dir)
     plan, head = model.weight_plan, vector_head(config, local.directory, model)
@@ -181,7 +191,7 @@ def _load(
         model.cache_dir,
         predicts=model.mtp,
         vector_head=head,
-        packs=uses_kernels(EngineConfig()),
+        packs=packs,
     )
 
 
@@ -197,6 +207,8 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
+    if is_draft_head(local.directory):
+        raise ModelLoadError(f"--calibrate: {local.name} is a draft head, which has no own inputs")
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan
     return make_calibrated_entry(

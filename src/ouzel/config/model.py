@@ -37,8 +37,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     draft_model: Annotated[
         str,
         option(
-            "A smaller model with the same tokens, named like MODEL. It proposes tokens; MODEL "
-            "accepts or rejects each.",
+            "A smaller model with the same tokens, or a Gemma 4's assistant, named like MODEL. It "
+            "proposes tokens; MODEL accepts or rejects each.",
             unset="none",
         ),
     ] = ""
@@ -46,7 +46,7 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         bool,
         option(
             "Propose tokens with the prediction layer of the checkpoint (Qwen3.5, 3.6, 3.8, "
-            "Qwen3-Next, DeepSeek-V3, GLM-4.7-Flash). The model accepts or rejects each."
+            "Qwen3-Next, DeepSeek-V3, GLM-4.5 to 4.7, GLM-OCR). The model accepts or rejects each."
         ),
     ] = False
     task: Annotated[

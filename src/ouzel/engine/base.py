@@ -186,16 +186,18 @@ class HiddenRunner(ModelRunner, Protocol):
 
 @runtime_checkable
 class PredictingRunner(HiddenRunner, Protocol):
-    """A runner of a model that may have a prediction layer (MTP).
+    """A runner of a model that may have a prediction layer (MTP), or an assistant.
 
-    The layer's cache shares the model's blocks.
+    The layer's cache shares the model's blocks. An assistant reads the model's cache.
     """
 
     @property
     def prediction(self) -> HiddenRunner | None:
-        """Returns the runner of the prediction layer; None if the model has none.
+        """Returns the runner of the layer or of the assistant; None if the model has none.
 
-        Entry t of its batches: position t, the token at t + 1, and the model's hidden row at t.
+        Entry t of its batches: position t, the token at t + 1 or the features of its image, and the
+        model's hidden row at t. A batch of an assistant has one row for each sequence: in the place
+        of the last computed token, but at the next position, with the token there.
         """
         ...
 

@@ -97,7 +97,7 @@ class EngineCore:
         )
         self._proposals: Proposals | NoProposals = NoProposals()
         if speculation is not None:
-            self._proposals = Proposals(runner, self._blocks, speculation)
+            self._proposals = Proposals(runner, self._blocks, speculation, self._images)
         self._requests = OpenRequests(self._scheduler)
         self._constraints = Constraints(grammars)
         self._taker = TokenTaker(

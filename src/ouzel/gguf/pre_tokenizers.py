@@ -47,6 +47,7 @@ _JAIS2 = PreTokenizer(
         + r"|\s{1}",
     )
 )
+_BLOOM = PreTokenizer((r" ?[^(\s|.,!?…。，、।۔،)]+",))
 _DIGITS_GPT2 = PreTokenizer((r"\p{N}", _GPT2))
 _DEEPSEEK3 = PreTokenizer(
     (
@@ -66,6 +67,7 @@ PRE_TOKENIZERS = {
         ),
         PreTokenizer((_GPT2,)),
     ),
+    **dict.fromkeys(("bloom", "poro-chat", "gpt3-finnish"), _BLOOM),
     **dict.fromkeys(
         ("jina-v1-en", "jina-v2-code", "roberta-bpe"),
         PreTokenizer((_GPT2,), separates_pairs=True),

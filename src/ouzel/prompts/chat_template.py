@@ -20,6 +20,7 @@ from ouzel.prompts.continuation import render_unfinished
 from ouzel.prompts.marked_text import MarkedText, StandIns, bare
 from ouzel.prompts.messages import Message
 from ouzel.prompts.template_marks import remove_stand_ins
+from ouzel.prompts.template_pictures import show_pictures_as_lines
 from ouzel.prompts.template_trials import capabilities as template_capabilities
 
 Tools = list[dict[str, object]]
@@ -112,6 +113,18 @@ class ChatTemplate:
     @property
     def default_source(self) -> str:
         return self.sources[self._default_name]
+
+    def with_lines_of_pictures(self, placeholder: str) -> "ChatTemplate":
+        """Returns a template that shows each picture as a line of text, if this one shows none."""
+        if self.capabilities.takes_content_parts:
+            return self
+        sources = {
+            name: show_pictures_as_lines(source, placeholder)
+            for name, source in self.sources.items()
+        }
+        return ChatTemplate(
+            sources, self._special_tokens, max_cpu_s=self._max_cpu_s, param=self._param
+        )
 
     def with_stand_ins(self, stand_ins: StandIns, stand_ins_in_answers: StandIns) -> "ChatTemplate":
         """Returns a copy whose `write_chat` marks the control tokens that the template itself

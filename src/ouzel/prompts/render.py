@@ -85,6 +85,8 @@ class PromptRenderer:
             )
         self._chat_template: ChatTemplate | None = None
         if chat_template is not None:
+            if images is not None and images.stand_in_texts:
+                chat_template = chat_template.with_lines_of_pictures(images.placeholder)
             self._chat_template = chat_template.with_stand_ins(
                 StandIns(self._marks), StandIns(Spellings(answer_marks))
             )
@@ -199,6 +201,7 @@ class PromptRenderer:
         )
         if self._images is None or not images:
             return marked, []
+        images = self._images.numbered(images)
         return insert_image_texts(marked, images, self._images.placeholders, self._marks), images
 
     def _token_ids(self, text: MarkedText, add_special_tokens: bool) -> list[int]:

@@ -9,6 +9,7 @@ import msgspec
 
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.encoding import create_encoder_runner, is_encoder
+from ouzel.checkpoint.draft_heads import is_draft_head
 from ouzel.checkpoint.model_files import (
     MAX_VOCAB_SIZE,
     read_config_json,
@@ -105,8 +106,13 @@ def read_speculation(
     """
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
-    draft = create_draft_runner(model, engine, runner.info) if model.draft_model else None
-    return Speculation(prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp)
+    assists = bool(model.draft_model) and is_draft_head(Path(model.draft_model))
+    draft = None
+    if model.draft_model and not assists:
+        draft = create_draft_runner(model, engine, runner.info)
+    return Speculation(
+        prompt_lookup=engine.prompt_lookup, draft=draft, predicts=model.mtp, assists=assists
+    )
 
 
 def prefix_store(runner: ModelRunner, engine: EngineConfig) -> PrefixStore | None:

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING
 
 from ouzel.api.endpoint.on_demand import FilesOfModel
 from ouzel.checkpoint.context_length import read_max_positions
-from ouzel.checkpoint.declared_task import suggest_task
+from ouzel.checkpoint.declared_task import is_encoder_type, suggest_task
 from ouzel.checkpoint.hf_config import read_hf_config
 from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.checkpoint.model_files import read_chat_templates
-from ouzel.checkpoint.model_groups import ENCODERS
 from ouzel.config.model import TaskOption
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.files import AUTO, find_gguf, is_gguf
@@ -74,4 +73,4 @@ def _suggest_task(metadata: "Metadata", tensors: Collection[str]) -> Task:
     pooling = metadata.integer(f"{architecture}.pooling_type", 0)
     if pooling == _RANKS or _SCORING_HEAD in tensors:
         return "score"
-    return "embed" if pooling or architecture in ENCODERS.types else "generate"
+    return "embed" if pooling or is_encoder_type(architecture) else "generate"

@@ -6,9 +6,11 @@
 
 import os
 import sys
+from pathlib import Path
 
 import msgspec
 
+from ouzel.checkpoint.draft_heads import is_draft_head
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import OuzelError
 
@@ -40,7 +42,10 @@ class Answer(msgspec.Struct, frozen=True):
 
 def measure(question: Question) -> ModelSize:
     """Returns the sizes of a model without loading it. Raises ModelLoadError."""
-    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415  takes a second
+    # these imports take a second
+    from ouzel.backends.openvino.draft_heads.attachment import measure_head  # noqa: PLC0415
+    from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
+    from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
 
     found = inspect_model(question.model, question.engine, free_bytes=_ENDLESS_BYTES)
     size = ModelSize(
@@ -50,6 +55,10 @@ def measure(question: Question) -> ModelSize:
     )
     if not question.draft:
         return size
+    if is_draft_head(Path(question.draft)):
+        packs = uses_kernels(question.engine)
+        head_bytes = measure_head(Path(question.draft), question.model.weight_plan, packs=packs)
+        return msgspec.structs.replace(size, weight_bytes=size.weight_bytes + head_bytes)
     draft_model = msgspec.structs.replace(question.model, model=question.draft, lora=())
     draft = inspect_model(draft_model, question.engine, free_bytes=_ENDLESS_BYTES)
     return msgspec.structs.replace(

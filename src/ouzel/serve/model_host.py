@@ -8,8 +8,8 @@ from contextvars import Context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ouzel.checkpoint.declared_task import is_encoder
 from ouzel.checkpoint.hf_config import read_hf_config
-from ouzel.checkpoint.model_groups import ENCODERS
 from ouzel.engine.grammars.native_memory import give_back_memory
 from ouzel.engine_client import Engines
 from ouzel.errors import InvalidRequest, ModelLoadError
@@ -147,8 +147,7 @@ def has_kv_cache(model: CheckedModel) -> bool:
         config = read_hf_config(model.local.directory)
     except ModelLoadError:  # the engine reports it
         return True
-    reads_both_ways = config.values.get("use_bidirectional_attention") is True
-    return config.values.get("model_type") not in ENCODERS.types and not reads_both_ways
+    return not is_encoder(config)
 
 
 def _free_memory() -> None:

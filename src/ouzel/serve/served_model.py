@@ -10,6 +10,7 @@ import ouzel
 from ouzel.checkpoint.model_facts import read_model_facts
 from ouzel.checkpoint.model_files import sampling_defaults
 from ouzel.checkpoint.sentence_files import ModelKind, SentenceFiles, read_sentence_files
+from ouzel.checkpoint.text_tasks import NO_PROMPT
 from ouzel.config import MediaConfig
 from ouzel.engine_client import Engines
 from ouzel.errors import ModelLoadError
@@ -110,7 +111,7 @@ def _sentence_files(directory: Path, info: EngineInfo, options: Options) -> Sent
     return replace(
         files,
         is_matryoshka=files.is_matryoshka or options.model.matryoshka,
-        default_prompt="" if is_ovms else files.default_prompt,
+        default_prompt=NO_PROMPT if is_ovms else files.default_prompt,
         normalises=(files.normalises or is_ovms)
         if options.model.normalize is None
         else options.model.normalize,

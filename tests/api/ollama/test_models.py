@@ -74,6 +74,32 @@ def test_the_files_of_a_model_say_how_large_it_is() -> None:
 
 
 @pytest.mark.parametrize(
+    ("config", "expected"),
+    [
+        ({"n_embd": 768, "n_layer": 12, "n_head": 8}, (768, 12, 8)),  # GPT-2
+        ({"dim": 768, "n_layers": 6, "n_heads": 12}, (768, 6, 12)),  # DistilBERT
+        (
+            {
+                "vision_config": {"num_hidden_layers": 27},
+                "text_config": {
+                    "hidden_size": 64,
+                    "num_hidden_layers": 3,
+                    "num_attention_heads": 4,
+                },
+            },
+            (64, 3, 4),
+        ),
+    ],
+)
+def test_the_shape_of_a_model_is_read_by_other_keys_too(
+    config: dict[str, object], expected: tuple[int, int, int], tmp_path: Path
+) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    facts = read_model_facts(tmp_path)
+    assert (facts.hidden_size, facts.num_layers, facts.num_heads) == expected
+
+
+@pytest.mark.parametrize(
     "content",
     [b"", b"1234567", struct.pack("<Q", 2**60) + b"{", struct.pack("<Q", 5) + b"[[[[[", b"x" * 100],
 )

@@ -11,7 +11,13 @@ import numpy as np
 import pytest
 from tokenizers import Tokenizer
 
-from ouzel.prompts.vision.base import Detail, ImageProcessor, Normalisation, Tiles
+from ouzel.prompts.vision.base import (
+    Detail,
+    ImageProcessor,
+    Normalisation,
+    Tiles,
+    number_texts,
+)
 from tests.prompts.vision.checkpoints import FAMILIES, GOLDEN, golden, loaded
 from tests.prompts.vision.normalisation import normalise_tiles
 from tests.prompts.vision.pictures import picture, sample_positions
@@ -81,6 +87,7 @@ def test_prompts_have_the_token_ids_of_the_reference(
     tokenizer = Tokenizer.from_file(str(GOLDEN / "tokenizer.json"))
     for prompt in family["prompts"]:
         texts = [processor.layout(width, height, "auto").text for width, height in prompt["sizes"]]
+        texts = number_texts(processor, texts)
         pieces = prompt["text"].split(processor.placeholder)
         assert len(pieces) == len(texts) + 1
         whole = "".join(itertools.chain.from_iterable(zip(pieces, [*texts, ""], strict=True)))

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from ouzel.errors import ModelLoadError
-from ouzel.prompts.vision.base import Normalisation
+from ouzel.prompts.vision.base import Normalisation, number_texts
 from ouzel.prompts.vision.loader import load_image_processor
 from tests.prompts.vision.checkpoints import golden, loaded, write_files
 from tests.prompts.vision.normalisation import normalise_tiles
@@ -127,6 +127,12 @@ def test_mistral_3_merges_patches_where_no_file_says_so(tmp_path: Path) -> None:
     assert loaded(tmp_path, files).layout(280, 140, "auto").num_tokens == 10 * 5
 
 
+def test_processor_config_decides_whether_minicpmv_numbers_pictures(tmp_path: Path) -> None:
+    files = golden("minicpmv4_6")["files"]
+    files["processor_config.json"] = {"use_image_id": False}
+    assert number_texts(loaded(tmp_path, files), ["a"]) == ["a"]
+
+
 def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
     processor = loaded(tmp_path, golden("llava_padded")["files"])
     with pytest.raises(ValueError, match="the longer side must be <= 10000 pixels, given 20000"):
@@ -203,8 +209,33 @@ def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
             {"encoder_patch_size": 14},
             "encoder_patch_size must be 16, the value in config.json, found 14",
         ),
+        ("glm_ocr", {"temporal_patch_size": 1}, "temporal_patch_size must be 2, found 1"),
         ("lfm2_vl", {"tile_size": 500}, "tile_size must be a multiple of 32, found 500"),
         ("lfm2_vl", {"min_tiles": 11}, "min_tiles must be <= max_tiles 10, found 11"),
+        (
+            "minicpmv",
+            {"image_feature_size": 96},
+            "image_feature_size must be 64, the value in config.json, found 96",
+        ),
+        (
+            "minicpmv",
+            {"patch_size": 16},
+            "patch_size must be 14, the value in config.json, found 16",
+        ),
+        ("minicpmv", {"slice_mode": False}, "at `$.slice_mode`"),
+        ("minicpmv", {"norm_std": [1.0, 0.0, 1.0]}, "norm_std must not have 0"),
+        (
+            "minicpmv4_6",
+            {"patch_size": 16},
+            "patch_size must be 14, the value in config.json, found 16",
+        ),
+        (
+            "minicpmv4_6",
+            {"downsample_mode": "4x"},
+            "downsample_mode must be 16x, the value in config.json, found 4x",
+        ),
+        ("minicpmv4_6", {"downsample_mode": "8x"}, "at `$.downsample_mode`"),
+        ("minicpmv4_6", {"max_slice_nums": 257}, "at `$.max_slice_nums`"),
         ("llava_next", {"crop_size": 300}, "size and crop_size must be one square"),
         (
             "llava_next",

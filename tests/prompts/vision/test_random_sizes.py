@@ -62,6 +62,14 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
         {"tile_size": 64, "min_image_tokens": 2, "max_image_tokens": 9, "max_tiles": 7},
         lambda shape, *_: shape[0] * (shape[1] // 32) * (shape[2] // 32),
     ),
+    "minicpmv": (
+        {"scale_resolution": 100, "max_slice_nums": 6},
+        lambda shape, *_: shape[0] * 64,
+    ),
+    "minicpmv4_6": (
+        {"scale_resolution": 150, "max_slice_nums": 6},
+        lambda shape, *_: shape[0] * (shape[1] // 56) * (shape[2] // 56),
+    ),
     "llava_next": (
         {"size": 28, "crop_size": 28, "image_grid_pinpoints": PINPOINTS},
         lambda shape, width, height: packed_tokens(shape, width, height, patches=2, base=4),

@@ -40,6 +40,8 @@ class VisionCase:
     )  # what config.json has instead; None takes a key away
     factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
     first_seed: int = 0
+    # of the settings, for a family that transformers has not
+    make_model: Callable[[dict[str, Any]], Any] | None = None
 
     def size(self, number: int) -> tuple[int, int]:
         return self.sizes[number] if self.sizes else self.pictures[number][1:]

@@ -15,7 +15,7 @@ def choose_prompt(input_type: str | None, files: SentenceFiles) -> TextPrompt:
     this type, would make vectors for another purpose: the request is refused.
     """
     if input_type is None:
-        return TextPrompt(files.default_prompt)
+        return files.default_prompt
     by_name = {name.lower(): files.named_prompt(name) for name in files.prompts}
     named = by_name.get(input_type.lower())
     if named is not None and (named.text or named.task):

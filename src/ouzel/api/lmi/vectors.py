@@ -19,7 +19,6 @@ from ouzel.api.openai.embeddings import encode_inputs
 from ouzel.api.ranking.encoded_pairs import Scoring
 from ouzel.api.ranking.pair_scores import PairScores
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.vectors import EncodedText, finish_vectors
 
 Numbers = list[float]
@@ -59,7 +58,7 @@ class VectorInvocations:
         encoder, files = self._making.check_task("embed")
         limit = encoder.limit(None, truncate=inputs.parameters.truncate, field="truncate")
         texts = [(text.field, text.text) for text in inputs.texts]
-        return encode_inputs(encoder, texts, TextPrompt(files.default_prompt), limit), files
+        return encode_inputs(encoder, texts, files.default_prompt, limit), files
 
 
 def _scoring(inputs: VectorInputs) -> Scoring:

@@ -18,7 +18,7 @@ from ouzel.api.ollama.answer import nanoseconds
 from ouzel.api.ollama.keep_alive import apply_keep_alive
 from ouzel.api.ollama.model_name import check_name, choose_to_embed
 from ouzel.api.openai.embedding_fields import check_num_texts, text_paths
-from ouzel.api.openai.embeddings import check_dimensions
+from ouzel.api.openai.embeddings import check_dimensions, encode_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.vectors import EncodedText, TextEncoder, TextLimit, finish_vectors
 from ouzel.wire.decode import decode_body
@@ -123,10 +123,9 @@ class OllamaEmbedding:
             check_num_texts(texts, field="input")
         limit = _limit(encoder, fields.options, cuts=fields.truncate is not False)
         paths = text_paths(fields.input, field="input") if texts else []
-        encoded = [
-            encoder.text(files.default_prompt + text, limit, field=path)
-            for path, text in zip(paths, texts, strict=True)
-        ]
+        encoded = encode_inputs(
+            encoder, zip(paths, texts, strict=True), files.default_prompt, limit
+        )
         return fields, encoded, files
 
     def _read_one(self, body: bytes) -> tuple[EncodedText | None, SentenceFiles]:
@@ -136,7 +135,8 @@ class OllamaEmbedding:
         if not fields.prompt:
             return None, files
         limit = _limit(encoder, fields.options, cuts=True)
-        return encoder.text(files.default_prompt + fields.prompt, limit, field="prompt"), files
+        [encoded] = encode_inputs(encoder, [("prompt", fields.prompt)], files.default_prompt, limit)
+        return encoded, files
 
 
 def _limit(encoder: TextEncoder, options: EmbedOptions | None, *, cuts: bool) -> TextLimit:

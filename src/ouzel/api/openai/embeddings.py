@@ -179,7 +179,7 @@ def find_prompt(
     name: str | None, files: SentenceFiles, *, field: str = "prompt_name"
 ) -> TextPrompt:
     if name is None:
-        return TextPrompt(files.default_prompt)
+        return files.default_prompt
     if name not in files.prompts:
         names = ", ".join(files.prompts) or "it has none"
         raise InvalidRequest(

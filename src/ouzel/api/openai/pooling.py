@@ -21,7 +21,6 @@ from ouzel.api.http.exchange import get_exchange
 from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
 from ouzel.api.openai.embeddings import EmbeddingsUsage, check_dimensions, encode_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
-from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.errors import InvalidRequest
 from ouzel.pooling import VectorForm
 from ouzel.vectors import (
@@ -237,7 +236,7 @@ def _encode(
     inputs = read_inputs(fields.input)
     if late is not None and fields.input_type is not None:
         return [_encode_role(fields, late, path, entry, limit) for path, entry in inputs]
-    prompt = TextPrompt(files.default_prompt)
+    prompt = files.default_prompt
     if fields.input_type is not None:
         prompt = files.query_prompt if fields.input_type == "query" else files.document_prompt
     special = fields.add_special_tokens is not False

@@ -87,7 +87,7 @@ def encode_pairs(
             prompts = (
                 (files.query_prompt, files.document_prompt)
                 if searches
-                else (TextPrompt(files.default_prompt),) * 2
+                else (files.default_prompt,) * 2
             )
             reader = _TextReader(encoder, prompts, limits, piece_limit)
     else:

@@ -40,6 +40,7 @@ from ouzel.backends.openvino.compilation import (
     fuse_graphs,
     precision_name,
 )
+from ouzel.backends.openvino.draft_heads.attachment import attach_head, load_head
 from ouzel.backends.openvino.ir import is_ir_directory, load_ir
 from ouzel.backends.openvino.kernels.library import uses_kernels
 from ouzel.backends.openvino.kernels.program import keep_row_bits
@@ -48,6 +49,7 @@ from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.backends.openvino.library import ov
 from ouzel.backends.openvino.loader import load_checkpoint, refuse_options
 from ouzel.backends.openvino.memory import give_back_pages
+from ouzel.backends.openvino.runners.draft_head_runner import CompiledDraftHead, DraftHeadRunner
 from ouzel.backends.openvino.runners.prediction_runner import CompiledPrediction, PredictionRunner
 from ouzel.backends.openvino.runners.row_padding import num_padding_blocks
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -56,6 +58,7 @@ from ouzel.backends.openvino.runners.vision_runner import VisionRunner
 from ouzel.backends.openvino.task import find_task
 from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import discard_entry
+from ouzel.checkpoint.draft_heads import is_draft_head, refuse_head
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
@@ -315,10 +318,19 @@ def make_runner(
         KvCache(cache, plan.num_blocks + num_padding_blocks(engine)),
         StateTables(states, state_plan),
     )
-    prediction = (
-        PredictionRunner(CompiledPrediction(*further), caches[0], served, info) if further else None
-    )
+    prediction = make_prediction_runner(further, caches[0], served, info)
     return OpenVINORunner(compiled, caches, served, info, vision=vision, prediction=prediction)
+
+
+def make_prediction_runner(
+    compiled: list[ov.CompiledModel], cache: KvCache, served: LanguageModel, info: EngineInfo
+) -> PredictionRunner | DraftHeadRunner | None:
+    """Makes the runner of the layer, or of the draft head, that proposes further tokens."""
+    if served.prediction is None:
+        return None
+    if served.prediction.embedding is None:
+        return PredictionRunner(CompiledPrediction(*compiled), cache, served.prediction, info)
+    return DraftHeadRunner(CompiledDraftHead(*compiled), cache, served.prediction, info)
 
 
 def make_vision_runner(
@@ -349,16 +361,23 @@ def load(
     packs: bool = False,
 ) -> LanguageModel:
     """Loads the model. With `packs` matrices of integers are packed for Ouzel's own kernels."""
+    refuse_head(config)
+    draft = Path(model.draft_model)
+    has_head = bool(model.draft_model) and is_draft_head(draft)
     if is_ir_directory(directory):
-        refuse_options(model)
+        refuse_options(model, has_head=has_head)
         return load_ir(core, directory, config)
-    return load_checkpoint(
+    loaded = load_checkpoint(
         directory,
         config,
         model.weight_plan,
         model.cache_dir,
         predicts=model.mtp,
+        lends_parts=has_head,
         adapter_rank=max_rank(model),
         vector_head=vector_head(config, directory, model),
         packs=packs,
     )
+    if not has_head:
+        return loaded
+    return attach_head(loaded, load_head(draft, model.weight_plan, model.cache_dir, packs=packs))

@@ -39,6 +39,7 @@ def build_model(
     plan: WeightPlan,
     *,
     predicts: bool = False,
+    lends_parts: bool = False,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
@@ -56,6 +57,7 @@ def build_model(
             plan,
             images,
             predicts=predicts,
+            lends_parts=lends_parts,
             adapter_rank=adapter_rank,
             vector_head=vector_head,
         )
@@ -117,13 +119,13 @@ def check_use(
         tensors.names(),
         used,
         has_other_modes=text is not config,
-        predicts=model.prediction is not None,
+        predicts=model.predicts,
         left_out_prefixes=left_out,
     )
     shape = model.vocab_size, model.hidden_size
     if not makes_vectors:
         refuse_another_head(tensors, used, model.embedding or Tensor(EMBEDDING, shape))
-    if model.prediction is not None:
+    if model.predicts:
         refuse_other_copies(text, tensors, used, shape)
 
 
@@ -131,6 +133,7 @@ def measure_checkpoint(
     directory: Path,
     config: HfConfig,
     plan: WeightPlan,
+    build: FamilyBuild | None = None,
     *,
     predicts: bool = False,
     vector_head: VectorHead | None = None,
@@ -138,13 +141,13 @@ def measure_checkpoint(
 ) -> tuple[LanguageModel, MeasuredWeights]:
     """Builds the graph as `load_checkpoint` does, without reading the weights.
 
-    Only a head that may be a copy of the embedding is read, to compare the two. Raises
-    ModelLoadError like `load_checkpoint`.
+    `build` is the family's unless it is given. Only a head that may be a copy of the embedding is
+    read, to compare the two. Raises ModelLoadError like `load_checkpoint`.
     """
     text = config.text_model()
     tensors, _ = find_weights(directory, text).open()
     weights = MeasuredWeights(tensors, recompress=plan.recompress, packs=packs)
-    build, vision = family(text.model_type), vision_family(config)
+    build, vision = build or family(text.model_type), vision_family(config)
     model = build_model(
         config, build, vision, weights, plan, predicts=predicts, vector_head=vector_head
     )

@@ -40,9 +40,9 @@ _CAPABILITIES = {"bf16": "BF16", "f16": "FP16"}
 # into the groups of the weights: with activation groups of 64 and weight groups of 32, products of
 # 8 rows take 2.4 times as long.
 ACTIVATION_GROUP_SIZES = (64, 32)
-# A smaller group takes an encoder 1.12 times as long. The int8 vectors of all-MiniLM-L6-v2 then have
-# cosines above 0.999 to the f32 vectors, for all of 71 short texts; with groups of 64 the least is
-# 0.998.
+# The smaller group takes an encoder 1.12 times as long, and the int8 vectors of all-MiniLM-L6-v2
+# then have cosines above 0.999 to the f32 vectors, for all of 71 short texts. The least cosine with
+# groups of 64 is 0.998.
 _ENCODER_GROUP_SIZES = (32,)
 
 # The plugin quantises the keys of a u8 cache by token, in groups of this many channels. Its
@@ -85,8 +85,8 @@ def fuse_graphs(
 def compile_graphs(
     core: ov.Core, fused: Sequence[ov.Model], language_model: LanguageModel, engine: EngineConfig
 ) -> list[ov.CompiledModel]:
-    """Compiles the model's graph and, if the model predicts further tokens, its head and its
-    prediction layer, as `fuse_graphs` returned them.
+    """Compiles the model's graph and, if the model predicts further tokens, its prediction layer
+    and its head, as `fuse_graphs` returned them.
     """
     return _compile(core, fused, engine, compile_properties(engine, language_model), "the model")
 
@@ -212,7 +212,7 @@ def compile_properties(engine: EngineConfig, language_model: LanguageModel) -> d
             engine, language_model.hidden_size, language_model.graphs
         )
         properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] = group_size
-        properties |= key_cache_properties(language_model.graph)
+        properties |= key_cache_properties(language_model.graphs)
     if engine.kv_cache_dtype != "auto":
         properties["KV_CACHE_PRECISION"] = _TYPES[engine.kv_cache_dtype]
     return properties
@@ -271,11 +271,11 @@ def precision_name(compiled: ov.CompiledModel, engine: EngineConfig) -> str:
     return type_name(compiled.get_property("INFERENCE_PRECISION_HINT"))
 
 
-def key_cache_properties(graph: ov.Model) -> dict[str, object]:
+def key_cache_properties(graphs: Iterable[ov.Model]) -> dict[str, object]:
     """Returns the properties of the key cache. OpenVINO ignores them unless the cache is u8."""
     head_sizes = {
         node.get_rt_info()["k_head_size"].astype(int)
-        for node in graph.get_ops()
+        for node in chain.from_iterable(graph.get_ops() for graph in graphs)
         if node.get_type_name() == "PagedAttentionExtension"
     }
     divides = all(size % KEY_GROUP_SIZE == 0 for size in head_sizes)

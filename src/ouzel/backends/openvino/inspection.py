@@ -49,6 +49,7 @@ from ouzel.backends.openvino.vector_head import vector_head, vector_size
 from ouzel.backends.openvino.weights.cache import calibrated_index, sizes_in_entry
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
 from ouzel.backends.openvino.weights.width_report import read_matrices, report_widths
+from ouzel.checkpoint.draft_heads import refuse_head
 from ouzel.checkpoint.hf_config import HfConfig, read_hf_config
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.config import EngineConfig, ModelConfig
@@ -109,6 +110,7 @@ def inspect_model(
     config = read_hf_config(directory)
     if is_encoder(directory):
         return inspect_encoder(core, directory, config, model, engine)
+    refuse_head(config)
     is_ir = is_ir_directory(directory)
     if is_ir:
         refuse_options(model)

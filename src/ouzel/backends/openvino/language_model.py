@@ -1,6 +1,7 @@
 """Describes a loaded decoder for its runner."""
 
 import mmap
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -19,15 +20,48 @@ from ouzel.backends.openvino.weights.source import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGraphs:
-    """The two graphs that propose further tokens (multi-token prediction).
+    """The graphs that propose further tokens (multi-token prediction, or a draft head).
 
-    A model with a prediction gives hidden rows; `head` and `layer` take them.
+    A model with a prediction gives hidden rows; `layer` takes them. With a `head` of the model's
+    own, the model gives nothing else, and `head` makes the logits of the model and of the layer.
+    With an `embedding` the layer takes `embedded_rows` instead of `input_ids`, and gives its own
+    logits before the hidden rows.
+    """
+
+    layer: ov.Model  # gives the hidden rows of the next tokens from `input_ids` and `hidden_rows`
+    ropes: dict[str, Rope]  # angles for the inputs of `layer`
+    hidden_size: int  # columns of the rows that `layer` takes
+    # the arrays that only the constants of these graphs point into
+    arrays: list[NDArray[np.generic]]
+    # Gives the logits of `hidden_rows`; None: the model and the layer give their logits themselves.
+    head: ov.Model | None = None
+    # The model's ids of the tokens that have logits of the layer; None: all tokens have.
+    token_ids: NDArray[np.int64] | None = None
+    identity: str = ""  # names the weights if they are no part of the model's
+    # The model's embedding, which makes `embedded_rows` of `input_ids`; None: the layer has it
+    # inside.
+    embedding: ov.Model | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LentCache:
+    """A cache of a model that a draft head reads."""
+
+    layer: int  # the number in the names of the cache's inputs
+    num_kv_heads: int
+    head_dim: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class LentParts:
+    """The parts of a model that a draft head of another checkpoint uses.
+
+    A model with such parts gives hidden rows.
     """
 
     head: ov.Model  # gives the logits of `hidden_rows`
-    layer: ov.Model  # gives the hidden rows of the next tokens from `input_ids` and `hidden_rows`
-    # the arrays that only the constants of these two graphs point into
-    arrays: list[NDArray[np.generic]]
+    embedding: ov.Model  # gives `embedded_rows` of `input_ids`
+    caches: dict[str, LentCache]  # keys are kinds of layers
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +78,8 @@ class VectorHead:
 class LanguageModel:
     """A graph that is ready to be compiled, and the facts that its runner needs."""
 
-    graph: ov.Model  # gives `logits`, or with a prediction `hidden_rows` of all tokens
+    # gives `logits`; with a prediction also `hidden_rows` of all tokens, or them alone
+    graph: ov.Model
     # The graph's constants point into these arrays: keep them as long as the compiled model.
     arrays: list[NDArray[np.generic]]
     # angles for the inputs `rope_cos.<name>`; empty if the graph takes position_ids or no positions
@@ -67,6 +102,7 @@ class LanguageModel:
     cache_entry: Path | None = None  # the entry that the weights are mapped from
     is_entry_new: bool = False  # this start has made the entry from the checkpoint
     prediction: PredictionGraphs | None = None
+    lent: LentParts | None = None  # None: no draft head uses the model
     vector_head: VectorHead | None = None  # None: the model generates tokens
     adapters: AdapterShape | None = None  # None: the model takes no adapters
     key_scales: KeyScales = field(default_factory=dict)  # divisors of the keys in the graph
@@ -76,9 +112,19 @@ class LanguageModel:
 
     @property
     def graphs(self) -> list[ov.Model]:
+        """Returns the model's graph; with a prediction its layer, its head and its embedding if it
+        has them.
+        """
         if self.prediction is None:
             return [self.graph]
-        return [self.graph, self.prediction.head, self.prediction.layer]
+        further = (self.prediction.layer, self.prediction.head, self.prediction.embedding)
+        return [self.graph, *(each for each in further if each is not None)]
+
+    @property
+    def predicts(self) -> bool:
+        """Tells whether a layer of the checkpoint itself proposes further tokens."""
+        prediction = self.prediction
+        return prediction is not None and not (prediction.head is None or prediction.embedding)
 
     @property
     def weight_bytes(self) -> int:
@@ -111,9 +157,10 @@ class LanguageModel:
 
     def for_context(self, max_model_len: int) -> "LanguageModel":
         """Returns the model with angles for requests of up to `max_model_len` tokens."""
-        return replace(
-            self, ropes={name: rope.for_context(max_model_len) for name, rope in self.ropes.items()}
-        )
+        prediction = self.prediction
+        if prediction is not None:
+            prediction = replace(prediction, ropes=fit_ropes(prediction.ropes, max_model_len))
+        return replace(self, ropes=fit_ropes(self.ropes, max_model_len), prediction=prediction)
 
     def with_key_scales(self, scales: KeyScales) -> "LanguageModel":
         """Divides the keys in the graph by the scales, and returns the model with these scales.
@@ -122,3 +169,8 @@ class LanguageModel:
         """
         scale_keys(self.graph, scales)
         return replace(self, key_scales=scales)
+
+
+def fit_ropes(ropes: Mapping[str, Rope], max_model_len: int) -> dict[str, Rope]:
+    """Returns the ropes with angles for requests of up to `max_model_len` tokens."""
+    return {name: rope.for_context(max_model_len) for name, rope in ropes.items()}

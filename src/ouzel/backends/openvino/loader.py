@@ -46,6 +46,7 @@ class CheckpointBuilder:
     plan: WeightPlan
     identity: str  # the name of the cache entry
     predicts: bool
+    lends_parts: bool
     adapter_rank: int
     vector_head: VectorHead | None
 
@@ -83,6 +84,7 @@ class CheckpointBuilder:
             weights,
             self.plan,
             predicts=self.predicts,
+            lends_parts=self.lends_parts,
             adapter_rank=self.adapter_rank,
             vector_head=self.vector_head,
         )
@@ -95,8 +97,10 @@ def load_checkpoint(
     config: HfConfig,
     plan: WeightPlan,
     cache_dir: str,
+    build: FamilyBuild | None = None,
     *,
     predicts: bool = False,
+    lends_parts: bool = False,
     adapter_rank: int = 0,
     vector_head: VectorHead | None = None,
     packs: bool = False,
@@ -104,15 +108,17 @@ def load_checkpoint(
     """Returns the model with weights from the cache, or compresses the weights and stores them
     first.
 
-    With `predicts` the layer that predicts further tokens is loaded, too. With an `adapter_rank`
-    above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors. With
-    `packs` matrices of integers are packed for Ouzel's own kernels.
+    `build` is the family's unless it is given. With `predicts` the layer that predicts further
+    tokens is loaded, too; with `lends_parts` a draft head can use parts of the model. With an
+    `adapter_rank` above 0 the model takes adapters of up to this rank; with a `vector_head` it
+    makes vectors. With `packs` matrices of integers are packed for Ouzel's own kernels.
 
     Raises ModelLoadError if the checkpoint cannot be served.
     """
     text = config.text_model()
-    stored, build_text = find_weights(directory, text), family(text.model_type)
-    check_machine(text)  # before weights are compressed, which takes minutes
+    stored, build_text = find_weights(directory, text), build or family(text.model_type)
+    if build is None:
+        check_machine(text)  # before weights are compressed, which takes minutes
     plan = plan_for(stored, plan)
     files = list_entry_files(directory, stored)
     entry = entry_path(
@@ -126,6 +132,7 @@ def load_checkpoint(
         plan=plan,
         identity=entry.name,
         predicts=predicts,
+        lends_parts=lends_parts,
         adapter_rank=adapter_rank,
         vector_head=vector_head,
     )
@@ -218,10 +225,15 @@ def log_widths(stored: StoredWeights, plan: WeightPlan, index: Mapping[str, Any]
         logger.info("--weights %s: %s", plan, report)
 
 
-def refuse_options(model: ModelConfig) -> None:
+def refuse_options(model: ModelConfig, *, has_head: bool = False) -> None:
     """Raises ModelLoadError for an option that only a checkpoint can have, and not an IR."""
     if model.mtp:
         raise ModelLoadError("mtp: an OpenVINO IR has no layer that predicts further tokens")
+    if has_head:
+        raise ModelLoadError(
+            "draft_model: an assistant needs the hidden rows of its model, which an OpenVINO IR "
+            "does not give"
+        )
     if model.task == "embed":
         raise ModelLoadError("task embed: an OpenVINO IR has no output for embeddings")
     if num_adapters(model):

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ouzel.engine.base import ForwardBatch
 from ouzel.engine.flat_batch import build_flat_batch, prefix_sums
+from ouzel.engine.scheduling.batch_images import TokenRows, find_image_rows, place_in_grids
 from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.state.row_kinds import goes_apart
@@ -48,7 +49,7 @@ def build_batch(
     """
     pieces = list(chain.from_iterable(_pieces(entry) for entry in scheduled))
     begins = prefix_sums(np.array(list(map(_num_rows, scheduled)), dtype=np.int32))
-    image_rows, image_features = _image_rows(scheduled, begins, images)
+    image_rows, image_features = find_image_rows(_new_tokens(scheduled, begins), images)
     batch = build_flat_batch(
         [(piece.sequence.block_table, piece.begin, piece.token_ids) for piece in pieces],
         np.concatenate([_sampled_rows(scheduled, begins), *_scored_rows(scheduled, begins)]),
@@ -56,7 +57,7 @@ def build_batch(
     )
     return replace(
         batch,
-        positions=_grid_positions(pieces, batch.positions, batch.subsequence_begins),
+        positions=place_in_grids(_rows(pieces, batch.subsequence_begins), batch.positions),
         state_slots=np.array(list(map(_slots, scheduled)), dtype=np.int32) if has_states else None,
         image_rows=image_rows,
         image_features=image_features,
@@ -98,6 +99,20 @@ def _pieces(entry: Scheduled) -> Iterator[_Piece]:
             yield _Piece(sequence, place, [token_id])
     else:
         yield _Piece(sequence, begin, token_ids)
+
+
+def _rows(pieces: list[_Piece], begins: NDArray[np.int32]) -> Iterator[TokenRows]:
+    for piece, begin in zip(pieces, begins.tolist(), strict=False):
+        if piece.sequence.images is not None:
+            yield TokenRows(piece.sequence, piece.begin, piece.end, begin)
+
+
+def _new_tokens(scheduled: list[Scheduled], begins: NDArray[np.int32]) -> Iterator[TokenRows]:
+    """Yields the rows without proposals, which never stand for images."""
+    for entry, begin in zip(scheduled, begins.tolist(), strict=False):
+        past = entry.sequence.num_computed_tokens
+        if entry.sequence.images is not None:
+            yield TokenRows(entry.sequence, past, past + entry.num_new_tokens, begin)
 
 
 def _adapter_slots(scheduled: list[Scheduled]) -> NDArray[np.int32] | None:
@@ -155,36 +170,3 @@ def _scored_rows(
                 - entry.sequence.num_computed_tokens
                 + begin
             )
-
-
-def _image_rows(
-    scheduled: list[Scheduled], begins: NDArray[np.int32], images: ImageEncoder | NoImages
-) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
-    """Returns the rows that stand for images, and their features."""
-    rows, features = list[NDArray[np.int64]](), list[NDArray[np.float32]]()
-    for entry, begin in zip(scheduled, begins.tolist(), strict=False):
-        own = entry.sequence.images
-        if own is None:
-            continue
-        past = entry.sequence.num_computed_tokens
-        for number, tokens, rows_of_image in own.rows_between(past, past + entry.num_new_tokens):
-            rows.append(tokens - past + begin)
-            features.append(
-                images.features(entry.sequence, own.images[number]).take(rows_of_image, axis=1)
-            )
-    return (np.concatenate(rows), np.concatenate(features, axis=1)) if rows else (None, None)
-
-
-def _grid_positions(
-    pieces: list[_Piece], positions: NDArray[np.int64], begins: NDArray[np.int32]
-) -> NDArray[np.int64]:
-    """Gives each token three positions if any image of the batch has a grid of positions."""
-    grids = positions
-    for piece, begin in zip(pieces, begins.tolist(), strict=False):
-        images = piece.sequence.images
-        own = None if images is None else images.positions(piece.begin, piece.end)
-        if own is not None:
-            if grids is positions:
-                grids = np.repeat(positions[None], 3, axis=0)
-            grids[:, begin : begin + len(piece.token_ids)] = own
-    return grids

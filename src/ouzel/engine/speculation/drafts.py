@@ -11,7 +11,9 @@ from typing import Protocol
 
 from ouzel.engine.base import ModelRunner, PredictingRunner
 from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens
+from ouzel.engine.scheduling.image_encoder import ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
+from ouzel.engine.speculation.assistant import Assistant
 from ouzel.engine.speculation.draft_model import DraftModel
 from ouzel.engine.speculation.prediction import PredictionLayer
 from ouzel.engine.speculation.rules.drafting import Drafting
@@ -25,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 class DraftSource(Protocol):
-    """Makes drafts: a smaller model, or a prediction layer of the model itself."""
+    """Makes drafts: a smaller model, an assistant, or a prediction layer of the model itself."""
 
     @property
     def runner(self) -> ModelRunner: ...
@@ -60,11 +62,19 @@ class DraftSource(Protocol):
 
 
 def make_draft_source(
-    runner: ModelRunner, draft: ModelRunner | None, *, predicts: bool
+    runner: ModelRunner,
+    draft: ModelRunner | None,
+    images: ImageEncoder | NoImages,
+    *,
+    predicts: bool,
+    assists: bool = False,
 ) -> DraftSource | None:
+    if assists:
+        assert isinstance(runner, PredictingRunner) and runner.prediction is not None
+        return Assistant(runner, runner.prediction)
     if predicts:
         assert isinstance(runner, PredictingRunner) and runner.prediction is not None
-        return PredictionLayer(runner, runner.prediction)
+        return PredictionLayer(runner, runner.prediction, images)
     return None if draft is None else DraftModel(draft, runner.info.vocab_size)
 
 

@@ -3,7 +3,8 @@
 Rules
 1. The layer's entry for token t reads the model's hidden row of t and token t+1, and predicts token
    t+2. So it has one entry less than the model has tokens. Its keys and values lie in the model's
-   blocks.
+   blocks. If token t+1 stands for an image, the entry reads the features instead of the token. The
+   position of the entry is token t's.
 2. The entries of a prompt are made while it is computed, whether drafts pay or not, because others
    may share its blocks. The hidden rows of further tokens are kept until the sequence drafts, or
    until there are many. The last row stays: a draft begins with it. The rows of rejected tokens are
@@ -15,15 +16,18 @@ Rules
    next token, and the last entries of an answer may be missing: at worst a proposal is poor.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from ouzel.engine.base import HiddenRunner
-from ouzel.engine.flat_batch import Span, build_flat_batch, prefix_sums
+from ouzel.engine.flat_batch import build_flat_batch, prefix_sums
 from ouzel.engine.sampling.draft_draws import DraftRequest, DraftTokens, draw_drafts
+from ouzel.engine.scheduling.batch_images import TokenRows, find_image_rows, place_in_grids
+from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.rules.acceptance import AcceptanceRates
 from ouzel.engine.speculation.rules.drafting import Drafting
@@ -95,12 +99,27 @@ class Entries(Drafting):
         self._rows, self.num_waiting = ([rows.copy()] if len(rows) else []), len(rows)
 
 
+class _NewEntries(msgspec.Struct, frozen=True):
+    """Successive entries of a sequence, from position `begin` on."""
+
+    sequence: Sequence
+    begin: int
+    token_ids: list[int]  # the token after the position of each entry
+    rows: Rows
+
+
 class PredictionLayer:
     """Makes drafts with the prediction layer of the model."""
 
-    def __init__(self, model: HiddenRunner, layer: HiddenRunner) -> None:
+    def __init__(
+        self,
+        model: HiddenRunner,
+        layer: HiddenRunner,
+        images: ImageEncoder | NoImages = NO_IMAGES,
+    ) -> None:
         self.runner = layer
         self._model = model
+        self._images = images
         self._rates = AcceptanceRates((_FIRST_CHANCE,) * _NUM_DEPTHS, inherits=_INHERITED)
 
     def begin(self, sequence: Sequence) -> Drafting | None:
@@ -168,21 +187,19 @@ class PredictionLayer:
         A draft ends early below the confidence threshold.
         """
         drafts: DraftTokens = {request.sequence: [] for request in requests}
-        spans, rows = [], []
-        for sequence in drafts:
-            entries = sequence.drafting
-            assert isinstance(entries, Entries) and entries.num_waiting
-            span, own_rows = _take_entries(sequence, entries, entries.num_waiting)
-            spans.append(span)
-            rows.append(own_rows)
+        entries = [_take_entries(sequence, _count_waiting(sequence)) for sequence in drafts]
         while requests:
-            ends = prefix_sums(np.array([len(own) for own in rows], np.int32))[1:].astype(np.int64)
-            logits = self._run(spans, rows, ends - 1)
+            lens = np.array([len(each.token_ids) for each in entries], np.int32)
+            logits = self._run(entries, prefix_sums(lens)[1:].astype(np.int64) - 1)
             places = {request.sequence: place for place, request in enumerate(requests)}
             requests = draw_drafts(requests, list(logits), drafts)
-            rows = [self.runner.hidden_rows[[places[request.sequence]]] for request in requests]
-            spans = [
-                _make_draft_span(request.sequence, drafts[request.sequence]) for request in requests
+            entries = [
+                _make_draft_entry(
+                    request.sequence,
+                    drafts[request.sequence],
+                    self.runner.hidden_rows[[places[request.sequence]]],
+                )
+                for request in requests
             ]
         return drafts
 
@@ -196,33 +213,64 @@ class PredictionLayer:
 
     def _make(self, numbers: dict[Sequence, int]) -> None:
         """Makes entries from the given number of rows of each sequence."""
-        batches = []
-        for sequence, number in numbers.items():
-            if number > 0 and isinstance(sequence.drafting, Entries):
-                batches.append(_take_entries(sequence, sequence.drafting, number))
-        if batches:
-            self._run(
-                [span for span, _ in batches], [rows for _, rows in batches], np.zeros(0, np.int64)
-            )
+        entries = [
+            _take_entries(sequence, number) for sequence, number in numbers.items() if number > 0
+        ]
+        if entries:
+            self._run(entries, np.zeros(0, np.int64))
 
-    def _run(self, spans: list[Span], rows: list[Rows], sampled_rows: NDArray[np.int64]) -> Rows:
-        batch = build_flat_batch(spans, sampled_rows, self.runner.info.block_size)
-        return self.runner.run(replace(batch, hidden_rows=np.concatenate(rows)))
+    def _run(self, entries: list[_NewEntries], sampled_rows: NDArray[np.int64]) -> Rows:
+        batch = build_flat_batch(
+            [(each.sequence.block_table, each.begin, each.token_ids) for each in entries],
+            sampled_rows,
+            self.runner.info.block_size,
+        )
+        begins = batch.subsequence_begins
+        image_rows, image_features = find_image_rows(
+            _token_rows(entries, begins, shift=1), self._images
+        )
+        return self.runner.run(
+            replace(
+                batch,
+                positions=place_in_grids(_token_rows(entries, begins), batch.positions),
+                image_rows=image_rows,
+                image_features=image_features,
+                hidden_rows=np.concatenate([each.rows for each in entries]),
+            )
+        )
 
 
 def _may_draft(sequence: Sequence) -> bool:
     """Tells whether to make entries, even if this sequence wants no drafts: others may share its
     prompt.
     """
-    return sequence.images is None and not sequence.beams
+    return not sequence.beams
 
 
-def _take_entries(sequence: Sequence, entries: Entries, number: int) -> tuple[Span, Rows]:
-    """Returns the tokens and hidden rows of the next `number` entries."""
+def _count_waiting(sequence: Sequence) -> int:
+    assert isinstance(sequence.drafting, Entries) and sequence.drafting.num_waiting
+    return sequence.drafting.num_waiting
+
+
+def _take_entries(sequence: Sequence, number: int) -> _NewEntries:
+    """Takes the tokens and hidden rows of the next `number` entries."""
+    entries = sequence.drafting
+    assert isinstance(entries, Entries)
     begin, first = entries.begin, entries.num_cached_tokens
-    span = (sequence.block_table, begin, sequence.token_ids[first : first + number])
-    return span, entries.take(number)
+    token_ids = sequence.token_ids[first : first + number]
+    return _NewEntries(sequence, begin, token_ids, entries.take(number))
 
 
-def _make_draft_span(sequence: Sequence, drafted: list[int]) -> Span:
-    return sequence.block_table, sequence.num_tokens - 2 + len(drafted), drafted[-1:]
+def _make_draft_entry(sequence: Sequence, drafted: list[int], rows: Rows) -> _NewEntries:
+    begin = sequence.num_tokens - 2 + len(drafted)
+    return _NewEntries(sequence, begin, drafted[-1:], rows)
+
+
+def _token_rows(
+    entries: list[_NewEntries], begins: NDArray[np.int32], *, shift: int = 0
+) -> Iterator[TokenRows]:
+    """Yields the rows of sequences with images, for the tokens `shift` places after each entry."""
+    for each, first_row in zip(entries, begins.tolist(), strict=False):
+        if each.sequence.images is not None:
+            begin = each.begin + shift
+            yield TokenRows(each.sequence, begin, begin + len(each.token_ids), first_row)

@@ -22,6 +22,7 @@ import msgspec
 from ouzel.engine.base import ModelRunner
 from ouzel.engine.cache.block_manager import BlockManager
 from ouzel.engine.sampling.draft_draws import DraftRequest
+from ouzel.engine.scheduling.image_encoder import NO_IMAGES, ImageEncoder, NoImages
 from ouzel.engine.scheduling.scheduler import Scheduled
 from ouzel.engine.speculation.candidates import Candidate, OpenProposal, open_proposal
 from ouzel.engine.speculation.drafts import Drafts, make_draft_source
@@ -47,18 +48,25 @@ class Speculation:
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
     predicts: bool = False  # the model's prediction layer makes drafts, instead of a draft model
+    assists: bool = False  # an assistant that reads the model's keys and values makes drafts
     costs: StepCosts | None = None  # None: measured
     draft_costs: StepCosts | None = None
 
     @property
     def drafts(self) -> bool:
-        return self.predicts or self.draft is not None
+        return self.predicts or self.assists or self.draft is not None
 
 
 class Proposals:
     """Chooses and counts the proposals of an engine's sequences."""
 
-    def __init__(self, runner: ModelRunner, blocks: BlockManager, speculation: Speculation) -> None:
+    def __init__(
+        self,
+        runner: ModelRunner,
+        blocks: BlockManager,
+        speculation: Speculation,
+        images: ImageEncoder | NoImages = NO_IMAGES,
+    ) -> None:
         self._blocks = blocks
         self._info = runner.info
         self._looks_up = speculation.prompt_lookup
@@ -66,7 +74,13 @@ class Proposals:
         self._past = PastTexts()
         self._open: list[OpenProposal] = []
         self._costs = MeasuredCosts(runner, blocks, speculation.costs)
-        source = make_draft_source(runner, speculation.draft, predicts=speculation.predicts)
+        source = make_draft_source(
+            runner,
+            speculation.draft,
+            images,
+            predicts=speculation.predicts,
+            assists=speculation.assists,
+        )
         self._drafts = None
         if source is not None:
             self._drafts = Drafts(

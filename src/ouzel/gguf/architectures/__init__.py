@@ -14,11 +14,14 @@ from ouzel.gguf.architectures.experts import EXPERTS
 from ouzel.gguf.architectures.gemma import GEMMA
 from ouzel.gguf.architectures.hybrid import HYBRIDS
 from ouzel.gguf.architectures.kind import Architecture
+from ouzel.gguf.architectures.linear_biases import LINEAR_BIASES
 from ouzel.gguf.architectures.mamba import MAMBAS
 from ouzel.gguf.architectures.muse import MUSE
 from ouzel.gguf.architectures.sparse import SPARSE
 
-ARCHITECTURES = CLASSIC | DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | MUSE | ENCODERS
+ARCHITECTURES = (
+    CLASSIC | LINEAR_BIASES | DENSE | GEMMA | SPARSE | EXPERTS | HYBRIDS | MAMBAS | MUSE | ENCODERS
+)
 
 
 def find_architecture(name: str, source: str) -> Architecture:

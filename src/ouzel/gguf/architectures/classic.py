@@ -50,7 +50,7 @@ def _gptneox(facts: Facts) -> JsonObject:
     }
 
 
-def _by_head(facts: Facts) -> Mapping[str, Change]:
+def split_by_head(facts: Facts) -> Mapping[str, Change]:
     """Returns the change of the fused projection: files have all queries, all keys, all values."""
     hidden, num_heads = facts.integer("embedding_length"), facts.integer("attention.head_count")
     if not 0 < hidden <= MAX_HIDDEN_SIZE or num_heads < 1 or hidden % num_heads:
@@ -122,7 +122,7 @@ CLASSIC = {
         config=_gptneox,
         layer=_GPTNEOX_LAYER,
         outer={"output_norm": "model.final_layer_norm"},
-        changes=_by_head,
+        changes=split_by_head,
     ),
     "phi2": Architecture(
         model_type="phi",

@@ -4,11 +4,12 @@ from ouzel.checkpoint.model_groups import describe_unsupported
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.projectors.kind import ANY, Pair, Projector
+from ouzel.gguf.projectors.minicpmv import MINICPMV
 from ouzel.gguf.projectors.qwen import QWEN
 from ouzel.gguf.projectors.tiles import TILES
 from ouzel.gguf.projectors.whole import WHOLE
 
-PROJECTORS = QWEN | TILES | WHOLE
+PROJECTORS = MINICPMV | QWEN | TILES | WHOLE
 _ARCHITECTURE = "clip"
 _TYPE = "projector_type"
 

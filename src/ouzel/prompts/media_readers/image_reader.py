@@ -13,7 +13,7 @@ Protocol
 from collections.abc import AsyncGenerator, Hashable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,7 +28,7 @@ from ouzel.prompts.media_readers.picture_reader import LoadedPicture, PictureRea
 from ouzel.prompts.media_readers.prepared_images import EncoderInput, PixelCache, PreparedImage
 from ouzel.prompts.media_readers.video_reader import LoadedVideo, VideoReader
 from ouzel.prompts.prompt_too_long import too_many_tokens
-from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.base import ImageProcessor, StandsInTexts, number_texts
 from ouzel.prompts.vision.video import VideoProcessor
 from ouzel.types.engine_request import ImageInput
 from ouzel.worker_threads import PrerequisiteMissing
@@ -75,6 +75,7 @@ class ImageReader:
         video_processor: VideoProcessor | None = None,
     ) -> None:
         cache = PixelCache()
+        self._processor = processor
         self._pictures = PictureReader(processor, loader, cache)
         self._documents = DocumentReader(processor, DocumentLoader(loader), cache)
         self._videos: VideoReader | None = None
@@ -86,6 +87,16 @@ class ImageReader:
         # texts that the template writes for an image
         self.placeholders = frozenset(each.placeholder for each in processors)
         self.feature_tokens = frozenset(each.feature_token for each in processors)
+
+    @property
+    def placeholder(self) -> str:
+        """Returns the text for one picture in the rendered chat."""
+        return self._processor.placeholder
+
+    @property
+    def stand_in_texts(self) -> bool:
+        """Tells whether pictures are lines of texts for the model's chat template."""
+        return isinstance(self._processor, StandsInTexts) and self._processor.stands_in_texts
 
     @property
     def has_videos(self) -> bool:
@@ -116,6 +127,20 @@ class ImageReader:
         if any(key not in found.images for key in keys):
             raise ImagesNeeded(self, parts)
         return [found.images[key] for key in keys]
+
+    def numbered(self, images: Sequence[PreparedImage]) -> list[PreparedImage]:
+        """Returns all images of a chat, with the numbers of its pictures in their texts.
+
+        Videos have no numbers.
+        """
+        pictures = [each for each in images if each.placeholder == self._processor.placeholder]
+        texts = iter(number_texts(self._processor, [each.text for each in pictures]))
+        return [
+            replace(each, text=next(texts))
+            if each.placeholder == self._processor.placeholder
+            else each
+            for each in images
+        ]
 
     @asynccontextmanager
     async def prepare(self, parts: Sequence[ContentPart]) -> AsyncGenerator[None, None]:

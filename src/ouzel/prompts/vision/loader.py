@@ -24,6 +24,8 @@ _FAMILIES = {
     "llava": "llava",
     "llava_next": "llava_next",
     "llava_onevision": "llava_onevision",
+    "minicpmv": "minicpmv",
+    "minicpmv4_6": "minicpmv4_6",
     "mistral3": "pixtral",
     "paddleocr_vl": "paddleocr_vl",
     "paligemma": "paligemma",

@@ -125,18 +125,32 @@ def fit_size(
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:
-    settings = read_image_settings(
-        files, {"Qwen2VLImageProcessor": _Settings, "Qwen2_5_VLImageProcessor": _Settings}
-    )
+    names = ("Qwen2VLImageProcessor", "Qwen2_5_VLImageProcessor")
+    return load_named(files, names, "<|image_pad|>", (56 * 56, 28 * 28 * 1280))
+
+
+def load_named(
+    files: ProcessorFiles,
+    names: tuple[str, ...],
+    usual_token: str,
+    usual_pixels: tuple[int, int],
+    enlarge: Enlarge | None = None,
+) -> ImageProcessor:
+    """Makes the processor; its class in the file has one of the names.
+
+    The usual token and the usual range of pixels count if the files name no others.
+    """
+    settings = read_image_settings(files, dict.fromkeys(names, _Settings))
     check_patches(files, files.image_processor_path, settings.patch_size, settings.merge_size)
-    size = settings.size
+    size, (fewest, most) = settings.size, usual_pixels
     return Qwen2VlImageProcessor(
-        feature_token=files.special_tokens.get("image_token", "<|image_pad|>"),
+        feature_token=files.special_tokens.get("image_token", usual_token),
         normalisation=settings.normalisation(),
         resample=settings.resample,
         token_side=settings.patch_size * settings.merge_size,
-        min_pixels=settings.min_pixels or size.shortest_edge or size.min_pixels or 56 * 56,
-        max_pixels=settings.max_pixels or size.longest_edge or size.max_pixels or 28 * 28 * 1280,
+        min_pixels=settings.min_pixels or size.shortest_edge or size.min_pixels or fewest,
+        max_pixels=settings.max_pixels or size.longest_edge or size.max_pixels or most,
+        enlarge=enlarge,
     )
 
 

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 
 def list_grids(min_tiles: int, max_tiles: int) -> list[tuple[int, int]]:
-    """Returns (columns, rows) of all grids with so many tiles, the smallest first."""
+    """Returns (columns, rows) of all grids with tiles in this range, the smallest grid first."""
     sides = range(1, max_tiles + 1)
     grids = [(columns, rows) for columns in sides for rows in sides]
     return sorted(
@@ -16,9 +16,11 @@ def list_grids(min_tiles: int, max_tiles: int) -> list[tuple[int, int]]:
 def choose_grid(
     grids: Sequence[tuple[int, int]], width: int, height: int, tile_area: int
 ) -> tuple[int, int]:
-    """Returns the columns and rows of tiles.
+    """Returns the (columns, rows) of `grids` whose ratio is closest to the picture's.
 
-    Of equally close shapes the largest one is chosen whose area is less than twice the picture's.
+    Several grids may have this ratio: it takes the largest grid of which the picture fills more
+    than half, else the smallest. `tile_area` is the number of pixels of a tile. Without grids it
+    returns (1, 1).
     """
     ratio, area = width / height, width * height
     best, smallest = (1, 1), float("inf")

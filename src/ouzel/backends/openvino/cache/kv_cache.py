@@ -36,8 +36,18 @@ class CachePlan:
 def cache_tables(compiled: Iterable[ov.CompiledModel]) -> list[Table]:
     """Returns the tables of the KV cache in all graphs of a model; none if no layer is
     attention.
+
+    A draft head reads tables of the model. Raises ModelLoadError if it expects another form.
     """
-    return [table for each in compiled for table in find_tables(each, KEY_PREFIX, "value_cache.")]
+    tables: dict[str, Table] = {}
+    for each in compiled:
+        for table in find_tables(each, KEY_PREFIX, "value_cache."):
+            if tables.setdefault(table.name, table) != table:
+                raise ModelLoadError(
+                    f"draft_model: cannot read the model's {table.name}: it expects {table}, and "
+                    f"the model has {tables[table.name]}"
+                )
+    return list(tables.values())
 
 
 def context_length(

@@ -112,7 +112,7 @@ def export_checkpoint(
     tensors, _ = stored.open()
     source = Source(directory, config, tensors)
     for target in list_weights(source, PLAN).targets:
-        refuse_experts(target.spec, tensors)
+        refuse_others(target.spec, tensors)
     with make_calibration(source, PLAN, made.parent, text) as (calibration, listed):
         export = collect(tensors, listed, calibration)
         with stage("encoding the weights", sum(file.stat().st_size for file in stored.files)):
@@ -121,12 +121,17 @@ def export_checkpoint(
     return export
 
 
-def refuse_experts(spec: MatrixSpec, tensors: Tensors) -> None:
+def refuse_others(spec: MatrixSpec, tensors: Tensors) -> None:
     """Raises ModelLoadError for a matrix that the export does not support yet."""
     origin = find_origin(spec, "int4", tensors)
-    if len(spec.shape) != 2 or any(tensor.is_transposed for tensor in origin.tensors):
+    if len(spec.shape) != 2:
         raise ModelLoadError(
             f"ouzel quantize does not support experts or latent attention yet, found {spec.key}"
+        )
+    if any(tensor.is_transposed for tensor in origin.tensors):
+        raise ModelLoadError(
+            "ouzel quantize does not support matrices that are stored transposed, as GPT-2's, yet, "
+            f"found {spec.key}"
         )
 
 

@@ -2,7 +2,7 @@
 
 Each file has `build(config, weights, plan, num_labels) -> EncoderModel`. With labels the model
 scores, else its hidden rows become vectors. A new file is found by its name; no registration is
-needed. A `model_type` that has decoders too needs `is_encoder(config) -> bool` beside `build`.
+needed. `is_encoder` decides for a `model_type` that has decoders too, such as gemma3_text.
 """
 
 import importlib
@@ -11,6 +11,7 @@ from collections.abc import Callable
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.served_types import list_types
 from ouzel.backends.openvino.weights.source import Weights
+from ouzel.checkpoint.declared_task import is_encoder
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.config.weights import WeightPlan
 
@@ -25,12 +26,9 @@ def encoder_model_types() -> list[str]:
 def encoder_family(config: HfConfig) -> Build | None:
     """Returns the function `build` of the family, None if the model is not an encoder of these."""
     name = str(config.values.get("model_type")).replace("-", "_")
-    if name not in encoder_model_types():
+    if name not in encoder_model_types() or not is_encoder(config):
         return None
-    family = importlib.import_module(f"{__name__}.{name}")
-    if name in list_types("models") and not family.is_encoder(config):
-        return None
-    build: Build = family.build
+    build: Build = importlib.import_module(f"{__name__}.{name}").build
     return build
 
 

@@ -7,9 +7,6 @@ that lower the scores of attention (ALiBi), and gated feed-forward layers.
 
 from dataclasses import replace
 
-import numpy as np
-from numpy.typing import NDArray
-
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.bert import (
     BERT_NAMES,
@@ -19,7 +16,7 @@ from ouzel.backends.openvino.graph.bert import (
     build_layer,
     embed_tokens,
 )
-from ouzel.backends.openvino.graph.distances import read_num_positions
+from ouzel.backends.openvino.graph.distances import compute_alibi, read_num_positions
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.library import ops
@@ -83,17 +80,3 @@ def hidden_rows(
     for layer in range(shape.num_layers):
         rows = build_layer(b, rows, f"encoder.layer.{layer}.", shape, names=names, bias=bias)
     return rows
-
-
-def compute_alibi(num_heads: int, num_positions: int) -> NDArray[np.float32]:
-    """Returns the bias of each head by distance, [heads, 2 * num_positions - 1].
-
-    It falls by a slope for each place. The slopes of a power of two of heads are a geometric
-    sequence that ends at 2 ** -8; further heads take every other slope of twice as many heads.
-    """
-    power = 1 << (num_heads.bit_length() - 1)
-    slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
-    finer = 2.0 ** (-8.0 * np.arange(1, 2 * power + 1) / (2 * power))
-    slopes = np.concatenate([slopes, finer[::2][: num_heads - power]])
-    distances = np.abs(np.arange(1 - num_positions, num_positions))
-    return (-slopes[:, None] * distances).astype(np.float32)

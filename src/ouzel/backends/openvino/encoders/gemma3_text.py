@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ouzel.backends.openvino.encoder_model import EncoderModel
 from ouzel.backends.openvino.graph.activations import Activation, activate, read_activation
-from ouzel.backends.openvino.graph.decoder import DecoderShape
+from ouzel.backends.openvino.graph.decoder import DecoderShape, add_angles
 from ouzel.backends.openvino.graph.encoder import EncoderBuilder
 from ouzel.backends.openvino.graph.nodes import (
     Node,
@@ -28,10 +28,6 @@ from ouzel.errors import ModelLoadError
 _BOTH_SIDES = "use_bidirectional_attention"
 
 
-def is_encoder(config: HfConfig) -> bool:
-    return config.flag(_BOTH_SIDES, False)
-
-
 def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int) -> EncoderModel:
     if num_labels:
         raise ModelLoadError(
@@ -39,9 +35,8 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
         )
     config = config.with_defaults(**DEFAULTS)
     decoder = decoder_shape(config.with_values(**{_BOTH_SIDES: False}))
-    assert decoder.sliding_rope is not None, "Gemma 3 has angles for layers with windows"
     b = EncoderBuilder(weights, plan, "model." if weights.has("model.norm.weight") else "")
-    full, sliding = b.angles(decoder.rope), b.angles(decoder.sliding_rope, "sliding")
+    find_angles = add_angles(b, decoder)
     layers = _Layers(
         decoder=decoder,
         inner_size=config.size("intermediate_size"),
@@ -54,7 +49,8 @@ def build(config: HfConfig, weights: Weights, plan: WeightPlan, num_labels: int)
     rows = b.embed("embed_tokens", decoder.vocab_size, size, b.token_ids)
     rows = ops.multiply(rows, real(decoder.embedding_factor))
     for layer, tokens in enumerate(decoder.sliding_windows):
-        angles = sliding if tokens else full
+        angles = find_angles(layer)
+        assert angles is not None, "every layer of Gemma 3 has rotary positions"
         rows = layers.build_layer(b, rows, layer, angles, has_window=tokens > 0)
     return b.encoder_model(
         b.norm(rows, "norm", size, decoder.norm),

@@ -41,6 +41,7 @@ def paged_attention(
     softcap: float = 0.0,
     sliding_window: int = 0,
     sinks: NDArray[np.float32] | None = None,
+    slopes: NDArray[np.float32] | None = None,
     writes_cache: bool = True,
     attends_two_ways: bool = True,
 ) -> Node:
@@ -49,7 +50,8 @@ def paged_attention(
     Returns [T, query heads * value_dim]. A token attends to `sliding_window` tokens, itself
     included; 0 stands for all tokens. With a `softcap` above 0 the scaled products of queries and
     keys become softcap * tanh(product / softcap); only Ouzel's own kernels compute that. `sinks`
-    have one logit for each query head. With `writes_cache` False the layer reads the cache of an
+    have one logit for each query head, `slopes` the score that a query head loses for each token
+    between query and key (ALiBi). With `writes_cache` False the layer reads the cache of an
     earlier layer, and its keys and values have no effect. With `attends_two_ways` two-way tokens
     attend to each other, if the model has any.
     """
@@ -65,7 +67,7 @@ def paged_attention(
         *graph.paging,
         real(scale),
         int32(sliding_window),
-        empty(np.float32),  # ALiBi slopes
+        empty(np.float32) if slopes is None else ops.constant(slopes),  # ALiBi slopes
         graph.max_context_len,
         empty(np.int32),  # score aggregation windows
         empty(np.int32),  # cache rotation: block indices

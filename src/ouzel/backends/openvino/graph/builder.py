@@ -15,7 +15,12 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
-from ouzel.backends.openvino.language_model import LanguageModel, PredictionGraphs, VectorHead
+from ouzel.backends.openvino.language_model import (
+    LanguageModel,
+    LentParts,
+    PredictionGraphs,
+    VectorHead,
+)
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.cells import BLOCK_ROWS
 from ouzel.backends.openvino.weights.renamed import RenamedWeights
@@ -40,21 +45,23 @@ class Builder:
         images: ImageShape | None = None,
         *,
         predicts: bool = False,
+        lends_parts: bool = False,
         adapter_rank: int = 0,
         vector_head: VectorHead | None = None,
     ) -> None:
         """Begins a graph.
 
         With `images` the language model takes images; with `predicts` it has a layer that predicts
-        further tokens; with `adapter_rank` it takes adapters up to that rank; with `vector_head` it
-        makes vectors instead of tokens.
+        further tokens; with `lends_parts` a draft head uses parts of it; with `adapter_rank` it
+        takes adapters up to that rank; with `vector_head` it makes vectors instead of tokens.
         """
         self.vector_head = vector_head
         self.has_transposed_layers = False  # True: stored [columns, rows], as a Conv1D has them
         self.has_relative_positions = True  # False: a shift of all positions changes the logits
         self._makes_vectors = False
-        self.graph = PagedGraph(keeps_rows=predicts)
+        self.graph = PagedGraph(keeps_rows=predicts or lends_parts)
         self.predicts = predicts
+        self.lends_parts = lends_parts
         self._image_shape = images
         self._embedding: Tensor | None = None
         self._images: ImageInputs | None = None
@@ -64,15 +71,17 @@ class Builder:
             self._adapters = AdapterInputs(self.graph, adapter_rank, dtype)
         self._weights = weights
         self._plan = plan
-        self._ropes: dict[str, Rope] = {}
+        self.ropes: dict[str, Rope] = {}  # angles for the graph's inputs, by name
         self._query_scale: QueryScale | None = None
 
     def for_graph(self, graph_prefix: str, stored_prefix: str) -> "Builder":
         """Returns a builder for another graph of the same weights.
 
-        Names with the prefix `graph_prefix` have the prefix `stored_prefix` in the weights.
+        Names with the prefix `graph_prefix` have the prefix `stored_prefix` in the weights. The
+        graph takes images if this graph does.
         """
-        return Builder(RenamedWeights(self._weights, graph_prefix, stored_prefix), self._plan)
+        weights = RenamedWeights(self._weights, graph_prefix, stored_prefix)
+        return Builder(weights, self._plan, self._image_shape)
 
     def has(self, name: str) -> bool:
         """Tells whether the tensor exists; `name` has its `.weight`."""
@@ -80,7 +89,7 @@ class Builder:
 
     def angles(self, rope: Rope, name: str = "default") -> Angles:
         """Adds inputs for the angles, which the host computes by `rope`."""
-        self._ropes[name] = rope
+        self.ropes[name] = rope
         return angles_input(self.graph, name, 2 * len(rope.inverse_frequencies))
 
     def query_scale(self, scale: QueryScale) -> Node:
@@ -269,8 +278,11 @@ class Builder:
         vocab_size: int,
         max_positions: int,
         prediction: PredictionGraphs | None = None,
+        lent: LentParts | None = None,
     ) -> LanguageModel:
-        """Returns the finished model; `rows` are the logits, or with a prediction the hidden rows.
+        """Returns the finished model.
+
+        `rows` are the logits, or the hidden rows with a prediction or with lent parts.
 
         Raises ModelLoadError if the family lacks a part that the options require.
         """
@@ -285,13 +297,19 @@ class Builder:
             raise ModelLoadError(
                 "mtp: Ouzel supports no layer that predicts further tokens for this model family"
             )
+        if self.lends_parts and lent is None:
+            raise ModelLoadError(
+                "draft_model: an assistant drafts for a Gemma 4 only, whose cache it reads"
+            )
         adapters = None if self._adapters is None else self._adapters.finish()
+        gives_logits = prediction is None and lent is None
         return LanguageModel(
-            graph=self.graph.finish(rows, "logits" if prediction is None else "hidden_rows"),
+            graph=self.graph.finish(rows, "logits" if gives_logits else "hidden_rows"),
             arrays=self.graph.arrays + ([] if prediction is None else prediction.arrays),
             prediction=prediction,
+            lent=lent,
             vector_head=self.vector_head,
-            ropes=self._ropes,
+            ropes=self.ropes,
             query_scale=self._query_scale,
             hidden_size=hidden_size,
             vocab_size=vocab_size,

@@ -7,8 +7,9 @@ differences between families are fields of DecoderShape. Families with another o
 combine the same parts themselves.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp, plain_mlp
@@ -65,22 +66,20 @@ class DecoderShape:
     num_layers: int
     vocab_size: int
     norm: Norm
-    rope: Rope
+    rope: Rope  # the rope of all layers, unless `layer_ropes` has others
     attention: AttentionShape
     tied_embeddings: bool
     has_head_bias: bool = False
     layer_norms: LayerNorms = LayerNorms()
+    embedding_norm: str = ""  # the norm of the embeddings; empty: none
     final_norm: str = "model.norm"  # empty: none
     embedding_size: int = 0  # columns of embedding and head, if projections lead to the hidden size
     is_parallel: bool = False  # both halves of a layer take the rows that enter the layer
     # tokens by layer, 0: no window; empty: no layer has a window
     sliding_windows: tuple[int, ...] = ()
-    # The angles of the layers with a window, if they differ from the others.
-    sliding_rope: Rope | None = None
-    unrotated_layers: frozenset[int] = frozenset()  # layers without rotary positions
-    position_table: PositionTable | None = None  # None: positions are rotary
-    # The rope of each layer, None: no positions. Empty: the three fields above decide.
+    # the rope of each layer, None: no rotary positions; empty: every layer has `rope`
     layer_ropes: tuple[Rope | None, ...] = ()
+    position_table: PositionTable | None = None  # None: positions are rotary
     query_scale: QueryScale | None = None
     embedding_factor: float = 1.0
     scales_images: bool = False  # the embedding factor applies to the features of images, too
@@ -118,14 +117,27 @@ class DecoderShape:
             return self.position_table.num_positions
         return self.rope.max_positions
 
-    @property
-    def rotated_layers(self) -> frozenset[int]:
+    def find_rope(self, layer: int) -> Rope | None:
+        """Returns the rope of a layer, None if the layer has no rotary positions."""
         if self.position_table is not None:
-            return frozenset()
-        return frozenset(range(self.num_layers)) - self.unrotated_layers
+            return None
+        return self.layer_ropes[layer] if self.layer_ropes else self.rope
+
+    def without_rope(self, layers: Collection[int]) -> "DecoderShape":
+        """Returns the shape without rotary positions in these layers."""
+        ropes = tuple(
+            None if layer in layers else self.find_rope(layer) for layer in range(self.num_layers)
+        )
+        return replace(self, layer_ropes=ropes)
 
     def with_attention(self, **changes: object) -> "DecoderShape":
         return replace(self, attention=replace(self.attention, **changes))  # type: ignore[arg-type]
+
+
+def equal_windows(config: HfConfig) -> tuple[int, ...]:
+    """Returns `sliding_window` for every layer, 0 if config.json has none."""
+    window = config.size("sliding_window") if config.has("sliding_window") else 0
+    return (window,) * config.size("num_hidden_layers")
 
 
 def upper_sliding_windows(config: HfConfig) -> tuple[int, ...]:
@@ -189,7 +201,7 @@ def choose_by_layer(one: Part, other: Part, layers_of_one: frozenset[int]) -> Pa
 
 def make_attention(b: Builder, shape: DecoderShape) -> Part:
     """Returns self-attention; adds the inputs for the angles once for all layers."""
-    find_angles = add_layer_angles(b, shape) if shape.layer_ropes else add_angles(b, shape)
+    find_angles = add_angles(b, shape)
     query_scale = b.query_scale(shape.query_scale) if shape.query_scale else None
 
     def attention(b: Builder, rows: Node, layer: int) -> Node:
@@ -216,34 +228,30 @@ def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
         rows = scaled(b.with_images(embeddings, size), factor)
     else:
         rows = b.with_images(scaled(embeddings, factor), size)
+    if shape.embedding_norm:
+        rows = b.norm(rows, shape.embedding_norm, size, shape.norm)
     if shape.position_table is None:
         return rows
     return add_positions(b, rows, shape.position_table, size)
 
 
-def add_angles(b: Builder, shape: DecoderShape) -> Callable[[int], Angles | None]:
-    """Adds inputs for the angles of layers with and without windows; returns a function from the
-    number of a layer to its angles.
+class TakesAngles(Protocol):
+    """A builder of a decoder or of an encoder."""
+
+    def angles(self, rope: Rope, name: str = ...) -> Angles: ...
+
+
+def add_angles(b: TakesAngles, shape: DecoderShape) -> Callable[[int], Angles | None]:
+    """Adds inputs for the angles of each rope; returns a function from the number of a layer to
+    its angles.
     """
-    angles = b.angles(shape.rope) if shape.rotated_layers else None
-    sliding_angles = b.angles(shape.sliding_rope, "sliding") if shape.sliding_rope else angles
-
-    def find_angles(layer: int) -> Angles | None:
-        if layer not in shape.rotated_layers:
-            return None
-        has_window = bool(shape.sliding_windows) and shape.sliding_windows[layer] > 0
-        return sliding_angles if has_window else angles
-
-    return find_angles
-
-
-def add_layer_angles(b: Builder, shape: DecoderShape) -> Callable[[int], Angles | None]:
-    """Adds an input for the angles of each different rope; returns a function from the number of a
-    layer to its angles.
-    """
-    ropes = {id(rope): rope for rope in shape.layer_ropes if rope is not None}
-    angles = {key: b.angles(rope, f"kind{kind}") for kind, (key, rope) in enumerate(ropes.items())}
-    return lambda layer: angles.get(id(shape.layer_ropes[layer]))
+    ropes = [shape.find_rope(layer) for layer in range(shape.num_layers)]
+    angles: dict[int, Angles] = {}
+    for rope in ropes:
+        if rope is not None and id(rope) not in angles:
+            name = "default" if rope is shape.rope else f"kind{len(angles)}"
+            angles[id(rope)] = b.angles(rope, name)
+    return lambda layer: angles.get(id(ropes[layer]))
 
 
 def build_decoder(

@@ -51,8 +51,8 @@ def sigmoid_routing(config: HfConfig) -> Routing:
     """Returns sigmoid routing: each expert has a score, and a correction that only affects the
     choice.
     """
-    require(config, "scoring_func", "sigmoid")
-    require(config, "topk_method", "noaux_tc")
+    config.choice("scoring_func", "sigmoid")
+    config.choice("topk_method", "noaux_tc")
     return Routing(
         num_experts=config.size("n_routed_experts"),
         num_chosen=config.size("num_experts_per_tok"),
@@ -64,17 +64,6 @@ def sigmoid_routing(config: HfConfig) -> Routing:
         added_to_sum=1e-20,
         factor=config.number("routed_scaling_factor"),
     )
-
-
-def require(config: HfConfig, key: str, *supported: str) -> str:
-    """Returns the value of the key, or the first supported one if the key is missing.
-
-    Raises ModelLoadError for other values.
-    """
-    value = config.text(key, supported[0])
-    if value not in supported:
-        raise ModelLoadError(f"config.json: {key} must be {' or '.join(supported)}, found {value}")
-    return value
 
 
 def feed_forward(config: HfConfig, routing: Routing, dense_layers: frozenset[int]) -> Part:

@@ -42,6 +42,28 @@ def bucket_distances(num_places: int, num_buckets: int, max_distance: int) -> ND
     return np.where(is_near, distances, (steps + middle) * np.sign(distances)).astype(np.int32)
 
 
+def compute_alibi(num_heads: int, num_positions: int) -> NDArray[np.float32]:
+    """Returns the bias of each head by distance, [heads, 2 * num_positions - 1].
+
+    It falls by a slope for each place.
+    """
+    slopes = compute_slopes(num_heads)
+    distances = np.abs(np.arange(1 - num_positions, num_positions))
+    return (-slopes[:, None] * distances).astype(np.float32)
+
+
+def compute_slopes(num_heads: int) -> NDArray[np.float32]:
+    """Returns the slope of each head, by which scores fall for each place between two tokens.
+
+    The slopes of a power of two of heads are a geometric sequence that ends at 2 ** -8; further
+    heads take every other slope of twice as many heads.
+    """
+    power = 1 << (num_heads.bit_length() - 1)
+    slopes = 2.0 ** (-8.0 * np.arange(1, power + 1) / power)
+    finer = 2.0 ** (-8.0 * np.arange(1, 2 * power + 1) / (2 * power))
+    return np.concatenate([slopes, finer[::2][: num_heads - power]]).astype(np.float32)
+
+
 def take_distances(table: Node, rows: NDArray[np.int32], num_places: Node) -> Node:
     """Returns the table's rows for the distances of L places, [2 L - 1, columns], ascending.
 

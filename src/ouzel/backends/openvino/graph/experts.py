@@ -19,7 +19,7 @@ of 100 experts at start-up with 8 of 64 chosen, and 92 of 100 with 8 of 128. The
 needs the others packs them.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -59,8 +59,12 @@ class ExpertTensors:
     # published checkpoints have separate tensors; joint ones are read, too
     are_separate: bool = True
     is_transposed: bool = False  # joint tensors are [experts, columns, rows]
-    is_either_way: bool = False  # joint tensors have one of both shapes
+    # joint tensors are all transposed or all not; the file tells by the shape of one
+    may_be_transposed: bool = False
     is_alternating: bool = False
+
+
+MIXTRAL_TENSORS = ExpertTensors(gate="w1", up="w3", down="w2")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -141,10 +145,16 @@ def mixture(b: Builder, rows: Node, choice: Choice, prefix: str, shape: ExpertsS
     """Computes the chosen experts; takes and returns [T, hidden_size]."""
     names, inner = shape.tensors, shape.inner_size
     into = (names.gate, names.up) if names.gate else (names.up,)
-    first = make_spec(
-        prefix, shape, into, names.all_gate_up, (len(into) * inner, shape.hidden_size)
-    )
-    second = make_spec(prefix, shape, (names.down,), names.all_down, (shape.hidden_size, inner))
+    num_into = len(into) * inner
+    first_of_all = joint_tensor(prefix + names.all_gate_up, shape, (num_into, shape.hidden_size))
+    down_of_all = joint_tensor(prefix + names.all_down, shape, (shape.hidden_size, inner))
+    if names.may_be_transposed:
+        witness = down_of_all if num_into == shape.hidden_size else first_of_all
+        first_of_all, down_of_all = (
+            replace(each, witness=witness) for each in (first_of_all, down_of_all)
+        )
+    first = make_spec(prefix, shape, into, first_of_all)
+    second = make_spec(prefix, shape, (names.down,), down_of_all)
     matrices = [read_experts(b, spec, shape) for spec in (first, second)]
     if shape.gate is not None and all(each.matrix.encoding.is_packed for each in matrices):
         return b.graph.mixture(rows, (choice.experts, choice.weights), shape.gate, matrices)
@@ -198,25 +208,24 @@ def sort_rows(experts: Node, num_experts: int) -> SortedRows:
     )
 
 
+def joint_tensor(name: str, shape: ExpertsShape, size: tuple[int, int]) -> Tensor:
+    """Returns the tensor of all experts, with a matrix of this size for each."""
+    is_transposed = shape.tensors.is_transposed
+    return Tensor(
+        name, (shape.num_experts, *(size[::-1] if is_transposed else size)), is_transposed
+    )
+
+
 def make_spec(
-    prefix: str,
-    shape: ExpertsShape,
-    names: tuple[str, ...],
-    name_of_all: str,
-    size: tuple[int, int],
+    prefix: str, shape: ExpertsShape, names: tuple[str, ...], whole: Tensor
 ) -> MatrixSpec:
     """Returns a matrix [rows, columns] of each expert, made of its tensors with these names.
 
-    The tensors of an expert stand below each other. `name_of_all` is the tensor of all experts.
+    The tensors of an expert stand below each other. `whole` is the tensor of all experts.
     """
-    num_experts, (num_rows, columns) = shape.num_experts, size
-    stored = (columns, num_rows) if shape.tensors.is_transposed else size
-    whole = Tensor(
-        prefix + name_of_all,
-        (num_experts, *stored),
-        shape.tensors.is_transposed,
-        shape.tensors.is_either_way,
-    )
+    num_experts, num_rows, columns = whole.shape
+    if whole.is_transposed:
+        num_rows, columns = columns, num_rows
     each = [
         Tensor(f"{prefix}experts.{expert}.{name}.weight", (num_rows // len(names), columns))
         for expert in range(num_experts)

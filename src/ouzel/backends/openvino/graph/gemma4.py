@@ -16,13 +16,14 @@ from ouzel.backends.openvino.graph.attention import KvInputs, cache_inputs, page
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import softcapped
 from ouzel.backends.openvino.graph.experts import ExpertsShape, mixture
+from ouzel.backends.openvino.graph.lent_parts import lend_parts
 from ouzel.backends.openvino.graph.mlp import MlpShape, gated_mlp
 from ouzel.backends.openvino.graph.nodes import Node, int32, merge_heads, scaled, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, rotate
 from ouzel.backends.openvino.graph.routing import Choice, Routing, route
-from ouzel.backends.openvino.language_model import LanguageModel
+from ouzel.backends.openvino.language_model import LanguageModel, LentCache
 from ouzel.backends.openvino.library import ops
 
 
@@ -103,12 +104,34 @@ def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
         x = ops.multiply(x, b.graph.array(b.array(f"model.layers.{index}.layer_scalar", 1)))
     x = b.norm(x, "model.norm", shape.hidden_size, shape.norm)
     head = embedding if is_head else b.head("lm_head", shape.vocab_size, shape.hidden_size)
+
+    def compute_logits(rows: Node) -> Node:
+        return softcapped(b.product(rows, head), shape.logits_softcap)
+
+    lent = lend_parts(
+        b,
+        embed=lambda ids: scaled(b.graph.embed(embedding, ids), shape.embedding_factor),
+        compute_logits=compute_logits,
+        hidden_size=shape.hidden_size,
+        caches=list_caches(shape),
+    )
     return b.language_model(
-        softcapped(b.product(x, head), shape.logits_softcap),
+        compute_logits(x) if lent is None else x,
         hidden_size=shape.hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=min(rope.max_positions for rope in shape.ropes.values()),
+        lent=lent,
     )
+
+
+def list_caches(shape: Gemma4Shape) -> dict[str, LentCache]:
+    """Returns the cache that the last layer of each kind reads."""
+    return {
+        layer.kind: LentCache(
+            layer=layer.cache, num_kv_heads=layer.num_kv_heads, head_dim=layer.head_dim
+        )
+        for layer in shape.layers
+    }
 
 
 def attention(

@@ -1,10 +1,10 @@
 """Builds the layer that predicts the token after the next (multi-token prediction).
 
-Entry t takes the hidden row of token t, which the head takes too, and the embedding of token t+1: x
-= projection(norm(embedding), norm(hidden row)); then a layer like the model's layers with full
-attention, at position t, and a norm. The model's own head turns the result into the logits of token
-t+2. If further entries follow without the model, the result of an entry is the hidden row of the
-next entry.
+Entry t takes the hidden row of token t, which the head takes too, and the embedding of token t+1 or
+the features of its image: x = projection(norm(embedding), norm(hidden row)); then a layer like the
+model's layers with full attention, at position t, and a norm. The model's own head turns the result
+into the logits of token t+2. If further entries follow without the model, the result of an entry is
+the hidden row of the next entry.
 
 Sources: the tensors of published checkpoints, as vLLM's qwen3_next_mtp.py and qwen3_5_mtp.py read
 them. DeepSeek's names follow vLLM's deepseek_mtp.py and SGLang's deepseek_nextn.py. These two
@@ -21,9 +21,10 @@ from ouzel.backends.openvino.graph.decoder import (
     Part,
     Predict,
     decoder_layer,
+    embedded_rows,
     make_attention,
 )
-from ouzel.backends.openvino.graph.nodes import Node, scaled
+from ouzel.backends.openvino.graph.nodes import Node
 from ouzel.backends.openvino.language_model import PredictionGraphs
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.weights.source import Matrix
@@ -88,6 +89,8 @@ def make_predictor(
         return PredictionGraphs(
             head=head_graph(logits_of, shape.attention.hidden_size),
             layer=layer.graph.finish(rows, "hidden_rows"),
+            ropes=layer.ropes,
+            hidden_size=shape.attention.hidden_size,
             arrays=layer.graph.arrays,
         )
 
@@ -130,7 +133,7 @@ def entries(
     """
     size = shape.attention.hidden_size
     hidden = b.graph.input("hidden_rows", [-1, size], ov.Type.f32)
-    embedded = scaled(b.embed(embedding), shape.embedding_factor)
+    embedded = embedded_rows(b, b.embed(embedding), shape)
     normed = [
         b.norm(embedded, names.embedding_norm, size, shape.norm),
         b.norm(hidden, names.hidden_norm, size, shape.norm),

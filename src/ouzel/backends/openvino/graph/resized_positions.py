@@ -1,7 +1,10 @@
-"""Resizes learned positions of a square to the rows and columns of an image's patches.
+"""Resizes the learned positions of a square of patches to the rows and columns of an image.
 
-Resizing is linear: each patch has a share of each learned position. Reference: transformers,
-`resize_positional_embeddings` of models/siglip2 and `get_vision_interpolation_indices_and_weights`.
+A checkpoint has an embedding for each place of a square of side x side places. The embedding of a
+patch of an image is a weighted mean of these, by bilinear interpolation. The weights depend on the
+image's rows and columns only: the host computes them, and the graph multiplies them by the table.
+Reference: transformers, `resize_positional_embeddings` of models/siglip2 and
+`get_vision_interpolation_indices_and_weights`.
 """
 
 import numpy as np
@@ -13,38 +16,44 @@ from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.library import ops, ov
 from ouzel.backends.openvino.vision_model import Inputs
 
-INPUT = "position_shares"
+INPUT = "position_weights"
 
 
 def add_positions(b: VisionBuilder, rows: Node, name: str, num_places: int, size: int) -> Node:
-    """Adds the resized positions to rows [..., patches, size]; `name` is the tensor of the learned
-    ones, [num_places, size].
+    """Adds the resized positions to rows [..., patches, size].
+
+    The tensor `name` has the learned positions, [num_places, size].
     """
     table = b.constant(b.array(name, num_places, size))
-    shares = b.input(INPUT, [-1, num_places], ov.Type.f32)
-    return ops.add(rows, ops.matmul(shares, table, False, False))
+    weights = b.input(INPUT, [-1, num_places], ov.Type.f32)
+    return ops.add(rows, ops.matmul(weights, table, False, False))
 
 
 def position_inputs(
     rows: int, columns: int, side: int, merge: int, *, is_antialiased: bool
 ) -> Inputs:
-    """Returns the shares of the learned positions in each patch's, [patches, side^2]."""
-    down, across = (_shares(num, side, is_antialiased=is_antialiased) for num in (rows, columns))
-    shares = down[:, None, :, None] * across[None, :, None, :]
-    return {INPUT: merged_order(shares.reshape(rows, columns, side**2), merge)}
+    """Returns the input of the graph: the weights of all learned positions for each patch,
+    [patches, side * side].
+
+    Patches that are merged to one row, squares of merge x merge, follow one another.
+    """
+    down, across = (_weigh(num, side, is_antialiased=is_antialiased) for num in (rows, columns))
+    weights = down[:, None, :, None] * across[None, :, None, :]
+    return {INPUT: merged_order(weights.reshape(rows, columns, side**2), merge)}
 
 
-def _shares(num: int, side: int, *, is_antialiased: bool) -> NDArray[np.float32]:
-    """Returns the shares of `side` places in each of `num`, as bilinear resizing has them.
+def _weigh(num: int, side: int, *, is_antialiased: bool) -> NDArray[np.float32]:
+    """Returns the weights of `side` learned places for `num` patches in a line, [num, side].
 
-    If resizing is antialiased, a place is an average of several where there are fewer than before.
+    Each row has the sum 1. If the line has fewer patches than places, each patch is the mean of
+    all places near to it with `is_antialiased`, and of the two nearest places without.
     """
     scale = np.float32(side) / np.float32(num)
     centers = (np.arange(num, dtype=np.float32) + np.float32(0.5)) * scale - np.float32(0.5)
     distances = np.abs(np.arange(side, dtype=np.float32) - centers[:, None])
     reach = max(scale, np.float32(1)) if is_antialiased else np.float32(1)
-    shares = np.maximum(1 - distances / reach, 0)
-    normalised: NDArray[np.float32] = (shares / shares.sum(axis=1, keepdims=True)).astype(
+    weights = np.maximum(1 - distances / reach, 0)
+    normalised: NDArray[np.float32] = (weights / weights.sum(axis=1, keepdims=True)).astype(
         np.float32
     )
     return normalised

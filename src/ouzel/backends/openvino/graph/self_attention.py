@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ouzel.backends.openvino.graph.attention import cache_inputs, paged_attention
 from ouzel.backends.openvino.graph.builder import Builder
+from ouzel.backends.openvino.graph.distances import compute_slopes
 from ouzel.backends.openvino.graph.key_scales import mark_rows
 from ouzel.backends.openvino.graph.nodes import Node, integers, merge_heads, split, split_heads
 from ouzel.backends.openvino.graph.norms import Norm, normalise
@@ -53,6 +54,8 @@ class AttentionShape:
     qkv_limit: float | None = None
     # Each head has a logit that takes a share of the attention and adds nothing.
     has_sinks: bool = False
+    # The scores of each head fall with the distance, by slopes of this family's rule (ALiBi).
+    has_slopes: bool = False
 
     @property
     def is_only_turned(self) -> bool:
@@ -126,6 +129,7 @@ def self_attention(
         key = b.norm(key, prefix + key_norm, shape.head_dim, shape.norm)
     if query_scale is not None:
         query = ops.multiply(query, query_scale)
+    sinks, slopes = numbers_by_head(b, prefix, shape)
     attended = paged_attention(
         b.graph,
         query,
@@ -138,7 +142,8 @@ def self_attention(
         scale=shape.scale,
         softcap=shape.softcap,
         sliding_window=sliding_window,
-        sinks=b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
+        sinks=sinks,
+        slopes=slopes,
     )
     if gate is not None:
         attended = gated(attended, ops.sigmoid(gate), shape)
@@ -149,6 +154,16 @@ def self_attention(
         num_columns,
         shape.hidden_size,
         has_bias=shape.output_bias,
+    )
+
+
+def numbers_by_head(
+    b: Builder, prefix: str, shape: AttentionShape
+) -> tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]:
+    """Returns the sinks and the slopes of the heads; None stands for numbers that a layer lacks."""
+    return (
+        b.array(prefix + "sinks", shape.num_heads) if shape.has_sinks else None,
+        compute_slopes(shape.num_heads) if shape.has_slopes else None,
     )
 
 

@@ -72,6 +72,24 @@ class VisionBuilder:
         )
         return self._constants.product(rows, self._weights.matrix(spec, self._width))
 
+    def linear_rows(
+        self, rows: Node, name: str, shape: tuple[int, int], part: tuple[int, int]
+    ) -> Node:
+        """Multiplies the rows by the transpose of the rows `part` of a matrix of this shape, and
+        adds the same part of its bias.
+
+        The tensors have names without dots: `in_proj_weight` and `in_proj_bias`.
+        """
+        begin, end = part
+        spec = MatrixSpec(
+            (Tensor(name + "_weight", shape),),
+            (end - begin, shape[1]),
+            row_order=tuple(range(begin, end)),
+            row_unit=shape[0],
+        )
+        bias = self.array(name + "_bias", shape[0])[begin:end]
+        return self._constants.product(rows, self._weights.matrix(spec, self._width), bias)
+
     def patches(self, rows: Node, name: str, shape: tuple[int, ...], *, has_bias: bool) -> Node:
         """Multiplies flat patches by the kernel [num_rows, *...] of a convolution whose stride is
         its size.

@@ -58,8 +58,8 @@ def softcap_cache_type(engine: EngineConfig, *, is_u8_by_itself: bool) -> ov.Typ
     cache_type = _CACHES.get(engine.kv_cache_dtype)
     if cache_type is None:
         raise ModelLoadError(
-            "kv_cache_dtype must be auto, f16 or u8, because the attention of this model has a "
-            f"soft cap, given {engine.kv_cache_dtype}"
+            "kv_cache_dtype must be auto, f16, u8, or f32 with precision f32, because the "
+            f"attention of this model has a soft cap, given {engine.kv_cache_dtype}"
         )
     return cache_type
 

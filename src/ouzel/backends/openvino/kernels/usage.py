@@ -1,4 +1,4 @@
-"""Tells which kernels multiply the matrices of a model, and sets them for an engine."""
+"""Tells which kernels a model uses: for its matrices, and for attention with a soft cap."""
 
 import math
 from collections.abc import Sequence
@@ -11,6 +11,7 @@ from ouzel.backends.openvino.kernels.library import (
     find_kernels,
 )
 from ouzel.backends.openvino.kernels.products import find_cells, find_products
+from ouzel.backends.openvino.kernels.softcap import find_softcap
 from ouzel.backends.openvino.library import ov
 from ouzel.config import EngineConfig
 
@@ -32,7 +33,7 @@ def has_mostly_packed(graphs: Sequence[ov.Model]) -> bool:
 def name_kernels(graphs: Sequence[ov.Model]) -> str:
     """Returns the instructions of the kernels that the graphs use, empty if they use none."""
     found = find_kernels()
-    uses_them = any(find_products(graph) for graph in graphs)
+    uses_them = any(find_products(graph) for graph in graphs) or find_softcap(graphs) > 0
     return found.level if isinstance(found, Kernels) and uses_them else ""
 
 

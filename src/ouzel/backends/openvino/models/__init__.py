@@ -20,8 +20,6 @@ Build = Callable[[HfConfig, Builder], LanguageModel]
 
 # Types that need an operation which the runtime lacks, so that no file here could build them.
 _IMPOSSIBLE = {
-    "bloom": "its positions are linear biases of the scores (ALiBi), which are not supported",
-    "mpt": "its positions are linear biases of the scores (ALiBi), which are not supported",
     "kimi_linear": "its states decay by channel, and the runtime's delta net cannot do that",
     "deepseek_v32": "a learned indexer chooses the tokens of its attention",
     "glm_moe_dsa": "a learned indexer chooses the tokens of its attention",

@@ -48,12 +48,12 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         qkv_bias=bias, output_bias=bias, num_paired_dims=shape.attention.head_dim
     )
     windows = sliding_windows(config, every_layer_but(config.size("sliding_window_pattern")))
-    return replace(
+    shape = replace(
         shape,
         norm=Norm(config.number("layer_norm_eps", 1e-5), is_centred=True),
         is_parallel=True,
         layer_norms=SHARED_NORM,
         sliding_windows=windows,
-        unrotated_layers=frozenset(layer for layer, window in enumerate(windows) if not window),
         logits_factor=config.number("logit_scale", 0.0625),
     )
+    return shape.without_rope([layer for layer, window in enumerate(windows) if not window])

@@ -5,7 +5,7 @@ models/deepseek_v2/modeling_deepseek_v2.py and configuration_deepseek_v2.py.
 """
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.deepseek import build_deepseek, first_layers, require
+from ouzel.backends.openvino.graph.deepseek import build_deepseek, first_layers
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -33,11 +33,11 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 
 
 def softmax_routing(config: HfConfig) -> Routing:
-    require(config, "scoring_func", "softmax")
+    config.choice("scoring_func", "softmax")
     # With true, transformers does not normalise, but DeepSeek's own code does.
     if config.flag("norm_topk_prob", False):
         raise ModelLoadError("config.json: norm_topk_prob must be false, found true")
-    is_grouped = require(config, "topk_method", "greedy", "group_limited_greedy") != "greedy"
+    is_grouped = config.choice("topk_method", "greedy", "group_limited_greedy") != "greedy"
     return Routing(
         num_experts=config.size("n_routed_experts"),
         num_chosen=config.size("num_experts_per_tok"),

@@ -37,13 +37,10 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config).with_attention(qk_norm="head")
     windows = read_windows(config)
-    unrotated = frozenset(layer for layer, window in enumerate(windows) if not window)
-    return replace(
-        shape,
-        layer_norms=NORMS_AFTER,
-        sliding_windows=windows,
-        unrotated_layers=unrotated if config.has("sliding_window") else frozenset(),
-    )
+    shape = replace(shape, layer_norms=NORMS_AFTER, sliding_windows=windows)
+    if not config.has("sliding_window"):
+        return shape
+    return shape.without_rope([layer for layer, window in enumerate(windows) if not window])
 
 
 def read_windows(config: HfConfig) -> tuple[int, ...]:

@@ -77,15 +77,14 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         output_bias=bias,
         scale=config.size("query_pre_attn_scalar") ** -0.5,
     )
+    windows = sliding_windows(config, every_layer_but(config.size("sliding_window_pattern")))
     return replace(
         shape,
         norm=norm,
         layer_norms=NORMS,
         rope=rope,
-        sliding_rope=sliding_rope,
-        sliding_windows=sliding_windows(
-            config, every_layer_but(config.size("sliding_window_pattern"))
-        ),
+        layer_ropes=tuple(sliding_rope if window else rope for window in windows),
+        sliding_windows=windows,
         embedding_factor=root(config.size("hidden_size"), config),
         logits_softcap=config.number("final_logit_softcapping", 0.0),
     )
@@ -94,7 +93,7 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
 def refuse_other_attention(config: HfConfig) -> None:
     if config.has("attn_logit_softcapping"):
         raise ModelLoadError(
-            "config.json: attn_logit_softcapping must be null, because no Gemma 3 has it, found "
+            "config.json: attn_logit_softcapping must be null, because only Gemma 2 has it, found "
             f"{config.number('attn_logit_softcapping'):g}"
         )
     refuse_bidirectional(config)

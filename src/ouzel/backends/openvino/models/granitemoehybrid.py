@@ -4,8 +4,6 @@ The attention mostly has no positions. Reference: transformers,
 models/granitemoehybrid/modeling_granitemoehybrid.py and configuration_granitemoehybrid.py.
 """
 
-from dataclasses import replace
-
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
@@ -53,16 +51,11 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
     shape = granite.decoder_shape(config)
     if has_rotary_positions(config):
         return shape
-    return replace(shape, unrotated_layers=frozenset(range(shape.num_layers)))
+    return shape.without_rope(range(shape.num_layers))
 
 
 def has_rotary_positions(config: HfConfig) -> bool:
-    kind = config.text("position_embedding_type", "nope")
-    if kind not in ("rope", "nope"):
-        raise ModelLoadError(
-            f"config.json: position_embedding_type must be rope or nope, found {kind}"
-        )
-    return kind == "rope"
+    return config.choice("position_embedding_type", "nope", "rope") == "rope"
 
 
 def make_mixer(config: HfConfig, b: Builder, shape: DecoderShape) -> Part:

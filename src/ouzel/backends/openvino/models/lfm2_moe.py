@@ -14,8 +14,8 @@ from ouzel.backends.openvino.graph.decoder import (
     make_feed_forward,
 )
 from ouzel.backends.openvino.graph.experts import (
+    MIXTRAL_TENSORS,
     ExpertsShape,
-    ExpertTensors,
     make_experts,
 )
 from ouzel.backends.openvino.graph.mlp import MlpShape
@@ -55,7 +55,7 @@ def feed_forward(config: HfConfig) -> Part:
         hidden_size=config.size("hidden_size"),
         inner_size=config.size("moe_intermediate_size"),
         unit=GatedUnit(activation="silu"),
-        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
+        tensors=MIXTRAL_TENSORS,
     )
     correction = "expert_bias" if config.flag("use_expert_bias", True) else ""
     sparse = make_experts(routing, experts, place="feed_forward", correction=correction)

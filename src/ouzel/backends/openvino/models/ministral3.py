@@ -6,7 +6,12 @@ Reference: transformers, models/ministral3/modeling_ministral3.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    equal_windows,
+    make_feed_forward,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.query_scale import QueryScale
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -40,10 +45,9 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         config = config.with_values(rope_parameters=ROPE)
         parameters = HfConfig(ROPE)
     shape = DecoderShape.read(config)
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
     return replace(
         shape,
-        sliding_windows=(window,) * shape.num_layers,
+        sliding_windows=equal_windows(config),
         query_scale=QueryScale(
             growth=parameters.number("llama_4_scaling_beta"),
             interval=parameters.size(

@@ -6,8 +6,8 @@ Reference: transformers, models/mixtral/modeling_mixtral.py and configuration_mi
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_experts
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, equal_windows
+from ouzel.backends.openvino.graph.experts import MIXTRAL_TENSORS, ExpertsShape, make_experts
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.hf_config import HfConfig
@@ -25,11 +25,10 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = DecoderShape.read(config)
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
     routing = replace(Routing.read(config), is_normalised=True)
     return build_decoder(
         b,
-        replace(shape, sliding_windows=(window,) * shape.num_layers),
+        replace(shape, sliding_windows=equal_windows(config)),
         make_experts(routing, experts_shape(config, routing), place="block_sparse_moe"),
     )
 
@@ -37,5 +36,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 def experts_shape(config: HfConfig, routing: Routing) -> ExpertsShape:
     return replace(
         ExpertsShape.read(config, routing.num_experts),
-        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
+        tensors=MIXTRAL_TENSORS,
     )

@@ -11,6 +11,9 @@ from ouzel.backends.openvino.graph.activations import read_activation
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.decoder import (
     DecoderShape,
+    LayerNorms,
+    Part,
+    decoder_layer,
     make_attention,
     make_feed_forward,
     sliding_windows,
@@ -20,7 +23,6 @@ from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.nodes import scaled
 from ouzel.backends.openvino.graph.norms import Norm, normalise
 from ouzel.backends.openvino.language_model import LanguageModel
-from ouzel.backends.openvino.library import ops
 from ouzel.checkpoint.hf_config import HfConfig
 
 DEFAULTS = {
@@ -35,26 +37,25 @@ DEFAULTS = {
     "post_norm_eps": 1e-8,
 }
 
+NORMS = LayerNorms(before_mlp="pre_feedforward_layernorm")
+
 
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = decoder_shape(config)
-    attention, mlp = make_attention(b, shape), make_feed_forward(mlp_shape(config))
     size = shape.attention.hidden_size
-    before = replace(shape.norm, plus=1.0)
+    layers = replace(shape, norm=replace(shape.norm, plus=1.0), layer_norms=NORMS)
     after = Norm(config.number("post_norm_eps"), plus=1.0)
+    halves = (
+        add_norm(make_attention(b, shape), "post_attention_layernorm", size, after),
+        add_norm(make_feed_forward(mlp_shape(config)), "post_feedforward_layernorm", size, after),
+    )
     embedding = b.embedding(
         "model.embed_tokens", shape.vocab_size, size, is_head=shape.tied_embeddings
     )
     x = normalise(b.embed(embedding), shape.norm)
     for layer in range(shape.num_layers):
-        prefix = f"model.layers.{layer}."
-        mixed = attention(b, b.norm(x, prefix + "input_layernorm", size, before), layer)
-        if layer == shape.num_layers - 1:
-            x, mixed = b.graph.sample_rows(x), b.graph.sample_rows(mixed)
-        x = ops.add(x, b.norm(mixed, prefix + "post_attention_layernorm", size, after))
-        inner = mlp(b, b.norm(x, prefix + "pre_feedforward_layernorm", size, before), layer)
-        x = ops.add(x, b.norm(inner, prefix + "post_feedforward_layernorm", size, after))
+        x = decoder_layer(b, x, layer, layers, halves)
     x = b.norm(x, shape.final_norm, size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, size)
     logits = scaled(b.product(x, head), shape.logits_factor)
@@ -63,6 +64,13 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         hidden_size=size,
         vocab_size=shape.vocab_size,
         max_positions=shape.rope.max_positions,
+    )
+
+
+def add_norm(half: Part, name: str, size: int, norm: Norm) -> Part:
+    """Returns the half of a layer with a norm after it."""
+    return lambda b, rows, layer: b.norm(
+        half(b, rows, layer), f"model.layers.{layer}.{name}", size, norm
     )
 
 
@@ -78,15 +86,15 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         output_bias=bias,
         scale=shape.attention.scale * config.number("qk_scale_factor"),
     )
-    return replace(
+    shape = replace(
         shape,
         sliding_windows=sliding_windows(
             config, lambda layer: (shape.num_layers - 1 - layer) % 4 != 0
         ),
-        unrotated_layers=frozenset(layer for layer, theta in enumerate(thetas) if theta == 0),
         logits_factor=config.number("output_multiplier"),
         logits_softcap=config.number("final_logit_softcapping"),
     )
+    return shape.without_rope([layer for layer, theta in enumerate(thetas) if theta == 0])
 
 
 def read_thetas(config: HfConfig, num_layers: int) -> list[float]:

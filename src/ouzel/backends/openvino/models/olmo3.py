@@ -36,4 +36,5 @@ def decoder_shape(config: HfConfig) -> DecoderShape:
         sliding_theta=config.number("rope_theta"),
     )
     windows = sliding_windows(config, every_layer_but(4))
-    return replace(shape, rope=rope, sliding_rope=sliding_rope, sliding_windows=windows)
+    ropes = tuple(sliding_rope if window else rope for window in windows)
+    return replace(shape, rope=rope, layer_ropes=ropes, sliding_windows=windows)

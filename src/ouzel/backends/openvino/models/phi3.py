@@ -7,7 +7,12 @@ models/phi3/modeling_phi3.py and configuration_phi3.py.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    equal_windows,
+    make_feed_forward,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.language_model import LanguageModel
 from ouzel.checkpoint.context_length import rope_section, rope_type
@@ -24,8 +29,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
             f"config.json: rope type of phi3 must be one of {', '.join(ROPE_TYPES)}, found {kind}"
         )
     shape = DecoderShape.read(config, rotates_partly=True).with_attention(is_fused=True)
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
-    shape = replace(shape, sliding_windows=(window,) * shape.num_layers)
+    shape = replace(shape, sliding_windows=equal_windows(config))
     return build_decoder(
         b, shape, make_feed_forward(replace(MlpShape.read(config), fused_name="gate_up_proj"))
     )

@@ -8,8 +8,8 @@ positions; here it has the long ones, as the model's own code.
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder
-from ouzel.backends.openvino.graph.experts import ExpertsShape, ExpertTensors, make_experts
+from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, equal_windows
+from ouzel.backends.openvino.graph.experts import MIXTRAL_TENSORS, ExpertsShape, make_experts
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.graph.routing import Routing
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -35,7 +35,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     )
     experts = replace(
         ExpertsShape.read(config, routing.num_experts),
-        tensors=ExpertTensors(gate="w1", up="w3", down="w2"),
+        tensors=MIXTRAL_TENSORS,
     )
     return build_decoder(
         b, decoder_shape(config), make_experts(routing, experts, place="block_sparse_moe")
@@ -45,10 +45,9 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
 def decoder_shape(config: HfConfig) -> DecoderShape:
     bias = config.flag("attention_bias", False)
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
     return replace(
         shape,
         norm=Norm(config.number("rms_norm_eps", 1e-5), is_centred=True, has_bias=True),
         has_head_bias=config.flag("lm_head_bias", False),
-        sliding_windows=(window,) * shape.num_layers,
+        sliding_windows=equal_windows(config),
     )

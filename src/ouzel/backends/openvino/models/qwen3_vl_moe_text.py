@@ -1,8 +1,11 @@
 """The language model of Qwen3-VL's mixtures is qwen3_vl_text with experts in its layers.
 
 One tensor has all experts. Published checkpoints store it as [experts, columns, rows], and
-transformers 5 saves [experts, rows, columns]. Reference: transformers,
-models/qwen3_vl_moe/modeling_qwen3_vl_moe.py and configuration_qwen3_vl_moe.py.
+transformers 5 saves [experts, rows, columns]. One of a layer's two tensors is never square, and
+its shape decides for both; transformers 5 decides by each, and misreads square ones.
+
+Reference: transformers, models/qwen3_vl_moe/modeling_qwen3_vl_moe.py and
+configuration_qwen3_vl_moe.py.
 """
 
 from dataclasses import replace
@@ -28,5 +31,5 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     shape = qwen3_vl_text.decoder_shape(config, turns_by_three=b.takes_images)
     routing = replace(Routing.read(config), is_normalised=True)
-    tensors = ExpertTensors(is_either_way=True)
+    tensors = ExpertTensors(may_be_transposed=True)
     return build_decoder(b, shape, qwen3_moe.feed_forward(config, routing, tensors))

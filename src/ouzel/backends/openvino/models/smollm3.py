@@ -24,7 +24,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
     unrotated = unrotated_layers(config)
     shape = DecoderShape.read(config.with_defaults(**DEFAULTS))
     shape = shape.with_attention(qkv_bias=bias, output_bias=bias)
-    shape = replace(shape, sliding_windows=windows(config, unrotated), unrotated_layers=unrotated)
+    shape = replace(shape, sliding_windows=windows(config, unrotated)).without_rope(unrotated)
     mlp = replace(MlpShape.read(config), has_bias=config.flag("mlp_bias", False))
     return build_decoder(b, shape, make_feed_forward(mlp))
 

@@ -6,7 +6,12 @@ Reference: transformers, models/starcoder2/modeling_starcoder2.py and configurat
 from dataclasses import replace
 
 from ouzel.backends.openvino.graph.builder import Builder
-from ouzel.backends.openvino.graph.decoder import DecoderShape, build_decoder, make_feed_forward
+from ouzel.backends.openvino.graph.decoder import (
+    DecoderShape,
+    build_decoder,
+    equal_windows,
+    make_feed_forward,
+)
 from ouzel.backends.openvino.graph.mlp import MlpShape
 from ouzel.backends.openvino.graph.norms import Norm
 from ouzel.backends.openvino.language_model import LanguageModel
@@ -23,12 +28,11 @@ DEFAULTS = {
 def build(config: HfConfig, b: Builder) -> LanguageModel:
     config = config.with_defaults(**DEFAULTS)
     bias = config.flag("use_bias", True)
-    window = config.size("sliding_window") if config.has("sliding_window") else 0
     shape = DecoderShape.read(config).with_attention(qkv_bias=bias, output_bias=bias)
     shape = replace(
         shape,
         norm=Norm(config.number("norm_epsilon"), is_centred=True, has_bias=True),
-        sliding_windows=(window,) * shape.num_layers,
+        sliding_windows=equal_windows(config),
     )
     mlp = replace(
         MlpShape.read(config), is_gated=False, names=("", "c_fc", "c_proj"), has_bias=bias

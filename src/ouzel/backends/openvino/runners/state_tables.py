@@ -60,6 +60,7 @@ def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> S
     """
     if not tables:
         return StatePlan(engine.max_num_seqs, 0, 0)
+    free_bytes -= scan_bytes(tables, engine.max_num_batched_tokens)
     slot_bytes = sum(table.row_bytes for table in tables)
     output_bytes = sum(table.row_bytes for table in tables if table.name.startswith(EXACT_PREFIX))
     # A sequence has two slots and one output, so a slot takes half an output beside its own bytes.
@@ -74,6 +75,16 @@ def plan_states(tables: list[Table], engine: EngineConfig, free_bytes: int) -> S
         )
     num_kept = num_kept_states(engine, num_running, slot_bytes, free_bytes)
     return StatePlan(num_running, num_slots(num_running, num_kept), slot_bytes, num_kept)
+
+
+def scan_bytes(tables: list[Table], num_tokens: int) -> int:
+    """Returns the memory of a scan over `num_tokens` whose heads have one value each, as in Mamba.
+
+    Each head has an input, a step and a result in float32 for each token: hundreds of MiB in a
+    model of 7 billion weights. Layers compute one after the other, and share the memory.
+    """
+    heads = [table.row_shape[0] for table in tables if table.row_shape[1:] == (1, 1)]
+    return 3 * 4 * max(heads, default=0) * num_tokens
 
 
 def log_states(plan: StatePlan, engine: EngineConfig) -> None:

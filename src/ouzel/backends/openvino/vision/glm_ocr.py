@@ -65,6 +65,8 @@ def vision_section(config: HfConfig) -> HfConfig:
 def read_shape(vision: HfConfig) -> QwenVisionShape:
     if read_theta(vision) != THETA:
         raise vision.refuse("rope_parameters", f"rope_theta {THETA}")
+    # The image processor makes patches of two frames.
+    vision.require(temporal_patch_size=2)
     norm = Norm(vision.number("rms_norm_eps", 1e-5))
     return QwenVisionShape.read(vision, norm, head_norm=norm)
 

@@ -1,7 +1,8 @@
 """LFM2-VL has SigLIP 2's encoder, whose learned positions are resized to each image.
 
-Squares of patches become one row. Reference: transformers, models/lfm2_vl/modeling_lfm2_vl.py and
-models/siglip2/modeling_siglip2.py; SigLIP 2 (Tschannen 2025, arXiv 2502.14786).
+Its projector turns each square of patches into one row of features. Reference: transformers,
+models/lfm2_vl/modeling_lfm2_vl.py and models/siglip2/modeling_siglip2.py; SigLIP 2 (Tschannen
+2025, arXiv 2502.14786).
 """
 
 import math
@@ -24,7 +25,7 @@ from ouzel.backends.openvino.graph.vit import (
     square_side,
 )
 from ouzel.backends.openvino.library import ops, ov
-from ouzel.backends.openvino.models import lfm2
+from ouzel.backends.openvino.models import lfm2, lfm2_moe
 from ouzel.backends.openvino.vision_model import Inputs, Passes, VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import EngineFailed
@@ -47,7 +48,11 @@ def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
 
 
 def read_shape(vision: HfConfig) -> VitShape:
-    """Reads the sizes; a tile of the shape is the square of learned positions."""
+    """Reads the sizes of the encoder.
+
+    The checkpoint has learned positions for a square of patches. The shape's `image_size` is the
+    side of that square in pixels; images may have any multiple of a patch's side.
+    """
     if vision.text("model_type", "siglip2_vision_model") != "siglip2_vision_model":
         raise vision.refuse("model_type", "siglip2_vision_model")
     num_places = vision.size("num_patches", 256)
@@ -60,15 +65,15 @@ def read_shape(vision: HfConfig) -> VitShape:
 
 
 def read_factor(config: HfConfig) -> int:
-    """Returns the patches along each side of a square that becomes one row."""
+    """Returns the number of patches along a side of the square that becomes one row of features."""
     return config.size("downsample_factor", 2)
 
 
 def embedded_patches(b: VisionBuilder, shape: VitShape) -> Node:
-    """Embeds the patches [tiles, patches, numbers of a patch], and adds resized positions."""
+    """Embeds patches [tiles, patches, numbers of a patch], and adds positions for their places."""
     prefix, size, num_columns = f"{TOWER}embeddings.", shape.hidden_size, 3 * shape.patch_size**2
     pixels = b.input("patches", [-1, -1, num_columns], ov.Type.f32)
-    rows = b.linear(pixels, prefix + "patch_embedding", num_columns, size)
+    rows = b.patches(pixels, prefix + "patch_embedding", (size, num_columns), has_bias=True)
     return add_positions(b, rows, prefix + "position_embedding.weight", shape.num_rows, size)
 
 
@@ -79,12 +84,18 @@ def projected(b: VisionBuilder, rows: Node, size: int, config: HfConfig) -> Node
         rows = b.norm(rows, PROJECTOR + "layer_norm", size, PROJECTOR_NORM)
     inner = b.linear(rows, PROJECTOR + "linear_1", size, inner_size, has_bias=has_bias)
     inner = activate(inner, read_activation(config, "projector_hidden_act", "gelu"))
-    text_size = config.text_model().with_defaults(**lfm2.DEFAULTS).size("hidden_size")
+    text = config.text_model()
+    is_sparse = text.text("model_type", "lfm2") == "lfm2_moe"
+    text = text.with_defaults(**(lfm2_moe if is_sparse else lfm2).DEFAULTS)
+    text_size = text.size("hidden_size")
     return b.linear(inner, PROJECTOR + "linear_2", inner_size, text_size, has_bias=has_bias)
 
 
 def make_passes(shape: VitShape, factor: int) -> Passes:
-    """Returns the function that makes the inputs of a piece: tiles of one size."""
+    """Returns the function that makes the graph's inputs for a piece, which is tiles of one size.
+
+    A pass takes as many of the tiles as their patches allow.
+    """
     unit = shape.patch_size * factor
 
     def passes(image: ImageInput, pixels: NDArray[np.float32]) -> list[Inputs]:

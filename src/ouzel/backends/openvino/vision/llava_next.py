@@ -1,7 +1,9 @@
 """LLaVA-NeXT (LLaVA 1.6, Granite Vision) takes the whole image, and its tiles in the best
 resolution.
 
-Reference: transformers, models/llava_next/modeling_llava_next.py.
+Reference: transformers, models/llava_next/modeling_llava_next.py. It ignores the `logits_scaling`
+of Granite Vision's language model, by which Ouzel divides the logits as models/granite.py does.
+The order of tokens is the same.
 """
 
 from ouzel.backends.openvino.graph.anyres import AnyRes

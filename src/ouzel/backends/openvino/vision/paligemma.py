@@ -5,6 +5,8 @@ Reference: transformers, models/paligemma/modeling_paligemma.py and configuratio
 PaliGemma (Beyer 2024, arXiv 2407.07726) and PaliGemma 2 (Steiner 2024, arXiv 2412.03555).
 """
 
+from collections.abc import Mapping
+
 from ouzel.backends.openvino.graph.images import ImageShape
 from ouzel.backends.openvino.graph.nodes import integers
 from ouzel.backends.openvino.graph.vision import VisionBuilder
@@ -15,9 +17,9 @@ from ouzel.backends.openvino.vision_model import VisionModel
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.errors import ModelLoadError
 
-_TEXT_DEFAULTS: dict[str, dict[str, object]] = {
-    "gemma": {**gemma.DEFAULTS},
-    "gemma2": {**gemma2.DEFAULTS},
+_TEXT_DEFAULTS: dict[str, Mapping[str, object]] = {
+    "gemma": gemma.DEFAULTS,
+    "gemma2": gemma2.DEFAULTS,
 }
 
 

@@ -1,20 +1,26 @@
 """Names the tensors of a checkpoint as most checkpoints of one language model do."""
 
-# Prefixes of the language model in checkpoints of several modes, in Nemotron-H, GPT-2 and GPT-NeoX
-# (also saved without their heads), and the prefix that it has in other checkpoints of its own.
-# Vision encoders have several spellings: transformers 4 and 5 differ.
+# Prefixes of the language model in checkpoints of several modes, in Nemotron-H, GPT-2 and its
+# contemporaries (also saved without their heads), and the prefix that it has in other checkpoints
+# of its own. Vision encoders have several spellings: transformers 4 and 5 differ.
 _PLAIN_NAMES = {
     "backbone.": "model.",
     "transformer.h.": "model.layers.",
     "transformer.wte.": "model.embed_tokens.",
     "transformer.wpe.": "model.embed_positions.",
     "transformer.ln_f.": "model.norm.",
+    "transformer.word_embeddings.": "model.embed_tokens.",
+    "transformer.word_embeddings_layernorm.": "model.word_embeddings_layernorm.",
+    "transformer.blocks.": "model.layers.",
+    "transformer.norm_f.": "model.norm_f.",
     "gpt_neox.embed_in.": "model.embed_tokens.",
     "gpt_neox.": "model.",
     "embed_in.": "embed_tokens.",
     "embed_out.": "lm_head.",
     "model.decoder.": "model.",
     "h.": "layers.",
+    "blocks.": "layers.",
+    "word_embeddings.": "embed_tokens.",
     "wte.": "embed_tokens.",
     "wpe.": "embed_positions.",
     "ln_f.": "norm.",
@@ -33,6 +39,10 @@ _PLAIN_NAMES = {
     "model.connector.": "multi_modal_projector.",
     "model.projector.": "multi_modal_projector.",
     "mlp_AR.": "multi_modal_projector.",
+    "model.merger.": "merger.",
+    "llm.model.": "model.",
+    "llm.lm_head.": "lm_head.",
+    "vpm.": "vision_tower.",
     "model.embed_vision.": "embed_vision.",
     "model.image_newline": "image_newline",
     "language_model.image_newline": "image_newline",

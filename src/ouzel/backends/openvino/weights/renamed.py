@@ -28,7 +28,8 @@ class RenamedWeights:
         return self._weights.has(self._name(name))
 
     def _renamed(self, tensor: Tensor) -> Tensor:
-        return replace(tensor, name=self._name(tensor.name))
+        witness = None if tensor.witness is None else self._renamed(tensor.witness)
+        return replace(tensor, name=self._name(tensor.name), witness=witness)
 
     def _name(self, name: str) -> str:
         if not name.startswith(self._graph_prefix):

@@ -84,7 +84,7 @@ class Checkpoint:
 
     def stored_encoding(self, tensor: Tensor) -> Encoding | None:
         tensor = self._as_stored(tensor)
-        self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
+        self.locate(tensor.name, tensor.shape, *PLAIN_TYPES, "I64")
         return None
 
     def stored_form(self, tensor: Tensor) -> StoredForm | None:
@@ -94,9 +94,12 @@ class Checkpoint:
         raise AssertionError(f"{tensor.name} is stored as plain numbers")
 
     def rows(self, tensor: Tensor) -> Iterator[NDArray[np.float32]]:
-        """Yields the tensor as float32, split along its first axis."""
+        """Yields the tensor as float32, split along its first axis.
+
+        Of integers, which are numbers of tokens, float32 holds those up to 2^24.
+        """
         tensor = self._as_stored(tensor)
-        location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES)
+        location = self.locate(tensor.name, tensor.shape, *PLAIN_TYPES, "I64")
         if tensor.is_transposed:
             for whole in read_chunks(location, math.prod(tensor.shape[-2:])):
                 for each in whole:
@@ -111,12 +114,12 @@ class Checkpoint:
 
     def _as_stored(self, tensor: Tensor) -> Tensor:
         """Returns the tensor with the order of its last two dimensions in the file."""
-        location = self._tensors.get(tensor.name)
-        if not tensor.is_either_way or location is None or location.shape == tensor.shape:
+        if tensor.witness is None:
             return tensor
-        *outer, rows, columns = tensor.shape
-        turned = (*outer, columns, rows)
-        return Tensor(tensor.name, turned, not tensor.is_transposed)
+        location = self._tensors.get(tensor.witness.name)
+        if location is None or location.shape != swap_last(tensor.witness.shape):
+            return tensor
+        return Tensor(tensor.name, swap_last(tensor.shape), not tensor.is_transposed)
 
     def locate(self, name: str, shape: tuple[int, ...], *dtypes: str) -> TensorLocation:
         """Returns the place of a tensor.
@@ -152,6 +155,12 @@ class Checkpoint:
         return to_float32(self.read(name, shape, *PLAIN_TYPES), self._tensors[name].dtype)
 
 
+def swap_last(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Swaps the last two dimensions of a shape."""
+    *outer, rows, columns = shape
+    return (*outer, columns, rows)
+
+
 def describe_other_prefix(name: str, stored: Iterable[str]) -> str:
     """Returns a part of an error message if a tensor is stored under a longer or shorter name."""
     found = next(
@@ -182,7 +191,7 @@ def read_chunks(
             advance_stage(num_chunk * row * stored.itemsize)
 
 
-def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: one of PLAIN_TYPES
+def to_float32(raw: NDArray[Any], dtype: str) -> NDArray[np.float32]:  # Any: an element type
     if dtype == "BF16":  # the upper half of a float32
         return (raw.astype(np.uint32) << np.uint32(16)).view(np.float32)
     return raw.astype(np.float32, copy=False)

@@ -26,14 +26,14 @@ Array = NDArray[np.generic]
 class Tensor:
     """A tensor of a checkpoint. All dimensions but the last are rows.
 
-    With `is_transposed` the last two dimensions change places first. With `is_either_way` the
-    file may have them in the other order; if their sizes are equal, it has not.
+    With `is_transposed` the last two dimensions change places first. With a `witness` the file may
+    have them in the other order: it has if it has the witness's so, whose sizes are never equal.
     """
 
     name: str
     shape: tuple[int, ...]  # the shape as it is stored
     is_transposed: bool = False
-    is_either_way: bool = False
+    witness: "Tensor | None" = None  # this tensor itself, without a witness, or another one
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class MatrixSpec:
     instead: Tensor | None = None
     is_integer: bool = False  # stored floats of four bits become integers
     may_be_packed: bool = False  # the graph can take the matrix in cells
-    has_groups: bool = False  # in int8 each group of columns has a scale, not each row
+    has_groups: bool = False  # int8 values have a scale for each group of columns, not each row
 
     @property
     def key(self) -> str:

@@ -1,0 +1,107 @@
+"""Joins a model and the draft head that uses its parts."""
+
+from dataclasses import replace
+from pathlib import Path
+
+from ouzel.backends.openvino.checkpoint_graph import measure_checkpoint
+from ouzel.backends.openvino.draft_heads.gemma4_assistant import build, read_assistant_config
+from ouzel.backends.openvino.graph.nodes import read_number
+from ouzel.backends.openvino.kernels.attention import PLUGIN_ATTENTION
+from ouzel.backends.openvino.language_model import LanguageModel, LentParts, PredictionGraphs
+from ouzel.backends.openvino.library import ops, ov
+from ouzel.backends.openvino.loader import load_checkpoint
+from ouzel.checkpoint.hf_config import read_hf_config
+from ouzel.config.weights import WeightPlan
+from ouzel.errors import ModelLoadError
+
+# Places among the inputs of an attention, which graph/attention.py lists.
+_CACHES, _WINDOW, _IMAGE_TOKENS = (3, 4), 10, 25
+
+
+def load_head(
+    directory: Path, plan: WeightPlan, cache_dir: str, *, packs: bool = False
+) -> LanguageModel:
+    """Loads the head, whose graph cannot run alone. Raises ModelLoadError."""
+    config = read_assistant_config(read_hf_config(directory))
+    return load_checkpoint(directory, config, plan, cache_dir, build, packs=packs)
+
+
+def measure_head(directory: Path, plan: WeightPlan, *, packs: bool = False) -> int:
+    """Returns the bytes of the head's weights, without reading them. Raises ModelLoadError."""
+    config = read_assistant_config(read_hf_config(directory))
+    _, weights = measure_checkpoint(directory, config, plan, build, packs=packs)
+    return sum(weights.bytes_by_encoding.values())
+
+
+def attach_head(model: LanguageModel, head: LanguageModel) -> LanguageModel:
+    """Returns the model with the head as its prediction; changes the head's graph in place.
+
+    Raises ModelLoadError if the head was made for another model.
+    """
+    assert model.lent is not None, "the model was built to lend parts"
+    if head.hidden_size != model.hidden_size:
+        raise ModelLoadError(
+            f"draft_model: must have the model's hidden size {model.hidden_size} as "
+            f"backbone_hidden_size, found {head.hidden_size}"
+        )
+    if head.vocab_size != model.vocab_size:
+        raise ModelLoadError(
+            f"draft_model: must have the model's vocab_size {model.vocab_size}, "
+            f"found {head.vocab_size}"
+        )
+    rename_caches(head.graph, model.lent)
+    if model.attends_to_whole_images:
+        follow_images(head.graph)
+    prediction = PredictionGraphs(
+        head=model.lent.head,
+        layer=head.graph,
+        arrays=head.arrays,
+        embedding=model.lent.embedding,
+        ropes=head.ropes,
+        hidden_size=head.hidden_size,
+    )
+    return replace(
+        model,
+        prediction=prediction,
+        arrays=model.arrays + head.arrays,
+        mappings=model.mappings + head.mappings,
+    )
+
+
+def rename_caches(graph: ov.Model, lent: LentParts) -> None:
+    """Names the caches, which have names of kinds of layers, like the model's caches."""
+    for node in attentions(graph):
+        facts = node.get_rt_info()
+        parameters = [node.input_value(index).get_node() for index in _CACHES]
+        kind = parameters[0].get_friendly_name().partition(".")[2]
+        if kind not in lent.caches:  # renamed already, or unknown
+            continue
+        cache = lent.caches[kind]
+        found = (facts["num_k_heads"].astype(int), facts["k_head_size"].astype(int))
+        if found != (cache.num_kv_heads, cache.head_dim):
+            raise ModelLoadError(
+                f"draft_model: layers of {kind} must have the model's {cache.num_kv_heads} "
+                f"key-value heads of {cache.head_dim} channels, found {found[0]} of {found[1]}"
+            )
+        for name, parameter in zip(("key", "value"), parameters, strict=True):
+            parameter.output(0).set_names({f"{name}_cache.{cache.layer}"})
+            parameter.set_friendly_name(f"{name}_cache.{cache.layer}")
+
+
+def attentions(graph: ov.Model) -> list[ov.Node]:
+    return [node for node in graph.get_ordered_ops() if node.get_type_name() == PLUGIN_ATTENTION]
+
+
+def follow_images(graph: ov.Model) -> None:
+    """Adds an input for the tokens of images to the layers with a window.
+
+    In the model such layers have this input, and the kernels leave them to the runtime. Both must
+    have the same type of cache.
+    """
+    image_tokens = ops.parameter([-1], ov.Type.i32)
+    image_tokens.output(0).set_names({"image_tokens"})
+    image_tokens.set_friendly_name("image_tokens")
+    graph.add_parameters([image_tokens])
+    for node in attentions(graph):
+        if read_number(node.input_value(_WINDOW).get_node()):
+            node.input(_IMAGE_TOKENS).replace_source_output(image_tokens.output(0))

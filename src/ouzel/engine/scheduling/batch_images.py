@@ -1,0 +1,49 @@
+"""Gives rows of a batch the features and the positions of images."""
+
+from collections.abc import Iterable
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from ouzel.engine.scheduling.image_encoder import ImageEncoder, NoImages
+from ouzel.engine.state.sequence import Sequence
+
+
+class TokenRows(msgspec.Struct, frozen=True):
+    """Successive rows of a batch, for the tokens [begin, end) of a sequence."""
+
+    sequence: Sequence
+    begin: int
+    end: int
+    first_row: int
+
+
+def find_image_rows(
+    ranges: Iterable[TokenRows], images: ImageEncoder | NoImages
+) -> tuple[NDArray[np.int64] | None, NDArray[np.float32] | None]:
+    """Returns the rows that stand for images, and their features; None without such rows."""
+    rows, features = list[NDArray[np.int64]](), list[NDArray[np.float32]]()
+    for each in ranges:
+        own = each.sequence.images
+        if own is None:
+            continue
+        for number, tokens, rows_of_image in own.rows_between(each.begin, each.end):
+            rows.append(tokens - each.begin + each.first_row)
+            features.append(
+                images.features(each.sequence, own.images[number]).take(rows_of_image, axis=1)
+            )
+    return (np.concatenate(rows), np.concatenate(features, axis=1)) if rows else (None, None)
+
+
+def place_in_grids(ranges: Iterable[TokenRows], positions: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Gives each row three positions if any image of the batch has a grid of positions."""
+    grids = positions
+    for each in ranges:
+        images = each.sequence.images
+        own = None if images is None else images.positions(each.begin, each.end)
+        if own is not None:
+            if grids is positions:
+                grids = np.repeat(positions[None], 3, axis=0)
+            grids[:, each.first_row : each.first_row + each.end - each.begin] = own
+    return grids
