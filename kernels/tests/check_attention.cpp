@@ -42,18 +42,21 @@ struct AttentionShape {
     }
 };
 
-// The tokens of a sequence: the first ones it shares with the sequence before it.
+// The tokens of a sequence: the first ones it shares with the sequence before it. The tokens from `two_way` to `end_two_way` see each other.
 struct Length {
-    size_t past, rows, shared = 0;
+    size_t past, rows, shared = 0, two_way = 0, end_two_way = 0;
 };
 
 // Queries [rows][num_heads][channels], keys and values [past + rows][num_kv_heads][channels].
 struct TestSequence {
-    size_t past, rows;
+    size_t past, rows, two_way, end_two_way;
     Floats queries, keys, values;
     Integers blocks;
 
     size_t tokens() const { return past + rows; }
+    bool is_two_way(size_t row) const { return past + row >= two_way && past + row < end_two_way; }
+    size_t end_token(size_t row) const { return is_two_way(row) ? end_two_way : past + row + 1; }
+    int32_t two_way_begin(size_t row) const { return is_two_way(row) ? int32_t(two_way) : -1; }
 };
 
 struct Blocks {
@@ -155,6 +158,13 @@ struct TestAttention {
         const float* all = shape.has_sinks ? sinks.data() : nullptr;
         return {shape.num_heads(), shape.num_kv_heads, shape.channels, scale, shape.softcap, shape.window, all, shape.cache_type, writes_cache};
     }
+    bool has_two_way_tokens() const {
+        return std::any_of(sequences.begin(), sequences.end(), [](const TestSequence& each) { return each.end_two_way > 0; });
+    }
+    size_t first_token(const TestSequence& sequence, size_t row) const {
+        const size_t first = shape.first_token(sequence.past + row + 1);
+        return sequence.is_two_way(row) ? std::min(first, sequence.two_way) : first;
+    }
     size_t first_row(size_t sequence) const {
         size_t row = 0;
         for (size_t s = 0; s < sequence; s++) row += sequences[s].rows;
@@ -195,7 +205,7 @@ struct TestAttention {
 
 private:
     void add_sequence(const Length& length, Random& random) {
-        TestSequence sequence{length.past, length.rows, random.numbers(length.rows * shape.width()), {}, {}, {}};
+        TestSequence sequence{length.past, length.rows, length.two_way, length.end_two_way, random.numbers(length.rows * shape.width()), {}, {}, {}};
         for (Floats TestSequence::*numbers : {&TestSequence::keys, &TestSequence::values}) {
             sequence.*numbers = random.numbers(sequence.tokens() * shape.kv_width());
             if (!length.shared) continue;
@@ -204,7 +214,7 @@ private:
         }
         sequences.push_back(sequence);
     }
-    size_t first_block(const TestSequence& sequence) const { return shape.first_token(sequence.past + 1) / BLOCK_TOKENS; }
+    size_t first_block(const TestSequence& sequence) const { return first_token(sequence, 0) / BLOCK_TOKENS; }
 
     // Blocks have random ids. The ids of blocks that no row sees, and of one block after the last token, are outside the cache.
     void give_blocks(const std::vector<Length>& lengths, Random& random) {
@@ -265,9 +275,9 @@ private:
         const Doubles keys = round_numbers(shape.cache_type, sequence.keys), values = round_numbers(shape.cache_type, sequence.values);
         for (size_t row = 0; row < sequence.rows; row++)
             for (size_t head = 0; head < shape.num_heads(); head++) {
-                const size_t at = head / shape.group * shape.channels, end = sequence.past + row + 1;
+                const size_t at = head / shape.group * shape.channels, end = sequence.end_token(row);
                 attend_plain(sequence.queries.data() + row * shape.width() + head * shape.channels, keys.data() + at, values.data() + at,
-                             shape.first_token(end), end, sinks[head]);
+                             first_token(sequence, row), end, sinks[head]);
             }
     }
     void attend_plain(const float* query, const double* keys, const double* values, size_t begin, size_t end, float sink) {
@@ -296,7 +306,7 @@ private:
 
 // The arguments of a call.
 struct TestCall {
-    Integers begins, past_lens, blocks, block_begins;
+    Integers begins, past_lens, blocks, block_begins, two_way_begins;
     size_t num_rows, num_blocks;
     Floats queries, keys, values;
 
@@ -313,10 +323,12 @@ struct TestCall {
             blocks.insert(blocks.end(), sequence.blocks.begin(), sequence.blocks.end());
             begins.push_back(int32_t(num_rows)), block_begins.push_back(int32_t(blocks.size()));
             past_lens.push_back(int32_t(sequence.past + piece.first));
+            for (size_t row = piece.first; row < piece.first + piece.count; row++) two_way_begins.push_back(sequence.two_way_begin(row));
         }
         num_rows += after;
         add_strangers(test.shape, after);
-        for (Integers* each : {&begins, &past_lens, &blocks, &block_begins}) each->shrink_to_fit();
+        if (!test.has_two_way_tokens()) two_way_begins.clear();
+        for (Integers* each : {&begins, &past_lens, &blocks, &block_begins, &two_way_begins}) each->shrink_to_fit();
         for (Floats* each : {&queries, &keys, &values}) each->shrink_to_fit();
     }
 
@@ -324,13 +336,14 @@ struct TestCall {
         Floats to(num_rows * attention.num_heads * attention.channels, NOT_A_NUMBER);
         const Sequences sequences{past_lens.size(), begins.data(), past_lens.data(), blocks.data(), block_begins.data()};
         attend(level, attention, sequences, {num_blocks, cache.keys.data(), cache.values.data()},
-               {num_rows, queries.data(), keys.data(), values.data()}, to.data());
+               {num_rows, queries.data(), keys.data(), values.data(), two_way_begins.empty() ? nullptr : two_way_begins.data()}, to.data());
         return to;
     }
 
 private:
     void add_strangers(const AttentionShape& shape, size_t count) {
         queries.resize(queries.size() + count * shape.width(), NOT_A_NUMBER);
+        two_way_begins.resize(two_way_begins.size() + count, LEAST);  // nobody reads them
         for (Floats* each : {&keys, &values}) each->resize(each->size() + count * shape.kv_width(), NOT_A_NUMBER);
     }
 };
@@ -362,7 +375,8 @@ void check_at_once(const Level& level, const TestAttention& test, Report& report
     Blocks cache = test.before;
     const Floats all = call.run(level, test.attention(), cache), found = slice(all, BEFORE, count, width);
     report.expect(is_near(found, test.exact, test.magnitudes), what + " is inexact");
-    report.expect(has_same_bits(found, test.alone), what + " has other bits than rows alone");
+    // Rows alone do not see later two-way tokens.
+    if (!test.has_two_way_tokens()) report.expect(has_same_bits(found, test.alone), what + " has other bits than rows alone");
     report.expect(are_zeros(slice(all, 0, BEFORE, width)) && are_zeros(slice(all, BEFORE + count, AFTER, width)),
                   what + ": rows of no sequence are not 0");
     report.expect(cache == test.after, what + " writes another cache");
@@ -465,6 +479,26 @@ void check_faults(const Level& level, size_t window, Random& random, Report& rep
     check_at_once(level, test, report);
 }
 
+// Spans of two-way tokens beside other rows, beside the bounds of blocks and parts, and with their first tokens in the cache.
+std::vector<TestAttention> make_two_way_tests() {
+    Random random(4);
+    std::vector<TestAttention> tests;
+    const std::vector<Length> lengths{{0, 40, 0, 0, 40}, {0, 9}, {300, 12, 0, 303, 309}, {250, 20, 0, 0, 270}, {31, 1, 0, 0, 32}, {40, 300, 0, 50, 290}};
+    for (CacheType type : {CacheType::F16, CacheType::U8, CacheType::F32})
+        for (size_t window : {0, 20}) tests.emplace_back(AttentionShape{1, 3, 64, window, false, type, window ? 2.f : 0.f}, lengths, random);
+    return tests;
+}
+
+void check_two_way_tokens(const Level& level, Report& report) {
+    static const std::vector<TestAttention> tests = make_two_way_tests();
+    for (const TestAttention& test : tests) check_at_once(level, test, report);
+    for (const int32_t begin : {LEAST, -2, 1, 255, 260, MOST}) {  // of the fifth row of 20 after 250 tokens, whose span begins at 0
+        TestCall call(tests.front(), {{3, 0, 20}});
+        call.two_way_begins[4] = begin;
+        report.expect(is_refused(level, tests.front(), call, true), "attention takes a wrong begin of two-way tokens");
+    }
+}
+
 // Calls without rows, or without sequences.
 void check_nothing(const Level& level, Random& random, Report& report) {
     const TestAttention test({2, 1, 32, 0, false}, {{40, 0}, {0, 0}}, random);
@@ -548,6 +582,7 @@ void check_attention(const Level& level, const Options& options, Report& report)
                 if (test->sequences[s].rows) check_not_finite(level, *test, s, is_key, random, report);
     for (size_t window : {0, 20}) check_faults(level, window, random, report);
     check_nothing(level, random, report);
+    check_two_way_tokens(level, report);
 }
 
 }  // namespace ouzel

@@ -31,6 +31,11 @@ CASES: dict[str, Case] = {
         {"size": (28, 28)},
         "28x28 must have 4 tiles .* processor made 3",
     ),
+    "paligemma-another tile": (
+        "paligemma",
+        make_black_image(1, 20, 20),
+        "image_size 18 .* made 20x20",
+    ),
     "mistral3-half a row of features": (
         "mistral3",
         make_black_image(1, 8, 12),

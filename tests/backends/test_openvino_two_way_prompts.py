@@ -4,7 +4,6 @@ test_openvino_vision.py compares its features and its answers.
 """
 
 from dataclasses import replace
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -18,13 +17,11 @@ from ouzel.engine.base import ForwardBatch
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
-from ouzel.errors import ModelLoadError
 from ouzel.sampling import BeamSearchParams
 from ouzel.types.engine_request import EngineRequest, SpeculationParams
-from tests.backends.checkpoint_edits import change_config
 from tests.backends.conftest import Load, skip_without_kernels
 from tests.backends.forward import relative_error
-from tests.backends.vision_golden import GOLDEN, LimitedRunner, VisionGolden, read_vision_golden
+from tests.backends.vision_golden import LimitedRunner, VisionGolden, read_vision_golden
 from tests.engine.requests import run, run_alone
 
 BLOCK_SIZE = 32
@@ -133,6 +130,12 @@ def test_choices_of_a_prompt_are_greedy_alike(golden: VisionGolden, load: Load) 
     assert [each.token_ids for each in results] == [golden.greedy(2)] * 3
 
 
+def test_a_search_with_one_beam_is_greedy(golden: VisionGolden, load: Load) -> None:
+    request = golden.request(2, num_logprobs=0, beam_search=BeamSearchParams(width=1))
+
+    assert run_alone(EngineCore(load(golden.directory)), request)[0].token_ids == golden.greedy(2)
+
+
 def test_a_beam_search_does_not_change_in_company(golden: VisionGolden, load: Load) -> None:
     def request() -> EngineRequest:
         return golden.request(
@@ -175,37 +178,3 @@ def test_logits_in_the_serving_precision_are_near_transformers(
 
     [(_, _, logits)] = recorder.rows
     assert relative_error(logits, golden.arrays["logits.4"]) < 0.15
-
-
-@pytest.mark.parametrize(
-    ("name", "edits", "message"),
-    [
-        ("paligemma", {"use_bidirectional_attention": False}, "use_bidirectional_attention false"),
-        ("paligemma", {"model_type": "llama"}, 'model_type "llama" is not supported'),
-        ("paligemma2", {"attn_logit_softcapping": None}, "attn_logit_softcapping null"),
-    ],
-)
-def test_other_language_models_are_refused(
-    name: str, edits: dict[str, object], message: str, tmp_path: Path, load: Load
-) -> None:
-    golden = read_vision_golden(name)
-    directory = tmp_path / "model"
-    directory.mkdir()
-    for file in ("config.json", "model.safetensors"):
-        (directory / file).write_bytes((golden.directory / file).read_bytes())
-    text = msgspec.json.decode((directory / "config.json").read_bytes())["text_config"]
-    change_config(directory, text_config=text | edits)
-
-    with pytest.raises(ModelLoadError, match=message):
-        load(directory)
-
-
-def test_another_projection_is_refused(tmp_path: Path, load: Load) -> None:
-    directory = tmp_path / "model"
-    directory.mkdir()
-    for file in ("config.json", "model.safetensors"):
-        (directory / file).write_bytes((GOLDEN / "paligemma" / file).read_bytes())
-    change_config(directory, projection_dim=32)
-
-    with pytest.raises(ModelLoadError, match="projection_dim must be the hidden_size"):
-        load(directory)

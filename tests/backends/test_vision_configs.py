@@ -209,6 +209,23 @@ def measure(directory: Path) -> None:
             {"text_config": {"pad_token_id": 128}},
             "pad_token_id must be .* < .* 128, found 128",
         ),
+        ("paligemma", {"projection_dim": 32}, "must be the hidden_size .* 64, found 32"),
+        ("paligemma", {"text_config": {"model_type": "qwen3"}}, 'model_type "qwen3" is not'),
+        (
+            "paligemma",
+            {"text_config": {"use_bidirectional_attention": False}},
+            "use_bidirectional_attention false is not supported; supported: only true",
+        ),
+        (
+            "paligemma",
+            {"vision_config": {"model_type": "siglip2_vision_model"}},
+            'model_type "siglip2_vision_model" is not supported',
+        ),
+        (
+            "paligemma2",
+            {"text_config": {"attn_logit_softcapping": None}},
+            "attn_logit_softcapping null is not supported; supported: numbers above 0",
+        ),
     ],
 )
 def test_a_config_that_contradicts_itself_or_the_tensors_is_refused(
@@ -224,7 +241,7 @@ def test_minicpmv_needs_heads_of_128_numbers() -> None:
         ResamplerShape.read(config)
 
 
-@pytest.mark.parametrize("name", ["gemma3", "internvl"])
+@pytest.mark.parametrize("name", ["gemma3", "internvl", "paligemma"])
 @pytest.mark.parametrize(
     "names",
     [

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 import msgspec
+import numpy as np
 import pytest
 
 from ouzel.backends.fake_runner import FakeRunner
@@ -138,6 +139,24 @@ def test_choices_and_beams_share_the_prompt() -> None:
         assert results[choices.request_id, index].token_ids == tokens_alone(choices, index)
     for index in range(2):
         assert results[beams.request_id, index].token_ids == tokens_alone(beams, index)
+
+
+def test_a_preempted_search_starts_again_from_its_prompt() -> None:
+    streams = many_requests([20, 21, 22], max_tokens=40)
+    search = make_request(TEXT[:30], n=3, max_tokens=30, beam_search=BeamSearchParams(width=3))
+    runner = make_runner(num_blocks=36, max_num_seqs=6)
+    engine = EngineCore(runner, prefix_caching=False)
+
+    results = run(engine, [*streams, search])
+
+    assert engine.stats().num_preemptions
+    for index in range(3):
+        assert results[search.request_id, index].token_ids == tokens_alone(search, index)
+    for batch in runner.batches:
+        assert batch.two_way_begins is not None
+        is_of_prompt = np.isin(np.repeat(batch.past_lens, np.diff(batch.subsequence_begins)), 0)
+        is_of_prompt &= batch.positions < 20
+        assert (batch.two_way_begins[is_of_prompt] == 0).all()
 
 
 def test_guessed_tokens_change_no_answer() -> None:
