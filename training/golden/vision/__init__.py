@@ -38,6 +38,8 @@ class VisionCase:
     )  # what config.json has instead; None takes a key away
     factors: dict[str, float] = field(default_factory=dict)  # of weights, by a part of their names
     first_seed: int = 0
+    # Beginnings of the names of tensors that the reference makes and does not use; the file lacks them.
+    unused: tuple[str, ...] = ()
 
     def size(self, number: int) -> tuple[int, int]:
         return self.sizes[number] if self.sizes else self.pictures[number][1:]
