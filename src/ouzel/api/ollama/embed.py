@@ -124,7 +124,7 @@ class OllamaEmbedding:
         limit = _limit(encoder, fields.options, cuts=fields.truncate is not False)
         paths = text_paths(fields.input, field="input") if texts else []
         encoded = [
-            encoder.text(files.default_prompt + text, limit, field=path)
+            encoder.text(text, limit, field=path, prompt=files.default_prompt)
             for path, text in zip(paths, texts, strict=True)
         ]
         return fields, encoded, files
@@ -136,7 +136,8 @@ class OllamaEmbedding:
         if not fields.prompt:
             return None, files
         limit = _limit(encoder, fields.options, cuts=True)
-        return encoder.text(files.default_prompt + fields.prompt, limit, field="prompt"), files
+        prompt = files.default_prompt
+        return encoder.text(fields.prompt, limit, field="prompt", prompt=prompt), files
 
 
 def _limit(encoder: TextEncoder, options: EmbedOptions | None, *, cuts: bool) -> TextLimit:
