@@ -5,6 +5,7 @@ end token behind every text, and the vector is made of it.
 """
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 from tests.backends.seeing_chats import Parts
@@ -22,6 +23,9 @@ INPUTS: dict[str, Parts] = {
     "both": ((30, 75), "What is that?"),
     "several": ("First", (60, 45), " then ", (20, 50), "\nand below\n", (57, 44)),
 }
+ANSWERS = ("yes", "no")
+# Texts without the answers, which would be tokens of their own.
+QUESTION, DOCUMENTS = "Where is the cat?", ["On the mat.", "The sea is blue.", "rain "]
 MODULES = {
     "": "sentence_transformers.base.modules.transformer.Transformer",
     "1_Pooling": "sentence_transformers.sentence_transformer.modules.pooling.Pooling",
@@ -59,6 +63,11 @@ def write_embedder(directory: Path) -> Path:
     _write(directory / "1_Pooling" / "config.json", pooling)
     (directory / "2_Normalize").mkdir()
     return directory
+
+
+def write_reranker(directory: Path) -> Path:
+    """Writes the same model with tokens for its answers, as Qwen3-VL-Reranker has them."""
+    return replace(FAMILIES["qwen3_vl"], line_breaks=ANSWERS).write(directory)
 
 
 def _append_end_token(path: Path) -> None:

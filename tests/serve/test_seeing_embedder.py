@@ -9,10 +9,18 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from tests.backends.seeing_embedder import INPUTS, INSTRUCTION, QUERY, write_embedder
+from tests.backends.seeing_embedder import (
+    DOCUMENTS,
+    INPUTS,
+    INSTRUCTION,
+    QUERY,
+    QUESTION,
+    write_embedder,
+    write_reranker,
+)
 from tests.backends.seeing_family import GOLDEN
 from tests.backends.test_seeing_families import make_part
-from tests.serve.running import RunningServer, failure, serving
+from tests.serve.running import RunningServer, serving
 
 EXPECTED: dict[str, list[float]] = json.loads(
     (GOLDEN.parent / "golden_seeing_sentences.json").read_text()
@@ -161,12 +169,44 @@ def test_a_refusal_names_the_field(server: RunningServer, case: str) -> None:
     assert message in response.json()["error"]["message"]
 
 
-def test_a_reranker_of_pictures_is_refused(tmp_path_factory: pytest.TempPathFactory) -> None:
-    directory = write_embedder(tmp_path_factory.mktemp("reranker"))
+@pytest.fixture(scope="module")
+def reranker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningServer]:
+    directory = write_reranker(tmp_path_factory.mktemp("reranker"))
+    options = (str(directory), "--task", "score", *EXACT)
+    with serving(*options, cache_dir=directory / "cache") as server:
+        yield server
 
-    message = failure(str(directory), "--task", "score", cache_dir=directory / "cache")
 
-    assert "task score: Ouzel does not know the prompt with which a qwen3_vl scores" in message
+def test_scores_of_texts_equal_the_code_on_the_models_card(reranker: RunningServer) -> None:
+    answer = post(reranker, "/v1/score", text_1=QUESTION, text_2=DOCUMENTS).json()
+
+    scores = [entry["score"] for entry in answer["data"]]
+    np.testing.assert_allclose(scores, EXPECTED["scores"], atol=2e-5)
+    assert np.ptp(EXPECTED["scores"]) > 0.01
+
+
+def test_the_prompt_around_a_pair_may_come_from_the_client(reranker: RunningServer) -> None:
+    """Clients of vLLM and OVMS write it themselves."""
+    before = (
+        "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query "
+        'and the Instruct provided. Note that the answer can only be "yes" or "no".<|im_end|>\n'
+        "<|im_start|>user\n<Instruct>: Given a search query, retrieve relevant candidates that "
+        f"answer the query.<Query>:{QUESTION}\n"
+    )
+    document = f"<Document>:{DOCUMENTS[0]}<|im_end|>\n<|im_start|>assistant\n"
+
+    answer = post(reranker, "/v1/score", text_1=before, text_2=document).json()
+
+    assert answer["data"][0]["score"] == pytest.approx(EXPECTED["scores"][0], abs=2e-5)
+
+
+def test_pictures_of_pairs_are_refused(reranker: RunningServer) -> None:
+    picture = {"content": [make_part((30, 75))]}
+
+    response = post(reranker, "/v1/score", text_1=QUESTION, text_2=picture)
+
+    assert response.status_code == 400
+    assert response.json()["error"]["param"] == "text_2"
 
 
 def server_model(server: RunningServer) -> str:

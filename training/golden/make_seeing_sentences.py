@@ -7,9 +7,17 @@ from typing import Any
 
 import torch
 from sentence_transformers import SentenceTransformer
+from transformers import PreTrainedTokenizerFast, Qwen3VLForConditionalGeneration
 
 from tests.backends.seeing_chats import Parts
-from tests.backends.seeing_embedder import INPUTS, write_embedder
+from tests.backends.seeing_embedder import (
+    ANSWERS,
+    DOCUMENTS,
+    INPUTS,
+    QUESTION,
+    write_embedder,
+    write_reranker,
+)
 from tests.backends.seeing_families import FAMILIES
 from tests.prompts.vision.pictures import picture
 from training.golden.make_processors import image_processor_class
@@ -30,6 +38,42 @@ def given(parts: Parts) -> Any:
     return [{"role": "user", "content": content}]
 
 
+def scores() -> list[float]:
+    """Computes the scores of pairs as the card of Qwen3-VL-Reranker has it."""
+    with tempfile.TemporaryDirectory() as name:
+        directory = write_reranker(Path(name))
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(directory)
+        model = Qwen3VLForConditionalGeneration.from_pretrained(
+            directory, dtype=torch.float32, attn_implementation="eager"
+        ).eval()
+    system = (
+        "Judge whether the Document meets the requirements based on the Query and the Instruct provided. "
+        'Note that the answer can only be "yes" or "no".'
+    )
+    instruction = "Given a search query, retrieve relevant candidates that answer the query."
+    yes, no = (tokenizer.convert_tokens_to_ids(answer) for answer in ANSWERS)
+    found = []
+    for document in DOCUMENTS:
+        parts = [
+            f"<Instruct>: {instruction}",
+            "<Query>:",
+            QUESTION,
+            "\n<Document>:",
+            document,
+        ]
+        messages = [
+            {"role": "system", "content": [{"type": "text", "text": system}]},
+            {"role": "user", "content": [{"type": "text", "text": part} for part in parts]},
+        ]
+        token_ids = tokenizer.apply_chat_template(
+            messages, tokenize=True, add_generation_prompt=True, return_tensors="pt"
+        )["input_ids"]
+        with torch.no_grad():
+            logits = model(input_ids=token_ids).logits[0, -1]
+        found.append(round(float(torch.sigmoid(logits[yes] - logits[no])), 7))
+    return found
+
+
 def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         model = SentenceTransformer(
@@ -48,6 +92,7 @@ def main() -> None:
             for prompt in ("document", "query")
             for name, parts in INPUTS.items()
         }
+    made["scores"] = scores()
     lines = ",\n".join(
         f" {json.dumps(name)}: {json.dumps(vector)}" for name, vector in made.items()
     )

@@ -25,13 +25,9 @@ def vector_head(config: HfConfig, directory: Path, model: ModelConfig) -> Vector
     ModelLoadError for options or files that do not go with vectors.
     """
     task = find_task(config, directory, model.task)
-    has_scoring_head = read_architecture(config).endswith(CLASSIFIES)
-    if task == "score" and not has_scoring_head and config.has("vision_config"):
-        raise ModelLoadError(
-            f"task score: Ouzel does not know the prompt with which a {config.model_type} scores "
-            "pairs of texts and pictures"
-        )
-    if task == "generate" or (task == "score" and not has_scoring_head):
+    if task == "generate" or (
+        task == "score" and not read_architecture(config).endswith(CLASSIFIES)
+    ):
         return None
     if model.mtp or model.draft_model:
         raise ModelLoadError(f"mtp and draft_model propose tokens: task {task} generates no tokens")
