@@ -186,7 +186,7 @@ def test_64_at_once_of_all_lengths(http: httpx.Client) -> None:
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ({}, "input is required"),
+        ({}, "input is required, or messages"),
         ({"input": []}, "input must have a length >= 1, given []"),
         ({"input": ""}, "input must have at least one token, given none"),
         ({"input": ["a", ""]}, "input[1] must have at least one token, given none"),

@@ -1,6 +1,7 @@
 """Builds vision families from the settings and special tokens of published checkpoints."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from tests.backends import seeing_templates as templates
 from tests.backends.seeing_family import SeeingFamily
@@ -194,6 +195,37 @@ def paddleocr_vl() -> SeeingFamily:
             "extra_special_tokens": {"image_token": "<|IMAGE_PLACEHOLDER|>"},
         },
         kind="sentencepiece",
+    )
+
+
+def granite4_vision(checkpoint: str) -> SeeingFamily:
+    return replace(
+        granite_vision(),
+        checkpoint=checkpoint,
+        preprocessor={
+            **granite_vision().preprocessor,
+            "size": {"height": 17, "width": 17},
+            "crop_size": {"height": 17, "width": 17},
+            "image_grid_pinpoints": [[17, 17], [17, 34], [34, 17]],
+        },
+        processor={
+            "patch_size": 2,
+            "vision_feature_select_strategy": "full",
+            "num_additional_image_tokens": 0,
+            "downsample_rate": "2/4",
+        },
+    )
+
+
+def granite4_vision_clip() -> SeeingFamily:
+    return replace(
+        granite4_vision("granite4_vision-clip"),
+        processor={
+            "patch_size": 2,
+            "vision_feature_select_strategy": "default",
+            "num_additional_image_tokens": 1,
+            "downsample_rate": "2/4",
+        },
     )
 
 

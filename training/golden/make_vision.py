@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from safetensors.torch import load_file, save_file
 
 from training.golden import vision
 from training.golden.cases import Case
@@ -70,6 +71,13 @@ class Embedded:
         self.rows = named["inputs_embeds"][0]
         self.positions = named.get("position_ids")
         self.deep = list(named.get("deepstack_visual_embeds") or [])
+        by_layer = named.get("deepstack_features")
+        if by_layer is not None:  # Granite 4 Vision adds features before any layer, also the first
+            is_image = named["vision_mask"][0, :, 0]
+            assert not self.rows[is_image].any()
+            if 0 in by_layer:
+                self.rows = self.rows.masked_scatter(is_image[:, None], by_layer[0])
+            self.deep = [by_layer[layer] for layer in sorted(by_layer) if layer > 0]
 
 
 def outputs_for(
@@ -121,6 +129,13 @@ def make_model(case: VisionCase) -> Any:
     return model
 
 
+def drop_tensors(path: Path, beginnings: tuple[str, ...]) -> None:
+    tensors = load_file(path)
+    kept = {name: each for name, each in tensors.items() if not name.startswith(beginnings)}
+    assert len(kept) < len(tensors)
+    save_file(kept, path, metadata={"format": "pt"})
+
+
 def make_case(name: str, case: VisionCase) -> None:
     model = make_model(case)
     with torch.no_grad():
@@ -148,6 +163,8 @@ def make_case(name: str, case: VisionCase) -> None:
     directory = GOLDEN / name
     shutil.rmtree(directory, ignore_errors=True)
     model.to(torch.bfloat16).save_pretrained(directory)
+    if case.unused:
+        drop_tensors(directory / "model.safetensors", case.unused)
     (directory / "generation_config.json").unlink(missing_ok=True)
     if case.published:
         as_published(directory / "config.json", case.published)

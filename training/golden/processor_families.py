@@ -426,6 +426,38 @@ FAMILIES = [
         },
     ),
     Family(
+        "granite4_vision",
+        "granite4_vision.Granite4VisionProcessor",
+        {
+            "image_processor_type": "LlavaNextImageProcessor",
+            "size": {"height": 384, "width": 384},
+            "crop_size": {"height": 384, "width": 384},
+            "image_grid_pinpoints": [
+                [384 * down, 384 * across]
+                for down in range(1, 11)
+                for across in range(1, 11)
+                if down * across <= 10
+            ],
+            "resample": 3,
+            **HALVES,
+        },
+        {
+            "model_type": "granite4_vision",
+            "downsample_rate": "4/8",
+            "vision_config": {
+                "model_type": "siglip_vision_model",
+                "image_size": 384,
+                "patch_size": 16,
+            },
+        },
+        processor={
+            "patch_size": 16,
+            "vision_feature_select_strategy": "full",
+            "num_additional_image_tokens": 0,
+            "downsample_rate": "4/8",
+        },
+    ),
+    Family(
         "llava_onevision",
         "llava_onevision.LlavaOnevisionProcessor",
         {

@@ -78,8 +78,8 @@ GROUPS = (
     _group(
         "models with the layers of Llama",
         "llama mistral mistral3 ministral ministral3 qwen qwen2 qwen2vl qwen3 qwen3vl phi3 smollm3 "
-        "granite granite_swa arcee apertus ernie4_5 exaone exaone4 glm glm4 chatglm helium "
-        "qwen3vlmoe "
+        "granite granite_swa granite4_vision_text arcee apertus ernie4_5 exaone exaone4 glm glm4 "
+        "chatglm helium qwen3vlmoe "
         "hunyuan_v1_dense hunyuan-dense internlm2 internlm3 minicpm olmo olmo2 olmo3 cohere "
         "cohere2 command-r seed_oss baichuan xverse deci bitnet cwm diffllama nanochat plamo "
         "mellum iquestcoder hyperclovax decilm openelm maincoder dream llada seed-oss",

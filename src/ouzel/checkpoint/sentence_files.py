@@ -23,6 +23,7 @@ from ouzel.checkpoint.model_files import (
     read_config_json,
     read_json_object,
 )
+from ouzel.checkpoint.sentence_chats import SentenceChats, read_sentence_chats
 from ouzel.checkpoint.text_tasks import (
     NO_PROMPT,
     TextPrompt,
@@ -70,6 +71,7 @@ class SentenceFiles:
     # The activation of scores; None: sigmoid for a single score, none for several.
     activation: Activation | None = None
     interaction: LateInteraction | None = None  # how texts are compared by the vectors of tokens
+    chats: SentenceChats | None = None  # texts are written as chats; None: they are plain
 
     @property
     def makes_whole_vectors(self) -> bool:
@@ -133,6 +135,7 @@ def read_sentence_files(
         is_matryoshka=bool(config.get("is_matryoshka") or config.get("matryoshka_dimensions")),
         activation=_score_activation(config, own),
         interaction=interaction,
+        chats=read_sentence_chats(directory, reading),
     )
     if default is None:
         return files

@@ -60,6 +60,11 @@ async def load_served_model(
     )
     names = local.names_by(options.model)
     sentences = await asyncio.to_thread(_sentence_files, local.directory, info, options)
+    if sentences is not None and sentences.chats is not None and chat_template is None:
+        raise ModelLoadError(
+            f"{local.directory}: sentence_bert_config.json needs a chat template, for the modality "
+            "message, and the model has none"
+        )
     if sentences is not None:
         check_tokens(sentences, tokenizer, info.vocab_size, str(local.directory))
     return ServedModel(

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from ouzel.types.engine_request import ImageInput
+
 
 @dataclass(frozen=True, slots=True)
 class EncodedText:
@@ -13,3 +15,4 @@ class EncodedText:
     num_unseen: int = 0
     # Whether each token has a vector, for models with a vector of each token; None: all have.
     kept: tuple[bool, ...] | None = None
+    images: tuple[ImageInput, ...] = ()  # ordered by their tokens

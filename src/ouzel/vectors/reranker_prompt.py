@@ -1,23 +1,47 @@
-"""Makes the prompt with which a decoder scores a pair, as Qwen3-Reranker does.
+"""Makes the prompt with which a decoder scores a pair, as Qwen3-Reranker and Qwen3-VL-Reranker do.
 
-Reference: the model card of Qwen/Qwen3-Reranker-0.6B. The score is computed from the logits of the
-tokens yes and no behind the prompt, or by the head of a checkpoint that has one
-(Qwen3ForSequenceClassification).
+Reference: the model cards of Qwen/Qwen3-Reranker-0.6B and Qwen/Qwen3-VL-Reranker-2B. The score is
+computed from the logits of the tokens yes and no behind the prompt, or by the head of a checkpoint
+that has one (Qwen3ForSequenceClassification).
 """
+
+from dataclasses import dataclass
 
 from ouzel.errors import InvalidRequest
 from ouzel.generation import PromptTooLong, ServedModel
 from ouzel.tokenizer.base import FramedText
 
-DEFAULT_INSTRUCTION = "Given a web search query, retrieve relevant passages that answer the query"
 _BEFORE = (
     "<|im_start|>system\nJudge whether the Document meets the requirements based on the Query and "
     "the Instruct "
     'provided. Note that the answer can only be "yes" or "no".<|im_end|>\n<|im_start|>user\n'
 )
 _MARK = "<|im_start|>"
-_DOCUMENT = "<Document>: "
-_BEHIND = "<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Form:
+    """The texts around instruction, query and document."""
+
+    instruction: str  # stands where a request has none
+    query: str
+    document: str
+    behind: str
+
+
+_TEXT_FORM = _Form(
+    instruction="Given a web search query, retrieve relevant passages that answer the query",
+    query="\n<Query>: ",
+    document="\n<Document>: ",
+    behind="<|im_end|>\n<|im_start|>assistant\n<think>\n\n</think>\n\n",
+)
+_SEEING_FORM = _Form(
+    instruction="Given a search query, retrieve relevant candidates that answer the query.",
+    query="<Query>:",
+    document="\n<Document>:",
+    behind="<|im_end|>\n<|im_start|>assistant\n",
+)
+_SEEING_TYPES = ("qwen3_vl", "qwen3_vl_moe")
 
 
 class RerankerPrompt:
@@ -27,7 +51,9 @@ class RerankerPrompt:
 
     def __init__(self, model: ServedModel) -> None:
         self._tokenizer = model.tokenizer
-        self._before, self._behind = (self._frame(text) for text in (_BEFORE, _BEHIND))
+        is_seeing = model.engine.info.model_type in _SEEING_TYPES
+        self._form = _SEEING_FORM if is_seeing else _TEXT_FORM
+        self._before, self._behind = (self._frame(text) for text in (_BEFORE, self._form.behind))
 
     @classmethod
     def for_model(cls, model: ServedModel) -> "RerankerPrompt | None":
@@ -51,7 +77,7 @@ class RerankerPrompt:
 
         Raises PromptTooLong for `query_field` if the query leaves no room for the document.
         """
-        question, document = _parts(query, document, instruction)
+        question, document = self._parts(query, document, instruction)
         token_ids = self._encode(question + document)
         num_frame = len(self._before) + len(self._behind)
         room = len(token_ids) if max_tokens is None else max_tokens - num_frame
@@ -80,7 +106,7 @@ class RerankerPrompt:
         """Encodes a pair, with the document's tokens apart from the frame, the instruction and the
         query.
         """
-        question, document = _parts(query, document, instruction)
+        question, document = self._parts(query, document, instruction)
         token_ids, num_question = self._encode(question + document), len(self._encode(question))
         return FramedText(
             [*self._before, *token_ids[:num_question]], token_ids[num_question:], self._behind
@@ -92,23 +118,23 @@ class RerankerPrompt:
     def _frame(self, text: str) -> list[int]:
         return self._tokenizer.encode(text, add_special_tokens=False)
 
+    def _parts(self, query: str, document: str, instruction: str | None) -> tuple[str, str]:
+        """Returns the text between the frame and the document, and the document.
 
-def _parts(query: str, document: str, instruction: str | None) -> tuple[str, str]:
-    """Returns the text between the frame and the document, and the document.
-
-    Clients of vLLM and OVMS send the frame around the query and each document; then it is removed.
-    """
-    if not query.startswith(_BEFORE):
-        return (
-            f"<Instruct>: {instruction or DEFAULT_INSTRUCTION}\n<Query>: {query}\n{_DOCUMENT}",
-            document,
-        )
-    if instruction is not None:
-        raise InvalidRequest(
-            ": the query already contains the model's prompt with an instruction",
-            field="instruction",
-        )
-    question, document = query.removeprefix(_BEFORE), document.removesuffix(_BEHIND)
-    if document.startswith(_DOCUMENT):
-        question, document = question + _DOCUMENT, document.removeprefix(_DOCUMENT)
-    return question, document
+        Clients of vLLM and OVMS send the frame around the query and each document; then it is
+        removed.
+        """
+        form = self._form
+        if not query.startswith(_BEFORE):
+            instruction = instruction or form.instruction
+            return f"<Instruct>: {instruction}{form.query}{query}{form.document}", document
+        if instruction is not None:
+            raise InvalidRequest(
+                ": the query already contains the model's prompt with an instruction",
+                field="instruction",
+            )
+        question, document = query.removeprefix(_BEFORE), document.removesuffix(form.behind)
+        mark = form.document.removeprefix("\n")
+        if document.startswith(mark):
+            question, document = question + mark, document.removeprefix(mark)
+        return question, document

@@ -7,6 +7,7 @@ from ouzel.errors import InvalidRequest
 from ouzel.generation import PromptTooLong, ServedModel
 from ouzel.prompts.prompt_too_long import too_many_characters
 from ouzel.tokenizer.base import FramedText
+from ouzel.vectors.chat_texts import ChatTexts
 from ouzel.vectors.encoded_text import EncodedText
 from ouzel.vectors.foreign_ids import ForeignIds
 from ouzel.vectors.pieces import PieceLimit, divide, move_prompt
@@ -47,6 +48,7 @@ class TextEncoder:
         # A decoder reads a pair as a prompt, an encoder as two texts.
         is_decoder = info.num_blocks > 0 or info.is_causal
         self._prompt = RerankerPrompt.for_model(model) if is_decoder else None
+        self._chats = ChatTexts.for_model(model)
 
     def limit(
         self, truncate_prompt_tokens: int | None, *, truncate: bool | None, field: str
@@ -70,9 +72,21 @@ class TextEncoder:
         return TextLimit(max_tokens, cuts=True, field=field)
 
     def text(
-        self, text: str, limit: TextLimit, *, field: str, add_special_tokens: bool = True
+        self,
+        text: str,
+        limit: TextLimit,
+        *,
+        field: str,
+        prompt: str = "",
+        add_special_tokens: bool = True,
     ) -> EncodedText:
-        text = self._short(text, limit, field)
+        """Encodes a text behind the prompt, or in a chat whose system gives the prompt."""
+        if self._chats is not None:
+            framed = self._chats.framed(
+                prompt, self._short(text, limit, field), add_special_tokens=add_special_tokens
+            )
+            return self._join(framed, limit, field)
+        text = self._short(prompt + text, limit, field)
         if self._lowers_case:
             text = text.lower()
         if not add_special_tokens:
@@ -82,6 +96,17 @@ class TextEncoder:
             text, None, max_tokens=max_tokens, keeps_end=limit.keeps_end
         )
         return self._checked(*encoded, limit, field)
+
+    def _join(self, framed: FramedText, limit: TextLimit, field: str) -> EncodedText:
+        """Joins a chat again; a text that is too long is cut inside of the chat's marks."""
+        token_ids = framed.token_ids
+        room = limit.max_tokens - len(framed.before) - len(framed.behind)
+        if limit.cuts and len(token_ids) > room:
+            num_kept = max(room, 0)
+            num_cut = len(token_ids) - num_kept
+            token_ids = token_ids[num_cut:] if limit.keeps_end else token_ids[:num_kept]
+        joined = [*framed.before, *token_ids, *framed.behind]
+        return self._checked(joined, len(joined), limit, field)
 
     def token_ids(self, token_ids: Sequence[int], limit: TextLimit, *, field: str) -> EncodedText:
         """Checks token ids of the client and takes them unchanged."""
@@ -163,18 +188,26 @@ class TextEncoder:
         self, prompt: str, text: str, limit: PieceLimit, *, field: str
     ) -> list[EncodedText]:
         """Encodes a document without a query, in pieces; the prompt stands before each piece."""
-        whole = prompt + self._short_document(text, limit, field)
-        if self._lowers_case:
-            whole, prompt = whole.lower(), prompt.lower()
-        framed = self._tokenizer.encode_framed(whole, None)
-        if prompt:
-            framed = move_prompt(framed, self._tokenizer.encode(prompt, add_special_tokens=False))
+        text = self._short_document(text, limit, field)
+        if self._chats is not None:
+            framed = self._chats.framed(prompt, text)
+        else:
+            framed = self._frame_plain(prompt, text)
         if limit.max_document_tokens is not None:  # limits the whole text, as when it is cut
             num_around = len(framed.before) + len(framed.behind)
             limit = replace(
                 limit, max_document_tokens=max(limit.max_document_tokens - num_around, 1)
             )
         return self._checked_pieces(framed, limit, fields=(field, field))
+
+    def _frame_plain(self, prompt: str, text: str) -> FramedText:
+        whole = prompt + text
+        if self._lowers_case:
+            whole, prompt = whole.lower(), prompt.lower()
+        framed = self._tokenizer.encode_framed(whole, None)
+        if not prompt:
+            return framed
+        return move_prompt(framed, self._tokenizer.encode(prompt, add_special_tokens=False))
 
     def pair_pieces(
         self,

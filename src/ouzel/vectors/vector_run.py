@@ -181,6 +181,7 @@ class VectorRun:
             priority=self._priority,
             cache_salt=self._cache_salt,
             adapter=self._adapter,
+            images=texts[0].images if is_alone else (),
             pooling=Pooling(
                 text_lens=() if is_alone else tuple(len(text.token_ids) for text in texts),
                 second_begins=() if is_alone else tuple(text.second_begin for text in texts),

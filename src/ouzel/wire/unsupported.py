@@ -252,9 +252,8 @@ def refuse_unsupported(body: Mapping[str, object], *, own_fields: Collection[str
 
 
 def _hint(name: str, own_fields: Collection[str]) -> str:
-    if name in ("messages", "prompt", "text", *_TEXTS) and not {"messages", "prompt"} & {
-        *own_fields
-    }:
+    takes_texts = "input" in own_fields or not {"messages", "prompt"} & {*own_fields}
+    if name in ("messages", "prompt", "text", *_TEXTS) and takes_texts:
         own = [field for field in _TEXTS if field in own_fields]
         return f" (use {own[0]})" if own else ""
     if name in INSTEAD:

@@ -11,9 +11,14 @@ from PIL import Image
 from ouzel.prompts.vision.base import Detail
 from tests.prompts.vision.checkpoints import golden, loaded
 
-PINPOINTS = [(height, width) for height in (28, 56, 84) for width in (28, 56, 84)]
 # Takes the shape of the tiles and the picture's width and height; returns the number of tokens.
 Expected = Callable[[Sequence[int], int, int], int]
+
+
+def pinpoints(side: int) -> list[tuple[int, int]]:
+    """Returns resolutions of one to three tiles in each direction."""
+    return [(side * down, side * across) for down in (1, 2, 3) for across in (1, 2, 3)]
+
 
 # Settings that make a family's image processor small, and the number of tokens of its tiles
 SMALL: dict[str, tuple[dict[str, object], Expected]] = {
@@ -71,26 +76,34 @@ SMALL: dict[str, tuple[dict[str, object], Expected]] = {
         lambda shape, *_: shape[0] * (shape[1] // 56) * (shape[2] // 56),
     ),
     "llava_next": (
-        {"size": 28, "crop_size": 28, "image_grid_pinpoints": PINPOINTS},
+        {"size": 28, "crop_size": 28, "image_grid_pinpoints": pinpoints(28)},
         lambda shape, width, height: packed_tokens(shape, width, height, patches=2, base=4),
     ),
+    "granite4_vision": (
+        {"size": 64, "crop_size": 64, "image_grid_pinpoints": pinpoints(64)},
+        lambda shape, width, height: packed_tokens(
+            shape, width, height, patches=2, base=4, side=64
+        ),
+    ),
     "llava_onevision": (
-        {"size": 28, "image_grid_pinpoints": PINPOINTS},
+        {"size": 28, "image_grid_pinpoints": pinpoints(28)},
         lambda shape, width, height: packed_tokens(shape, width, height, patches=27, base=729),
     ),
     "gemma4": ({"max_soft_tokens": 140}, lambda shape, *_: shape[1] // 48 * (shape[2] // 48)),
 }
 
 
-def packed_tokens(shape: Sequence[int], width: int, height: int, *, patches: int, base: int) -> int:
+def packed_tokens(
+    shape: Sequence[int], width: int, height: int, *, patches: int, base: int, side: int = 28
+) -> int:
     """Counts the features as the models pack them: without borders, with a mark after each row."""
     if shape[0] == 1:
         return base + 1
-    used = {size: used_pixels(size, width, height) for size in PINPOINTS}
+    used = {size: used_pixels(size, width, height) for size in pinpoints(side)}
     most = max(used.values())
-    best = min((size for size in PINPOINTS if used[size] == most), key=math.prod)
-    assert shape[0] == 1 + best[0] // 28 * (best[1] // 28)
-    rows, columns = best[0] // 28 * patches, best[1] // 28 * patches
+    best = min((size for size in used if used[size] == most), key=math.prod)
+    assert shape[0] == 1 + best[0] // side * (best[1] // side)
+    rows, columns = best[0] // side * patches, best[1] // side * patches
     if width / height > columns / rows:
         border = (rows - int(round(height * (columns / width), 7))) // 2
         return base + (rows - 2 * border) * (columns + 1)

@@ -42,6 +42,8 @@ class VisionCase:
     first_seed: int = 0
     # of the settings, for a family that transformers has not
     make_model: Callable[[dict[str, Any]], Any] | None = None
+    # Beginnings of the names of tensors that the reference makes and does not use; the file lacks them.
+    unused: tuple[str, ...] = ()
 
     def size(self, number: int) -> tuple[int, int]:
         return self.sizes[number] if self.sizes else self.pictures[number][1:]

@@ -35,8 +35,9 @@ _DEFAULTS: Mapping[str, str] = {
     "top_logprobs": "0",
     "skip_special_tokens": "true; false in /detokenize",
     "spaces_between_special_tokens": "true",
-    "add_generation_prompt": "true",
-    "add_special_tokens": "false in chats, else true",
+    "add_generation_prompt": "true; in /embeddings as the model's files say, else false",
+    "add_special_tokens": "false in chats, else true; in chats of /embeddings as the model's "
+    "files say, else false",
     "padding_side": "right",
     "truncation_side": "left",
     "chat_template": "the model's",

@@ -1,4 +1,6 @@
-"""Makes a vector of each text, as the model's sentence-transformers files say: POST /embeddings."""
+"""Makes a vector of each text, or of a chat, as the model's sentence-transformers files say: POST
+/embeddings.
+"""
 
 import base64
 from collections.abc import Iterable
@@ -16,7 +18,8 @@ from ouzel.api.endpoint.model_choice import choose_for
 from ouzel.api.endpoint.operation import PREFIXES, Operation
 from ouzel.api.endpoint.services import Services
 from ouzel.api.endpoint.vector_maker import VectorMaker, encode_numbers
-from ouzel.api.openai.embedding_fields import InputField, OneInput, VectorFields, read_inputs
+from ouzel.api.openai.embedding_chats import ChatOrInput, check_inputs, encode_chat
+from ouzel.api.openai.embedding_fields import OneInput, read_inputs
 from ouzel.checkpoint.sentence_files import SentenceFiles
 from ouzel.checkpoint.text_tasks import TextPrompt
 from ouzel.errors import InvalidRequest
@@ -26,8 +29,7 @@ from ouzel.wire.decode import decode_body, parse_object
 from ouzel.wire.options import check_model
 
 
-class EmbeddingsRequest(VectorFields, kw_only=True):
-    input: InputField
+class EmbeddingsRequest(ChatOrInput, kw_only=True):
     encoding_format: Annotated[
         Literal["float", "base64"] | None,
         Meta(description="base64: float32 numbers, little-endian."),
@@ -48,23 +50,6 @@ class EmbeddingsRequest(VectorFields, kw_only=True):
             description="Scales vectors to the length 1, or does not; default: as the model's "
             "files say."
         ),
-    ] = None
-    prompt_name: Annotated[
-        str | None,
-        Meta(
-            description="The name of the model's prompt (query, document, ...) before every text."
-        ),
-    ] = None
-    task: Annotated[
-        str | None,
-        Meta(
-            description="The task of the texts (retrieval.query, ...), for models with an adapter "
-            "for each task; the prompt of this name, too, unless `prompt_name` is given."
-        ),
-    ] = None
-    add_special_tokens: Annotated[
-        bool | None,
-        Meta(description="Adds the tokenizer's special tokens around a text; default: true."),
     ] = None
 
 
@@ -110,6 +95,9 @@ class Embeddings:
         # infinity's clients send 0 if their user sets no number
         fields.dimensions = fields.dimensions or None
         check_dimensions(fields.dimensions, self._making.vector_size, files)
+        check_inputs(fields)
+        if fields.input is None:
+            return [encode_chat(fields, self._making.model, files.chats)], files
         prompt = choose_task(fields.task, fields.prompt_name, files)
         truncation = fields.truncate_prompt_tokens
         limit = encoder.limit(truncation, truncate=fields.truncate, field="truncate_prompt_tokens")
@@ -145,7 +133,7 @@ def _encode(
 ) -> EncodedText:
     """Encodes a text, or checks token ids, which stay unchanged."""
     if isinstance(entry, str):
-        return encoder.text(prompt + entry, limit, field=path, add_special_tokens=special)
+        return encoder.text(entry, limit, field=path, prompt=prompt, add_special_tokens=special)
     return encoder.token_ids(entry, limit, field=path)
 
 
@@ -207,7 +195,7 @@ OPERATIONS = (
         method="post",
         path="/v1/embeddings",
         prefixes=PREFIXES,
-        summary="Makes a vector of each text; for embedding models.",
+        summary="Makes a vector of each text, or of a chat with pictures; for embedding models.",
         endpoint=lambda services: services.make_body_endpoint(Embeddings(services).answer),
         choice=choose_for("embed"),
         bodies=(EmbeddingsRequest,),

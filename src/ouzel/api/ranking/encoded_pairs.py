@@ -199,7 +199,7 @@ class _TextReader:
         self._encoder, self._prompts, self._piece_limit = encoder, prompts, piece_limit
         self._limits = limits
         # positions of the texts that were encoded
-        self._found: dict[tuple[int, str, TextLimit, bool], range] = {}
+        self._found: dict[tuple[TextPrompt, str, TextLimit, bool], range] = {}
 
     @property
     def num_scores(self) -> int:
@@ -211,7 +211,7 @@ class _TextReader:
 
     def _places(self, text: Text, side: int) -> range:
         prompt, limit = self._prompts[side], self._limits[side]
-        key = prompt.task, prompt.text + text.text, limit, bool(side and self._piece_limit)
+        key = prompt, text.text, limit, bool(side and self._piece_limit)
         if key not in self._found:
             begin = len(self.texts)
             if side and self._piece_limit is not None:
@@ -219,8 +219,9 @@ class _TextReader:
                     prompt.text, text.text, self._piece_limit, field=text.field
                 )
             else:
-                prompted = prompt.text + text.text
-                encoded = [self._encoder.text(prompted, limit, field=text.field)]
+                encoded = [
+                    self._encoder.text(text.text, limit, field=text.field, prompt=prompt.text)
+                ]
             self.texts += [replace(each, task=prompt.task) for each in encoded]
             self._found[key] = range(begin, len(self.texts))
         return self._found[key]

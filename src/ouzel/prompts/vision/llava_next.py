@@ -1,6 +1,7 @@
 """LLaVA-NeXT reads the whole picture, then tiles of the best resolution."""
 
 from dataclasses import dataclass
+from fractions import Fraction
 
 import msgspec
 from PIL import Image
@@ -24,6 +25,8 @@ from ouzel.prompts.vision.settings import (
     Side,
     read_image_settings,
 )
+
+_WHOLE = Fraction(1)
 
 
 class _Size(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -72,10 +75,16 @@ class LlavaNextImageProcessor:
 
 
 def load(files: ProcessorFiles) -> ImageProcessor:
+    return make_processor(files)
+
+
+def make_processor(files: ProcessorFiles, rate: Fraction = _WHOLE) -> LlavaNextImageProcessor:
+    """Makes the processor; `rate` is the number of features for each patch, along one side."""
     settings = read_image_settings(files, {"LlavaNextImageProcessor": _Settings})
     side = _tile_side(settings, files)
     check_resolutions(settings.image_grid_pinpoints, side, files)
     patches_per_side, _ = patch_grid(files, (side, side))
+    patches_per_side = int(patches_per_side * rate)
     return LlavaNextImageProcessor(
         feature_token=files.token_text("image_token", "<image>"),
         normalisation=settings.normalisation(),

@@ -18,6 +18,7 @@ _FAMILIES = {
     "gemma3": "gemma3",
     "gemma4": "gemma4",
     "glm_ocr": "glm46v",
+    "granite4_vision": "granite4_vision",
     "idefics3": "idefics3",
     "internvl": "internvl",
     "lfm2_vl": "lfm2_vl",

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.llava import TileFeatures
+from ouzel.backends.openvino.graph.vit import VitShape
 from ouzel.backends.openvino.vision_model import Join
 from ouzel.checkpoint.hf_config import HfConfig
 from ouzel.checkpoint.model_files import brief
@@ -39,16 +39,18 @@ class AnyRes:
     def read(
         cls,
         config: HfConfig,
-        shape: TileFeatures,
+        vit: VitShape,
+        num_rows: int,
         defaults: list[Resolution],
         max_tiles: int | None = None,
     ) -> "AnyRes":
-        """Reads the shape; `defaults` are the resolutions if config.json has none. Raises
-        ModelLoadError.
+        """Reads the shape; `defaults` are the resolutions if config.json has none.
+
+        A tile has `num_rows` rows of features. Raises ModelLoadError.
         """
-        side, tile_size = shape.vit.side, shape.vit.tile_size
-        if shape.num_rows != side**2:
-            supported = "default" if shape.vit.has_class else "full"
+        side, tile_size = vit.side, vit.tile_size
+        if num_rows != side**2:
+            supported = "default" if vit.has_class else "full"
             raise config.refuse(
                 "vision_feature_select_strategy", f"{supported}, as a tile must have {side**2} rows"
             )
@@ -59,14 +61,19 @@ class AnyRes:
         """Returns the function that joins the features of an image's tiles."""
 
         def joined(image: ImageInput, features: list[NDArray[np.float32]]) -> NDArray[np.float32]:
-            rows = np.concatenate(features, axis=1)[0]
-            whole, others = rows[: self.side**2], rows[self.side**2 :]
-            lines = newline[None]
-            if len(others):
-                lines = with_newlines(self._grid(image, others), newline)
-            return np.concatenate([whole, lines])[None]
+            levels = np.concatenate(features, axis=1)
+            return np.stack([self._join_rows(image, rows, newline) for rows in levels])
 
         return joined
+
+    def _join_rows(
+        self, image: ImageInput, rows: NDArray[np.float32], newline: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        whole, others = rows[: self.side**2], rows[self.side**2 :]
+        lines = newline[None]
+        if len(others):
+            lines = with_newlines(self._grid(image, others), newline)
+        return np.concatenate([whole, lines])
 
     def _grid(self, image: ImageInput, rows: NDArray[np.float32]) -> Grid:
         """Lays out the rows of all tiles but the first as a grid, without the border."""

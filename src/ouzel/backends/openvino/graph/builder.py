@@ -270,6 +270,11 @@ class Builder:
     def takes_images(self) -> bool:
         return self._image_shape is not None
 
+    @property
+    def scales_features(self) -> bool:
+        """Tells whether an embedding factor may apply to the features of images."""
+        return self._image_shape is None or not self._image_shape.enters_unscaled
+
     def with_images(self, rows: Node, hidden_size: int) -> Node:
         """Puts the features of images into the rows of the first layer, if the model takes
         images.

@@ -224,7 +224,7 @@ def embedded_rows(b: Builder, embeddings: Node, shape: DecoderShape) -> Node:
     size, factor = shape.attention.hidden_size, shape.embedding_factor
     if shape.embedding_size:
         embeddings = b.linear(embeddings, "model.project_in", shape.embedding_size, size)
-    if shape.scales_images:
+    if shape.scales_images and b.scales_features:
         rows = scaled(b.with_images(embeddings, size), factor)
     else:
         rows = b.with_images(scaled(embeddings, factor), size)

@@ -20,11 +20,22 @@ def feature_layers(config: HfConfig, num_layers: int) -> tuple[int, ...]:
     key = "vision_feature_layer"
     several = isinstance(config.values.get(key), list)
     layers = config.integers(key) if several else [config.integer(key)]
-    if not 1 <= len(layers) <= MAX_LAYERS or any(
-        not -num_layers - 1 <= layer <= num_layers for layer in layers
+    if not 1 <= len(layers) <= MAX_LAYERS or not all(
+        has_layer(layer, num_layers) for layer in layers
     ):
         raise config.refuse(key, f"1 to {MAX_LAYERS} layers from {-num_layers - 1} to {num_layers}")
     return tuple(layer % (num_layers + 1) for layer in layers)
+
+
+def find_layer(config: HfConfig, key: str, layer: int, num_layers: int) -> int:
+    """Returns the number of one layer, which config.json may count from the end."""
+    if not has_layer(layer, num_layers):
+        raise config.refuse(key, f"layers from {-num_layers - 1} to {num_layers}")
+    return layer % (num_layers + 1)
+
+
+def has_layer(layer: int, num_layers: int) -> bool:
+    return -num_layers - 1 <= layer <= num_layers
 
 
 def collect_layer_rows(

@@ -1,7 +1,7 @@
 """Puts the features of images into a language model, in the rows that stand for images.
 
 The input `image_rows` has the rows, and `image_features` their features; a step without images has
-none, at no cost. With DeepStack, further features enter after the first layers (Meng 2024, arXiv
+none, at no cost. With DeepStack, further features enter after chosen layers (Meng 2024, arXiv
 2406.04334).
 """
 
@@ -19,7 +19,10 @@ from ouzel.backends.openvino.library import ops, ov
 class ImageShape:
     """The images that a family's language model takes."""
 
-    num_deep: int = 0  # the number of first layers after which further features enter
+    # layers after which further features enter, in ascending order
+    deep_layers: tuple[int, ...] = ()
+    # The embedding factor of the language model never applies to the features.
+    enters_unscaled: bool = False
     # the tokens of an image, or of the whole prompt, attend to each other, also to later ones
     attends_to_whole_images: bool = False
     attends_to_whole_prompts: bool = False
@@ -32,7 +35,7 @@ class ImageInputs:
         self._shape = shape
         self._rows = graph.input("image_rows", [-1], ov.Type.i64)
         self._features = graph.input(
-            "image_features", [1 + shape.num_deep, -1, hidden_size], ov.Type.f32
+            "image_features", [1 + len(shape.deep_layers), -1, hidden_size], ov.Type.f32
         )
         if shape.attends_to_whole_images or shape.attends_to_whole_prompts:
             graph.two_way_begins = graph.input(TWO_WAY_BEGINS, [-1], ov.Type.i32)
@@ -48,9 +51,10 @@ class ImageInputs:
 
     def add_features(self, rows: Node, layer: int) -> Node:
         """Adds the features that enter after this layer."""
-        if layer >= self._shape.num_deep:
+        if layer not in self._shape.deep_layers:
             return rows
-        added = ops.add(gather(rows, self._rows), self._level(1 + layer))
+        level = self._level(1 + self._shape.deep_layers.index(layer))
+        added = ops.add(gather(rows, self._rows), level)
         return ops.scatter_update(rows, self._rows, added, ops.constant(np.int64(0)))
 
     def _level(self, number: int) -> Node:

@@ -31,17 +31,22 @@ class TileFeatures:
 
     @classmethod
     def read(cls, config: HfConfig, tower: str) -> "TileFeatures":
-        vision = config.required_section("vision_config").with_defaults(model_type=tower)
-        match vision.model_type:
-            case "clip_vision_model":
-                vit = VitShape.read_clip(vision)
-            case "siglip_vision_model":
-                vit = VitShape.read_siglip(vision)
-            case _:
-                raise vision.refuse("model_type", "clip_vision_model, siglip_vision_model")
+        vit = read_tower(config, tower)
         return cls(
             vit=vit, layers=feature_layers(config, vit.num_layers), skips_first=skips_first(config)
         )
+
+
+def read_tower(config: HfConfig, tower: str) -> VitShape:
+    """Reads the shape of the tower; `tower` is its type if `vision_config` has none."""
+    vision = config.required_section("vision_config").with_defaults(model_type=tower)
+    match vision.model_type:
+        case "clip_vision_model":
+            return VitShape.read_clip(vision)
+        case "siglip_vision_model":
+            return VitShape.read_siglip(vision)
+        case _:
+            raise vision.refuse("model_type", "clip_vision_model, siglip_vision_model")
 
 
 def with_defaults(config: HfConfig) -> HfConfig:

@@ -113,13 +113,16 @@ class VisionBuilder:
         return self.next_part(rows) if layer and layer % LAYERS_PER_PART == 0 else rows
 
     def next_part(self, rows: Node) -> Node:
-        """Ends the part with these rows; returns the rows as the next part has them."""
+        """Ends the part with these rows; returns the rows as the next part has them.
+
+        A part that ends with the rows that it began with gives none: the next part has them, too.
+        """
         shape = rows.output(0).get_partial_shape()
-        self._finish_part(NEXT_ROWS, rows)
+        self._finish_part({} if rows is self._inputs.get(ROWS) else {NEXT_ROWS: rows})
         return self.input(ROWS, shape, ov.Type.f32)
 
     def deep(self, rows: Node) -> None:
-        """Adds features that enter the next layer of the language model."""
+        """Adds features that enter the next of the language model's layers with features."""
         self._outputs[f"{DEEP}{self._num_deep}"] = rows
         self._num_deep += 1
 
@@ -129,7 +132,7 @@ class VisionBuilder:
 
     def vision_model(self, features: Node, passes: Passes, join: Join = join_passes) -> VisionModel:
         """Returns the finished encoder; `features` are [rows, hidden_size]."""
-        self._finish_part(FEATURES, features)
+        self._finish_part({FEATURES: features})
         return VisionModel(
             parts=self._parts,
             arrays=self._constants.arrays,
@@ -138,11 +141,11 @@ class VisionBuilder:
             left_out=tuple(self._left_out),
         )
 
-    def _finish_part(self, name: str, rows: Node) -> None:
+    def _finish_part(self, outputs: dict[str, Node]) -> None:
         results = []
-        for output_name, value in {name: rows, **self._outputs}.items():
+        for name, value in (outputs | self._outputs).items():
             result = ops.result(value)
-            result.output(0).set_names({output_name})
+            result.output(0).set_names({name})
             results.append(result)
         self._parts.append(
             ov.Model(results, list(self._inputs.values()), f"vision.{len(self._parts)}")

@@ -24,6 +24,6 @@ def image_shape(config: HfConfig) -> ImageShape:
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     config = with_defaults(config)
     features, shape = tile_features(b, config)
-    any_res = AnyRes.read(config, shape, RESOLUTIONS)
+    any_res = AnyRes.read(config, shape.vit, shape.num_rows, RESOLUTIONS)
     newline = b.array("image_newline", config.text_model().size("hidden_size", 4096))
     return b.vision_model(features, tile_passes(shape.vit), any_res.join(newline))

@@ -25,7 +25,7 @@ def image_shape(config: HfConfig) -> ImageShape:
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:
     config = config.with_defaults(vision_feature_layer=-1, vision_feature_select_strategy="full")
     features, shape = tile_features(b, config, "siglip_vision_model")
-    any_res = AnyRes.read(config, shape, RESOLUTIONS, max_tiles(config))
+    any_res = AnyRes.read(config, shape.vit, shape.num_rows, RESOLUTIONS, max_tiles(config))
     newline = b.array("image_newline", config.text_model().size("hidden_size", 4096))
     return b.vision_model(features, tile_passes(shape.vit), any_res.join(newline))
 

@@ -38,7 +38,7 @@ def image_shape(config: HfConfig) -> ImageShape:
             "config.json: vision_config: deepstack_visual_indexes must be fewer than the language "
             f"model's num_hidden_layers {num_layers}, found {num_deep}"
         )
-    return ImageShape(num_deep=num_deep)
+    return ImageShape(deep_layers=tuple(range(num_deep)))
 
 
 def build(config: HfConfig, b: VisionBuilder) -> VisionModel:

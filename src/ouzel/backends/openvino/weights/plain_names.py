@@ -45,6 +45,8 @@ _PLAIN_NAMES = {
     "vpm.": "vision_tower.",
     "model.embed_vision.": "embed_vision.",
     "model.image_newline": "image_newline",
+    "model.layerwise_projectors.": "layerwise_projectors.",
+    "model.spatial_projectors.": "spatial_projectors.",
     "language_model.image_newline": "image_newline",
 }
 

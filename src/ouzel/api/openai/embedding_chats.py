@@ -1,0 +1,82 @@
+"""Reads the chat of a request for an embedding, as vLLM has it: texts and pictures, one vector."""
+
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from ouzel.api.openai.embedding_fields import InputField, VectorFields
+from ouzel.checkpoint.sentence_chats import SentenceChats
+from ouzel.errors import InvalidRequest
+from ouzel.generation import ChatRendering, ServedModel
+from ouzel.vectors import EncodedText
+from ouzel.wire.chat_prompt import AddGenerationPrompt, ContinueFinalMessage, TemplateKwargs
+from ouzel.wire.message_schema import Messages
+
+# Fields that only one of the two inputs allows.
+_OF_INPUT = ("prompt_name", "task", "truncate_prompt_tokens", "truncate")
+_OF_MESSAGES = ("add_generation_prompt", "continue_final_message", "chat_template_kwargs")
+
+
+class ChatOrInput(VectorFields, kw_only=True):
+    """The two inputs of a request: texts or token ids, each with a vector, or one chat."""
+
+    input: InputField | None = None
+    messages: Messages | None = None
+    chat_template_kwargs: TemplateKwargs = None
+    add_generation_prompt: AddGenerationPrompt = None
+    continue_final_message: ContinueFinalMessage = None
+    add_special_tokens: Annotated[
+        bool | None,
+        Meta(description="Adds the tokenizer's special tokens around a text or a chat."),
+    ] = None
+    prompt_name: Annotated[
+        str | None,
+        Meta(
+            description="The name of the model's prompt (query, document, ...) before every text."
+        ),
+    ] = None
+    task: Annotated[
+        str | None,
+        Meta(
+            description="The task of the texts (retrieval.query, ...), for models with an adapter "
+            "for each task; the prompt of this name, too, unless `prompt_name` is given."
+        ),
+    ] = None
+
+
+def check_inputs(fields: ChatOrInput) -> None:
+    """Raises InvalidRequest unless the request has one input, and only fields that go with it."""
+    if fields.input is None and fields.messages is None:
+        raise InvalidRequest("is required, or messages", field="input")
+    if fields.input is not None and fields.messages is not None:
+        raise InvalidRequest("must not be given beside input", field="messages")
+    given, wanted = ("input", "messages") if fields.messages is None else ("messages", "input")
+    values = msgspec.structs.asdict(fields)
+    for name in _OF_MESSAGES if given == "input" else _OF_INPUT:
+        if values[name]:
+            raise InvalidRequest(f"goes with {wanted}, given {given}", field=name)
+
+
+def encode_chat(
+    fields: ChatOrInput, model: ServedModel, chats: SentenceChats | None
+) -> EncodedText:
+    """Encodes the messages with their pictures. Raises InvalidRequest."""
+    if model.renderer.chat_template is None:
+        raise InvalidRequest(
+            "must not be given: this model has no chat template; send texts as input",
+            field="messages",
+        )
+    chats = chats or SentenceChats()
+    continues = fields.continue_final_message or False
+    ends_open, special = fields.add_generation_prompt, fields.add_special_tokens
+    rendering = ChatRendering(
+        template_kwargs={**chats.template_kwargs, **(fields.chat_template_kwargs or {})},
+        add_generation_prompt=(chats.add_generation_prompt and not continues)
+        if ends_open is None
+        else ends_open,
+        continue_final_message=continues,
+        add_special_tokens=chats.add_special_tokens if special is None else special,
+    )
+    prompt = model.renderer.render_chat(fields.messages, rendering)
+    return EncodedText(prompt.token_ids, len(prompt.token_ids), images=prompt.images)

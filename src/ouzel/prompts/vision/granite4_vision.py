@@ -1,0 +1,36 @@
+"""Granite 4 Vision reads tiles like LLaVA-NeXT, with fewer features than patches."""
+
+from fractions import Fraction
+
+from ouzel.checkpoint.model_files import brief
+from ouzel.errors import ModelLoadError
+from ouzel.prompts.vision.base import ImageProcessor
+from ouzel.prompts.vision.llava_next import make_processor
+from ouzel.prompts.vision.settings import ProcessorFiles
+
+_KEY = "downsample_rate"
+
+
+def load(files: ProcessorFiles) -> ImageProcessor:
+    """Loads the processor; the model's rate counts, which the processor's files may repeat."""
+    rate = _read_rate(files.config.get(_KEY), f"{files.directory / 'config.json'}")
+    if _KEY in files.processor:
+        source = f"{files.directory / 'processor_config.json'}"
+        if _read_rate(files.processor[_KEY], source) != rate:
+            raise ModelLoadError(
+                f"{source}: {_KEY} must be {rate} as in config.json, found "
+                f"{brief(files.processor[_KEY])}"
+            )
+    return make_processor(files, rate)
+
+
+def _read_rate(value: object, source: str) -> Fraction:
+    try:
+        rate = Fraction(value) if isinstance(value, str) else Fraction(0)
+    except (ValueError, ZeroDivisionError):
+        rate = Fraction(0)
+    if not 0 < rate <= 1:
+        raise ModelLoadError(
+            f'{source}: {_KEY} must be a fraction up to 1, such as "4/8", found {brief(value)}'
+        )
+    return rate

@@ -1,0 +1,75 @@
+"""Writes each text as a chat, for models that make vectors of chats (Qwen3-VL-Embedding).
+
+The chat template writes the marks of a turn around the text. A text that is too long is cut inside
+of these marks: the last token, of which the vector is made, must stay.
+"""
+
+from collections.abc import Sequence
+
+from ouzel.checkpoint.sentence_chats import SentenceChats
+from ouzel.generation import ChatRendering, ServedModel
+from ouzel.tokenizer.base import FramedText
+
+# Two texts without a common token at either end.
+_PROBES = ("a", "b")
+
+_Frame = tuple[list[int], list[int]]  # the tokens before and after a text
+
+
+class ChatTexts:
+    """Encodes texts within a chat. It is called from many threads."""
+
+    def __init__(self, model: ServedModel, chats: SentenceChats) -> None:
+        self._renderer = model.renderer
+        self._tokenizer = model.tokenizer
+        self._chats = chats
+        # the frame of each prompt of the model's files, with and without special tokens
+        self._frames: dict[tuple[str, bool], _Frame] = {}
+
+    @classmethod
+    def for_model(cls, model: ServedModel) -> "ChatTexts | None":
+        """Returns None for a model of plain texts."""
+        chats = None if model.sentences is None else model.sentences.chats
+        return None if chats is None else cls(model, chats)
+
+    def framed(self, prompt: str, text: str, *, add_special_tokens: bool = True) -> FramedText:
+        """Encodes a chat, with the text's tokens apart from the marks; the prompt is the system's
+        message.
+        """
+        key = prompt, add_special_tokens
+        if key not in self._frames:
+            one, other = (self._token_ids(prompt, probe, add_special_tokens) for probe in _PROBES)
+            num_before, num_behind = _count_equal(one, other), _count_equal(one[::-1], other[::-1])
+            self._frames[key] = one[:num_before], one[len(one) - num_behind :]
+        before, behind = self._frames[key]
+        token_ids = self._token_ids(prompt, text, add_special_tokens)
+        # The ends of a text may be joined with marks to other tokens; these are cut like the text.
+        num_before = _count_equal(token_ids, before)
+        rest = token_ids[num_before:]
+        num_behind = _count_equal(rest[::-1], behind[::-1])
+        end = len(rest) - num_behind
+        return FramedText(token_ids[:num_before], rest[:end], rest[end:])
+
+    def _token_ids(self, prompt: str, text: str, add_special_tokens: bool) -> list[int]:
+        rendering = ChatRendering(
+            template_kwargs=self._chats.template_kwargs,
+            add_generation_prompt=self._chats.add_generation_prompt,
+            add_special_tokens=add_special_tokens and self._chats.add_special_tokens,
+        )
+        messages = [_message("system", prompt)] if prompt else []
+        messages.append(_message("user", text))
+        _, token_ids = self._renderer.encode_chat(messages, rendering)
+        return token_ids
+
+
+def _message(role: str, text: str) -> dict[str, object]:
+    return {"role": role, "content": [{"type": "text", "text": text}]}
+
+
+def _count_equal(token_ids: Sequence[int], others: Sequence[int]) -> int:
+    """Returns the number of equal tokens at the beginning of both."""
+    pairs = zip(token_ids, others, strict=False)
+    return next(
+        (place for place, (one, other) in enumerate(pairs) if one != other),
+        min(len(token_ids), len(others)),
+    )
