@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino.adapters.adapter_options import (
-    max_rank,
     num_adapters,
+    read_limits,
     subtract_adapter_bytes,
 )
 from ouzel.backends.openvino.auto_precision import resolve_auto_precision
@@ -357,7 +357,7 @@ def load(
         model.weight_plan,
         model.cache_dir,
         predicts=model.mtp,
-        adapter_rank=max_rank(model),
+        adapters=read_limits(model),
         vector_head=vector_head(config, directory, model),
         packs=packs,
     )

@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
@@ -39,7 +40,7 @@ def build_model(
     plan: WeightPlan,
     *,
     predicts: bool = False,
-    adapter_rank: int = 0,
+    adapters: AdapterLimits = NO_ADAPTERS,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
     """Builds the language model and its vision encoder.
@@ -56,7 +57,7 @@ def build_model(
             plan,
             images,
             predicts=predicts,
-            adapter_rank=adapter_rank,
+            adapters=adapters,
             vector_head=vector_head,
         )
         model = build(text_model(config, weights), builder)

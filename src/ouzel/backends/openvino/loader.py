@@ -8,6 +8,7 @@ from typing import Any
 
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
+from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import check_machine, family
@@ -46,7 +47,7 @@ class CheckpointBuilder:
     plan: WeightPlan
     identity: str  # the name of the cache entry
     predicts: bool
-    adapter_rank: int
+    adapters: AdapterLimits
     vector_head: VectorHead | None
 
     def build_from_cache(self, weights: CachedWeights) -> LanguageModel:
@@ -83,7 +84,7 @@ class CheckpointBuilder:
             weights,
             self.plan,
             predicts=self.predicts,
-            adapter_rank=self.adapter_rank,
+            adapters=self.adapters,
             vector_head=self.vector_head,
         )
         description = describe_weights(self.stored, self.plan, index)
@@ -97,16 +98,16 @@ def load_checkpoint(
     cache_dir: str,
     *,
     predicts: bool = False,
-    adapter_rank: int = 0,
+    adapters: AdapterLimits = NO_ADAPTERS,
     vector_head: VectorHead | None = None,
     packs: bool = False,
 ) -> LanguageModel:
     """Returns the model with weights from the cache, or compresses the weights and stores them
     first.
 
-    With `predicts` the layer that predicts further tokens is loaded, too. With an `adapter_rank`
-    above 0 the model takes adapters of up to this rank; with a `vector_head` it makes vectors. With
-    `packs` matrices of integers are packed for Ouzel's own kernels.
+    With `predicts` the layer that predicts further tokens is loaded, too. With a rank in
+    `adapters` the model takes adapters within these limits; with a `vector_head` it makes vectors.
+    With `packs` matrices of integers are packed for Ouzel's own kernels.
 
     Raises ModelLoadError if the checkpoint cannot be served.
     """
@@ -126,7 +127,7 @@ def load_checkpoint(
         plan=plan,
         identity=entry.name,
         predicts=predicts,
-        adapter_rank=adapter_rank,
+        adapters=adapters,
         vector_head=vector_head,
     )
     log_modes(directory, config)

@@ -6,7 +6,13 @@ from itertools import accumulate
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapter_shape import (
+    HEAD,
+    NO_ADAPTERS,
+    AdaptedMatrix,
+    AdaptedTable,
+    AdapterLimits,
+)
 from ouzel.backends.openvino.graph.adapters import AdapterInputs
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, integers, split
@@ -40,14 +46,14 @@ class Builder:
         images: ImageShape | None = None,
         *,
         predicts: bool = False,
-        adapter_rank: int = 0,
+        adapters: AdapterLimits = NO_ADAPTERS,
         vector_head: VectorHead | None = None,
     ) -> None:
         """Begins a graph.
 
         With `images` the language model takes images; with `predicts` it has a layer that predicts
-        further tokens; with `adapter_rank` it takes adapters up to that rank; with `vector_head` it
-        makes vectors instead of tokens.
+        further tokens; with a rank in `adapters` it takes adapters within these limits; with
+        `vector_head` it makes vectors instead of tokens.
         """
         self.vector_head = vector_head
         self.has_transposed_layers = False  # True: stored [columns, rows], as a Conv1D has them
@@ -57,11 +63,12 @@ class Builder:
         self.predicts = predicts
         self._image_shape = images
         self._embedding: Tensor | None = None
+        self._table: AdaptedTable | None = None  # the embedding of the tokens
         self._images: ImageInputs | None = None
         self._adapters: AdapterInputs | None = None
-        if adapter_rank:  # a model in f32 has exact adapters, too
+        if adapters.rank:  # a model in f32 has exact adapters, too
             dtype = ov.Type.f32 if plan.layers == "f32" else ov.Type.bf16
-            self._adapters = AdapterInputs(self.graph, adapter_rank, dtype)
+            self._adapters = AdapterInputs(self.graph, adapters, dtype)
         self._weights = weights
         self._plan = plan
         self._ropes: dict[str, Rope] = {}
@@ -118,7 +125,12 @@ class Builder:
         if width is not None:
             return product
         adapted = AdaptedMatrix(
-            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
+            name=name,
+            num_columns=num_columns,
+            num_rows=num_rows,
+            row_order=row_order,
+            weights=matrix,
+            bias=bias,
         )
         return self._add_adapters(product, rows, adapted)
 
@@ -152,7 +164,12 @@ class Builder:
                 for part in parts
             ]
         adapted = AdaptedMatrix(
-            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
+            name=name,
+            num_columns=num_columns,
+            num_rows=num_rows,
+            row_order=row_order,
+            weights=matrix,
+            bias=bias,
         )
         return split(self._add_adapters(self.product(rows, matrix, bias), rows, adapted), *sizes)
 
@@ -183,13 +200,21 @@ class Builder:
         return self._weights.matrix(spec, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = np.ones(size, np.float32)
-        if norm.has_weight:
-            weight = add_norm_offset(self.array(name + ".weight", size), norm)
-        product = ops.multiply(normalise(rows, norm), self.graph.array(weight))
+        normalised = normalise(rows, norm)
+        if not norm.has_weight:
+            product = ops.multiply(normalised, self.graph.array(np.ones(size, np.float32)))
+        else:
+            stored = self.array(name + ".weight", size)
+            product = ops.multiply(normalised, self.graph.array(add_norm_offset(stored, norm)))
+            if self._adapters is not None:
+                product = self._adapters.add_norm(normalised, product, name + ".weight", stored)
         if not norm.has_bias:
             return product
-        return ops.add(product, self.graph.array(self.array(name + ".bias", size)))
+        bias = self.array(name + ".bias", size)
+        biased = ops.add(product, self.graph.array(bias))
+        if self._adapters is None:
+            return biased
+        return self._adapters.add_norm_bias(biased, name + ".bias", bias)
 
     def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Matrix:
         """Returns the matrix for `embed`, and for the head if `is_head`."""
@@ -202,7 +227,10 @@ class Builder:
             )
         matrix = describe_matrix(name, num_rows, num_columns)
         self._embedding = matrix.tensors[0]
-        return self._weights.matrix(matrix, width)
+        weights = self._weights.matrix(matrix, width)
+        if self._table is None:  # the first table is the table of the tokens
+            self._table = AdaptedTable(name, num_rows, num_columns, weights)
+        return weights
 
     def embed(
         self,
@@ -222,7 +250,10 @@ class Builder:
             token_ids = ops.select(is_known, token_ids, integers(0))
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
-        return self.graph.embed(embedding, token_ids)
+        rows = self.graph.embed(embedding, token_ids)
+        if self._adapters is None or self._table is None or embedding is not self._table.weights:
+            return rows
+        return self._adapters.add_embedding(rows, self._table)
 
     @property
     def takes_images(self) -> bool:
@@ -243,6 +274,21 @@ class Builder:
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Matrix:
         return self._weights.matrix(describe_matrix(name, num_rows, num_columns), self._plan.head)
+
+    def logits(self, rows: Node, head: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
+        """Multiplies the rows by the head, which may be the embedding.
+
+        Adapters of the head are added, unless the model predicts further tokens: then the head is
+        a graph of its own.
+        """
+        product = self.product(rows, head, bias)
+        if self.predicts:
+            return product
+        num_rows, num_columns = head.shape
+        adapted = AdaptedMatrix(
+            name=HEAD, num_columns=num_columns, num_rows=num_rows, weights=head, bias=bias
+        )
+        return self._add_adapters(product, rows, adapted)
 
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int

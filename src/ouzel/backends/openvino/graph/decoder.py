@@ -281,7 +281,7 @@ def build_decoder(
     head_bias = b.array("lm_head.bias", shape.vocab_size) if shape.has_head_bias else None
 
     def compute_logits(rows: Node) -> Node:
-        logits = scaled(b.product(rows, head, head_bias), shape.logits_factor)
+        logits = scaled(b.logits(rows, head, head_bias), shape.logits_factor)
         return softcapped(logits, shape.logits_softcap)
 
     prediction = (

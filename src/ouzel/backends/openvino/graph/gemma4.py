@@ -104,7 +104,7 @@ def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
     x = b.norm(x, "model.norm", shape.hidden_size, shape.norm)
     head = embedding if is_head else b.head("lm_head", shape.vocab_size, shape.hidden_size)
     return b.language_model(
-        softcapped(b.product(x, head), shape.logits_softcap),
+        softcapped(b.logits(x, head), shape.logits_softcap),
         hidden_size=shape.hidden_size,
         vocab_size=shape.vocab_size,
         max_positions=min(rope.max_positions for rope in shape.ropes.values()),

@@ -57,7 +57,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         x = ops.add(x, b.norm(inner, prefix + "post_feedforward_layernorm", size, after))
     x = b.norm(x, shape.final_norm, size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, size)
-    logits = scaled(b.product(x, head), shape.logits_factor)
+    logits = scaled(b.logits(x, head), shape.logits_factor)
     return b.language_model(
         softcapped(logits, shape.logits_softcap),
         hidden_size=size,
