@@ -189,7 +189,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "the whole head": (
         has(put("base_model.model.lm_head.weight", 320, 64)),
-        "started without: start it with --lora-parts head,norm, or with",
+        "started without: start it with --lora-parts head --lora-parts norm, or with",
     ),
     "a layer too many": (
         has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)),

@@ -166,11 +166,11 @@ class AdapterFiles:
         """Raises ModelLoadError if the graph lacks a tensor's part, or the tensors do not fit."""
         for kind, location in kinds.items():
             missing = sorted(find_parts(name, kind) - self._shape.limits.parts)
+            options = " ".join(f"--lora-parts {part}" for part in missing)
             if missing:
                 self._refuse(
                     f"tensor {brief(location.name)} needs a part of the graph that this server "
-                    f"was started without: start it with --lora-parts {','.join(missing)}, or "
-                    "with --lora and this adapter"
+                    f"was started without: start it with {options}, or with --lora and this adapter"
                 )
         if name in self._matrices and kinds.keys() <= _MATRIX_KINDS:
             self._check_matrix(name, kinds)

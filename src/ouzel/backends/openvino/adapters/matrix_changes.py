@@ -1,8 +1,8 @@
 """Computes how an adapter changes a matrix, in the form that the graph takes.
 
 With DoRA row i of W + B A has the length m[i] instead of its own: the graph multiplies the product
-by f[i] = m[i] / |W + B A|[i], and B has this factor already. Lengths are those of the weights that
-the graph has, which may be rounded. The factor would also multiply the bias: the shift corrects it.
+by f[i] = m[i] / |W + B A|[i], and B has this factor already. The weights of the graph
+are measured, which may be rounded. The factor would also multiply the bias: the shift corrects it.
 """
 
 from dataclasses import dataclass

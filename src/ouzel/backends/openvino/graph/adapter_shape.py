@@ -47,8 +47,10 @@ class AdaptedMatrix:
     num_rows: int
     # the order of the rows in the graph; it applies to each run of as many rows
     row_order: tuple[int, ...] | None = None
-    weights: Matrix | None = field(default=None, compare=False)  # as the graph has them
-    bias: NDArray[np.float32] | None = field(default=None, compare=False)  # as the graph has it
+    weights: Matrix | None = field(default=None, compare=False)  # its rows are in the graph's order
+    bias: NDArray[np.float32] | None = field(
+        default=None, compare=False
+    )  # it is in the graph's order
 
 
 @dataclass(frozen=True, slots=True)
