@@ -4,6 +4,7 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any  # JSON
 
@@ -189,7 +190,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "the whole head": (
         has(put("base_model.model.lm_head.weight", 320, 64)),
-        "started without: start it with --lora-parts head --lora-parts norm, or with",
+        "lm_head.weight replaces weights whole (modules_to_save), which is supported for norms only",
     ),
     "a layer too many": (
         has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)),
@@ -237,6 +238,16 @@ def test_broken_or_unsupported_adapters_are_refused_by_name(
         [files(directory).read(name) for name in files(directory).names]
     assert message in str(refusal.value)
     assert str(directory) in str(refusal.value) or "pattern" in str(refusal.value)
+
+
+def test_the_head_of_a_model_with_mtp_is_refused(adapter: RandomAdapter, tmp_path: Path) -> None:
+    """The graph of such a model gives hidden rows, and its head is another graph."""
+    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    name = "base_model.model.lm_head.lora_A.weight"
+    save(path, load(path) | {name: ("F32", np.zeros((RANK, 64), np.float32))})
+    shape = replace(SHAPE, limits=AdapterLimits(4, frozenset({"head"})))
+    with pytest.raises(ModelLoadError, match="serve it without --mtp"):
+        AdapterFiles(path.parent, shape)
 
 
 def test_a_rank_above_the_limit_is_refused(tmp_path: Path) -> None:

@@ -1,6 +1,8 @@
 """Compares adapters with checkpoints into whose weights they are merged."""
 
 import gc
+import json
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -10,7 +12,9 @@ import psutil
 import pytest
 
 from ouzel.backends.openvino import create_runner
-from ouzel.backends.openvino.graph.adapter_shape import AdapterLimits
+from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE
+from ouzel.backends.openvino.adapters.adapter_tensors import WEIGHTS_FILE
+from ouzel.backends.openvino.graph.adapter_shape import HEAD, AdapterLimits
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.config.adapters import ADAPTER_PARTS, AdapterPart
@@ -27,9 +31,12 @@ from tests.backends.adapters import (
     merge,
     random_adapter,
     random_parts,
+    read_shape,
 )
 from tests.backends.conftest import long_context, read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
+from tests.backends.quantize import load as load_tensors
+from tests.backends.quantize import save
 from tests.cores import share_of_cores
 from tests.engine.requests import make_request, run, run_alone, with_adapter
 from tests.release_only import release_only
@@ -155,6 +162,47 @@ def test_logits_with_an_adapter_agree_with_peft(name: str, cache_dir: Path) -> N
 
     runner.clear_adapter_slot(1)
     assert relative_error(compute_logits(AdaptedRunner(runner, 1), golden.prompt), plain) < 2e-6
+
+
+def test_an_adapter_of_another_model_is_refused_by_its_copy_of_the_embedding(
+    cache_dir: Path, tmp_path: Path
+) -> None:
+    golden = read_golden_adapter("dora-everywhere")
+    path = shutil.copytree(golden.path, tmp_path / "adapter")
+    tensors = load_tensors(path / WEIGHTS_FILE)
+    name = "base_model.model.model.embed_tokens.base_layer.weight"
+    dtype, values = tensors[name]
+    save(path / WEIGHTS_FILE, tensors | {name: (dtype, values[:, ::-1].copy())})
+    runner = load(golden.checkpoint, cache_dir, 1, lora=(golden.path,))
+    with pytest.raises(ModelLoadError, match="the adapter was trained on another model"):
+        runner.fill_adapter_slot(0, str(path))
+
+
+def test_trained_tokens_of_a_head_take_its_ranks(cache_dir: Path, tmp_path: Path) -> None:
+    golden = read_golden_adapter("tokens")
+    path = shutil.copytree(golden.path, tmp_path / "adapter")
+    tensors = load_tensors(path / WEIGHTS_FILE)
+    name = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta"
+    dtype, values = tensors[name]
+    save(path / WEIGHTS_FILE, tensors | {name: (dtype, np.concatenate([values, values]))})
+    config = json.loads((path / CONFIG_FILE).read_text())
+    config["trainable_token_indices"] += [100, 101, 102]
+    (path / CONFIG_FILE).write_text(json.dumps(config))
+    runner = load(golden.checkpoint, cache_dir, 1, lora=(golden.path,))
+    with pytest.raises(ModelLoadError, match="lm_head has rank 6, must be from 1 to max_lora_rank"):
+        runner.fill_adapter_slot(0, str(path))
+
+
+def test_a_graph_has_inputs_only_for_the_parts_of_its_adapters() -> None:
+    directory = read_golden("llama-bias").directory
+    plain = read_shape(directory, AdapterLimits(RANK))
+    assert (plain.vectors, plain.norms, plain.embedding) == ({}, {}, None)
+    assert HEAD not in [matrix.name for matrix in plain.matrices]
+    biases = read_shape(directory, AdapterLimits(RANK, frozenset({"bias"})))
+    assert all(name.startswith("adapters_shift.") for name in biases.vectors)
+    assert biases.slot_bytes - plain.slot_bytes == 4 * sum(
+        matrix.num_rows for matrix in plain.matrices
+    )
 
 
 @pytest.mark.parametrize("checkpoint", ["qwen3", "llama"])

@@ -112,7 +112,7 @@ def _modern_bert(facts: Facts) -> JsonObject:
     """Reads the layers, most of which have a window, and the head of a reranker."""
     interval = facts.integer("attention.sliding_window_pattern", 3)
     refuse_scaling(facts)
-    pooling = facts.integer("classifier.pooling_type", _MEAN)  # of rerankers; embedders have it too
+    pooling = facts.integer("classifier.pooling_type", _MEAN)  # embedders have it, too
     head: JsonObject = {}
     if facts.has_tensor("cls.output.weight"):
         pooling_name = _read_pooling(facts, pooling)

@@ -164,14 +164,9 @@ class AdapterFiles:
 
     def _check_module(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
         """Raises ModelLoadError if the graph lacks a tensor's part, or the tensors do not fit."""
-        for kind, location in kinds.items():
-            missing = sorted(find_parts(name, kind) - self._shape.limits.parts)
-            options = " ".join(f"--lora-parts {part}" for part in missing)
-            if missing:
-                self._refuse(
-                    f"tensor {brief(location.name)} needs a part of the graph that this server "
-                    f"was started without: start it with {options}, or with --lora and this adapter"
-                )
+        if "weight" in kinds and not find_parts(name, "weight"):
+            self._refuse_whole(name)
+        self._check_parts(name, kinds)
         if name in self._matrices and kinds.keys() <= _MATRIX_KINDS:
             self._check_matrix(name, kinds)
         elif HEAD not in self._matrices and (name == HEAD or "tokens" in kinds):
@@ -185,17 +180,30 @@ class AdapterFiles:
             for kind, location in kinds.items():
                 self._check_shape(location, self._shape.norms[f"{name}.{kind}"].shape)
         elif "weight" in kinds:
-            self._refuse(
-                f"{name}.weight replaces weights whole (modules_to_save), which is supported for "
-                "norms only: train a matrix, the embedding or the head with LoRA "
-                "(target_modules) or single tokens (trainable_token_indices), or merge the adapter"
-            )
+            self._refuse_whole(name)
         else:
             own = sorted({each.rpartition(".")[2] for each in self._matrices})
             self._refuse(
                 f"{name} cannot be adapted; in the layers of this model these matrices can: "
                 f"{', '.join(own)}"
             )
+
+    def _check_parts(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
+        for kind, location in kinds.items():
+            missing = sorted(find_parts(name, kind) - self._shape.limits.parts)
+            if missing:
+                options = " ".join(f"--lora-parts {part}" for part in missing)
+                self._refuse(
+                    f"tensor {brief(location.name)} needs a part of the graph that this server "
+                    f"was started without: start it with {options}, or with --lora and this adapter"
+                )
+
+    def _refuse_whole(self, name: str) -> NoReturn:
+        self._refuse(
+            f"{name}.weight replaces weights whole (modules_to_save), which is supported for "
+            "norms only: train a matrix, the embedding or the head with LoRA (target_modules) or "
+            "single tokens (trainable_token_indices), or merge the adapter"
+        )
 
     def _check_completeness(self) -> None:
         """Raises ModelLoadError if the configuration names parts that have no tensors."""

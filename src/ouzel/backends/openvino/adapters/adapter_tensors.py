@@ -114,8 +114,11 @@ class AdapterTensors:
 def find_parts(name: str, kind: Kind) -> frozenset[AdapterPart]:
     """Returns the parts that a graph needs for one tensor of a module.
 
-    Tokens of the embedding may be tokens of the head, too: the two may be one matrix.
+    Tokens of the embedding may be tokens of the head, too: the two may be one matrix. No graph
+    takes a whole head or embedding.
     """
+    if kind == "weight" and (name == HEAD or "embed" in name):
+        return frozenset()
     parts: set[AdapterPart] = {_PARTS[kind]} if kind in _PARTS else set()
     if name == HEAD:
         parts.discard("embedding")
