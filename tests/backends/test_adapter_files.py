@@ -190,7 +190,7 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "the whole head": (
         has(put("base_model.model.lm_head.weight", 320, 64)),
-        "lm_head.weight replaces weights whole (modules_to_save), which is supported for norms only",
+        "lm_head.weight replaces weights whole (modules_to_save)",
     ),
     "a layer too many": (
         has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)),
