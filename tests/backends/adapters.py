@@ -3,13 +3,18 @@
 import json
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapter_shape import (
+    HEAD,
+    AdaptedMatrix,
+    AdapterLimits,
+    AdapterShape,
+)
 from ouzel.backends.openvino.graph.builder import Builder
 from ouzel.backends.openvino.models import family
 from ouzel.backends.openvino.weights.measured import MeasuredWeights
@@ -29,6 +34,7 @@ from ouzel.types.engine_info import EngineInfo
 from tests.backends.quantize import save
 
 Floats = NDArray[np.float32]
+_MATRICES_ONLY = AdapterLimits(1)
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,7 @@ class RandomAdapter:
 
     halves: Mapping[str, tuple[Floats, Floats]]
     config: Mapping[str, object]
+    others: Mapping[str, Floats] = field(default_factory=dict)  # further tensors by their names
 
     def write(self, directory: Path) -> Path:
         directory.mkdir(parents=True)
@@ -46,6 +53,7 @@ class RandomAdapter:
                 f"base_model.model.{name}.lora_A.weight": a,
                 f"base_model.model.{name}.lora_B.weight": b,
             }
+        tensors |= {f"base_model.model.{name}": values for name, values in self.others.items()}
         save(
             directory / "adapter_model.safetensors",
             {name: ("F32", values) for name, values in tensors.items()},
@@ -68,13 +76,18 @@ class RandomAdapter:
         }
 
 
-def list_adapted_matrices(directory: Path) -> tuple[AdaptedMatrix, ...]:
-    """Returns the matrices of a checkpoint that take an adapter."""
+def read_shape(directory: Path, limits: AdapterLimits) -> AdapterShape:
+    """Returns the parts of a checkpoint that adapters within the limits can change."""
     config = read_hf_config(directory).text_model()
-    builder = Builder(MeasuredWeights(Checkpoint(directory)), read_weights("f32"), adapter_rank=1)
+    builder = Builder(MeasuredWeights(Checkpoint(directory)), read_weights("f32"), adapters=limits)
     adapters = family(config.model_type)(config, builder).adapters
     assert adapters is not None
-    return adapters.matrices
+    return adapters
+
+
+def list_adapted_matrices(directory: Path) -> tuple[AdaptedMatrix, ...]:
+    """Returns the matrices of a checkpoint that take an adapter."""
+    return read_shape(directory, AdapterLimits(1)).matrices
 
 
 def random_adapter(
@@ -82,6 +95,7 @@ def random_adapter(
     seed: int,
     rank: int = 3,
     takes: Callable[[str], bool] = lambda name: True,
+    limits: AdapterLimits = _MATRICES_ONLY,
     **config: object,
 ) -> RandomAdapter:
     """Draws an adapter for each matrix of a checkpoint whose name `takes` accepts."""
@@ -91,17 +105,65 @@ def random_adapter(
             random.normal(0, 0.3, (rank, matrix.num_columns)).astype(np.float32),
             random.normal(0, 0.1, (matrix.num_rows, rank)).astype(np.float32),
         )
-        for matrix in list_adapted_matrices(directory)
+        for matrix in read_shape(directory, limits).matrices
         if takes(matrix.name)
     }
     return RandomAdapter(halves, config)
+
+
+def random_parts(directory: Path, limits: AdapterLimits) -> tuple[RandomAdapter, dict[str, Floats]]:
+    """Draws an adapter with DoRA, norms, embedding and head; also returns its merged differences.
+
+    A head that is the embedding stays as it is, like the embedding: merged, both would change.
+    """
+    random = np.random.default_rng(1)
+    shape, base = read_shape(directory, limits), read_tensors(directory)
+    others: dict[str, Floats] = {}
+    deltas: dict[str, Floats] = {}
+    head = [matrix for matrix in shape.matrices if matrix.name == HEAD]
+    table = shape.embedding
+    is_tied = bool(head) and table is not None and head[0].weights is table.weights
+    adapter = random_adapter(
+        directory, 1, limits=limits, takes=lambda name: name != HEAD or not is_tied
+    )
+    is_turned = read_hf_config(directory).model_type == "gpt2"  # Conv1D is stored [columns, rows]
+    for name, delta in adapter.deltas().items():
+        stored = base[name + ".weight"]
+        own = stored.T if is_turned and name != HEAD else stored.reshape(delta.shape)
+        length = np.linalg.norm(own + delta, axis=1, keepdims=True)
+        new_length = length * random.uniform(0.7, 1.3, length.shape)
+        others[name + ".lora_magnitude_vector"] = new_length[:, 0].astype(np.float32)
+        deltas[name] = ((own + delta) * (new_length / length) - own).astype(np.float32)
+    for name, values in shape.norms.items():
+        delta = random.normal(0, 0.2, values.shape).astype(np.float32)
+        deltas[name.removesuffix(".weight")], others[name] = delta, base[name] + delta
+    if table is not None and not is_tied:
+        a = random.normal(0, 0.3, (3, table.num_rows)).astype(np.float32)
+        b = random.normal(0, 0.1, (table.num_columns, 3)).astype(np.float32)
+        others |= {table.name + ".lora_embedding_A": a, table.name + ".lora_embedding_B": b}
+        deltas[table.name] = 2 * (b @ a).T
+    has_weights = any(name.endswith(".weight") for name in shape.norms)
+    config = {"use_dora": True, "modules_to_save": ["norm"] * has_weights, "bias": "all"}
+    return RandomAdapter(adapter.halves, config, others), deltas
+
+
+def read_tensors(directory: Path) -> dict[str, Floats]:
+    """Returns the tensors of a checkpoint by their plain names."""
+    return {
+        plain_name(name): read(location)
+        for path in find_files(directory)
+        for name, location in read_header(path).items()
+    }
 
 
 def merge(directory: Path, deltas: Mapping[str, Floats], merged: Path) -> Path:
     """Adds `deltas` to the matrices of a checkpoint, and writes it in f32 into `merged`."""
     shutil.copytree(directory, merged, ignore=shutil.ignore_patterns("*.safetensors", INDEX_FILE))
     if read_hf_config(directory).model_type == "gpt2":  # Conv1D is stored [columns, rows]
-        deltas = {name: delta.T for name, delta in deltas.items()}
+        deltas = {
+            name: delta.T if name.startswith("model.layers.") else delta
+            for name, delta in deltas.items()
+        }
     tensors: dict[str, Floats] = {}
     for path in find_files(directory):
         for name, location in read_header(path).items():

@@ -4,30 +4,38 @@ import json
 import math
 import shutil
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any  # JSON
 
 import numpy as np
 import pytest
 
-from ouzel.backends.openvino.adapters.adapter_files import CONFIG_FILE, WEIGHTS_FILE, AdapterFiles
+from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE
+from ouzel.backends.openvino.adapters.adapter_files import AdapterFiles
 from ouzel.backends.openvino.adapters.adapter_options import (
     max_rank,
     num_adapters,
     subtract_adapter_bytes,
 )
-from ouzel.backends.openvino.graph.adapter_shape import AdaptedGroup, AdapterShape
+from ouzel.backends.openvino.adapters.adapter_tensors import WEIGHTS_FILE
+from ouzel.backends.openvino.graph.adapter_shape import (
+    AdaptedGroup,
+    AdapterLimits,
+    AdapterShape,
+)
 from ouzel.backends.openvino.library import ov
 from ouzel.config import ModelConfig
 from ouzel.errors import ModelLoadError
 from tests.backends import GOLDEN
-from tests.backends.adapters import RandomAdapter, list_adapted_matrices, random_adapter
+from tests.backends.adapters import RandomAdapter, list_adapted_matrices, random_adapter, read_shape
 from tests.backends.quantize import Tensors, load, save
 
 MODEL = GOLDEN / "llama"
 MATRICES = {matrix.name: matrix for matrix in list_adapted_matrices(MODEL)}
 Q = "model.layers.0.self_attn.q_proj"
 RANK = 3
+SHAPE = read_shape(MODEL, AdapterLimits(4))
 
 
 @pytest.fixture(scope="module")
@@ -36,7 +44,7 @@ def adapter() -> RandomAdapter:
 
 
 def files(directory: Path) -> AdapterFiles:
-    return AdapterFiles(directory, MATRICES, max_rank=4)
+    return AdapterFiles(directory, SHAPE)
 
 
 @pytest.mark.parametrize(
@@ -67,9 +75,9 @@ def test_the_scale_agrees_with_peft(
     RandomAdapter(adapter.halves, config).write(tmp_path / "adapter")
     read = files(tmp_path / "adapter")
     for name, scale in ((Q, of_q), (Q.replace("q_proj", "k_proj"), of_k)):
-        a, b = read.read(name)
-        np.testing.assert_array_equal(a, adapter.halves[name][0])
-        np.testing.assert_allclose(b, np.float32(scale) * adapter.halves[name][1], rtol=1e-6)
+        change = read.read(name)
+        np.testing.assert_array_equal(change.a, adapter.halves[name][0])
+        np.testing.assert_allclose(change.b, np.float32(scale) * adapter.halves[name][1], rtol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -93,7 +101,7 @@ def test_adapters_in_f16_are_read(adapter: RandomAdapter, tmp_path: Path) -> Non
     path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
     save(path, {name: ("F16", values) for name, (_, values) in load(path).items()})
     np.testing.assert_array_equal(
-        files(path.parent).read(Q)[0], adapter.halves[Q][0].astype(np.float16)
+        files(path.parent).read(Q).a, adapter.halves[Q][0].astype(np.float16)
     )
 
 
@@ -136,12 +144,16 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     "rank of 0": (says(r=0), "`$.r`"),
     "alpha of a text": (says(lora_alpha="8"), "`$.lora_alpha`"),
     "another kind": (says(peft_type="LOHA"), "peft_type must be LORA"),
-    "biases": (says(bias="all"), "bias must be none"),
-    "DoRA": (says(use_dora=True), "use_dora: DoRA"),
-    "biases of B": (says(lora_bias=True), "lora_bias"),
-    "whole modules": (says(modules_to_save=["lm_head"]), "modules_to_save"),
+    "other biases": (says(bias="some"), "bias must be one of none, all, lora_only, given"),
+    "DoRA without lengths": (says(use_dora=True), "use_dora does not agree with"),
+    "no biases of B": (says(lora_bias=True), "lora_bias does not agree with"),
+    "no whole modules": (says(modules_to_save=["norm"]), "modules_to_save does not agree with"),
     "experts": (says(target_parameters=["mlp.experts.gate_up_proj"]), "target_parameters"),
-    "tokens": (says(trainable_token_indices=[1]), "trainable_token_indices"),
+    "no tokens": (
+        says(trainable_token_indices=[1]),
+        "trainable_token_indices does not agree with adapter_model.safetensors, which has no",
+    ),
+    "tokens below 0": (says(trainable_token_indices=[-1]), "trainable_token_indices"),
     "replicated layers": (says(layer_replication=[[0, 2]]), "layer_replication"),
     "KaSA": (says(kasa_config={"beta": 1e-4}), "kasa_config"),
     "aLoRA": (says(alora_invocation_tokens=[1]), "alora_invocation_tokens"),
@@ -174,7 +186,11 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "the head": (
         has(put("base_model.model.lm_head.lora_A.weight", RANK, 64)),
-        "lm_head cannot be adapted",
+        "started without: start it with --lora-parts head, or with --lora and this adapter",
+    ),
+    "the whole head": (
+        has(put("base_model.model.lm_head.weight", 320, 64)),
+        "lm_head.weight replaces weights whole (modules_to_save)",
     ),
     "a layer too many": (
         has(put(A_OF_Q.replace(".0.", ".77."), RANK, 64)),
@@ -182,10 +198,18 @@ BROKEN: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "an embedding": (
         has(put("base_model.model.model.embed_tokens.lora_embedding_A", RANK, 9)),
-        "does not belong to a LoRA adapter of a supported kind",
+        "start it with --lora-parts embedding, or",
     ),
     "magnitudes": (
         has(put(f"base_model.model.{Q}.lora_magnitude_vector", 64)),
+        "start it with --lora-parts dora, or",
+    ),
+    "a bias": (
+        has(put(f"base_model.model.{Q}.base_layer.bias", 64)),
+        "start it with --lora-parts bias, or",
+    ),
+    "another part": (
+        has(put(f"base_model.model.{Q}.lora_E.weight", 64)),
         "does not belong to a LoRA adapter of a supported kind",
     ),
     "the same twice": (
@@ -216,6 +240,16 @@ def test_broken_or_unsupported_adapters_are_refused_by_name(
     assert str(directory) in str(refusal.value) or "pattern" in str(refusal.value)
 
 
+def test_the_head_of_a_model_with_mtp_is_refused(adapter: RandomAdapter, tmp_path: Path) -> None:
+    """The graph of such a model gives hidden rows, and its head is another graph."""
+    path = adapter.write(tmp_path / "adapter") / WEIGHTS_FILE
+    name = "base_model.model.lm_head.lora_A.weight"
+    save(path, load(path) | {name: ("F32", np.zeros((RANK, 64), np.float32))})
+    shape = replace(SHAPE, limits=AdapterLimits(4, frozenset({"head"})))
+    with pytest.raises(ModelLoadError, match="serve it without --mtp"):
+        AdapterFiles(path.parent, shape)
+
+
 def test_a_rank_above_the_limit_is_refused(tmp_path: Path) -> None:
     directory = random_adapter(MODEL, seed=1, rank=5).write(tmp_path / "adapter")
     with pytest.raises(ModelLoadError, match="has rank 5, must be from 1 to max_lora_rank, 4"):
@@ -239,7 +273,7 @@ def test_the_largest_rank_of_the_given_adapters_is_the_limit(tmp_path: Path) -> 
 
 def test_adapters_beyond_the_memory_are_refused() -> None:
     groups = tuple(AdaptedGroup((matrix,)) for matrix in MATRICES.values())
-    shape = AdapterShape(groups, rank=8, dtype=ov.Type.bf16)
+    shape = AdapterShape(groups, AdapterLimits(8), dtype=ov.Type.bf16)
     numbers = sum(8 * (matrix.num_columns + matrix.num_rows) for matrix in MATRICES.values())
     model = ModelConfig(max_loras=3)
     assert subtract_adapter_bytes(None, model, 7) == 7

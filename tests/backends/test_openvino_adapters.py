@@ -1,6 +1,9 @@
 """Compares adapters with checkpoints into whose weights they are merged."""
 
 import gc
+import json
+import shutil
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -9,8 +12,12 @@ import psutil
 import pytest
 
 from ouzel.backends.openvino import create_runner
+from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE
+from ouzel.backends.openvino.adapters.adapter_tensors import WEIGHTS_FILE
+from ouzel.backends.openvino.graph.adapter_shape import HEAD, AdapterLimits
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
 from ouzel.config import EngineConfig, ModelConfig
+from ouzel.config.adapters import ADAPTER_PARTS, AdapterPart
 from ouzel.engine.core import EngineCore
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
@@ -18,9 +25,18 @@ from ouzel.errors import ModelLoadError
 from ouzel.serve.engine_factories import load_adapters
 from ouzel.types.engine_messages import AdapterFailed, AdapterLoaded, AdapterUnloaded
 from tests.backends import GOLDEN_NAMES, of_kinds
-from tests.backends.adapters import AdaptedRunner, RandomAdapter, merge, random_adapter
+from tests.backends.adapters import (
+    AdaptedRunner,
+    RandomAdapter,
+    merge,
+    random_adapter,
+    random_parts,
+    read_shape,
+)
 from tests.backends.conftest import long_context, read_golden
 from tests.backends.forward import Driver, Logits, median_error, relative_error
+from tests.backends.quantize import load as load_tensors
+from tests.backends.quantize import save
 from tests.cores import share_of_cores
 from tests.engine.requests import make_request, run, run_alone, with_adapter
 from tests.release_only import release_only
@@ -37,14 +53,22 @@ def load(
     cache_dir: Path,
     max_loras: int,
     weights: str = "f32",
+    *,
+    lora: tuple[Path, ...] = (),
+    parts: tuple[AdapterPart, ...] = (),
 ) -> OpenVINORunner:
-    """Loads a model that computes in f32 if the weights are f32, else in the default precision."""
+    """Loads a model that computes in f32 if the weights are f32, else in the default precision.
+
+    The model takes the parts of the adapters in `lora`, and `parts`.
+    """
     config = ModelConfig(
         model=str(directory),
         weights=weights,
         cache_dir=str(cache_dir),
         max_loras=max_loras,
         max_lora_rank=RANK,
+        lora=tuple(f"{path.name}={path}" for path in lora),
+        lora_parts=parts,
         max_model_len=long_context(directory),
     )
     dtype: Literal["f32", "auto"] = "f32" if weights == "f32" else "auto"
@@ -84,19 +108,154 @@ def test_logits_with_an_adapter_agree_with_merged_weights(
     assert relative_error(expected, unadapted) > 0.1
 
 
-@pytest.mark.parametrize("name", ["plain", "patterns", "fused"])
+@pytest.mark.parametrize("name", CHECKED)
+def test_every_part_of_an_adapter_agrees_with_merged_weights(
+    name: str, cache_dir: Path, tmp_path: Path
+) -> None:
+    golden = read_golden(name)
+    adapter, deltas = random_parts(golden.directory, AdapterLimits(RANK, frozenset(ADAPTER_PARTS)))
+    merged = merge(golden.directory, deltas, tmp_path / "merged")
+    path = adapter.write(tmp_path / "adapter")
+    runner = load(golden.directory, cache_dir, max_loras=1, parts=ADAPTER_PARTS)
+    runner.fill_adapter_slot(0, str(path))
+
+    expected = compute_logits(load(merged, tmp_path, 0), golden.prompt)
+    assert relative_error(compute_logits(AdaptedRunner(runner, 0), golden.prompt), expected) < 1e-5
+    unadapted = compute_logits(load(golden.directory, cache_dir, 0), golden.prompt)
+    assert relative_error(compute_logits(runner, golden.prompt), unadapted) < 2e-6
+    assert relative_error(expected, unadapted) > 0.1
+
+
+@dataclass(frozen=True)
+class GoldenAdapter:
+    """An adapter that PEFT wrote, and the logits of PEFT's model."""
+
+    path: Path
+    checkpoint: Path
+    prompt: list[int]
+    logits: Logits
+
+
+def read_golden_adapter(name: str) -> GoldenAdapter:
+    path = GOLDEN_ADAPTERS / name
+    with np.load(path / "golden.npz") as arrays:
+        checkpoint = read_golden(str(arrays["checkpoint"])).directory
+        return GoldenAdapter(path, checkpoint, arrays["prompt"].tolist(), arrays["logits"])
+
+
+ADAPTER_NAMES = sorted(path.name for path in GOLDEN_ADAPTERS.iterdir())
+
+
+@pytest.mark.parametrize("name", ADAPTER_NAMES)
 def test_logits_with_an_adapter_agree_with_peft(name: str, cache_dir: Path) -> None:
-    """The adapters have ranks and scales by pattern, rank-stabilised scales and fused matrices."""
-    with np.load(GOLDEN_ADAPTERS / name / "golden.npz") as arrays:
-        checkpoint, prompt, logits = (
-            str(arrays["checkpoint"]),
-            arrays["prompt"].tolist(),
-            arrays["logits"],
-        )
-    runner = load(read_golden(checkpoint).directory, cache_dir, 1)
-    runner.fill_adapter_slot(0, str(GOLDEN_ADAPTERS / name))
-    assert relative_error(compute_logits(AdaptedRunner(runner, 0), prompt), logits[5:]) < 1e-5
-    assert relative_error(compute_logits(runner, prompt), logits[5:]) > 0.05
+    """The adapters have every part that Ouzel supports, alone and together."""
+    golden = read_golden_adapter(name)
+    runner = load(golden.checkpoint, cache_dir, 2, lora=(golden.path,))
+    runner.fill_adapter_slot(1, str(golden.path))
+    expected = golden.logits[5:]
+    adapted = compute_logits(AdaptedRunner(runner, 1), golden.prompt)
+    assert relative_error(adapted, expected) < 1e-5
+    without = compute_logits(runner, golden.prompt)
+    assert relative_error(without, expected) > 0.05
+    plain = compute_logits(load(golden.checkpoint, cache_dir, 0), golden.prompt)
+    assert relative_error(without, plain) < 2e-6
+
+    runner.clear_adapter_slot(1)
+    assert relative_error(compute_logits(AdaptedRunner(runner, 1), golden.prompt), plain) < 2e-6
+
+
+def test_an_adapter_of_another_model_is_refused_by_its_copy_of_the_embedding(
+    cache_dir: Path, tmp_path: Path
+) -> None:
+    golden = read_golden_adapter("dora-everywhere")
+    path = shutil.copytree(golden.path, tmp_path / "adapter")
+    tensors = load_tensors(path / WEIGHTS_FILE)
+    name = "base_model.model.model.embed_tokens.base_layer.weight"
+    dtype, values = tensors[name]
+    save(path / WEIGHTS_FILE, tensors | {name: (dtype, values[:, ::-1].copy())})
+    runner = load(golden.checkpoint, cache_dir, 1, lora=(golden.path,))
+    with pytest.raises(ModelLoadError, match="the adapter was trained on another model"):
+        runner.fill_adapter_slot(0, str(path))
+
+
+def test_trained_tokens_of_a_head_take_its_ranks(cache_dir: Path, tmp_path: Path) -> None:
+    golden = read_golden_adapter("tokens")
+    path = shutil.copytree(golden.path, tmp_path / "adapter")
+    tensors = load_tensors(path / WEIGHTS_FILE)
+    name = "base_model.model.model.embed_tokens.token_adapter.trainable_tokens_delta"
+    dtype, values = tensors[name]
+    save(path / WEIGHTS_FILE, tensors | {name: (dtype, np.concatenate([values, values]))})
+    config = json.loads((path / CONFIG_FILE).read_text())
+    config["trainable_token_indices"] += [100, 101, 102]
+    (path / CONFIG_FILE).write_text(json.dumps(config))
+    runner = load(golden.checkpoint, cache_dir, 1, lora=(golden.path,))
+    with pytest.raises(ModelLoadError, match="lm_head has rank 6, must be from 1 to max_lora_rank"):
+        runner.fill_adapter_slot(0, str(path))
+
+
+def test_a_graph_has_inputs_only_for_the_parts_of_its_adapters() -> None:
+    directory = read_golden("llama-bias").directory
+    plain = read_shape(directory, AdapterLimits(RANK))
+    assert (plain.vectors, plain.norms, plain.embedding) == ({}, {}, None)
+    assert HEAD not in [matrix.name for matrix in plain.matrices]
+    biases = read_shape(directory, AdapterLimits(RANK, frozenset({"bias"})))
+    assert all(name.startswith("adapters_shift.") for name in biases.vectors)
+    assert biases.slot_bytes - plain.slot_bytes == 4 * sum(
+        matrix.num_rows for matrix in plain.matrices
+    )
+
+
+@pytest.mark.parametrize("checkpoint", ["qwen3", "llama"])
+def test_a_batch_mixes_adapters_of_every_kind(checkpoint: str, cache_dir: Path) -> None:
+    """Each sequence has the logits of PEFT's model with its own adapter; one has no adapter."""
+    goldens = [
+        golden
+        for golden in map(read_golden_adapter, ADAPTER_NAMES)
+        if golden.checkpoint.name == checkpoint
+    ]
+    base = read_golden(checkpoint)
+    paths = tuple(golden.path for golden in goldens)
+    runner = load(base.directory, cache_dir, len(paths), lora=paths)
+    for slot, path in enumerate(paths):
+        runner.fill_adapter_slot(slot, str(path))
+    prompts = [base.prompt, *(golden.prompt for golden in goldens)]
+    driver = Driver(AdaptedRunner(runner, *range(-1, len(paths))))
+    sequences = [driver.sequence() for _ in prompts]
+    rows = driver.step(list(zip(sequences, prompts, strict=True)), rows="all")
+
+    expected = [compute_logits(load(base.directory, cache_dir, 0), base.prompt)]
+    expected += [golden.logits for golden in goldens]
+    assert len(goldens) >= 2
+    for prompt, logits in zip(prompts, expected, strict=True):
+        own, rows = rows[: len(prompt)], rows[len(prompt) :]
+        assert relative_error(own[-len(logits) :], logits) < 1e-5
+
+
+@pytest.mark.parametrize("weights", ["int8", "int4"])
+def test_dora_measures_the_rounded_weights(weights: str, cache_dir: Path) -> None:
+    """Rows keep the lengths that the adapter says, so the error is the error of the plain model."""
+    golden = read_golden_adapter("dora")
+    runner = load(golden.checkpoint, cache_dir, 1, weights, lora=(golden.path,))
+    runner.fill_adapter_slot(0, str(golden.path))
+    adapted = compute_logits(AdaptedRunner(runner, 0), golden.prompt)
+    exact = compute_logits(load(golden.checkpoint, cache_dir, 0), golden.prompt)
+    of_model = median_error(compute_logits(runner, golden.prompt), exact)
+    assert median_error(adapted, golden.logits[5:]) < max(1.5 * of_model, 0.04)
+
+
+def test_an_adapter_that_needs_another_part_is_refused_with_the_option(cache_dir: Path) -> None:
+    golden = read_golden_adapter("dora")
+    engine = EngineCore(load(golden.checkpoint, cache_dir, 1))
+    engine.adapters.load("dora", str(golden.path))
+    run(engine)
+    [event] = engine.adapters.take_events()
+    assert isinstance(event, AdapterFailed)
+    assert "start it with --lora-parts dora, or with --lora and this adapter" in event.message
+
+    engine = EngineCore(load(golden.checkpoint, cache_dir, 1, parts=("dora",)))
+    engine.adapters.load("dora", str(golden.path))
+    run(engine)
+    assert engine.adapters.take_events() == [AdapterLoaded("dora")]
 
 
 @pytest.mark.parametrize("weights", ["int8", *release_only("adapters beside bf16 weights", "bf16")])

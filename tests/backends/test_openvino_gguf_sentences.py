@@ -5,6 +5,7 @@ checkpoints.
 """
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -31,11 +32,10 @@ from tests.backends.test_openvino_sentences import (
 from tests.gguf.writer import RawTensor, Value, make_gguf
 
 GOLDEN = Path(__file__).parents[1] / "gguf" / "golden_sentences"
-WITHOUT_TOKENIZER = ["embedding-gemma", "qwen3-embedding", "xlm-roberta"]
+WITHOUT_TOKENIZER = ["embedding-gemma", "eurobert", "modernbert", "qwen3-embedding", "xlm-roberta"]
+RERANKERS = ["cross-modernbert", "cross-xlm-roberta"]
 WITH_TOKENIZER = sorted(
-    path.stem
-    for path in GOLDEN.glob("*.gguf")
-    if path.stem not in (*WITHOUT_TOKENIZER, "cross-xlm-roberta")
+    path.stem for path in GOLDEN.glob("*.gguf") if path.stem not in (*WITHOUT_TOKENIZER, *RERANKERS)
 )
 
 # The weights of norms are stored plus 1, which rounds them (3.3e-5 measured).
@@ -91,11 +91,9 @@ def test_vectors_of_a_file_without_tokenizer_equal_sentence_transformers(
     check_vectors(read_golden(name), make_directory(name, tmp_path / "made"), tmp_path)
 
 
-def test_scores_of_a_file_equal_sentence_transformers(tmp_path: Path) -> None:
-    golden, directory = (
-        read_golden("cross-xlm-roberta"),
-        make_directory("cross-xlm-roberta", tmp_path / "made"),
-    )
+@pytest.mark.parametrize("name", RERANKERS)
+def test_scores_of_a_file_equal_sentence_transformers(name: str, tmp_path: Path) -> None:
+    golden, directory = read_golden(name), make_directory(name, tmp_path / "made")
     engine = load_engine(directory, tmp_path / "cache")
     files = read_sentence_files(directory, "encoder")
     texts = encoded(directory, golden.texts, golden.query)
@@ -155,6 +153,23 @@ def test_a_reranker_without_its_dense_layer_is_refused(tmp_path: Path) -> None:
     gguf = read_gguf([write_encoder(tmp_path / "model.gguf", pooling_type=4)])
     with pytest.raises(ModelLoadError, match=r"tensor cls\.weight is missing"):
         make_model_config(gguf)
+
+
+@pytest.mark.parametrize(
+    ("further", "message"),
+    [
+        ({"pooling_type": 4, "classifier.pooling_type": 3}, "must be 1 (mean) or 2 (cls), found 3"),
+        ({"rope.scaling.type": "linear"}, "rope.scaling.type must be none, found linear"),
+        ({"pooling_type": 4}, "tensor cls.weight is missing"),
+    ],
+)
+def test_other_files_of_modernbert_are_refused(
+    further: dict[str, Value], message: str, tmp_path: Path
+) -> None:
+    window: dict[str, Value] = {"attention.sliding_window": 8}
+    path = write_encoder(tmp_path / "model.gguf", "modern-bert", **window, **further)
+    with pytest.raises(ModelLoadError, match=re.escape(message)):
+        make_model_config(read_gguf([path]))
 
 
 def test_gate_and_up_of_older_files_are_joined(tmp_path: Path) -> None:

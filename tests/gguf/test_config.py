@@ -116,6 +116,11 @@ def test_a_name_may_stand_for_several_models(path: Path) -> None:
     assert write_and_read(path, "llama", **experts)["model_type"] == "mixtral"
     assert write_and_read(path, "mistral3")["model_type"] == "mistral"
     assert write_and_read(path, "olmo2")["model_type"] == "olmo2"
+    ssm = DELTA | {"attention.head_count": 0, "feed_forward_length": 0}
+    del ssm["ssm.group_count"]
+    assert write_and_read(path, "mamba", **ssm)["model_type"] == "mamba"
+    falcon = write_and_read(path, "mamba", **ssm, **{"ssm.dt_b_c_rms": True})
+    assert (falcon["model_type"], falcon["intermediate_size"]) == ("falcon_mamba", 64)
     olmo3 = write_and_read(path, "olmo2", **window)
     assert (olmo3["model_type"], olmo3["layer_types"]) == (
         "olmo3",
@@ -190,9 +195,9 @@ def test_gemma2_has_its_soft_caps_also_without_their_keys(path: Path) -> None:
     ("architecture", "further", "message"),
     [
         (
-            "mamba",
+            "jamba",
             {},
-            "general.architecture mamba is not supported; nearest: mamba2, ",
+            "general.architecture jamba is not supported; nearest: mamba, mamba2, ",
         ),
         (
             "qwen3",

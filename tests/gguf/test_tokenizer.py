@@ -194,6 +194,15 @@ def test_texts_are_cut_by_the_named_rule(name: str, text: str, pieces: list[str]
     assert cut == pieces
 
 
+def test_pairs_of_modernbert_have_one_mark_between_them() -> None:
+    content = make_tokenizer_files(
+        byte_level({"[CLS]": 0, "[SEP]": 1, "a": 2, "b": 3}, [], {"pre": "modern-bert"})
+    )["tokenizer.json"]
+    tokenizer = tokenizers.Tokenizer.from_str(json.dumps(content))
+    assert tokenizer.encode("a", "b").ids == [0, 2, 1, 3, 1]
+    assert tokenizer.encode("ab").ids == [0, 2, 3, 1]
+
+
 def byte_level(
     vocab: dict[str, int], merges: list[list[str]], further: dict[str, Value]
 ) -> Metadata:

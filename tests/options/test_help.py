@@ -138,6 +138,10 @@ def test_the_help_fits_a_narrow_terminal(
             ("--weights", "int2"),
             "--weights: a width must be one of auto, int8, int4, bf16, f32, given 'int2'",
         ),
+        (
+            ("--lora-parts", "lora"),
+            "--lora-parts: each must be one of bias, dora, embedding, head, norm, given ['lora']",
+        ),
         (("--port", "70000"), "--port: must be a whole number from 0 to 65535, given '70000'"),
         (("--rest_port", "8000"), "--rest_port is a flag of OpenVINO Model Server"),
     ],

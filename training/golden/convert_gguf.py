@@ -76,6 +76,11 @@ def _published_class(config: Config) -> None:
     config["architectures"] = ["MPTForCausalLM"]
 
 
+def _published_phimoe(config: Config) -> None:
+    """Published checkpoints write the name of the class otherwise."""
+    config["architectures"] = ["PhiMoEForCausalLM"]
+
+
 def _as_it_is(_: Config) -> None:
     pass
 
@@ -93,7 +98,9 @@ CASES: dict[
     "gemma4-experts": ("Q8_0", _published_heads),
     "glm4-moe-norms": ("BF16", _as_it_is),
     "granitemoehybrid-experts": ("Q8_0", _published_kinds),
+    "falcon-mamba": ("BF16", _as_it_is),
     "mamba2": ("BF16", _as_it_is),
+    "phimoe": ("BF16", _published_phimoe),
     "hunyuan-v1-moe": ("BF16", _published_theta),
     "minimax-m2": ("BF16", _as_it_is),
     "cohere-norms": ("BF16", _as_it_is),
@@ -108,6 +115,109 @@ CASES: dict[
     "muse-glimmer": ("BF16", _as_it_is),
     "qwen3_5": ("BF16", _as_it_is),
 }
+
+
+def _as_chatglm(config: Config) -> None:
+    """Puts the length of the context under the only name that the converter knows."""
+    config["seq_length"] = config["max_position_embeddings"]
+    config["layernorm_epsilon"] = config["rms_norm_eps"]
+
+
+def _as_fused_chatglm(config: Config) -> None:
+    _as_chatglm(config)
+    config |= {
+        "architectures": ["ChatGLMModel"],
+        "multi_query_group_num": config.pop("num_key_value_heads"),
+        "ffn_hidden_size": config.pop("intermediate_size"),
+        "layernorm_epsilon": config.pop("rms_norm_eps"),
+        "padded_vocab_size": config["vocab_size"],
+        "rope_ratio": 1,
+    }
+
+
+def _as_exaone(config: Config) -> None:
+    config |= {"architectures": ["ExaoneForCausalLM"], "activation_function": "silu"}
+
+
+def _as_internlm2(config: Config) -> None:
+    config["architectures"] = ["InternLM2ForCausalLM"]
+
+
+# Families of remote code that have the tensors of a family in transformers: file, checkpoint, what
+# is changed in config.json, and patterns of names with their names in the remote code.
+RENAMED: dict[str, tuple[str, Callable[[Config], None], dict[str, str]]] = {
+    "chatglm": ("glm-usual-heads", _as_chatglm, {}),
+    "chatglm-fused": (
+        "glm-usual-heads",
+        _as_fused_chatglm,
+        {
+            "model.embed_tokens": "transformer.embedding.word_embeddings",
+            "model.norm": "transformer.encoder.final_layernorm",
+            "lm_head": "transformer.output_layer",
+            "self_attn.o_proj": "self_attention.dense",
+            "self_attn.qkv": "self_attention.query_key_value",
+            "mlp.gate_up_proj": "mlp.dense_h_to_4h",
+            "mlp.down_proj": "mlp.dense_4h_to_h",
+            "model.layers": "transformer.encoder.layers",
+        },
+    ),
+    "exaone": (
+        "llama3",
+        _as_exaone,
+        {
+            "model.embed_tokens": "transformer.wte",
+            "model.norm": "transformer.ln_f",
+            "self_attn.o_proj": "attn.attention.out_proj",
+            "self_attn": "attn.attention",
+            "mlp.gate_proj": "mlp.c_fc_0",
+            "mlp.up_proj": "mlp.c_fc_1",
+            "mlp.down_proj": "mlp.c_proj",
+            "input_layernorm": "ln_1",
+            "post_attention_layernorm": "ln_2",
+            "model.layers": "transformer.h",
+        },
+    ),
+    "internlm2": (
+        "llama",
+        _as_internlm2,
+        {
+            "model.embed_tokens": "model.tok_embeddings",
+            "lm_head": "output",
+            "self_attn.o_proj": "attention.wo",
+            "self_attn.qkv": "attention.wqkv",
+            "mlp.gate_proj": "feed_forward.w1",
+            "mlp.up_proj": "feed_forward.w3",
+            "mlp.down_proj": "feed_forward.w2",
+            "input_layernorm": "attention_norm",
+            "post_attention_layernorm": "ffn_norm",
+        },
+    ),
+}
+
+
+def rename(directory: Path, names: dict[str, str]) -> None:
+    """Renames the tensors of a checkpoint; `self_attn.qkv` are the three projections in one.
+
+    InternLM 2 has the queries of each key head, its keys and its values in turn.
+    """
+    import torch  # noqa: PLC0415
+    from safetensors.torch import load_file, save_file  # noqa: PLC0415
+
+    config = json.loads((directory / "config.json").read_text())
+    num_groups = config["num_key_value_heads"] if names.get("lm_head") == "output" else 1
+    tensors = load_file(directory / "model.safetensors")
+    if any("qkv" in name for name in names):
+        for name in [name for name in tensors if ".q_proj." in name]:
+            parts = [tensors.pop(name.replace("q_proj", f"{part}_proj")) for part in "qkv"]
+            groups = [part.reshape(num_groups, -1, *part.shape[1:]) for part in parts]
+            whole = torch.cat(groups, dim=1)
+            tensors[name.replace("q_proj", "qkv")] = whole.reshape(-1, *whole.shape[2:])
+    renamed = {}
+    for name, tensor in tensors.items():
+        for theirs, own in names.items():
+            name = name.replace(theirs, own)  # noqa: PLW2901  several names, one after the other
+        renamed[name] = tensor.contiguous()
+    save_file(renamed, directory / "model.safetensors")
 
 
 def fill_layer_embeddings(directory: Path) -> None:
@@ -154,7 +264,9 @@ def convert(
         if "set_vocab" in vars(each):
             each.set_vocab = lambda self: None
     model_class.no_mtp = not predicts
-    model = model_class(directory, gguf.LlamaFileType.MOSTLY_BF16, path, hparams=config)
+    kinds = gguf.LlamaFileType
+    kind = kinds.ALL_F32 if config["dtype"] == "float32" else kinds.MOSTLY_BF16
+    model = model_class(directory, kind, path, hparams=config)
     getattr(model, "impl", model).write()
 
 
@@ -163,12 +275,18 @@ def write(
     case: tuple[str, Callable[[Config], None]],
     quantize: list[str],
     places: tuple[Path, Path],
+    renamed: tuple[str, dict[str, str]] | None = None,
 ) -> None:
-    """Writes a case; `places` are the directories of GGUF files and of checkpoints."""
+    """Writes a case; `places` are the directories of GGUF files and of checkpoints.
+
+    `renamed` is another checkpoint, and the names that its tensors get.
+    """
     (kind, change), (files, checkpoints) = case, places
     with tempfile.TemporaryDirectory() as temporary:
         directory, whole = Path(temporary) / name, Path(temporary) / "whole.gguf"
-        shutil.copytree(checkpoints / name, directory)
+        shutil.copytree(checkpoints / (renamed[0] if renamed else name), directory)
+        if renamed:
+            rename(directory, renamed[1])
         # The rows of an embedding that no token has are cut off.
         tokens = {
             "model": {"vocab": {str(token): token for token in range(128)}},
@@ -185,13 +303,17 @@ def write(
 
 
 def main() -> None:
-    known = {*CASES, *PREDICTION_CASES}
+    known = {*CASES, *PREDICTION_CASES, *RENAMED}
     llama_cpp, *quantize = [each for each in sys.argv[1:] if each not in known]
     named = [each for each in sys.argv[1:] if each in known] or known
     sys.path[:0] = [llama_cpp, f"{llama_cpp}/gguf-py"]
     for name, case in CASES.items():
         if name in named:
             write(name, case, quantize, (GOLDEN, CHECKPOINTS))
+    for name, (checkpoint, change, names) in RENAMED.items():
+        if name in named:
+            places = (GOLDEN, CHECKPOINTS)
+            write(name, ("BF16", change), quantize, places, (checkpoint, names))
     for name, case in PREDICTION_CASES.items():
         if name in named:
             write(name, case, quantize, PREDICTING)

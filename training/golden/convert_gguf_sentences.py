@@ -40,7 +40,27 @@ def _published_nomic(config: Config) -> Config:
     }
 
 
+def _published_modernbert(config: Config) -> Config:
+    """Published checkpoints have the thetas and the epsilon under further names."""
+    thetas = config.pop("rope_parameters")
+    return config | {
+        "layer_norm_eps": config["norm_eps"],
+        "global_rope_theta": thetas["full_attention"]["rope_theta"],
+        "local_rope_theta": thetas["sliding_attention"]["rope_theta"],
+        "global_attn_every_n_layers": 3,
+    }
+
+
+def _published_eurobert(config: Config) -> Config:
+    """Published embedders do not have the pooling of a reranker."""
+    del config["classifier_pooling"]
+    return config
+
+
 CASES = {
+    "modernbert": Case(has_tokenizer=False, change=_published_modernbert),
+    "cross-modernbert": Case(has_tokenizer=False, change=_published_modernbert),
+    "eurobert": Case(has_tokenizer=False, change=_published_eurobert),
     "minilm": Case(),
     "bge": Case(),
     "nomic": Case(change=_published_nomic),

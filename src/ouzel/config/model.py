@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Literal
 import msgspec
 from msgspec import Meta
 
-from ouzel.config.adapters import read_adapters
+from ouzel.config.adapters import AdapterPart, read_adapters
 from ouzel.config.option import option
 from ouzel.config.weights import WeightPlan, read_weights
 
@@ -146,6 +146,14 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
         ]
         | None
     ) = None
+    lora_parts: Annotated[
+        tuple[AdapterPart, ...],
+        option(
+            "Parts of adapters that are loaded later, beside matrices of layers: dora, bias, norm, "
+            "embedding, head. Adapters in --lora bring their own parts.",
+            unset="none",
+        ),
+    ] = ()
     max_model_len: (
         Annotated[
             int,

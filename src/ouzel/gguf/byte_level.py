@@ -3,7 +3,7 @@
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.metadata import Metadata
-from ouzel.gguf.post_processor import PairForm, TextEnds
+from ouzel.gguf.post_processor import TextEnds
 from ouzel.gguf.pre_tokenizers import PRE_TOKENIZERS, make_pre_tokenizer
 from ouzel.gguf.vocabulary import KEY, Vocabulary, make_bpe_model, read_merges
 
@@ -36,5 +36,5 @@ def make_byte_level_tokenizer(
         "decoder": byte_level,
         "model": model,
     }
-    form: PairForm = "roberta" if pre_tokenizer.separates_pairs else "repeated"
-    return tokenizer, TextEnds(adds_bos=pre_tokenizer.adds_bos, pair_form=form)
+    ends = TextEnds(adds_bos=pre_tokenizer.adds_bos, pair_form=pre_tokenizer.pair_form)
+    return tokenizer, ends

@@ -9,6 +9,7 @@ look up whole words before merging.
 from dataclasses import dataclass
 
 from ouzel.checkpoint.model_files import JsonObject
+from ouzel.gguf.post_processor import PairForm
 
 _CONTRACTIONS = "(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 _SPACES = r"\s*[\r\n]+|\s+(?!\S)|\s+"
@@ -32,7 +33,7 @@ class PreTokenizer:
     patterns: tuple[str, ...]  # each splits the pieces of the patterns before it
     ignores_merges: bool = False  # a word that is a token is not split further
     adds_bos: bool = False  # the default if the file does not say
-    separates_pairs: bool = False  # two end tokens stand between the texts of a pair (RoBERTa)
+    pair_form: PairForm = "repeated"  # how a pair of texts is written
     normalises: bool = False  # normalises to composed characters (NFC)
 
 
@@ -68,9 +69,10 @@ PRE_TOKENIZERS = {
         PreTokenizer((_GPT2,)),
     ),
     **dict.fromkeys(("bloom", "poro-chat", "gpt3-finnish"), _BLOOM),
+    "modern-bert": PreTokenizer((_GPT2,), normalises=True, pair_form="bert"),
     **dict.fromkeys(
         ("jina-v1-en", "jina-v2-code", "roberta-bpe"),
-        PreTokenizer((_GPT2,), separates_pairs=True),
+        PreTokenizer((_GPT2,), pair_form="roberta"),
     ),
     "falcon": PreTokenizer((r"[\p{P}\$\+<=>\^~\|`]+", _GPT2, "[0-9][0-9][0-9]")),
     **dict.fromkeys(
@@ -81,7 +83,17 @@ PRE_TOKENIZERS = {
         _DIGITS_GPT2,
     ),
     **dict.fromkeys(
-        ("llama3", "llama-v3", "llama-bpe", "falcon3", "falcon-h1", "pixtral", "lfm2", "midm-2.0"),
+        (
+            "llama3",
+            "llama-v3",
+            "llama-bpe",
+            "falcon3",
+            "falcon-h1",
+            "pixtral",
+            "lfm2",
+            "midm-2.0",
+            "jina-v5-nano",
+        ),
         _LLAMA3,
     ),
     **dict.fromkeys(("dbrx", "smaug-bpe", "chatglm-bpe"), PreTokenizer((_cl100k(r"\p{N}{1,3}"),))),

@@ -8,7 +8,15 @@ from math import prod
 
 from ouzel.errors import ModelLoadError
 from ouzel.gguf.architectures import find_architecture
-from ouzel.gguf.architectures.kind import AS_STORED, Architecture, Change, Join, Prediction, Split
+from ouzel.gguf.architectures.kind import (
+    AS_STORED,
+    Architecture,
+    Change,
+    Cut,
+    Join,
+    Prediction,
+    Split,
+)
 from ouzel.gguf.facts import Facts
 from ouzel.gguf.file import MAX_TENSORS, Gguf, TensorLocation
 
@@ -88,6 +96,10 @@ class _Naming:
     def _splits(self) -> Mapping[str, Split]:
         return self._architecture.splits(self._facts)
 
+    @cached_property
+    def _cuts(self) -> Mapping[str, Cut]:
+        return self._architecture.cuts(self._facts)
+
     def named(self, stored: StoredTensor) -> Iterator[tuple[str, StoredTensor]]:
         parts = _IN_LAYER.fullmatch(stored.name)
         if parts is None:
@@ -124,6 +136,8 @@ class _Naming:
             return
         if part in self._splits:
             yield from _split(stored, prefix, self._splits[part])
+        elif part in self._cuts:
+            yield from _cut(stored, prefix, kind, self._cuts[part])
         elif part in architecture.joins and kind == "weight":
             join = architecture.joins[part]
             yield f"{prefix}{join.name}.{kind}", self._joined(stored, part, join)
@@ -221,6 +235,24 @@ def _split(stored: StoredTensor, prefix: str, split: Split) -> Iterator[tuple[st
             f"{prefix}{name}.weight",
             replace(stored, pieces=pieces, shape=(num_rows // 2, columns)),
         )
+
+
+def _cut(
+    stored: StoredTensor, prefix: str, kind: str, cut: Cut
+) -> Iterator[tuple[str, StoredTensor]]:
+    location, num_rows = stored.location, sum(cut.rows.values())
+    if len(location.shape) not in (1, 2) or location.shape[0] != num_rows:
+        raise ModelLoadError(
+            f"{location.path}: tensor {stored.name} must have {num_rows} rows, "
+            f"found {list(location.shape)}"
+        )
+    # a vector is one row of the file
+    row_bytes = location.row_bytes if len(location.shape) == 2 else location.row_bytes // num_rows
+    offset = location.offset
+    for name, rows in cut.rows.items():
+        own = replace(location, shape=(rows, *location.shape[1:]), offset=offset)
+        yield f"{prefix}{name}.{kind}", StoredTensor.whole(stored.name, own)
+        offset += rows * row_bytes
 
 
 def _matrices(location: TensorLocation) -> Iterator[TensorLocation]:

@@ -34,6 +34,7 @@ RECORDS = (
 )
 ENVIRONMENT_PREFIX = "OUZEL_"
 _FLAGS = {"models": "--model"}  # flags whose name differs from the name of their option
+_OF_MSGSPEC = ("Expected ", "Invalid enum value ")  # beginnings of its messages
 _METAVARS = {"models": "NAME=MODEL"}
 
 Record = TypeVar("Record", bound=msgspec.Struct)
@@ -145,6 +146,8 @@ def _allowed_values(kind: inspect.Type) -> str:
             words = f"each must match {pattern}"
         case inspect.StrType(pattern=str(pattern)):
             words = f"must match {pattern}"
+        case inspect.VarTupleType(item_type=inspect.LiteralType(values=values)):
+            words = f"each must be one of {', '.join(map(str, values))}"
         case inspect.VarTupleType():
             words = "must be a list"
         case inspect.StrType():
@@ -179,7 +182,7 @@ def converted(record: type[Record], values: Mapping[str, Any]) -> Record:
                 reason = str(error).partition(" - at ")[0]
                 if option.choices:
                     reason = f"must be one of {', '.join(option.choices)}"
-                elif reason.startswith("Expected ") and option.allowed:  # a message of msgspec
+                elif reason.startswith(_OF_MSGSPEC) and option.allowed:
                     reason = option.allowed
                 value = "a value that is not shown" if option.is_secret else repr(values[name])
                 raise InvalidValue(name, option.flag, f"{reason}, given {value}") from error

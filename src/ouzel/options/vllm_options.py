@@ -15,8 +15,8 @@ from ouzel.options.records import format_flag
 
 # Options that only the OpenVINO engine has.
 _OF_OPENVINO = (
-    *("lora", "max_loras", "max_lora_rank", "matryoshka", "pooling", "normalize", "truncate"),
-    *("max_document_chunks", "draft_model", "mtp", "weights", "recompress", "device"),
+    *("lora", "max_loras", "max_lora_rank", "lora_parts", "matryoshka", "pooling", "normalize"),
+    *("truncate", "max_document_chunks", "draft_model", "mtp", "weights", "recompress", "device"),
     *("state_cache_gib", "prompt_lookup", "deterministic", "prefix_cache_dir"),
     *("prefix_cache_dir_gib", "grammar_timeout_s", "num_threads", "engine_process", "replicas"),
 )

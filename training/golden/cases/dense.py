@@ -52,6 +52,9 @@ CASES: dict[str, Case] = {
         },
     ),
     "glm": Case({**SMALL, "model_type": "glm", "rope_parameters": rope(), "head_dim": 32}),
+    "glm-usual-heads": Case(  # llama.cpp's converter knows no other size of heads
+        {**SMALL, "model_type": "glm", "rope_parameters": rope(), "head_dim": 16}
+    ),
     "glm4": Case(
         {
             **SMALL,

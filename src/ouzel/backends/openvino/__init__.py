@@ -11,8 +11,8 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino.adapters.adapter_options import (
-    max_rank,
     num_adapters,
+    read_limits,
     subtract_adapter_bytes,
 )
 from ouzel.backends.openvino.assistants.attachment import attach_assistant, load_assistant
@@ -376,7 +376,7 @@ def load(
         predicts=model.mtp,
         lends_parts=has_assistant,
         draft_head=load_draft_head(model, config, packs=packs),
-        adapter_rank=max_rank(model),
+        adapters=read_limits(model),
         vector_head=vector_head(config, directory, model),
         packs=packs,
     )

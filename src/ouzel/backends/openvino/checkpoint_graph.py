@@ -5,6 +5,7 @@ from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.graph.builder import Builder, DraftHead
 from ouzel.backends.openvino.graph.vision import VisionBuilder
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
@@ -39,7 +40,7 @@ def build_model(
     predicts: bool = False,
     lends_parts: bool = False,
     draft_head: DraftHead | None = None,
-    adapter_rank: int = 0,
+    adapters: AdapterLimits = NO_ADAPTERS,
     vector_head: VectorHead | None = None,
 ) -> LanguageModel:
     """Builds the language model and its vision encoder.
@@ -58,7 +59,7 @@ def build_model(
             predicts=predicts,
             lends_parts=lends_parts,
             draft_head=draft_head,
-            adapter_rank=adapter_rank,
+            adapters=adapters,
             vector_head=vector_head,
         )
         text = text_model(config, weights)

@@ -9,6 +9,7 @@ from typing import Any
 from ouzel.backends.openvino.adapters.adapter_options import num_adapters
 from ouzel.backends.openvino.checkpoint_graph import build_model, check_use
 from ouzel.backends.openvino.draft_head_loader import LoadedDraftHead, names_draft_head
+from ouzel.backends.openvino.graph.adapter_shape import NO_ADAPTERS, AdapterLimits
 from ouzel.backends.openvino.language_model import LanguageModel, VectorHead
 from ouzel.backends.openvino.models import Build as FamilyBuild
 from ouzel.backends.openvino.models import check_machine, family
@@ -49,7 +50,7 @@ class CheckpointBuilder:
     predicts: bool
     lends_parts: bool
     draft_head: LoadedDraftHead | None
-    adapter_rank: int
+    adapters: AdapterLimits
     vector_head: VectorHead | None
 
     def build_from_cache(self, weights: CachedWeights) -> LanguageModel:
@@ -88,7 +89,7 @@ class CheckpointBuilder:
             predicts=self.predicts,
             lends_parts=self.lends_parts,
             draft_head=None if self.draft_head is None else self.draft_head.parts,
-            adapter_rank=self.adapter_rank,
+            adapters=self.adapters,
             vector_head=self.vector_head,
         )
         description = describe_weights(self.stored, self.plan, index)
@@ -105,7 +106,7 @@ def load_checkpoint(
     predicts: bool = False,
     lends_parts: bool = False,
     draft_head: LoadedDraftHead | None = None,
-    adapter_rank: int = 0,
+    adapters: AdapterLimits = NO_ADAPTERS,
     vector_head: VectorHead | None = None,
     packs: bool = False,
 ) -> LanguageModel:
@@ -114,9 +115,9 @@ def load_checkpoint(
 
     `build` is the family's unless it is given. With `predicts` the layer that predicts further
     tokens is loaded, too; with `lends_parts` an assistant can use parts of the model; with a
-    `draft_head` the model gives the rows that the head reads, and has its graph. With an
-    `adapter_rank` above 0 the model takes adapters of up to this rank; with a `vector_head` it
-    makes vectors. With `packs` matrices of integers are packed for Ouzel's own kernels.
+    `draft_head` the model gives the rows that the head reads, and has its graph. With a rank in
+    `adapters` the model takes adapters within these limits; with a `vector_head` it makes vectors.
+    With `packs` matrices of integers are packed for Ouzel's own kernels.
 
     Raises ModelLoadError if the checkpoint cannot be served.
     """
@@ -139,7 +140,7 @@ def load_checkpoint(
         predicts=predicts,
         lends_parts=lends_parts,
         draft_head=draft_head,
-        adapter_rank=adapter_rank,
+        adapters=adapters,
         vector_head=vector_head,
     )
     log_modes(directory, config)

@@ -11,6 +11,7 @@ from ouzel.gguf.architectures.kind import (
     QK_NORMS,
     Architecture,
     Change,
+    Cut,
     Experts,
     permute_heads,
     read_biases,
@@ -131,6 +132,15 @@ def _olmo2(facts: Facts) -> JsonObject:
     return bias | _windows(facts) | {"model_type": "olmo3"}
 
 
+def _exaone(facts: Facts) -> JsonObject:
+    """Returns the keys of EXAONE 3, whose layers are Llama's, and whose config.json names the
+    epsilon as layer norms do.
+    """
+    usual = facts.number("attention.layer_norm_epsilon", 1e-5)
+    epsilon = facts.number("attention.layer_norm_rms_epsilon", usual)
+    return read_biases(facts) | {"rms_norm_eps": epsilon}
+
+
 def _exaone4(facts: Facts) -> JsonObject:
     return _windows(facts) if facts.has("attention.sliding_window") else {"sliding_window": None}
 
@@ -147,6 +157,23 @@ def _glm4(facts: Facts) -> JsonObject:
     ):
         return bias | {"model_type": "glm_ocr_text"}
     return bias
+
+
+def _chatglm(facts: Facts) -> JsonObject:
+    return {
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias")
+        or facts.has_tensor("blk.0.attn_qkv.bias")
+    }
+
+
+def _cut_heads(facts: Facts) -> Mapping[str, Cut]:
+    """Returns the cuts of a fused projection, which files of the model's own code have."""
+    num_heads = facts.integer("attention.head_count")
+    size = facts.integer("embedding_length") // max(num_heads, 1)
+    keys = size * facts.integer("attention.head_count_kv", num_heads)
+    names = {part: f"self_attn.{part}_proj" for part in "qkv"}
+    rows = {names["q"]: size * num_heads, names["k"]: keys, names["v"]: keys}
+    return {"attn_qkv": Cut(rows)}
 
 
 def _interleaved_heads(facts: Facts) -> Mapping[str, Change]:
@@ -291,6 +318,11 @@ DENSE = {
         layer=LAYER | _GLM4_NORMS | _FUSED_MLP,
         changes=_interleaved_heads,
     ),
+    "chatglm": Architecture(
+        model_type="glm", config=_chatglm, layer=LAYER | _FUSED_MLP, cuts=_cut_heads
+    ),
+    "exaone": Architecture(model_type="llama", config=_exaone),
+    "internlm2": Architecture(model_type="llama", config=read_biases, changes=permute_heads),
     "ernie4_5": Architecture(model_type="ernie4_5", config=_ernie4_5),
     "hunyuan-dense": Architecture(
         model_type="hunyuan_v1_dense",

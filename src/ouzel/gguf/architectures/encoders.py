@@ -7,6 +7,7 @@ BERT's, and gets the names of BERT's.
 
 from ouzel.checkpoint.model_files import JsonObject
 from ouzel.errors import ModelLoadError
+from ouzel.gguf.architectures.dense import read_epsilon
 from ouzel.gguf.architectures.kind import Architecture, Join
 from ouzel.gguf.facts import Facts
 
@@ -26,9 +27,11 @@ _ATTENTION = {
     "attn_output_norm": "attention.output.LayerNorm",
 }
 _RANKS = 4  # the pooling type of models that score pairs
+_MEAN = 1
+_POOLINGS = {_MEAN: "mean", 2: "cls"}
 
 
-def _common(facts: Facts) -> JsonObject:
+def _sizes(facts: Facts) -> JsonObject:
     _check_head_sizes(facts)
     return {
         "vocab_size": facts.tensor_shape("token_embd.weight")[0],
@@ -37,6 +40,11 @@ def _common(facts: Facts) -> JsonObject:
         "num_hidden_layers": facts.num_blocks,
         "num_attention_heads": facts.integer("attention.head_count"),
         "max_position_embeddings": facts.integer("context_length"),
+    }
+
+
+def _common(facts: Facts) -> JsonObject:
+    return _sizes(facts) | {
         "layer_norm_eps": facts.number("attention.layer_norm_epsilon"),
         "type_vocab_size": _num_token_types(facts),
     }
@@ -100,6 +108,59 @@ def _jina_bert(facts: Facts) -> JsonObject:
     }
 
 
+def _modern_bert(facts: Facts) -> JsonObject:
+    """Reads the layers, most of which have a window, and the head of a reranker."""
+    interval = facts.integer("attention.sliding_window_pattern", 3)
+    refuse_scaling(facts)
+    pooling = facts.integer("classifier.pooling_type", _MEAN)  # embedders have it, too
+    head: JsonObject = {}
+    if facts.has_tensor("cls.output.weight"):
+        pooling_name = _read_pooling(facts, pooling)
+        head = _read_head(facts) | {
+            "architectures": ["ModernBertForSequenceClassification"],
+            "classifier_pooling": pooling_name,
+        }
+    return (
+        _sizes(facts)
+        | {
+            "norm_eps": read_epsilon(facts),
+            "hidden_activation": facts.text("hidden_activation", "gelu"),
+            "local_attention": facts.integer("attention.sliding_window"),
+            "global_attn_every_n_layers": interval,
+            "global_rope_theta": facts.number("rope.freq_base", 160_000.0),
+            "local_rope_theta": facts.number("rope.freq_base_swa", 10_000.0),
+        }
+        | head
+    )
+
+
+def _eurobert(facts: Facts) -> JsonObject:
+    refuse_scaling(facts)
+    num_heads = facts.integer("attention.head_count")
+    return _sizes(facts) | {
+        "num_key_value_heads": facts.integer("attention.head_count_kv", num_heads),
+        "rms_norm_eps": facts.number("attention.layer_norm_rms_epsilon"),
+        "rope_theta": facts.number("rope.freq_base", 10000.0),
+        "hidden_act": "silu",
+    }
+
+
+def _read_pooling(facts: Facts, kind: int) -> str:
+    if kind not in _POOLINGS:
+        raise ModelLoadError(
+            f"{facts.source}: {facts.architecture}.classifier.pooling_type must be 1 (mean) or "
+            f"2 (cls), found {kind}"
+        )
+    return _POOLINGS[kind]
+
+
+def refuse_scaling(facts: Facts) -> None:
+    if (kind := facts.text("rope.scaling.type", "none")) != "none":
+        raise ModelLoadError(
+            f"{facts.source}: {facts.architecture}.rope.scaling.type must be none, found {kind}"
+        )
+
+
 ENCODERS = {
     "bert": Architecture(
         model_type="bert",
@@ -131,6 +192,37 @@ ENCODERS = {
             "ffn_down": "mlp.fc2",
             "layer_output_norm": "norm2",
         },
+    ),
+    "modern-bert": Architecture(
+        model_type="modernbert",
+        has_own_keys=True,
+        makes_vectors=True,
+        config=_modern_bert,
+        outer={
+            "token_embd": "embeddings.tok_embeddings",
+            "token_embd_norm": "embeddings.norm",
+            "output_norm": "final_norm",
+            "cls": "head.dense",
+            "cls.norm": "head.norm",
+            "cls.output": "classifier",
+        },
+        prefix="layers.",
+        layer={
+            "attn_norm": "attn_norm",
+            "attn_qkv": "attn.Wqkv",
+            "attn_output": "attn.Wo",
+            "ffn_norm": "mlp_norm",
+            "ffn_up": "mlp.Wi",
+            "ffn_down": "mlp.Wo",
+        },
+    ),
+    "eurobert": Architecture(
+        model_type="eurobert",
+        has_own_keys=True,
+        makes_vectors=True,
+        config=_eurobert,
+        outer={"token_embd": "embed_tokens", "output_norm": "norm"},
+        prefix="layers.",
     ),
     "jina-bert-v2": Architecture(
         model_type="bert",

@@ -71,6 +71,13 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Cut:
+    """Cuts a part of a layer, and its bias, into matrices that lie below each other."""
+
+    rows: Mapping[str, int]  # the rows of each matrix, by transformers' names in their order
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """Describes how a stored tensor differs from the tensor of transformers."""
 
@@ -128,6 +135,10 @@ def _unsplit(_: Facts) -> Mapping[str, Split]:
     return {}
 
 
+def _uncut(_: Facts) -> Mapping[str, Cut]:
+    return {}
+
+
 def _unchanged(_: Facts) -> Mapping[str, Change]:
     return {}
 
@@ -152,6 +163,7 @@ class Architecture:
     in_config: frozenset[str] = frozenset()  # parts of layers that only `config` reads
     joins: Mapping[str, Join] = field(default_factory=dict)  # keys are upper parts
     splits: Callable[[Facts], Mapping[str, Split]] = _unsplit  # keys are parts of a layer
+    cuts: Callable[[Facts], Mapping[str, Cut]] = _uncut  # keys are parts of a layer
     changes: Callable[[Facts], Mapping[str, Change]] = _unchanged  # keys are parts of a layer
     # settings of YaRN that files do not have
     yarn: Mapping[str, object] = field(default_factory=dict)

@@ -1,6 +1,7 @@
-"""Describes architectures with Mamba-2 layers: Falcon-H1, Mamba-2 and Nemotron-H.
+"""Describes architectures with Mamba layers: Mamba, Falcon-H1, Mamba-2 and Nemotron-H.
 
-`ssm.time_step_rank` is the number of heads, `ssm.inner_size` the dimensions of all heads.
+In Mamba-2 layers `ssm.time_step_rank` is the number of heads, and `ssm.inner_size` the dimensions
+of all heads.
 """
 
 from collections.abc import Mapping
@@ -62,11 +63,10 @@ def _falcon_h1(facts: Facts) -> JsonObject:
     }
 
 
-def _mamba2(facts: Facts) -> JsonObject:
-    """Reads the layers. Files have the number 0 for the heads of an attention, and for the size of
-    feed-forward layers.
+def _state_layers(facts: Facts) -> JsonObject:
+    """Reads the layers of a model without attention. Files have the number 0 for the heads of an
+    attention, and for the size of feed-forward layers.
     """
-    num_heads, inner_size = facts.integer("ssm.time_step_rank"), facts.integer("ssm.inner_size")
     unused = ("attention.head_count", "feed_forward_length")
     return {
         "num_attention_heads": facts.integer(unused[0], 0),
@@ -74,14 +74,33 @@ def _mamba2(facts: Facts) -> JsonObject:
         "intermediate_size": facts.integer(unused[1], 0),
         "rope_theta": None,
         "layer_norm_epsilon": facts.number("attention.layer_norm_rms_epsilon"),
-        "num_heads": num_heads,
-        "head_dim": inner_size // max(num_heads, 1),
-        "expand": inner_size // max(facts.integer("embedding_length"), 1),
         "state_size": facts.integer("ssm.state_size"),
-        "n_groups": facts.integer("ssm.group_count"),
         "conv_kernel": facts.integer("ssm.conv_kernel"),
         "use_conv_bias": has_part(facts, "ssm_conv1d.bias"),
         "use_bias": has_part(facts, "ssm_in.bias"),
+    }
+
+
+def _mamba(facts: Facts) -> JsonObject:
+    """Returns the keys of Mamba, or of Falcon Mamba, which has the same name in GGUF and norms.
+
+    The epsilon of these norms is not in the file: published models have the default.
+    """
+    has_norms = facts.flag("ssm.dt_b_c_rms", False)
+    return _state_layers(facts) | {
+        "model_type": "falcon_mamba" if has_norms else "mamba",
+        "intermediate_size": facts.integer("ssm.inner_size"),
+        "time_step_rank": facts.integer("ssm.time_step_rank"),
+    }
+
+
+def _mamba2(facts: Facts) -> JsonObject:
+    num_heads, inner_size = facts.integer("ssm.time_step_rank"), facts.integer("ssm.inner_size")
+    return _state_layers(facts) | {
+        "num_heads": num_heads,
+        "head_dim": inner_size // max(num_heads, 1),
+        "expand": inner_size // max(facts.integer("embedding_length"), 1),
+        "n_groups": facts.integer("ssm.group_count"),
     }
 
 
@@ -164,6 +183,15 @@ MAMBAS = {
         outer={"output_norm": "model.final_layernorm"},
         bare=name_bare_mamba("mamba.") | {"ffn_norm": "pre_ff_layernorm.weight"},
         changes=_change_mamba,
+    ),
+    "mamba": Architecture(
+        model_type="mamba",
+        config=_mamba,
+        layer=name_mamba_layer("mixer.")
+        | {"attn_norm": "norm", "ssm_x": "mixer.x_proj", "ssm_dt": "mixer.dt_proj"},
+        outer=_OUTER,
+        bare={"ssm_a": "mixer.A_log", "ssm_d": "mixer.D"},
+        changes=lambda _: {"ssm_a": Change(is_rate=True)},
     ),
     "mamba2": Architecture(
         model_type="mamba2",

@@ -21,6 +21,7 @@ from ouzel.gguf.architectures.kind import (
 )
 from ouzel.gguf.facts import Facts
 
+_PHIMOE_SCALE = 1.243163121016122
 SHARED_EXPERT = {
     "ffn_gate_inp": "mlp.gate",
     "ffn_gate_inp_shexp": "mlp.shared_expert_gate",
@@ -37,6 +38,31 @@ GRANITE_JOINS = {
     "ffn_gate_shexp": Join("ffn_up_shexp", "shared_mlp.input_linear"),
     "ffn_gate_exps": Join("ffn_up_exps", "block_sparse_moe.input_linear"),
 }
+
+
+def _phimoe(facts: Facts) -> JsonObject:
+    """Reads the model. The scale of its rotary positions is not in the file: all published models
+    have this one, in short and in long contexts.
+    """
+    long, short = (facts.floats(f"rope_factors_{kind}.weight") for kind in ("long", "short"))
+    facts.number("rope.scaling.attn_factor", 1.0)  # is another one than the models were made with
+    return {
+        "num_local_experts": facts.integer("expert_count"),
+        "num_experts_per_tok": facts.integer("expert_used_count"),
+        "attention_bias": facts.has_tensor("blk.0.attn_q.bias"),
+        "lm_head_bias": facts.has_tensor("output.bias"),
+        "sliding_window": facts.integer("attention.sliding_window", 0) or None,
+        "rope_scaling": {
+            "rope_type": "longrope",
+            "long_factor": long,
+            "short_factor": short,
+            "long_mscale": _PHIMOE_SCALE,
+            "short_mscale": _PHIMOE_SCALE,
+            "original_max_position_embeddings": facts.integer(
+                "rope.scaling.original_context_length"
+            ),
+        },
+    }
 
 
 def _qwen2moe(facts: Facts) -> JsonObject:
@@ -205,6 +231,12 @@ _LATENT = {
 }
 
 SPARSE = {
+    "phimoe": Architecture(
+        model_type="phimoe",
+        config=_phimoe,
+        layer=LAYER | {"ffn_gate_inp": "block_sparse_moe.gate"},
+        experts=Experts(prefix="block_sparse_moe.experts.", gate="w1", up="w3", down="w2"),
+    ),
     "qwen2moe": Architecture(
         model_type="qwen2_moe", config=_qwen2moe, layer=LAYER | SHARED_EXPERT, experts=Experts()
     ),

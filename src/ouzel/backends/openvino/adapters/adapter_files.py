@@ -1,235 +1,349 @@
-"""Reads adapters in PEFT's format: a directory with a configuration and the matrices A and B.
+"""Reads adapters in PEFT's format: a directory with a configuration and a file of tensors.
 
-`adapter_config.json` describes the adapter, `adapter_model.safetensors` has A and B. For each
-adapted matrix W [rows, columns], W x becomes W x + scale * B (A x). Everything else that PEFT can
-write is refused by name: no part of an adapter is left out silently.
+`adapter_config.json` describes the adapter. For each adapted matrix W [rows, columns], W x becomes
+W x + scale * B (A x); matrix_changes.py has the formulas of DoRA. Biases, norms and rows of the
+embedding may be replaced. Everything else that PEFT can write is refused by name: no part of an
+adapter is left out silently.
 """
 
 import math
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated
+from typing import NoReturn
 
-import msgspec
 import numpy as np
-from msgspec import Meta
 from numpy.typing import NDArray
 
 from ouzel.backends.name_patterns import names_by_pattern
-from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
-from ouzel.backends.openvino.weights.plain_names import plain_name
-from ouzel.backends.openvino.weights.safetensors import (
-    PLAIN_TYPES,
-    read_chunks,
-    read_header,
-    to_float32,
+from ouzel.backends.openvino.adapters.adapter_config import CONFIG_FILE, read_config
+from ouzel.backends.openvino.adapters.adapter_tensors import AdapterTensors, Kind, find_parts
+from ouzel.backends.openvino.adapters.matrix_changes import (
+    EmbeddingChange,
+    MatrixChange,
+    MatrixTensors,
+    compute_change,
+    compute_embedding,
+    differs,
 )
+from ouzel.backends.openvino.graph.adapter_shape import HEAD, AdapterShape
+from ouzel.backends.openvino.weights.safetensors import read_chunks, to_float32
+from ouzel.backends.openvino.weights.source import Matrix
 from ouzel.backends.openvino.weights.tensor_location import TensorLocation
-from ouzel.checkpoint.model_files import brief, read_json_object
+from ouzel.checkpoint.model_files import brief
 from ouzel.errors import ModelLoadError
 
-CONFIG_FILE, WEIGHTS_FILE = "adapter_config.json", "adapter_model.safetensors"
-_ROOT = "base_model.model."
-_HALVES = {
-    ".lora_A.weight": "a",
-    ".lora_B.weight": "b",
-    ".lora_A.default.weight": "a",
-    ".lora_B.default.weight": "b",
-}
-# initialisations that change the base weights
-_CHANGES_BASE = ("pissa", "olora", "corda", "loftq", "lora_ga")
 _LARGEST = np.float32(2**127 * (2 - 2**-7))  # the largest value of bf16
-_REFUSED = {
-    "use_dora": "DoRA scales whole matrices, which is not supported",
-    "lora_bias": "biases of adapters are not supported",
-    "use_qalora": "QALoRA is not supported",
-    "modules_to_save": "whole modules beside the adapter are not supported; train it without them",
-    "target_parameters": "experts' parameters cannot be adapted",
-    "trainable_token_indices": "embeddings cannot be adapted",
-    "layer_replication": "replicated layers are not supported",
-    "alora_invocation_tokens": "adapters that begin within a prompt (aLoRA) are not supported",
-    "arrow_config": "Arrow routing is not supported",
-    "use_bdlora": "block-diagonal adapters are not supported",
-    "kasa_config": "KaSA is not supported",
-    "monteclora_config": "MonteCLoRA is not supported",
-    "velora_config": "VeLoRA is not supported",
-}
+_COMPARED_ROWS = 256  # rows of a copy of the base that are compared with the model
+_EMBEDDING_KINDS: set[Kind] = {"embedding_a", "embedding_b", "magnitude", "tokens", "base"}
+_MATRIX_KINDS: set[Kind] = {"a", "b", "b_bias", "magnitude", "bias", "tokens", "base"}
 
-Rank = Annotated[int, Meta(ge=1)]
-
-
-class AdapterConfig(msgspec.Struct, frozen=True):
-    peft_type: str = "LORA"
-    r: Rank = 8
-    lora_alpha: float = 8
-    use_rslora: bool = False
-    bias: str = "none"
-    rank_pattern: dict[str, Rank] | None = None
-    alpha_pattern: dict[str, float] | None = None
-    init_lora_weights: bool | str | None = True
-
-    @property
-    def max_rank(self) -> int:
-        return max([self.r, *(self.rank_pattern or {}).values()])
+Floats = NDArray[np.float32]
 
 
 class AdapterFiles:
-    def __init__(
-        self, directory: Path, matrices: Mapping[str, AdaptedMatrix], max_rank: int
-    ) -> None:
-        """Raises ModelLoadError if the directory has no adapter for a model with these matrices."""
+    def __init__(self, directory: Path, shape: AdapterShape) -> None:
+        """Raises ModelLoadError if the directory has no adapter for a model of this shape."""
         self._directory = directory
-        self._matrices = matrices
+        self._shape = shape
+        self._matrices = {matrix.name: matrix for matrix in shape.matrices}
         self._config = read_config(directory)
-        self._modules: dict[str, str] = {}  # the name of each matrix in the adapter's model
-        self._halves = self._find_halves()
-        self._ranks = {name: self._check_rank(name, max_rank) for name in self._halves}
+        self._tensors = AdapterTensors(directory)
+        self._modules = self._tensors.modules
+        for name, kinds in self._modules.items():
+            self._check_module(name, kinds)
+        self._check_completeness()
+        self._ranks = {name: self._check_rank(name) for name in self._modules}
         self._alphas = self._values_by_pattern(self._config.alpha_pattern or {}, "alpha_pattern")
         self._check_ranks()
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._halves)
+        """Returns the names of the matrices that the adapter changes."""
+        names = [name for name in self._modules if name in self._matrices]
+        if self._is_tied_head_changed and HEAD not in names:
+            names.append(HEAD)
+        return tuple(names)
 
-    def read(self, name: str) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        """Returns A [rank, columns], and B [rows, rank] times the scale.
+    def read(self, name: str) -> MatrixChange:
+        """Reads the change of a matrix, which `names` lists.
 
         Raises ModelLoadError if a value is too large for bf16 or not finite.
         """
-        alpha, rank = self._alphas.get(name, self._config.lora_alpha), self._ranks[name]
-        scale = alpha / (math.sqrt(rank) if self._config.use_rslora else rank)
-        a, b = (_read_whole(self._halves[name][half]) for half in "ab")
-        b *= np.float32(scale)
-        for half, values in (("A", a), ("B", b)):
-            if not (np.abs(values) <= _LARGEST).all():
-                raise ModelLoadError(
-                    f"{self._directory / WEIGHTS_FILE}: lora_{half} of {name} has values that are "
-                    "not finite or too large for bf16"
-                )
-        return a, b
+        matrix, kinds = self._matrices[name], self._modules.get(name, {})
+        rank = self._ranks.get(name, 0)
+        scale = self._scale(name)
+        a = np.zeros((0, matrix.num_columns), np.float32)
+        b = np.zeros((matrix.num_rows, 0), np.float32)
+        if rank:
+            a, b = self._read(name, "a"), self._read(name, "b") * scale
+        tokens_of = self._embedding_name if name == HEAD and self._is_tied_head_changed else name
+        tokens = self._token_indices(tokens_of)
+        tensors = MatrixTensors(
+            a=a,
+            b=b,
+            b_bias=self._read(name, "b_bias") * scale if "b_bias" in kinds else None,
+            magnitude=self._read(name, "magnitude") if "magnitude" in kinds else None,
+            bias=self._read(name, "bias") if "bias" in kinds else None,
+            tokens=tokens,
+            token_rows=self._read(tokens_of, "tokens") if tokens else None,
+        )
+        change = compute_change(matrix, tensors)
+        for what, values in (
+            ("lora_A", change.a),
+            ("lora_B", change.b),
+            ("the factor", change.factor),
+            ("the bias", change.shift),
+        ):
+            self._check_values(name, what, values)
+        return change
 
-    def _find_halves(self) -> dict[str, dict[str, TensorLocation]]:
-        path = self._directory / WEIGHTS_FILE
-        if not path.is_file():
-            hint = ""
-            if (self._directory / "adapter_model.bin").is_file():
-                hint = (
-                    " (adapter_model.bin, a pickle, is not read: "
-                    "save the adapter again with safe_serialization)"
-                )
-            raise ModelLoadError(f"{self._directory} has no {WEIGHTS_FILE}{hint}")
-        halves: dict[str, dict[str, TensorLocation]] = {}
-        for stored, location in read_header(path).items():
-            name, half = self._split(stored)
-            if halves.setdefault(name, {}).setdefault(half, location) is not location:
-                raise ModelLoadError(f"{path} has two tensors for {brief(stored)}")
-        if not halves:
-            raise ModelLoadError(f"{path} has no tensors")
-        return halves
+    def read_norms(self) -> dict[str, Floats]:
+        """Returns the differences to the norms of the model, by the name of the tensor."""
+        differences = {}
+        for name, kinds in self._modules.items():
+            for kind in kinds:
+                tensor = f"{name}.{kind}"
+                if tensor in self._shape.norms:
+                    differences[tensor] = self._read(name, kind) - self._shape.norms[tensor]
+                    self._check_values(name, kind, differences[tensor])
+        return differences
 
-    def _split(self, stored: str) -> tuple[str, str]:
-        """Returns the name of the matrix that a tensor belongs to, and its half, `a` or `b`."""
-        path = self._directory / WEIGHTS_FILE
-        suffix = next((suffix for suffix in _HALVES if stored.endswith(suffix)), None)
-        if suffix is None:
-            raise ModelLoadError(
-                f"{path}: tensor {brief(stored)} does not belong to a LoRA adapter of a supported "
-                "kind"
-            )
-        module = stored.removeprefix(_ROOT).removesuffix(suffix)
-        name = plain_name(module)
-        if name not in self._matrices:
-            kinds = ", ".join(sorted({each.rpartition(".")[2] for each in self._matrices}))
-            raise ModelLoadError(
-                f"{path}: {name} cannot be adapted; in the layers of this model these matrices "
-                f"can: {kinds}"
-            )
-        self._modules[name] = module
-        return name, _HALVES[suffix]
+    def read_embedding(self) -> EmbeddingChange | None:
+        """Returns the change of the embedding, None if it stays."""
+        table, name = self._shape.embedding, self._embedding_name
+        kinds = self._modules.get(name, {})
+        if table is None or not {"embedding_a", "tokens"} & kinds.keys():
+            return None
+        tokens = self._token_indices(name)
+        a = np.zeros((0, table.num_rows), np.float32)
+        b = np.zeros((table.num_columns, 0), np.float32)
+        if "embedding_a" in kinds:
+            a = self._read(name, "embedding_a")
+            b = self._read(name, "embedding_b") * self._scale(name)
+        change = compute_embedding(
+            table,
+            MatrixTensors(
+                a=a,
+                b=b,
+                magnitude=self._read(name, "magnitude") if "magnitude" in kinds else None,
+                tokens=tokens,
+                token_rows=self._read(name, "tokens") if tokens else None,
+            ),
+        )
+        for values in (change.a, change.b, change.factor, change.token_rows):
+            self._check_values(name, "the change", values)
+        return change
 
-    def _check_rank(self, name: str, max_rank: int) -> int:
-        path = self._directory / WEIGHTS_FILE
-        halves, matrix = self._halves[name], self._matrices[name]
-        if len(halves) != 2:
-            raise ModelLoadError(f"{path}: {name} lacks lora_{'B' if 'a' in halves else 'A'}")
-        rank = halves["a"].shape[0] if halves["a"].shape else 0
-        for half, shape in (("a", (rank, matrix.num_columns)), ("b", (matrix.num_rows, rank))):
-            location = halves[half]
-            if location.shape != shape:
-                raise ModelLoadError(
-                    f"{path}: tensor {brief(location.name)} has the shape {list(location.shape)}, "
-                    f"the model needs {list(shape)}"
-                )
-            if location.dtype not in PLAIN_TYPES:
-                raise ModelLoadError(
-                    f"{path}: tensor {brief(location.name)} is stored as {location.dtype}; "
-                    f"supported are {', '.join(PLAIN_TYPES)}"
-                )
-        if not 1 <= rank <= max_rank:
-            raise ModelLoadError(
-                f"{path}: {name} has rank {rank}, must be from 1 to max_lora_rank, {max_rank}"
+    @property
+    def _embedding_name(self) -> str:
+        return "" if self._shape.embedding is None else self._shape.embedding.name
+
+    @property
+    def _is_tied_head_changed(self) -> bool:
+        """Tells whether rows of the embedding are replaced, which are rows of the head as well."""
+        table, head = self._shape.embedding, self._matrices.get(HEAD)
+        if table is None or head is None or head.weights is not table.weights:
+            return False
+        return "tokens" in self._modules.get(table.name, {})
+
+    def _scale(self, name: str) -> np.float32:
+        alpha, rank = self._alphas.get(name, self._config.lora_alpha), self._ranks.get(name) or 1
+        return np.float32(alpha / (math.sqrt(rank) if self._config.use_rslora else rank))
+
+    def _token_indices(self, name: str) -> tuple[int, ...]:
+        if "tokens" not in self._modules.get(name, {}):
+            return ()
+        return tuple(self._config.token_indices(self._tensors.stored_names[name]))
+
+    def _read(self, name: str, kind: Kind) -> Floats:
+        return _read_whole(self._modules[name][kind])
+
+    def _check_values(self, name: str, what: str, values: Floats | None) -> None:
+        if values is not None and not (np.abs(values) <= _LARGEST).all():
+            self._refuse(f"{what} of {name} has values that are not finite or too large for bf16")
+
+    def _check_module(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
+        """Raises ModelLoadError if the graph lacks a tensor's part, or the tensors do not fit."""
+        if "weight" in kinds and not find_parts(name, "weight"):
+            self._refuse_whole(name)
+        self._check_parts(name, kinds)
+        if name in self._matrices and kinds.keys() <= _MATRIX_KINDS:
+            self._check_matrix(name, kinds)
+        elif HEAD not in self._matrices and (name == HEAD or "tokens" in kinds):
+            self._refuse(
+                f"{name} cannot be adapted, because the head of this model is a graph of its own: "
+                "serve it without --mtp"
             )
+        elif name == self._embedding_name and kinds.keys() <= _EMBEDDING_KINDS:
+            self._check_embedding(name, kinds)
+        elif all(f"{name}.{kind}" in self._shape.norms for kind in kinds):
+            for kind, location in kinds.items():
+                self._check_shape(location, self._shape.norms[f"{name}.{kind}"].shape)
+        elif "weight" in kinds:
+            self._refuse_whole(name)
+        else:
+            own = sorted({each.rpartition(".")[2] for each in self._matrices})
+            self._refuse(
+                f"{name} cannot be adapted; in the layers of this model these matrices can: "
+                f"{', '.join(own)}"
+            )
+
+    def _check_parts(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
+        for kind, location in kinds.items():
+            missing = sorted(find_parts(name, kind) - self._shape.limits.parts)
+            if missing:
+                options = " ".join(f"--lora-parts {part}" for part in missing)
+                self._refuse(
+                    f"tensor {brief(location.name)} needs a part of the graph that this server "
+                    f"was started without: start it with {options}, or with --lora and this adapter"
+                )
+
+    def _refuse_whole(self, name: str) -> NoReturn:
+        self._refuse(
+            f"{name}.weight replaces weights whole (modules_to_save), which is supported for "
+            "norms only: train a matrix, the embedding or the head with LoRA (target_modules) or "
+            "single tokens (trainable_token_indices), or merge the adapter"
+        )
+
+    def _check_completeness(self) -> None:
+        """Raises ModelLoadError if the configuration names parts that have no tensors."""
+        kinds = {kind for kinds in self._modules.values() for kind in kinds}
+        config = self._config
+        for key, is_set, own in (
+            ("use_dora", config.use_dora, "magnitude"),
+            ("lora_bias", config.lora_bias, "b_bias"),
+            ("modules_to_save", bool(config.modules_to_save), "weight"),
+            ("trainable_token_indices", bool(config.trainable_token_indices), "tokens"),
+        ):
+            if is_set != (own in kinds):
+                holds = "no tensors of this part" if is_set else "tensors of this part"
+                raise ModelLoadError(
+                    f"{self._directory / CONFIG_FILE}: {key} does not agree with "
+                    f"{self._tensors.path.name}, which has {holds}"
+                )
+
+    def _check_matrix(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
+        matrix = self._matrices[name]
+        for kind in ("b_bias", "magnitude", "bias"):
+            if kind in kinds:
+                self._check_shape(kinds[kind], (matrix.num_rows,))
+        if "b_bias" in kinds and "magnitude" in kinds:
+            self._refuse(f"{name} has both lora_bias and use_dora, which PEFT does not define")
+        if "tokens" in kinds:
+            self._check_tokens(name, kinds["tokens"], matrix.num_rows, matrix.num_columns)
+        if "base" in kinds:
+            self._check_copy(name, kinds["base"], matrix.weights)
+
+    def _check_embedding(self, name: str, kinds: Mapping[Kind, TensorLocation]) -> None:
+        table = self._shape.embedding
+        assert table is not None
+        if "magnitude" in kinds:
+            self._check_shape(kinds["magnitude"], (table.num_columns,))
+        if "tokens" in kinds:
+            self._check_tokens(name, kinds["tokens"], table.num_rows, table.num_columns)
+        if "base" in kinds:
+            self._check_copy(name, kinds["base"], table.weights)
+
+    def _check_tokens(
+        self, name: str, location: TensorLocation, num_rows: int, num_columns: int
+    ) -> None:
+        indices = self._config.token_indices(self._tensors.stored_names[name])
+        self._check_shape(location, (len(indices), num_columns))
+        if len(set(indices)) < len(indices) or any(index >= num_rows for index in indices):
+            raise ModelLoadError(
+                f"{self._directory / CONFIG_FILE}: trainable_token_indices must be different "
+                f"tokens below {num_rows}, given {brief(indices)}"
+            )
+
+    def _check_copy(self, name: str, location: TensorLocation, weights: Matrix | None) -> None:
+        """Raises ModelLoadError if a copy of the base weights is not the model's own."""
+        assert weights is not None
+        self._check_shape(location, weights.shape)
+        first = next(read_chunks(location, location.shape[-1], _COMPARED_ROWS))
+        if differs(weights, to_float32(first, location.dtype)):
+            self._refuse(
+                f"{name}.base_layer.weight differs from the weights of this model: the adapter "
+                "was trained on another model"
+            )
+
+    def _check_rank(self, name: str) -> int:
+        """Returns the rank of A and B of a module, 0 if it has none; checks their shapes."""
+        kinds = self._modules[name]
+        if name in self._matrices:
+            matrix, pair = self._matrices[name], ("a", "b")
+            num_columns, num_rows = matrix.num_columns, matrix.num_rows
+        elif name == self._embedding_name and self._shape.embedding is not None:
+            table, pair = self._shape.embedding, ("embedding_a", "embedding_b")
+            num_columns, num_rows = table.num_rows, table.num_columns
+        else:
+            return 0
+        present = [kind for kind in pair if kind in kinds]
+        rank = 0
+        if present:
+            first = kinds.get(pair[0])  # type: ignore[call-overload]
+            if len(present) < 2:
+                self._refuse(f"{name} lacks lora_{'A' if first is None else 'B'}")
+            rank = first.shape[0] if first.shape else 0
+            self._check_shape(first, (rank, num_columns))
+            self._check_shape(kinds[pair[1]], (num_rows, rank))  # type: ignore[index]
+        elif "magnitude" in kinds or "b_bias" in kinds:
+            self._refuse(f"{name} lacks lora_A and lora_B")
+        total = rank + (len(self._token_indices(name)) if name in self._matrices else 0)
+        least, largest = 1 if present else 0, self._shape.rank
+        if not (least <= rank and total <= largest):
+            self._refuse(f"{name} has rank {total}, must be from 1 to max_lora_rank, {largest}")
         return rank
 
     def _check_ranks(self) -> None:
         """Raises ModelLoadError if the rank of a matrix differs from the rank in the configuration.
 
-        The scale depends on the configured rank, so one of the two must be wrong.
+        The scale depends on the configured rank, so one of the two must be wrong. Tokens of a tied
+        head take ranks, too.
         """
         ranks = self._values_by_pattern(self._config.rank_pattern or {}, "rank_pattern")
         for name, rank in self._ranks.items():
-            if (configured := ranks.get(name, self._config.r)) != rank:
+            if rank and (configured := ranks.get(name, self._config.r)) != rank:
                 raise ModelLoadError(
                     f"{self._directory / CONFIG_FILE}: the rank of {name} is {configured:g}, but "
                     f"its tensors have rank {rank}"
                 )
+        if self._is_tied_head_changed:
+            total = len(self._token_indices(self._embedding_name)) + self._ranks.get(HEAD, 0)
+            if total > self._shape.rank:
+                self._refuse(
+                    f"the head is the embedding, where each trained token takes a rank: {HEAD} has "
+                    f"rank {total}, must be from 1 to max_lora_rank, {self._shape.rank}"
+                )
 
     def _values_by_pattern(self, patterns: Mapping[str, float], key: str) -> dict[str, float]:
-        """Returns the value of each matrix whose module matches a pattern; the first match counts.
+        """Returns the value of each module that a pattern matches; the first match counts.
 
         A pattern matches the end of a module's name, after a dot or as a whole.
         """
         by_regex = {rf"(.*\.)?({pattern})$": value for pattern, value in patterns.items()}
-        found = names_by_pattern(by_regex, list(self._modules.values()), f"{CONFIG_FILE}: {key}")
+        stored = self._tensors.stored_names
+        found = names_by_pattern(by_regex, list(stored.values()), f"{CONFIG_FILE}: {key}")
         values: dict[str, float] = {}
-        for name, module in self._modules.items():
+        for name, module in stored.items():
             own = [value for regex, value in by_regex.items() if module in found[regex]]
             if own:
                 values[name] = own[0]
         return values
 
+    def _check_shape(self, location: TensorLocation, shape: tuple[int, ...]) -> None:
+        if location.shape != shape:
+            self._refuse(
+                f"tensor {brief(location.name)} has the shape {list(location.shape)}, "
+                f"the model needs {list(shape)}"
+            )
 
-def read_config(directory: Path) -> AdapterConfig:
-    """Reads the configuration. Raises ModelLoadError if it is broken or not supported."""
-    path = directory / CONFIG_FILE
-    if not path.is_file():
-        raise ModelLoadError(f"{directory} is not a PEFT adapter: it has no {CONFIG_FILE}")
-    content = read_json_object(path)
-    try:
-        config = msgspec.convert(content, AdapterConfig)
-    except msgspec.ValidationError as error:
-        raise ModelLoadError(f"{path}: {error}") from error
-    if config.peft_type != "LORA":
-        raise ModelLoadError(f"{path}: peft_type must be LORA, given {brief(config.peft_type)}")
-    if config.bias != "none":
-        raise ModelLoadError(f"{path}: bias must be none, given {brief(config.bias)}")
-    for key, why in _REFUSED.items():
-        if content.get(key):
-            raise ModelLoadError(f"{path}: {key}: {why}")
-    if isinstance(config.init_lora_weights, str) and config.init_lora_weights.lower().startswith(
-        _CHANGES_BASE
-    ):
-        raise ModelLoadError(
-            f"{path}: init_lora_weights {brief(config.init_lora_weights)} has changed the base "
-            "weights: save the adapter in the usual form "
-            "(path_initial_model_for_weight_conversion)"
-        )
-    return config
+    def _refuse(self, fault: str) -> NoReturn:
+        raise ModelLoadError(f"{self._tensors.path}: {fault}")
 
 
-def _read_whole(location: TensorLocation) -> NDArray[np.float32]:
+def _read_whole(location: TensorLocation) -> Floats:
     """Reads a tensor as float32."""
     chunks = [
         to_float32(chunk, location.dtype) for chunk in read_chunks(location, location.shape[-1])
     ]
-    return np.concatenate(chunks).copy()
+    return np.concatenate(chunks).reshape(location.shape).copy()

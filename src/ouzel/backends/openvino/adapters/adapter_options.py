@@ -1,11 +1,10 @@
-"""Derives `max_loras` and `max_lora_rank` from the adapters on the command line when they are not
-set.
-"""
+"""Derives the limits of adapters from the adapters on the command line."""
 
 from pathlib import Path
 
-from ouzel.backends.openvino.adapters.adapter_files import read_config
-from ouzel.backends.openvino.graph.adapter_shape import AdapterShape
+from ouzel.backends.openvino.adapters.adapter_config import read_config
+from ouzel.backends.openvino.adapters.adapter_tensors import AdapterTensors
+from ouzel.backends.openvino.graph.adapter_shape import AdapterLimits, AdapterShape
 from ouzel.config import ModelConfig
 from ouzel.config.adapters import read_adapters
 from ouzel.errors import ModelLoadError
@@ -29,6 +28,21 @@ def max_rank(model: ModelConfig) -> int:
         return model.max_lora_rank
     ranks = [read_config(Path(path)).max_rank for path in read_adapters(model.lora).values()]
     return max([_LEAST_RANK, *ranks])
+
+
+def read_limits(model: ModelConfig) -> AdapterLimits:
+    """Returns the limits of the adapters that the model's graph is made for.
+
+    The graph has the parts that the named adapters have, and the parts that the option names.
+    Raises ModelLoadError if an adapter cannot be read.
+    """
+    rank = max_rank(model)
+    if not rank:
+        return AdapterLimits()
+    parts = set(model.lora_parts)
+    for path in read_adapters(model.lora).values():
+        parts |= AdapterTensors(Path(path)).find_parts()
+    return AdapterLimits(rank, frozenset(parts))
 
 
 def subtract_adapter_bytes(shape: AdapterShape | None, model: ModelConfig, free_bytes: int) -> int:

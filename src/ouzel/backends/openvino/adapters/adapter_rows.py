@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapter_shape import ROWS, SAMPLED, PartRange
+from ouzel.backends.openvino.graph.adapter_shape import ROWS, SAMPLED, SLOTS, PartRange
 
 _NOWHERE = 2**30  # an index out of range: the runtime's Gather gives zeros for it
 
@@ -38,6 +38,7 @@ def row_inputs(
     for suffix, each in (("", own), (SAMPLED, own[sampled_rows])):
         rows, places = _arrange(each, used)
         inputs[ROWS + suffix] = rows
+        inputs[SLOTS + suffix] = _find_slots(each, used)
         for part_range in parts:
             inputs[part_range.answers(suffix)] = _answers(places, rows.shape[1], part_range)
     return inputs
@@ -49,6 +50,13 @@ def _answers(places: Indices, width: int, parts: PartRange) -> Indices:
     own = first[:, None] + np.arange(parts.begin, parts.end, dtype=np.int32) * width
     own[places == _NOWHERE] = _NOWHERE
     return own if len(parts) > 1 else own[:, 0]
+
+
+def _find_slots(slots: Slots, used: range) -> Indices:
+    """Returns the place of each row's slot among the used slots; one row if none is used."""
+    if not used:
+        return np.full(1, _NOWHERE, np.int32)
+    return np.where(slots >= 0, slots - used.start, _NOWHERE).astype(np.int32)
 
 
 def _arrange(slots: Slots, used: range) -> tuple[Indices, Indices]:

@@ -7,24 +7,59 @@ no zeros.
 """
 
 import math
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cached_property
 from itertools import accumulate
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ouzel.backends.openvino.library import ov
+from ouzel.backends.openvino.weights.source import Matrix
+from ouzel.config.adapters import AdapterPart
 
 A_PREFIX, B_PREFIX = "adapters_a.", "adapters_b."  # prefixes of inputs; the group's name follows
 ROWS, ANSWERS = "adapter_rows", "adapter_answers"
-SAMPLED = ".sampled"  # suffix of these two, for matrices that take the sampled rows only
+SLOTS = "adapter_slots"  # the place of each row's adapter among the slots in use
+SAMPLED = ".sampled"  # suffix of these three, for parts that take the sampled rows only
+FACTOR_PREFIX, SHIFT_PREFIX = "adapters_factor.", "adapters_shift."  # the matrix's name follows
+NORM_PREFIX = "adapters_norm."  # the tensor's name follows
+EMBEDDING_FACTOR, EMBEDDING_SHIFT = "adapter_embedding_factor", "adapter_embedding_shift"
+HEAD = "lm_head"  # name of the matrix that makes the logits, also if it is the embedding
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
+class AdapterLimits:
+    """The adapters that a graph is made for."""
+
+    rank: int = 0  # largest rank of an adapter; 0: the model takes no adapters
+    parts: frozenset[AdapterPart] = frozenset()  # parts beside the matrices A and B of layers
+
+
+NO_ADAPTERS = AdapterLimits()
+
+
+@dataclass(frozen=True, slots=True)
 class AdaptedMatrix:
     name: str  # name of the tensor, without `.weight`
     num_columns: int
     num_rows: int
     # the order of the rows in the graph; it applies to each run of as many rows
     row_order: tuple[int, ...] | None = None
+    weights: Matrix | None = field(default=None, compare=False)  # its rows are in the graph's order
+    # it is in the graph's order
+    bias: NDArray[np.float32] | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class AdaptedTable:
+    """The embedding of the tokens."""
+
+    name: str  # name of the tensor, without `.weight`
+    num_rows: int
+    num_columns: int
+    weights: Matrix
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +119,17 @@ class AdaptedGroup:
 @dataclass(frozen=True, slots=True)
 class AdapterShape:
     groups: tuple[AdaptedGroup, ...]
-    rank: int  # largest rank of an adapter
+    limits: AdapterLimits
     dtype: ov.Type
+    # sizes of the vectors that each adapter has, by the name of the input
+    vectors: Mapping[str, int] = field(default_factory=dict)
+    # stored values of the norms, by the name of the tensor with its `.weight` or `.bias`
+    norms: Mapping[str, NDArray[np.float32]] = field(default_factory=dict)
+    embedding: AdaptedTable | None = None  # None: the graph takes no adapters of the embedding
+
+    @property
+    def rank(self) -> int:
+        return self.limits.rank
 
     @property
     def slot_bytes(self) -> int:
@@ -94,7 +138,10 @@ class AdapterShape:
             math.prod(group.a_shape(self.rank)) + math.prod(group.b_shape(self.rank))
             for group in self.groups
         )
-        return sum(counts) * int(self.dtype.size)
+        num_floats = sum(self.vectors.values())
+        if self.embedding is not None:
+            num_floats += self.rank * (self.embedding.num_rows + self.embedding.num_columns)
+        return sum(counts) * int(self.dtype.size) + num_floats * 4
 
     @property
     def matrices(self) -> tuple[AdaptedMatrix, ...]:

@@ -7,13 +7,21 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from ouzel.backends.openvino.graph.adapter_shape import AdaptedMatrix
+from ouzel.backends.openvino.graph.adapter_shape import (
+    HEAD,
+    NO_ADAPTERS,
+    AdaptedMatrix,
+    AdaptedTable,
+    AdapterLimits,
+)
 from ouzel.backends.openvino.graph.adapters import AdapterInputs
+from ouzel.backends.openvino.graph.draft_rows import DraftRows, RowReader
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
 from ouzel.backends.openvino.graph.nodes import Node, integers, split
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
+from ouzel.backends.openvino.graph.required_parts import RequiredParts, refuse_missing_parts
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import (
@@ -36,18 +44,8 @@ from ouzel.config.weights import WeightPlan, WidthOption
 from ouzel.errors import ModelLoadError
 
 
-class DraftHead(Protocol):
+class DraftHead(RowReader, Protocol):
     """A head of another checkpoint that drafts tokens from rows of the model's layers."""
-
-    @property
-    def layers(self) -> tuple[int, ...]:
-        """Returns the layers whose inputs it reads; the number of all layers stands for the rows
-        after the last one.
-        """
-        ...
-
-    @property
-    def reads_last_rows(self) -> bool: ...
 
     def build(self, b: "Builder", embedding: Matrix, rows: Sequence[Node]) -> PredictionGraphs:
         """Adds its part of the model's graph, and returns its own graph.
@@ -69,33 +67,34 @@ class Builder:
         predicts: bool = False,
         lends_parts: bool = False,
         draft_head: DraftHead | None = None,
-        adapter_rank: int = 0,
+        adapters: AdapterLimits = NO_ADAPTERS,
         vector_head: VectorHead | None = None,
     ) -> None:
         """Begins a graph.
 
         With `images` the language model takes images; with `predicts` it has a layer that predicts
         further tokens, with `draft_head` a head that drafts them; with `lends_parts` an assistant
-        uses parts of it; with `adapter_rank` it takes adapters up to that rank; with `vector_head`
-        it makes vectors instead of tokens.
+        uses parts of it; with a rank in `adapters` it takes adapters within these limits; with
+        `vector_head` it makes vectors instead of tokens.
         """
         self.vector_head = vector_head
         self.has_transposed_layers = False  # True: stored [columns, rows], as a Conv1D has them
         self.has_relative_positions = True  # False: a shift of all positions changes the logits
         self._makes_vectors = False
-        keeps_rows = predicts or (draft_head is not None and draft_head.reads_last_rows)
-        self.graph = PagedGraph(keeps_rows=keeps_rows or lends_parts)
+        self.draft_rows = DraftRows(draft_head)
+        keeps_rows = predicts or lends_parts or self.draft_rows.reads_last
+        self.graph = PagedGraph(keeps_rows=keeps_rows)
         self.predicts = predicts
         self.lends_parts = lends_parts
-        self.draft_head = draft_head
-        self._layer_inputs: dict[int, Node] = {}  # the rows that the draft head reads
+        self._draft_head = draft_head
         self._image_shape = images
         self._embedding: Tensor | None = None
+        self._table: AdaptedTable | None = None  # the embedding of the tokens
         self._images: ImageInputs | None = None
         self._adapters: AdapterInputs | None = None
-        if adapter_rank:  # a model in f32 has exact adapters, too
+        if adapters.rank:  # a model in f32 has exact adapters, too
             dtype = ov.Type.f32 if plan.layers == "f32" else ov.Type.bf16
-            self._adapters = AdapterInputs(self.graph, adapter_rank, dtype)
+            self._adapters = AdapterInputs(self.graph, adapters, dtype)
         self._weights = weights
         self._plan = plan
         self.ropes: dict[str, Rope] = {}  # angles for the graph's inputs, by name
@@ -159,9 +158,7 @@ class Builder:
         product = self.product(rows, matrix, bias)
         if width is not None:
             return product
-        adapted = AdaptedMatrix(
-            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
-        )
+        adapted = AdaptedMatrix(name, num_columns, num_rows, row_order, matrix, bias)
         return self._add_adapters(product, rows, adapted)
 
     def linears(
@@ -193,9 +190,7 @@ class Builder:
                 self.product(rows, matrix.rows(*part), None if bias is None else bias[slice(*part)])
                 for part in parts
             ]
-        adapted = AdaptedMatrix(
-            name=name, num_columns=num_columns, num_rows=num_rows, row_order=row_order
-        )
+        adapted = AdaptedMatrix(name, num_columns, num_rows, row_order, matrix, bias)
         return split(self._add_adapters(self.product(rows, matrix, bias), rows, adapted), *sizes)
 
     def product(self, rows: Node, matrix: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
@@ -225,13 +220,21 @@ class Builder:
         return self._weights.matrix(spec, self._plan.experts)
 
     def norm(self, rows: Node, name: str, size: int, norm: Norm) -> Node:
-        weight = np.ones(size, np.float32)
-        if norm.has_weight:
-            weight = add_norm_offset(self.array(name + ".weight", size), norm)
-        product = ops.multiply(normalise(rows, norm), self.graph.array(weight))
+        normalised = normalise(rows, norm)
+        if not norm.has_weight:
+            product = ops.multiply(normalised, self.graph.array(np.ones(size, np.float32)))
+        else:
+            stored = self.array(name + ".weight", size)
+            product = ops.multiply(normalised, self.graph.array(add_norm_offset(stored, norm)))
+            if self._adapters is not None:
+                product = self._adapters.add_norm(normalised, product, name + ".weight", stored)
         if not norm.has_bias:
             return product
-        return ops.add(product, self.graph.array(self.array(name + ".bias", size)))
+        bias = self.array(name + ".bias", size)
+        biased = ops.add(product, self.graph.array(bias))
+        if self._adapters is None:
+            return biased
+        return self._adapters.add_norm_bias(biased, name + ".bias", bias)
 
     def embedding(self, name: str, num_rows: int, num_columns: int, *, is_head: bool) -> Matrix:
         """Returns the matrix for `embed`, and for the head if `is_head`."""
@@ -244,7 +247,10 @@ class Builder:
             )
         matrix = describe_matrix(name, num_rows, num_columns)
         self._embedding = matrix.tensors[0]
-        return self._weights.matrix(matrix, width)
+        weights = self._weights.matrix(matrix, width)
+        if self._table is None:  # the first table is the table of the tokens
+            self._table = AdaptedTable(name, num_rows, num_columns, weights)
+        return weights
 
     def embed(
         self,
@@ -264,7 +270,10 @@ class Builder:
             token_ids = ops.select(is_known, token_ids, integers(0))
         if image_token_id is not None and self._images is not None:
             token_ids = self._images.token_ids(token_ids, image_token_id)
-        return self.graph.embed(embedding, token_ids)
+        rows = self.graph.embed(embedding, token_ids)
+        if self._adapters is None or self._table is None or embedding is not self._table.weights:
+            return rows
+        return self._adapters.add_embedding(rows, self._table)
 
     @property
     def takes_images(self) -> bool:
@@ -288,28 +297,29 @@ class Builder:
         """Adds the image features that enter after this layer."""
         return rows if self._images is None else self._images.add_features(rows, layer)
 
-    def note_layer_input(self, rows: Node, layer: int) -> None:
-        """Keeps the rows that enter this layer, if a draft head reads them."""
-        if self.draft_head is not None and layer in self.draft_head.layers:
-            self._layer_inputs[layer] = rows
-
-    def end_layers(self, rows: Node, num_layers: int) -> Node:
-        """Returns the sampled rows after the last layer, and keeps all of them for a draft head."""
-        if self.draft_head is None or not self.draft_head.reads_last_rows:
-            return rows
-        self.note_layer_input(rows, num_layers)
-        self.graph.keeps_rows = False
-        return self.graph.sample_rows(rows)
-
     def build_draft_head(self, embedding: Matrix) -> PredictionGraphs | None:
         """Adds the draft head, if there is one, after all layers; `embedding` is the model's."""
-        if self.draft_head is None:
+        if self._draft_head is None:
             return None
-        rows = [self._layer_inputs[layer] for layer in self.draft_head.layers]
-        return self.draft_head.build(self, embedding, rows)
+        return self._draft_head.build(self, embedding, self.draft_rows.list())
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Matrix:
         return self._weights.matrix(describe_matrix(name, num_rows, num_columns), self._plan.head)
+
+    def logits(self, rows: Node, head: Matrix, bias: NDArray[np.float32] | None = None) -> Node:
+        """Multiplies the rows by the head, which may be the embedding.
+
+        Adapters of the head are added, unless the head is a graph of its own, as with a prediction
+        layer or an assistant.
+        """
+        product = self.product(rows, head, bias)
+        if self.predicts or self.lends_parts:
+            return product
+        num_rows, num_columns = head.shape
+        adapted = AdaptedMatrix(
+            name=HEAD, num_columns=num_columns, num_rows=num_rows, weights=head, bias=bias
+        )
+        return self._add_adapters(product, rows, adapted)
 
     def vector_model(
         self, rows: Node, *, hidden_size: int, vocab_size: int, max_positions: int
@@ -347,22 +357,13 @@ class Builder:
         assert self._image_shape is None or self._images is not None, (
             "families with an image shape call with_images"
         )
-        if self.vector_head is not None and not self._makes_vectors:
-            raise ModelLoadError(
-                "task embed, score: models of this family only support task generate"
-            )
-        if self.predicts and prediction is None:
-            raise ModelLoadError(
-                "mtp: Ouzel supports no layer that predicts further tokens for this model family"
-            )
-        if self.lends_parts and lent is None:
-            raise ModelLoadError(
-                "draft_model: an assistant drafts for a Gemma 4 only, whose cache it reads"
-            )
-        if self.draft_head is not None and prediction is None:
-            raise ModelLoadError(
-                "draft_model: Ouzel supports no EAGLE-3 head for this model family"
-            )
+        missing = RequiredParts(
+            vectors=self.vector_head is not None and not self._makes_vectors,
+            prediction=self.predicts and prediction is None,
+            lent_parts=self.lends_parts and lent is None,
+            draft_head=self._draft_head is not None and prediction is None,
+        )
+        refuse_missing_parts(missing)
         adapters = None if self._adapters is None else self._adapters.finish()
         gives_logits = lent is None and (prediction is None or prediction.head is None)
         return LanguageModel(

@@ -270,9 +270,9 @@ def build_decoder(
     )
     x = embedded_rows(b, b.embed(embedding), shape)
     for layer in range(shape.num_layers):
-        b.note_layer_input(x, layer)
+        b.draft_rows.note_input(x, layer)
         x = b.add_layer_features(decoder_layer(b, x, layer, shape, (mixer, feed_forward)), layer)
-    x = b.end_layers(x, shape.num_layers)
+    x = b.draft_rows.end_layers(b.graph, x, shape.num_layers)
     if shape.final_norm:
         x = b.norm(x, shape.final_norm, hidden_size, shape.norm)
     if b.vector_head is not None:
@@ -291,7 +291,7 @@ def build_decoder(
     head_bias = b.array("lm_head.bias", shape.vocab_size) if shape.has_head_bias else None
 
     def compute_logits(rows: Node) -> Node:
-        logits = scaled(b.product(rows, head, head_bias), shape.logits_factor)
+        logits = scaled(b.logits(rows, head, head_bias), shape.logits_factor)
         return softcapped(logits, shape.logits_softcap)
 
     prediction = b.build_draft_head(embedding)

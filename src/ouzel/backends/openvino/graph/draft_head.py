@@ -24,7 +24,7 @@ from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.source import Matrix, Weights
 from ouzel.config.weights import WeightPlan
 
-PREFIXES = ("", "model.")  # of all names but the head's matrix
+PREFIXES = ("", "model.")  # stand before all names but the head's matrix
 _LAYER_NAMES = ("midlayer.", "layers.0.")
 
 

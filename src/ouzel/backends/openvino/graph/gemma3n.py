@@ -57,7 +57,7 @@ def build_gemma3n(b: Builder, shape: Gemma3nShape) -> LanguageModel:
     x = b.norm(join_streams(b, streams, shape), "model.norm", decoder.hidden_size, decoder.norm)
     head = embedding if is_head else b.head("lm_head", decoder.vocab_size, decoder.hidden_size)
     return b.language_model(
-        softcapped(b.product(x, head), decoder.logits_softcap),
+        softcapped(b.logits(x, head), decoder.logits_softcap),
         hidden_size=decoder.hidden_size,
         vocab_size=decoder.vocab_size,
         max_positions=min(rope.max_positions for rope in decoder.ropes.values()),

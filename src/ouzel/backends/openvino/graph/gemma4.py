@@ -106,7 +106,7 @@ def build_gemma4(b: Builder, shape: Gemma4Shape) -> LanguageModel:
     head = embedding if is_head else b.head("lm_head", shape.vocab_size, shape.hidden_size)
 
     def compute_logits(rows: Node) -> Node:
-        return softcapped(b.product(rows, head), shape.logits_softcap)
+        return softcapped(b.logits(rows, head), shape.logits_softcap)
 
     lent = lend_parts(
         b,

@@ -31,7 +31,7 @@ def build_state_model(config: HfConfig, b: Builder, norm: Norm, mixer: Part) -> 
     head = embedding if is_tied else b.head("lm_head", vocab_size, hidden_size)
     positions = config.size("max_position_embeddings", MAX_POSITIONS)
     model = b.language_model(
-        b.product(x, head),
+        b.logits(x, head),
         hidden_size=hidden_size,
         vocab_size=vocab_size,
         max_positions=positions,

@@ -58,7 +58,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
         x = decoder_layer(b, x, layer, layers, halves)
     x = b.norm(x, shape.final_norm, size, shape.norm)
     head = embedding if shape.tied_embeddings else b.head("lm_head", shape.vocab_size, size)
-    logits = scaled(b.product(x, head), shape.logits_factor)
+    logits = scaled(b.logits(x, head), shape.logits_factor)
     return b.language_model(
         softcapped(logits, shape.logits_softcap),
         hidden_size=size,

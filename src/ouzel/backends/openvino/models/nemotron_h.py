@@ -64,7 +64,7 @@ def build(config: HfConfig, b: Builder) -> LanguageModel:
             x, mixed = b.graph.sample_rows(x), b.graph.sample_rows(mixed)
         x = ops.add(x, mixed)
     x = b.norm(x, "model.norm_f", hidden_size, norm)
-    logits = b.product(x, b.head("lm_head", vocab_size, hidden_size))
+    logits = b.logits(x, b.head("lm_head", vocab_size, hidden_size))
     max_positions = config.size("max_position_embeddings")
     return b.language_model(
         logits, hidden_size=hidden_size, vocab_size=vocab_size, max_positions=max_positions
