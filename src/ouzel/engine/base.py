@@ -183,9 +183,10 @@ class HiddenRunner(ModelRunner, Protocol):
 
 @runtime_checkable
 class PredictingRunner(HiddenRunner, Protocol):
-    """A runner of a model that may have a prediction layer (MTP).
+    """A runner of a model that may have a prediction layer (MTP) or a draft head (EAGLE-3).
 
-    The layer's cache shares the model's blocks.
+    The layer's cache shares the model's blocks. The model's hidden rows are those that the layer
+    reads; they may be narrower or wider than the model.
     """
 
     @property

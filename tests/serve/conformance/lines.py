@@ -134,7 +134,9 @@ LINES = (
     Line(
         "DFlash drafts (2026.4)",
         "A",
-        not_here="a draft changes no answer; name another draft",
+        not_here=(
+            "a start with one is refused; a draft changes no answer, and another one takes its place"
+        ),
     ),
     Line(
         "the parser onyx (Muse)",
