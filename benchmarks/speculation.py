@@ -6,9 +6,9 @@ usage: uv run python -m benchmarks.speculation MODEL [--draft DIR | --mtp] [--we
 A checkpoint with random weights says nothing that can be predicted. So the rows of its logits are
 overwritten with a scripted text after the model has computed them: the time is the model's, the
 text is known. With `copying A` the client predicts that text, and a share A of the prediction is
-right. With `draft A` the draft model (--draft) or the model's prediction layer (--mtp) says the
-text, and a share A of its tokens is right. `nothing` is a text without repetitions and without a
-prediction.
+right. With `draft A` the draft model or the EAGLE-3 head (--draft) or the model's prediction layer
+(--mtp) says the text, and a share A of its tokens is right. `nothing` is a text without repetitions
+and without a prediction.
 
 One engine with proposals and one without take turns on the same model. The program prints the
 tokens per second of each while all streams of a batch run (right proposals let some streams end
@@ -226,6 +226,7 @@ def main() -> None:
         weights=options.weights,
         max_model_len=MAX_MODEL_LEN,
         mtp=options.mtp,
+        draft_model=str(options.draft or ""),
     )
     runner = Scripted(create_runner(model, config), script)
     plain = make_engine(runner, None)
@@ -257,7 +258,7 @@ def main() -> None:
             engines = make_engine(runner, Speculation()), plain
             show(measure_answers(f"copying {share}", batch, engines, predicted, options.rounds))
     draft = runner.prediction
-    if options.draft is not None:
+    if options.draft is not None and draft is None:
         config_of_draft = ModelConfig(model=str(options.draft), weights=options.weights)
         draft = Scripted(
             create_runner(config_of_draft, config, num_blocks=plain.info.num_blocks), script

@@ -105,6 +105,21 @@ def test_the_container_listens_where_sagemaker_asks() -> None:
             "allowed_media_domains",
             ("a.org", "all"),
         ),
+        (
+            {"OPTION_SPECULATIVE_CONFIG": '{"method": "eagle3", "model": "org/head"}'},
+            "model",
+            "draft_model",
+            "org/head",
+        ),
+        (
+            {"OPTION_SPECULATIVE_CONFIG": '{"model": "small", "num_speculative_tokens": 5}'},
+            "model",
+            "draft_model",
+            "small",
+        ),
+        ({"OPTION_SPECULATIVE_CONFIG": '{"method": "qwen3_next_mtp"}'}, "model", "mtp", True),
+        ({"OPTION_SPECULATIVE_CONFIG": '{"method": "ngram"}'}, "engine", "prompt_lookup", True),
+        ({"OPTION_SPECULATIVE_DRAFT_MODEL": "small"}, "model", "draft_model", "small"),
         ({"OPTION_ALLOWED_LOCAL_MEDIA_PATH": "/srv"}, "media", "allowed_local_media_path", "/srv"),
     ],
 )
@@ -267,6 +282,14 @@ def test_a_setting_without_meaning_is_named_without_its_value() -> None:
             {"OPTION_LIMIT_MM_PER_PROMPT": "{"},
             r"LMI's limit_mm_per_prompt .*: must be like image=2, given '{'",
         ),
+        (
+            {"OPTION_SPECULATIVE_CONFIG": "eagle3"},
+            r"LMI's speculative_config .*: must be like .*, given 'eagle3'",
+        ),
+        (
+            {"OPTION_SPECULATIVE_CONFIG": '{"method": "eagle3"}'},
+            r"LMI's speculative_config .*: model must be given for the method eagle3",
+        ),
         ({"OPTION_MAX_ROLLING_BATCH_SIZE": "many"}, r"--max-num-seqs: .*given 'many'"),
     ],
 )
@@ -308,6 +331,14 @@ def test_how_many_videos_may_be_in_a_prompt_says_nothing_of_images() -> None:
     assert lmi(OPTION_LIMIT_MM_PER_PROMPT="video=1").media == MediaConfig(max_videos=1)
 
 
+def test_a_method_of_speculation_without_meaning_is_named() -> None:
+    options = lmi(OPTION_SPECULATIVE_CONFIG='{"method": "medusa", "model": "x"}')
+
+    assert options.model.draft_model == ""
+    [remark] = options.remarks
+    assert remark.startswith("LMI's speculative_config (environment OPTION_SPECULATIVE_CONFIG)")
+
+
 def test_every_meaning_is_an_option() -> None:
     ours = {option.name for record in RECORDS for option in list_options(record)}
     given = {"dtype": "auto", "inference_address": "http://h:1", "max_payload_in_mb": "1"}
@@ -317,7 +348,7 @@ def test_every_meaning_is_an_option() -> None:
         "reranking": "true",
         "pooling": "cls",
     }
-    given |= {"entrypoint": "vllm_async_service"}
+    given |= {"entrypoint": "vllm_async_service", "speculative_config": '{"method": "ngram"}'}
 
     for key, meaning in MEANINGS.items():
         assert meaning(Setting(key, given.get(key, "1"), "a test")).keys() <= ours

@@ -94,7 +94,7 @@ def ovms(*arguments: str) -> Options:
         (("--truncate", "true", "--no-truncate"), "model", "truncate", False),
         (("--max_allowed_chunks", "20"), "model", "max_document_chunks", 20),
         (("--max_length", "256"), "model", "max_model_len", 256),
-        (("--draft_source_model", "x", "--draft_eagle3_mode"), "model", "draft_model", ""),
+        (("--draft_source_model", "x", "--draft_eagle3_mode"), "model", "draft_model", "x"),
         (("--verbose_response",), "server", "verbose_response", True),
     ],
 )
@@ -102,6 +102,16 @@ def test_a_flag_of_theirs_is_an_option_of_ours(
     arguments: tuple[str, ...], record: str, option: str, value: object
 ) -> None:
     assert getattr(getattr(ovms(*arguments), record), option) == value
+
+
+def test_an_eagle_draft_as_openvino_ir_is_left_out_with_a_remark(tmp_path: Path) -> None:
+    (tmp_path / "openvino_model.xml").write_text("")
+    draft = ("--draft_source_model", str(tmp_path))
+    assert ovms(*draft, "--draft_eagle3_mode", "false").model.draft_model == str(tmp_path)
+    options = ovms(*draft, "--draft_eagle3_mode")
+    assert options.model.draft_model == ""
+    [remark] = options.remarks
+    assert remark.startswith(f"--draft_eagle3_mode: {tmp_path} is an OpenVINO IR, whose EAGLE-3")
 
 
 def test_our_own_flags_beat_theirs_and_keep_their_places() -> None:

@@ -125,6 +125,11 @@ def test_a_graph_in_other_spellings(tmp_path: Path) -> None:
             "draft_model",
             "{here}/small",
         ),
+        (
+            'models_path: "./" draft_models_path: "eagle" draft_eagle3_mode: true',
+            "draft_model",
+            "{here}/eagle",
+        ),
     ],
 )
 def test_a_field_is_an_option_of_ours(
@@ -159,14 +164,6 @@ def test_a_field_is_an_option_of_ours(
             {"kv_cache_dtype": "u8"},
             "plugin_config KV_CACHE_PRECISION u4: the KV cache is u8 here",
         ),
-        (
-            'draft_eagle3_mode: true draft_models_path: "eagle" draft_device: "CPU"',
-            {},
-            (
-                "draft_eagle3_mode: EAGLE-3 drafts are not supported, "
-                "and the model is served without its draft"
-            ),
-        ),
     ],
 )
 def test_an_approximation_is_left_out_with_a_warning(
@@ -176,6 +173,18 @@ def test_an_approximation_is_left_out_with_a_warning(
 
     assert settings.values == {"model": str(tmp_path), **values}
     assert [sentence.startswith(warning) for sentence in settings.warnings] == [True]
+
+
+def test_an_eagle_draft_as_openvino_ir_is_left_out_with_a_warning(tmp_path: Path) -> None:
+    (tmp_path / "eagle").mkdir()
+    (tmp_path / "eagle" / "openvino_model.xml").write_text("")
+    fields = 'models_path: "./" draft_eagle3_mode: true draft_models_path: "eagle"'
+
+    settings = read_options(tmp_path, fields)
+
+    assert settings.values == {"model": str(tmp_path)}
+    [warning] = settings.warnings
+    assert warning.startswith(f"draft_eagle3_mode: {tmp_path}/eagle is an OpenVINO IR, whose")
 
 
 @pytest.mark.parametrize(

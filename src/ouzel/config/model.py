@@ -37,8 +37,8 @@ class ModelConfig(msgspec.Struct, frozen=True, kw_only=True):
     draft_model: Annotated[
         str,
         option(
-            "A smaller model with the same tokens, or a Gemma 4's assistant, named like MODEL. It "
-            "proposes tokens; MODEL accepts or rejects each.",
+            "A smaller model with the same tokens, or an EAGLE-3 head or an assistant for MODEL, "
+            "named like MODEL. It proposes tokens; MODEL accepts or rejects each.",
             unset="none",
         ),
     ] = ""

@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.backends.openvino import create_runner
+from ouzel.checkpoint.draft_head import is_ir_of_draft_head
 from ouzel.checkpoint.model_files import read_tokenizer_json
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.engine.base import ModelRunner
@@ -16,6 +17,11 @@ from ouzel.types.engine_info import EngineInfo
 def create_draft_runner(model: ModelConfig, engine: EngineConfig, large: EngineInfo) -> ModelRunner:
     """Loads the draft model. Raises ModelLoadError if it does not fit the model."""
     directories = Path(model.model), Path(model.draft_model)
+    if is_ir_of_draft_head(directories[1]):
+        raise ModelLoadError(
+            f"draft_model: {directories[1]} is an EAGLE-3 head as OpenVINO IR, which cannot be "
+            "read; name the directory of the original head, with safetensors"
+        )
     of_large, of_draft = map(read_token_ids, directories)
     if of_large != of_draft:
         differing = sum(

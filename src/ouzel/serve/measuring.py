@@ -11,6 +11,7 @@ from pathlib import Path
 import msgspec
 
 from ouzel.checkpoint.assistants import is_assistant
+from ouzel.checkpoint.draft_head import is_draft_head
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import OuzelError
 
@@ -18,7 +19,10 @@ _ENDLESS_BYTES = 2**50  # memory that limits no cache
 
 
 class Question(msgspec.Struct, frozen=True):
-    """`model.model` and `draft` are local directories; `draft` is empty without a draft model."""
+    """`model.model` and `draft` are local directories; `draft` is empty without a draft model.
+
+    A draft may be an EAGLE-3 head.
+    """
 
     model: ModelConfig
     engine: EngineConfig
@@ -47,26 +51,27 @@ def measure(question: Question) -> ModelSize:
     from ouzel.backends.openvino.inspection import inspect_model  # noqa: PLC0415
     from ouzel.backends.openvino.kernels.library import uses_kernels  # noqa: PLC0415
 
-    found = inspect_model(question.model, question.engine, free_bytes=_ENDLESS_BYTES)
+    model, draft = question.model, question.draft
+    if draft and is_draft_head(Path(draft)):  # a part of the model, whose rows it reads
+        model, draft = msgspec.structs.replace(model, draft_model=draft), ""
+    found = inspect_model(model, question.engine, free_bytes=_ENDLESS_BYTES)
     size = ModelSize(
         weight_bytes=found.weight_bytes,
         cache_bytes=found.kv_cache_bytes + found.num_state_slots * found.state_slot_bytes,
         max_model_len=found.max_model_len,
     )
-    if not question.draft:
+    if not draft:
         return size
-    if is_assistant(Path(question.draft)):
+    if is_assistant(Path(draft)):
         packs = uses_kernels(question.engine)
-        head_bytes = measure_assistant(
-            Path(question.draft), question.model.weight_plan, packs=packs
-        )
-        return msgspec.structs.replace(size, weight_bytes=size.weight_bytes + head_bytes)
-    draft_model = msgspec.structs.replace(question.model, model=question.draft, lora=())
-    draft = inspect_model(draft_model, question.engine, free_bytes=_ENDLESS_BYTES)
+        draft_bytes = measure_assistant(Path(draft), model.weight_plan, packs=packs)
+        return msgspec.structs.replace(size, weight_bytes=size.weight_bytes + draft_bytes)
+    draft_model = msgspec.structs.replace(model, model=draft, lora=())
+    of_draft = inspect_model(draft_model, question.engine, free_bytes=_ENDLESS_BYTES)
     return msgspec.structs.replace(
         size,
-        weight_bytes=size.weight_bytes + draft.weight_bytes,
-        cache_bytes=size.cache_bytes + draft.kv_cache_bytes,
+        weight_bytes=size.weight_bytes + of_draft.weight_bytes,
+        cache_bytes=size.cache_bytes + of_draft.kv_cache_bytes,
     )
 
 

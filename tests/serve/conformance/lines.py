@@ -124,11 +124,19 @@ LINES = (
         test="tests/options/test_ovms_config.py",
     ),
     Line(
-        "EAGLE-3 and DFlash drafts (2026.4)",
+        "EAGLE-3 drafts (2026.4)",
         "A",
         differs=(
-            "the model is served without such a draft, with a warning: answers are the "
-            "same, and come later"
+            "heads as safetensors or files of torch are served; without a head as OpenVINO IR the "
+            "model is served alone, with a warning: answers are the same, and come later"
+        ),
+    ),
+    Line(
+        "DFlash drafts (2026.4)",
+        "A",
+        not_here=(
+            "a start with one is refused; a draft changes no answer, and another one takes its "
+            "place"
         ),
     ),
     Line(

@@ -62,8 +62,8 @@ GRAPH_FIELDS = (
     ),
     Setting(
         "draft_eagle3_mode: true",
-        "logged as a warning",
-        "served without the draft: the same answers, later",
+        "read",
+        "the draft is loaded; a draft as OpenVINO IR is left out with a warning",
     ),
     Setting(
         "cache_eviction_config: {}",

@@ -16,6 +16,7 @@ import msgspec
 
 from ouzel.config.model import TaskOption
 from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.drafts import read_speculative_config
 
 Values = dict[str, object]
 
@@ -160,6 +161,10 @@ def _images_per_prompt(setting: Setting) -> Values:
     return {option: counts[name] for name, option in ours.items() if name in counts}
 
 
+def _speculation(setting: Setting) -> Values:
+    return read_speculative_config(setting.value, setting.description)
+
+
 def _hosts(setting: Setting) -> Values:
     """Reads a list of hosts: `a.org,b.org` or `["a.org", "b.org"]`."""
     if not setting.value.startswith("["):
@@ -194,6 +199,8 @@ MEANINGS: Mapping[str, Callable[[Setting], Values]] = {
     "enable_prefix_caching": _boolean("prefix_caching"),
     "max_logprobs": _same("max_logprobs"),
     "limit_mm_per_prompt": _images_per_prompt,
+    "speculative_config": _speculation,
+    "speculative_draft_model": _same("draft_model"),
     "allowed_media_domains": _hosts,
     "allowed_local_media_path": _same("allowed_local_media_path"),
     "job_queue_size": _same("max_queued_requests"),

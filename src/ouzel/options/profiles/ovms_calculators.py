@@ -11,6 +11,7 @@ from pathlib import Path
 from ouzel.checkpoint.model_files import read_config_json
 from ouzel.errors import ModelLoadError
 from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.drafts import leave_out_ir_draft
 from ouzel.options.profiles.ovms_graph_fields import (
     Calculator,
     Field,
@@ -32,10 +33,6 @@ _EVICTION = (
     "--kv-cache-dtype u8 and --max-model-len limit the cache"
 )
 _SPARSE = "attention reads all tokens here, so answers to long prompts can differ"
-_EAGLE = (
-    "EAGLE-3 drafts are not supported, and the model is served without its draft: answers are the "
-    "same; a smaller model as draft_models_path, or prompt lookup, makes them faster"
-)
 _GENERATION_CONFIG = (
     "the model's own generation_config.json counts; write the defaults into it, or serve a "
     "directory with links to the weights and another generation_config.json"
@@ -62,10 +59,11 @@ def _mean_pooling(settings: Settings, given: GivenValue) -> None:
 
 
 def _finish_chats(settings: Settings, texts: Texts) -> None:
-    """Ignores an EAGLE-3 draft, which cannot be loaded as a model."""
-    if texts.get("draft_eagle3_mode") == "true":
-        settings.values.pop("draft_model", None)
-        settings.warnings.append(f"draft_eagle3_mode: {_EAGLE}")
+    """Leaves out an EAGLE-3 draft as OpenVINO IR, which cannot be loaded."""
+    if texts.get("draft_eagle3_mode") != "true":
+        return
+    if warning := leave_out_ir_draft(settings.values):
+        settings.warnings.append(f"draft_eagle3_mode: {warning}")
 
 
 def _finish_embeddings(settings: Settings, texts: Texts) -> None:

@@ -9,6 +9,7 @@ from typing import get_args
 
 from ouzel.config.model import TaskOption
 from ouzel.options.invalid_option import InvalidOption
+from ouzel.options.profiles.drafts import leave_out_ir_draft
 from ouzel.options.profiles.ovms_directives import MAY_NAME_A_FILE, NAMES, Wish
 from ouzel.options.profiles.ovms_loras import SourceLora, read_source_loras
 from ouzel.options.profiles.ovms_meanings import (
@@ -26,9 +27,6 @@ from ouzel.terminal.one_line_parser import OneLineParser
 
 REPOSITORY_VARIABLE = "OVMS_MODEL_REPOSITORY_PATH"
 _CONFIG, _POLL, _PLUGIN = "config_path", "file_system_poll_wait_seconds", "plugin_config"
-_EAGLE_WARNING = (
-    "draft_eagle3_mode: EAGLE-3 drafts are not supported; the model is served without its draft"
-)
 _REPOSITORY = "model_repository_path"  # the directory of models named by `source_model`
 _OVERWRITE, _GGUF, _LORAS = "overwrite_models", "gguf_filename", "source_loras"
 _OF_PULLS = (_REPOSITORY, _OVERWRITE, _GGUF, _LORAS)
@@ -86,9 +84,8 @@ def split_ovms_flags(arguments: Sequence[str], environment: Mapping[str, str]) -
         files = _files(flags, repository)
         if _POLL in flags and _CONFIG not in flags and not files.repository_config_path:
             settings.without_meaning.append(_POLL)
-    if flags.get(_EAGLE, "false") in ("true", "1"):
-        values.pop("draft_model", None)
-        settings.warnings.append(_EAGLE_WARNING)
+    if flags.get(_EAGLE, "false") in ("true", "1") and (warning := leave_out_ir_draft(values)):
+        settings.warnings.append(f"{_EAGLE}: {warning}")
     return OvmsFlags(
         names=tuple(name for name in flags if name not in _SPELT_ALIKE),
         values=values,
