@@ -57,6 +57,8 @@ _PARTS: dict[Kind, AdapterPart] = {
     "tokens": "embedding",
 }
 
+_TABLES = (HEAD, "embed_tokens", "embeddings")  # last words of the names of large tables
+
 Modules = dict[str, dict[Kind, TensorLocation]]
 
 
@@ -117,7 +119,7 @@ def find_parts(name: str, kind: Kind) -> frozenset[AdapterPart]:
     Tokens of the embedding may be tokens of the head, too: the two may be one matrix. No graph
     takes a whole head or embedding.
     """
-    if kind == "weight" and (name == HEAD or "embed" in name):
+    if kind == "weight" and name.rpartition(".")[2] in _TABLES:
         return frozenset()
     parts: set[AdapterPart] = {_PARTS[kind]} if kind in _PARTS else set()
     if name == HEAD:
