@@ -189,8 +189,8 @@ class PredictingRunner(HiddenRunner, Protocol):
     """A runner of a model that may have a prediction layer (MTP) or a draft head (an EAGLE-3 head,
     or an assistant).
 
-    The layer's cache shares the model's blocks; an assistant reads the model's cache. The model's
-    hidden rows are those that the layer reads; they may be narrower or wider than the model.
+    The layer's cache shares the model's blocks; an assistant reads the model's cache. The layer
+    reads the model's hidden rows; they may be narrower or wider than the model.
     """
 
     @property
