@@ -26,9 +26,15 @@ PROMPT = [(7 * i) % 89 for i in range(37)]
 ROOM = {"num_blocks": 400, "max_model_len": 1200, "max_num_batched_tokens": 64}
 
 
-def engine_with(runner: FakePredictor, *, costs: StepCosts = FREE) -> EngineCore:
+def engine_with(
+    runner: FakePredictor, *, costs: StepCosts = FREE, reads_images: bool = True
+) -> EngineCore:
     speculation = Speculation(
-        prompt_lookup=False, predicts=True, costs=costs, draft_costs=FOR_NOTHING
+        prompt_lookup=False,
+        predicts=True,
+        reads_images=reads_images,
+        costs=costs,
+        draft_costs=FOR_NOTHING,
     )
     return EngineCore(runner, speculation=speculation)
 
@@ -136,6 +142,16 @@ def test_entries_of_image_tokens_have_the_features(chunk: int) -> None:
         assert result.token_ids == alone.token_ids
         assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 10
     assert runner.prediction.num_poor == 0
+
+
+def test_a_layer_that_reads_no_features_drafts_for_requests_without_images_only() -> None:
+    runner = FakePredictor(1.0, num_encoder_parts=1)
+    engine = engine_with(runner, reads_images=False)
+    plain = make_request(PROMPT, max_tokens=20)
+    seeing = msgspec.structs.replace(plain, images=[picture("cat", (3, 12), (20, 4))])
+    assert run_alone(engine, seeing)[0].final.num_proposed_tokens == 0
+    assert not any(batch.hidden_rows is not None for batch in runner.prediction.batches)
+    assert run_alone(engine, plain)[0].final.num_proposed_tokens > 10
 
 
 def test_entries_have_the_positions_of_their_own_tokens() -> None:

@@ -108,12 +108,17 @@ def read_speculation(
     if not (engine.prompt_lookup or model.draft_model or model.mtp):
         return None
     assists = bool(model.draft_model) and is_assistant(Path(model.draft_model))
-    predicts = model.mtp or names_draft_head(model)
+    has_draft_head = names_draft_head(model)
+    predicts = model.mtp or has_draft_head
     draft = None
     if model.draft_model and not (assists or predicts):
         draft = create_draft_runner(model, engine, runner.info)
     return Speculation(
-        prompt_lookup=engine.prompt_lookup, draft=draft, predicts=predicts, assists=assists
+        prompt_lookup=engine.prompt_lookup,
+        draft=draft,
+        predicts=predicts,
+        reads_images=not has_draft_head,
+        assists=assists,
     )
 
 

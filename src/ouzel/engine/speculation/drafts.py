@@ -64,7 +64,7 @@ class DraftSource(Protocol):
 def make_draft_source(
     runner: ModelRunner,
     draft: ModelRunner | None,
-    images: ImageEncoder | NoImages,
+    images: ImageEncoder | NoImages | None,
     *,
     predicts: bool,
     assists: bool = False,

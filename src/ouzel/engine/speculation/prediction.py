@@ -115,8 +115,11 @@ class PredictionLayer:
         self,
         model: HiddenRunner,
         layer: HiddenRunner,
-        images: ImageEncoder | NoImages = NO_IMAGES,
+        images: ImageEncoder | NoImages | None = NO_IMAGES,
     ) -> None:
+        """`images` is None if the layer cannot read features: it then makes no entries for
+        requests with images.
+        """
         self.runner = layer
         self._model = model
         self._images = images
@@ -154,7 +157,7 @@ class PredictionLayer:
             sequence, rows = entry.sequence, self._model.hidden_rows[begin:]
             num_rows = entry.num_new_tokens + len(sequence.proposal)
             begin += num_rows
-            if not _may_draft(sequence):
+            if not self._may_draft(sequence):
                 continue
             if sequence.drafting is None:
                 sequence.drafting = Entries(self._rates, sequence.num_computed_tokens)
@@ -211,6 +214,13 @@ class PredictionLayer:
     def close(self) -> None:
         """Does nothing: the layer belongs to the model's runner."""
 
+    def _may_draft(self, sequence: Sequence) -> bool:
+        """Tells whether to make entries, even if this sequence wants no drafts: others may share
+        its prompt.
+        """
+        reads_images = self._images is not None
+        return not sequence.beams and (reads_images or sequence.images is None)
+
     def _make(self, numbers: dict[Sequence, int]) -> None:
         """Makes entries from the given number of rows of each sequence."""
         entries = [
@@ -227,7 +237,7 @@ class PredictionLayer:
         )
         begins = batch.subsequence_begins
         image_rows, image_features = find_image_rows(
-            _token_rows(entries, begins, shift=1), self._images
+            _token_rows(entries, begins, shift=1), self._images or NO_IMAGES
         )
         return self.runner.run(
             replace(
@@ -238,13 +248,6 @@ class PredictionLayer:
                 hidden_rows=np.concatenate([each.rows for each in entries]),
             )
         )
-
-
-def _may_draft(sequence: Sequence) -> bool:
-    """Tells whether to make entries, even if this sequence wants no drafts: others may share its
-    prompt.
-    """
-    return not sequence.beams
 
 
 def _count_waiting(sequence: Sequence) -> int:

@@ -48,6 +48,8 @@ class Speculation:
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
     predicts: bool = False  # the model's prediction layer makes drafts, instead of a draft model
+    # False: that layer cannot read features, so requests with images have no drafts of it
+    reads_images: bool = True
     assists: bool = False  # an assistant that reads the model's keys and values makes drafts
     costs: StepCosts | None = None  # None: measured
     draft_costs: StepCosts | None = None
@@ -77,7 +79,7 @@ class Proposals:
         source = make_draft_source(
             runner,
             speculation.draft,
-            images,
+            images if speculation.reads_images else None,
             predicts=speculation.predicts,
             assists=speculation.assists,
         )
