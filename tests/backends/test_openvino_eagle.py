@@ -293,7 +293,7 @@ def test_the_option_enables_drafts(cache_dir: Path) -> None:
 def test_a_compressed_head_drafts_much_the_same(
     weights: str, head: Path, model: Path, cache_dir: Path
 ) -> None:
-    """With the precision and the KV cache of a server."""
+    """A server has this precision and this KV cache."""
     with np.load(head / "golden.npz") as golden, np.load(model / "golden.npz") as of_model:
         features, expected, ids = (golden[name] for name in ("features", "entry_logits", "ids"))
         token_ids = [*of_model["prompt"].tolist()[1:], int(of_model["greedy"][0])]

@@ -185,8 +185,8 @@ class HiddenRunner(ModelRunner, Protocol):
 class PredictingRunner(HiddenRunner, Protocol):
     """A runner of a model that may have a prediction layer (MTP) or a draft head (EAGLE-3).
 
-    The layer's cache shares the model's blocks. The model's hidden rows are those that the layer
-    reads; they may be narrower or wider than the model.
+    The layer's cache shares the model's blocks. The layer reads the model's hidden rows, which may
+    have another width than the model.
     """
 
     @property

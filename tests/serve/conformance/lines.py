@@ -135,7 +135,8 @@ LINES = (
         "DFlash drafts (2026.4)",
         "A",
         not_here=(
-            "a start with one is refused; a draft changes no answer, and another one takes its place"
+            "a start with one is refused; a draft changes no answer, and another one takes its "
+            "place"
         ),
     ),
     Line(

@@ -1,7 +1,7 @@
 """Reads the sizes and switches of an EAGLE-3 head from its config.json.
 
-Sources: SafeAILab's EAGLE (cnets.py), SpecForge and ModelOpt (which train heads), SGLang and vLLM
-(llama_eagle3.py), speculators (eagle3).
+Sources: SafeAILab's EAGLE (cnets.py); SpecForge, ModelOpt and speculators, which train heads; and
+SGLang and vLLM (llama_eagle3.py), which serve them.
 
 The head reads rows of some layers of the model. Programs count these layers differently. The key
 `eagle_aux_hidden_state_layer_ids` in `eagle_config` has the layers whose output is read, as
