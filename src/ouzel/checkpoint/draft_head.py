@@ -1,4 +1,6 @@
-"""Tells EAGLE-3 heads, which draft tokens from rows of a model's layers, from models.
+"""Tells EAGLE-3 heads from models.
+
+A head is a small checkpoint that drafts tokens from rows of a model's layers.
 
 Heads are published in two forms of config.json: with the keys of a Llama and `draft_vocab_size`, as
 EAGLE, SpecForge, SGLang, ModelOpt and vLLM write them, and as `speculators` writes them, with the

@@ -24,7 +24,8 @@ from ouzel.backends.openvino.weights.encodings import Encoding, Parts
 from ouzel.backends.openvino.weights.source import Matrix, Weights
 from ouzel.config.weights import WeightPlan
 
-PREFIXES = ("", "model.")  # stand before all names but the head's matrix
+# A checkpoint has one of these before all names but the name of the matrix for logits.
+PREFIXES = ("", "model.")
 _LAYER_NAMES = ("midlayer.", "layers.0.")
 
 
