@@ -12,6 +12,7 @@ import pytest
 from ouzel.backends.openvino import create_runner
 from ouzel.config import EngineConfig, ModelConfig
 from ouzel.errors import ModelLoadError
+from ouzel.serve.engine_factories import openvino_engine
 from tests.backends import quantize
 from tests.backends.eagle_heads import HEADS, MODELS, load, run_entries
 
@@ -104,6 +105,22 @@ def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) ->
             ModelConfig(model=str(ir), draft_model=str(head), cache_dir=str(cache_dir)),
             EngineConfig(kv_cache_gib=0.02),
         )
+
+
+def test_a_head_as_openvino_ir_is_refused(tmp_path: Path, cache_dir: Path) -> None:
+    """OVMS's profile leaves such a draft out before."""
+    head = copy_head("llama-specforge", tmp_path)
+    (head / "openvino_model.xml").write_text("")
+    options: dict[str, object] = {
+        "model": {
+            "model": str(MODELS / "llama"),
+            "cache_dir": str(cache_dir),
+            "draft_model": str(head),
+        },
+        "engine": {"kv_cache_gib": 0.02},
+    }
+    with pytest.raises(ModelLoadError, match="is an EAGLE-3 head as OpenVINO IR, which cannot be"):
+        openvino_engine(options)
 
 
 def test_a_copy_of_the_models_embedding_takes_no_memory(tmp_path: Path, cache_dir: Path) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.draft_head import write_head
 from ouzel.backends.openvino import create_runner
 from ouzel.backends.openvino.inspection import inspect_model
 from ouzel.backends.openvino.runners.runner import OpenVINORunner
@@ -21,6 +22,7 @@ from ouzel.engine.flat_batch import build_flat_batch
 from ouzel.engine.speculation.proposals import Speculation
 from ouzel.engine.speculation.rules.step_costs import StepCosts
 from ouzel.serve.engine_factories import openvino_engine
+from ouzel.serve.measuring import Question, measure
 from ouzel.types.engine_info import EngineInfo
 from tests.backends import of_kinds
 from tests.backends.eagle_heads import HEADS, MODELS, TARGETS, load, run_entries
@@ -305,3 +307,20 @@ def test_a_compressed_head_drafts_much_the_same(
     assert np.corrcoef(logits.ravel(), expected.ravel())[0, 1] > (
         0.999 if weights == "int8" else 0.96
     )
+
+
+def test_the_size_of_a_model_includes_its_head() -> None:
+    model = ModelConfig(model=str(MODELS / "llama"), weights="f32")
+    engine = EngineConfig(kv_cache_gib=0.02, precision="f32", kv_cache_dtype="f32")
+    without, size = (
+        measure(Question(model, engine, draft)) for draft in ("", str(HEADS / "llama-specforge"))
+    )
+    assert size.weight_bytes > without.weight_bytes
+
+
+def test_a_random_head_of_the_benchmarks_fits_its_model(tmp_path: Path, cache_dir: Path) -> None:
+    write_head(MODELS / "qwen3", tmp_path, 100)
+    runner = load(tmp_path, MODELS / "qwen3", cache_dir)
+    logits = run_entries(runner, [([0], 0, [1, 2, 3])], np.ones((3, 64), np.float32))
+    assert np.isfinite(logits[:, :100]).all()
+    assert np.isneginf(logits[:, 100:]).all()

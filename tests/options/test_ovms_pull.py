@@ -9,6 +9,7 @@ import pytest
 
 from ouzel.cli.app import main
 from ouzel.demo import MODEL_DIRECTORY
+from tests.backends.eagle_heads import HEADS
 from tests.cli.test_pull import environment
 from tests.model_store.hub import Hub, serving_hub
 from tests.options.ovms_command import run_ovms, run_ovms_alone
@@ -162,6 +163,17 @@ def test_a_draft_model_is_pulled_beside_its_model(env: Mapping[str, str], tmp_pa
     assert parse("--profile", "ovms", *started.split()).model.draft_model == str(
         directory / "owner-model"
     )
+
+
+def test_weights_in_files_of_torch_are_pulled(tmp_path: Path) -> None:
+    """The hub has them for repositories without safetensors, as older EAGLE-3 heads."""
+    with serving_hub(HEADS / "qwen3-eagle") as hub:
+        run_ovms_alone(
+            f"ovms --pull --source_model owner/model --model_repository_path {tmp_path / 'models'} "
+            "--task text_generation",
+            environment(tmp_path, hub.url),
+        )
+    assert (tmp_path / "models" / "owner" / "model" / "pytorch_model.bin").is_file()
 
 
 def test_a_single_gguf_file_of_a_repository_is_pulled(tmp_path: Path) -> None:

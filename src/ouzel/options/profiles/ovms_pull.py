@@ -135,12 +135,12 @@ def _pull_directory(source: str, directory: Path, *, is_overwriting: bool) -> No
     if directory.is_dir() and not is_overwriting:
         _say(f"Path already exists on local filesystem. Skipping download to path: {directory}")
         return
-    from ouzel.model_store.hub import MODEL_FILES, download  # noqa: PLC0415
+    from ouzel.model_store.hub import MODEL_FILES, TORCH_WEIGHTS, download  # noqa: PLC0415
 
     snapshot = download(source)
     if not (snapshot / "config.json").is_file():
         raise ModelLoadError(f"{source} holds no supported model: it has no config.json")
-    copy_snapshot(snapshot, MODEL_FILES, directory)
+    copy_snapshot(snapshot, [*MODEL_FILES, *TORCH_WEIGHTS], directory)
 
 
 def _pull_gguf(pull: Pull) -> None:
