@@ -46,9 +46,12 @@ IDS = "eagle_aux_hidden_state_layer_ids"
         ({"norm_output": 1}, "norm_output must be true or false, found 1"),
         ({"norm_before_fc": True}, r"tensor input_norm\.weight is missing"),
         ({"hidden_act": "tanh"}, "hidden_act"),
-        ({"speculators_model_type": "eagle"}, 'speculators_model_type must be eagle3, found "eagle"'),
+        (
+            {"speculators_model_type": "eagle"},
+            'speculators_model_type must be eagle3, found "eagle"',
+        ),
         ({"use_sliding_window": True}, "use_sliding_window true is not supported"),
-        ({"layer_types": ["sliding_attention"]}, "layer_types must be full_attention, found slid"),
+        ({"layer_types": ["sliding_attention"]}, "layer_types must be full_attention, found "),
         (
             {"hidden_size": 32, "target_hidden_size": 64},
             r"embed_tokens\.weight is missing: a head of hidden size 32 needs an embedding of its "

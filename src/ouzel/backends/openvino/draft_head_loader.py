@@ -224,7 +224,7 @@ def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) 
     num_bytes = sum(file.stat().st_size for file in source.stored.files)
     loaded = None
     try:
-        with stage("compressing the draft head", num_bytes), EntryWriter(entry) as writer:
+        with stage("compressing the EAGLE-3 head", num_bytes), EntryWriter(entry) as writer:
             weights = CompressedWeights(tensors, writer, recompress=plan.recompress, packs=packs)
             source.parts(weights, plan, entry.name).use_all()
             writer.commit(weights.index)

@@ -1,4 +1,4 @@
-"""Makes drafts with a prediction layer of the model itself (multi-token prediction).
+"""Makes drafts with a prediction layer of the model itself, or with an EAGLE-3 head.
 
 Rules
 1. The layer's entry for token t reads the model's hidden row of t and token t+1, and predicts token
@@ -112,7 +112,7 @@ class _NewEntries(msgspec.Struct, frozen=True):
 
 
 class PredictionLayer:
-    """Makes drafts with the prediction layer of the model."""
+    """Makes drafts with the prediction layer of the model, or with its EAGLE-3 head."""
 
     def __init__(
         self,
