@@ -106,6 +106,31 @@ def test_wrong_tensors_of_a_head_are_refused(
         load(head, MODELS / "llama", cache_dir)
 
 
+def test_tensors_are_compared_even_if_the_weights_stay_in_memory(tmp_path: Path) -> None:
+    cache = tmp_path / "a file"
+    cache.write_text("no directory, so that no weights can be stored")
+    head = copy_head("llama-specforge", tmp_path)
+    load(head, MODELS / "llama", cache)
+    tensors = quantize.load(head / "model.safetensors")
+    more = {"midlayer.more.weight": tensors["norm.weight"]}
+    quantize.save(head / "model.safetensors", tensors | more)
+    with pytest.raises(ModelLoadError, match=r"tensor midlayer\.more\.weight is in the checkpoint"):
+        load(head, MODELS / "llama", cache)
+
+
+def test_options_for_vectors_are_refused_before_the_head_is_compressed(tmp_path: Path) -> None:
+    head = copy_head("llama-specforge", tmp_path)
+    model = ModelConfig(
+        model=str(MODELS / "llama"),
+        draft_model=str(head),
+        cache_dir=str(tmp_path / "cache"),
+        task="embed",
+    )
+    with pytest.raises(ModelLoadError, match="task embed generates no tokens"):
+        create_runner(model, EngineConfig(kv_cache_gib=0.02))
+    assert not (tmp_path / "cache").exists()
+
+
 def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) -> None:
     head = HEADS / "gpt-oss-speculators"
     with pytest.raises(ModelLoadError, match="supports no EAGLE-3 head for this model family"):

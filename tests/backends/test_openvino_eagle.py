@@ -143,14 +143,13 @@ def test_answers_are_the_same_with_and_without_a_head(
         return [*made, make_request(prompt, n=2, max_tokens=20, ignore_eos=True, **params)]
 
     outputs = []
-    for engine in (make_engine(runner), make_engine(plain, drafts=False)):
+    for engine, drafts in ((make_engine(runner), True), (make_engine(plain, drafts=False), False)):
         first = run(engine, requests()[:1])
         results = {**first, **run(engine, requests())}
         outputs.append([result.token_ids for result in results.values()])
         stats = engine.stats()
         assert stats.num_prefix_hit_tokens > 0
-        if engine.info.has_drafts:
-            assert stats.num_draft_tokens > 50
+        assert (stats.num_draft_tokens > 50) == drafts
     assert outputs[0] == outputs[1]
     if not params:
         assert outputs[0][0] == greedy
@@ -287,6 +286,7 @@ def test_the_option_enables_drafts(cache_dir: Path) -> None:
     assert not engine.info.has_prompt_lookup
     [result] = run_alone(engine, make_request(range(40), max_tokens=20, ignore_eos=True))
     assert len(result.token_ids) == 20
+    assert result.final.num_proposed_tokens > 0
     engine.close()
 
 

@@ -39,7 +39,7 @@ def write_head(directory: Path) -> Path:
     for name in ("hidden_norm", "input_layernorm", "post_attention_layernorm"):
         tensors[f"midlayer.{name}.weight"] = ("F32", np.ones(size))
     tensors["norm.weight"] = ("F32", np.ones(size))
-    tensors["d2t"] = ("I64", np.arange(drafted) * 2)  # every third token
+    tensors["d2t"] = ("I64", np.arange(drafted) * 2)  # ids 0, 3, 6 and so on
     directory.mkdir()
     quantize.save(directory / "model.safetensors", tensors)
     config = {
@@ -93,7 +93,7 @@ def test_answers_with_a_head_are_the_same(
     ]
     assert text(again) == text(expected)
     num_proposed = num_proposed_ever(drafting) - before
-    assert sum(counted(first)) + sum(counted(again)) == num_proposed
+    assert sum(counted(first)) + sum(counted(again)) == num_proposed > 0
 
 
 def test_a_head_of_another_model_ends_the_start(directory: Path) -> None:
