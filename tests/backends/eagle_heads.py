@@ -23,7 +23,13 @@ TARGETS = {
 
 
 def load(
-    head: Path | None, model: Path, cache_dir: Path, *, num_blocks: int | None = None
+    head: Path | None,
+    model: Path,
+    cache_dir: Path,
+    *,
+    num_blocks: int | None = None,
+    max_loras: int | None = None,
+    deterministic: bool = False,
 ) -> OpenVINORunner:
     runner = create_runner(
         ModelConfig(
@@ -31,6 +37,7 @@ def load(
             cache_dir=str(cache_dir),
             weights="f32",
             draft_model="" if head is None else str(head),
+            max_loras=max_loras,
         ),
         EngineConfig(
             precision="f32",
@@ -38,6 +45,7 @@ def load(
             kv_cache_gib=0.02,
             max_num_seqs=6,
             max_num_batched_tokens=48,
+            deterministic=deterministic,
         ),
         num_blocks=num_blocks,
     )

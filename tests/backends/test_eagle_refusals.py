@@ -46,6 +46,17 @@ IDS = "eagle_aux_hidden_state_layer_ids"
         ({"norm_output": 1}, "norm_output must be true or false, found 1"),
         ({"norm_before_fc": True}, r"tensor input_norm\.weight is missing"),
         ({"hidden_act": "tanh"}, "hidden_act"),
+        (
+            {"speculators_model_type": "eagle"},
+            'speculators_model_type must be eagle3, found "eagle"',
+        ),
+        ({"use_sliding_window": True}, "use_sliding_window true is not supported"),
+        ({"layer_types": ["sliding_attention"]}, "layer_types must be full_attention, found "),
+        (
+            {"hidden_size": 32, "target_hidden_size": 64},
+            r"embed_tokens\.weight is missing: a head of hidden size 32 needs an embedding of its "
+            "own beside a model of 64",
+        ),
     ],
 )
 def test_a_head_of_another_kind_or_model_is_refused(
@@ -93,6 +104,31 @@ def test_wrong_tensors_of_a_head_are_refused(
     quantize.save(head / "model.safetensors", tensors)
     with pytest.raises(ModelLoadError, match=message):
         load(head, MODELS / "llama", cache_dir)
+
+
+def test_tensors_are_compared_even_if_the_weights_stay_in_memory(tmp_path: Path) -> None:
+    cache = tmp_path / "a file"
+    cache.write_text("no directory, so that no weights can be stored")
+    head = copy_head("llama-specforge", tmp_path)
+    load(head, MODELS / "llama", cache)
+    tensors = quantize.load(head / "model.safetensors")
+    more = {"midlayer.more.weight": tensors["norm.weight"]}
+    quantize.save(head / "model.safetensors", tensors | more)
+    with pytest.raises(ModelLoadError, match=r"tensor midlayer\.more\.weight is in the checkpoint"):
+        load(head, MODELS / "llama", cache)
+
+
+def test_options_for_vectors_are_refused_before_the_head_is_compressed(tmp_path: Path) -> None:
+    head = copy_head("llama-specforge", tmp_path)
+    model = ModelConfig(
+        model=str(MODELS / "llama"),
+        draft_model=str(head),
+        cache_dir=str(tmp_path / "cache"),
+        task="embed",
+    )
+    with pytest.raises(ModelLoadError, match="task embed generates no tokens"):
+        create_runner(model, EngineConfig(kv_cache_gib=0.02))
+    assert not (tmp_path / "cache").exists()
 
 
 def test_a_family_or_graph_without_rows_of_layers_is_refused(cache_dir: Path) -> None:

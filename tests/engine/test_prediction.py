@@ -150,8 +150,29 @@ def test_a_layer_that_reads_no_features_drafts_for_requests_without_images_only(
     plain = make_request(PROMPT, max_tokens=20)
     seeing = msgspec.structs.replace(plain, images=[picture("cat", (3, 12), (20, 4))])
     assert run_alone(engine, seeing)[0].final.num_proposed_tokens == 0
-    assert not any(batch.hidden_rows is not None for batch in runner.prediction.batches)
+    entries = [each for each in runner.prediction.batches if each.hidden_rows is not None]
+    assert [batch.positions.tolist() for batch in entries] == [[0, 1]]
     assert run_alone(engine, plain)[0].final.num_proposed_tokens > 10
+
+
+@pytest.mark.parametrize("chunk", [64, 5, 1])
+@pytest.mark.parametrize("begin", [41, 37, 2, 0])
+def test_a_layer_that_reads_no_features_makes_the_entries_before_the_first_image(
+    begin: int, chunk: int
+) -> None:
+    """Blocks before the image have the same keys as the blocks of a request without images."""
+    runner = FakePredictor(1.0, num_encoder_parts=1, max_num_batched_tokens=chunk, max_num_seqs=1)
+    engine = engine_with(runner, reads_images=False)
+    prompt = [*PROMPT, *range(10)]
+    plain = make_request(prompt, max_tokens=20)
+    images = [picture("cat", (begin, 2), grid=(1, 1, 2)), picture("dog", (44, 1), grid=(1, 1, 1))]
+    seeing = msgspec.structs.replace(make_request(prompt, max_tokens=20), images=images)
+    assert run_alone(engine, seeing)[0].final.num_proposed_tokens == 0
+    result = run_alone(engine, plain)[0]
+    block_size = engine.info.block_size
+    assert result.final.num_cached_tokens == begin // block_size * block_size
+    assert result.final.num_accepted_tokens == result.final.num_proposed_tokens > 10
+    assert runner.prediction.num_poor == 0
 
 
 def test_entries_have_the_positions_of_their_own_tokens() -> None:

@@ -39,7 +39,7 @@ def write_head(directory: Path) -> Path:
     for name in ("hidden_norm", "input_layernorm", "post_attention_layernorm"):
         tensors[f"midlayer.{name}.weight"] = ("F32", np.ones(size))
     tensors["norm.weight"] = ("F32", np.ones(size))
-    tensors["d2t"] = ("I64", np.arange(drafted) * 2)  # every third token
+    tensors["d2t"] = ("I64", np.arange(drafted) * 2)  # ids 0, 3, 6 and so on
     directory.mkdir()
     quantize.save(directory / "model.safetensors", tensors)
     config = {
@@ -93,7 +93,16 @@ def test_answers_with_a_head_are_the_same(
     ]
     assert text(again) == text(expected)
     num_proposed = num_proposed_ever(drafting) - before
+    # the measured costs of this machine decide whether any draft pays
     assert sum(counted(first)) + sum(counted(again)) == num_proposed
+
+
+def test_the_head_is_a_source_of_proposals(plain: httpx.Client, drafting: httpx.Client) -> None:
+    body = {"messages": [{"role": "user", "content": "Hello"}], "max_tokens": 1, **DRAFTING}
+    statuses = [
+        each.post("/v1/chat/completions", json=body).status_code for each in (plain, drafting)
+    ]
+    assert statuses == [400, 200]
 
 
 def test_a_head_of_another_model_ends_the_start(directory: Path) -> None:

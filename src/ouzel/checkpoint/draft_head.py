@@ -10,7 +10,7 @@ keys of the layer in `transformer_layer_config`.
 from pathlib import Path
 
 from ouzel.checkpoint.hf_config import HfConfig
-from ouzel.checkpoint.model_files import CONFIG_FILE, JsonObject, read_config_json
+from ouzel.checkpoint.model_files import CONFIG_FILE, JsonObject, brief, read_config_json
 from ouzel.errors import ModelLoadError
 
 _MARK = "eagle3"  # part of the names of all classes of such heads, in any case
@@ -23,7 +23,8 @@ _IR_MARK = "openvino_model.xml"
 def is_draft_head(directory: Path) -> bool:
     """Tells whether the directory has an EAGLE-3 head as safetensors or as files of torch.
 
-    An OpenVINO IR of a head counts as no head. Raises ModelLoadError for a broken config.json.
+    An OpenVINO IR of a head counts as no head. Raises ModelLoadError for a broken config.json, and
+    for a head of another kind of speculators.
     """
     if (directory / _IR_MARK).is_file() or not (directory / CONFIG_FILE).is_file():
         return False
@@ -52,8 +53,12 @@ def read_draft_head_config(directory: Path) -> HfConfig:
 
 
 def _describes_head(values: JsonObject) -> bool:
-    if _KIND in values:
-        return bool(values[_KIND] == _MARK)
+    if (kind := values.get(_KIND)) is not None:
+        if kind != _MARK:
+            raise ModelLoadError(
+                f"draft_model: config.json: {_KIND} must be {_MARK}, found {brief(kind)}"
+            )
+        return True
     architectures = values.get("architectures")
     names = [str(name) for name in architectures] if isinstance(architectures, list) else []
     return any(_MARK in name.lower() for name in names) or (

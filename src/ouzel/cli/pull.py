@@ -208,7 +208,7 @@ def _make_calibrated(local: LocalModel, config: "HfConfig", model: ModelConfig, 
     from ouzel.cli.calibration_text import check_generates, read_calibration_text  # noqa: PLC0415
 
     if is_assistant(local.directory):
-        raise ModelLoadError(f"--calibrate: {local.name} is a draft head, which has no own inputs")
+        raise ModelLoadError(f"--calibrate: {local.name} is an assistant, which has no own inputs")
     check_generates(local, config)
     text, plan = read_calibration_text(local.directory, path), model.weight_plan
     return make_calibrated_entry(

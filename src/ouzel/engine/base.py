@@ -186,11 +186,11 @@ class HiddenRunner(ModelRunner, Protocol):
 
 @runtime_checkable
 class PredictingRunner(HiddenRunner, Protocol):
-    """A runner of a model that may have a prediction layer (MTP) or a draft head (an EAGLE-3 head,
-    or an assistant).
+    """A runner of a model that may have a prediction layer (MTP), an EAGLE-3 head or an assistant.
 
-    The layer's cache shares the model's blocks; an assistant reads the model's cache. The layer
-    reads the model's hidden rows; they may be narrower or wider than the model.
+    An EAGLE-3 head counts as a layer here. The layer's cache shares the model's blocks; an
+    assistant reads the model's cache. The layer reads the model's hidden rows; they may be narrower
+    or wider than the model.
     """
 
     @property

@@ -19,9 +19,9 @@ _ENDLESS_BYTES = 2**50  # memory that limits no cache
 
 
 class Question(msgspec.Struct, frozen=True):
-    """`model.model` and `draft` are local directories; `draft` is empty without a draft model.
+    """`model.model` and `draft` are local directories; `draft` is empty without a draft.
 
-    A draft may be an EAGLE-3 head.
+    A draft is a draft model, an EAGLE-3 head or an assistant.
     """
 
     model: ModelConfig

@@ -27,7 +27,8 @@ class EngineInfo(msgspec.Struct, frozen=True, kw_only=True):
     has_grammars: bool = False  # the engine can make an output follow a grammar
     has_beam_search: bool = True
     has_prompt_lookup: bool = False  # proposes tokens from earlier texts
-    has_drafts: bool = False  # proposes tokens of a draft model or a prediction layer
+    # proposes tokens of a draft model, an EAGLE-3 head, an assistant or a prediction layer
+    has_drafts: bool = False
     has_vision: bool = False  # reads images
     # the tokens of an image attend to each other, so an image is never cut
     attends_to_whole_images: bool = False

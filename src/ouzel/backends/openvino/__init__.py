@@ -368,6 +368,7 @@ def load(
     if is_ir_directory(directory):
         refuse_options(model, has_assistant=has_assistant)
         return load_ir(core, directory, config)
+    head = vector_head(config, directory, model)  # before the EAGLE-3 head is compressed
     loaded = load_checkpoint(
         directory,
         config,
@@ -377,7 +378,7 @@ def load(
         lends_parts=has_assistant,
         draft_head=load_draft_head(model, config, packs=packs),
         adapters=read_limits(model),
-        vector_head=vector_head(config, directory, model),
+        vector_head=head,
         packs=packs,
     )
     if not has_assistant:

@@ -93,16 +93,14 @@ def load_draft_head(model: ModelConfig, config: HfConfig, *, packs: bool) -> Loa
 def measure_draft_head(
     model: ModelConfig, config: HfConfig, *, packs: bool
 ) -> tuple[DraftHeadParts, MeasuredWeights] | None:
-    """Returns the head as `load_draft_head` does, with weights that are not read."""
+    """Returns the head as `load_draft_head` does, with weights that are not compressed.
+
+    An embedding of the head is read, and compared with the model's.
+    """
     if not names_draft_head(model):
         return None
     source = _Source(Path(model.draft_model), Path(model.model), config)
-    tensors = source.open()
-    weights = MeasuredWeights(tensors, packs=packs)
-    parts = source.parts(weights, source.plan(model.weight_plan), "")
-    parts.use_all()
-    _refuse_leftovers(tensors, weights.used)
-    return parts, weights
+    return _measure(source, source.open(), source.plan(model.weight_plan), packs=packs)
 
 
 def names_draft_head(model: ModelConfig) -> bool:
@@ -133,6 +131,13 @@ class _Source:
         return tensors
 
     def parts(self, weights: Weights, plan: WeightPlan, identity: str) -> DraftHeadParts:
+        """Returns the head with these weights. Raises ModelLoadError if it lacks an embedding."""
+        size, model_size = self.shape.hidden_size, self.shape.model_size
+        if size != model_size and not any(weights.has(each + _EMBEDDING) for each in PREFIXES):
+            raise ModelLoadError(
+                f"draft_model: {_EMBEDDING} is missing: a head of hidden size {size} needs an "
+                f"embedding of its own beside a model of {model_size}"
+            )
         return DraftHeadParts(
             shape=self.shape,
             weights=weights,
@@ -215,13 +220,13 @@ def _load_entry(entry: Path, source: _Source, plan: WeightPlan) -> LoadedDraftHe
 def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) -> LoadedDraftHead:
     """Compresses the weights and stores them; keeps them in memory if they cannot be stored."""
     tensors = source.open()
+    _measure(source, tensors, plan, packs=packs)  # refuses wrong tensors before the compression
     num_bytes = sum(file.stat().st_size for file in source.stored.files)
     loaded = None
     try:
-        with stage("compressing the draft head", num_bytes), EntryWriter(entry) as writer:
+        with stage("compressing the EAGLE-3 head", num_bytes), EntryWriter(entry) as writer:
             weights = CompressedWeights(tensors, writer, recompress=plan.recompress, packs=packs)
             source.parts(weights, plan, entry.name).use_all()
-            _refuse_leftovers(tensors, weights.used)
             writer.commit(weights.index)
         loaded = _load_entry(entry, source, plan)
     except OSError as error:
@@ -230,6 +235,20 @@ def _make_entry(entry: Path, source: _Source, plan: WeightPlan, *, packs: bool) 
         return loaded
     weights = CompressedWeights(tensors, MemoryWriter(), recompress=plan.recompress, packs=packs)
     return LoadedDraftHead(source.parts(weights, plan, entry.name), None)
+
+
+def _measure(
+    source: _Source, tensors: Tensors, plan: WeightPlan, *, packs: bool
+) -> tuple[DraftHeadParts, MeasuredWeights]:
+    """Returns the head with the sizes of its weights.
+
+    Raises ModelLoadError if it lacks a tensor, or has a tensor that it should use and does not.
+    """
+    weights = MeasuredWeights(tensors, recompress=plan.recompress, packs=packs)
+    parts = source.parts(weights, plan, "")
+    parts.use_all()
+    _refuse_leftovers(tensors, weights.used)
+    return parts, weights
 
 
 def _refuse_leftovers(tensors: Tensors, used: Iterable[str]) -> None:

@@ -20,7 +20,7 @@ from ouzel.backends.openvino.weights.source import Tensor
 
 @dataclass(frozen=True, kw_only=True)
 class PredictionGraphs:
-    """The graphs that propose further tokens (multi-token prediction, or a draft head).
+    """The graphs that draft tokens: of a prediction layer, an EAGLE-3 head or an assistant.
 
     A model with a prediction gives hidden rows; `layer` takes them. With a `head` of the model's
     own, the model gives nothing else, and `head` makes the logits of the model and of the layer.

@@ -1,4 +1,4 @@
-"""Makes drafts with an assistant, a draft head that reads the model's keys and values.
+"""Makes drafts with an assistant, which reads the model's keys and values.
 
 Rules
 1. A draft begins with the newest token and the model's hidden row of the token before, which is

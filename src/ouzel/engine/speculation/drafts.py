@@ -27,7 +27,9 @@ logger = logging.getLogger(__name__)
 
 
 class DraftSource(Protocol):
-    """Makes drafts: a smaller model, an assistant, or a prediction layer of the model itself."""
+    """Makes drafts: a smaller model, an assistant, an EAGLE-3 head, or a prediction layer of the
+    model itself.
+    """
 
     @property
     def runner(self) -> ModelRunner: ...

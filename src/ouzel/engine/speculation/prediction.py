@@ -1,4 +1,4 @@
-"""Makes drafts with a prediction layer of the model itself (multi-token prediction).
+"""Makes drafts with a prediction layer of the model itself, or with an EAGLE-3 head.
 
 Rules
 1. The layer's entry for token t reads the model's hidden row of t and token t+1, and predicts token
@@ -14,6 +14,9 @@ Rules
 4. For tokens that the model did not compute for a sequence (a cached prefix, the tokens before a
    fork), the entries in the blocks are used. The last entry of a shared block may belong to another
    next token, and the last entries of an answer may be missing: at worst a proposal is poor.
+5. A layer that cannot read features drafts for requests without images only. Of other prompts it
+   makes the entries that read the tokens before the first image, because requests without images
+   may share their blocks.
 """
 
 from collections.abc import Iterable, Iterator
@@ -109,7 +112,7 @@ class _NewEntries(msgspec.Struct, frozen=True):
 
 
 class PredictionLayer:
-    """Makes drafts with the prediction layer of the model."""
+    """Makes drafts with the prediction layer of the model, or with its EAGLE-3 head."""
 
     def __init__(
         self,
@@ -117,9 +120,7 @@ class PredictionLayer:
         layer: HiddenRunner,
         images: ImageEncoder | NoImages | None = NO_IMAGES,
     ) -> None:
-        """`images` is None if the layer cannot read features: it then makes no entries for
-        requests with images.
-        """
+        """`images` is None if the layer cannot read features."""
         self.runner = layer
         self._model = model
         self._images = images
@@ -127,6 +128,8 @@ class PredictionLayer:
 
     def begin(self, sequence: Sequence) -> Drafting | None:
         """Returns the sequence's drafting state; None if a hidden row is missing."""
+        if self._is_unreadable(sequence):
+            return None
         entries = sequence.drafting
         if isinstance(entries, Entries) and entries.is_ready(sequence.num_tokens):
             return entries
@@ -157,7 +160,8 @@ class PredictionLayer:
             sequence, rows = entry.sequence, self._model.hidden_rows[begin:]
             num_rows = entry.num_new_tokens + len(sequence.proposal)
             begin += num_rows
-            if not self._may_draft(sequence):
+            num_rows = min(num_rows, self._count_usable(sequence) - sequence.num_computed_tokens)
+            if num_rows <= 0:
                 continue
             if sequence.drafting is None:
                 sequence.drafting = Entries(self._rates, sequence.num_computed_tokens)
@@ -168,7 +172,8 @@ class PredictionLayer:
             entries.num_accepted = sequence.num_accepted_tokens
             if not sequence.is_past_prompt:
                 numbers[sequence] = min(
-                    entries.num_waiting - 1, sequence.num_tokens - entries.num_cached_tokens
+                    entries.num_waiting - (not self._is_unreadable(sequence)),
+                    sequence.num_tokens - entries.num_cached_tokens,
                 )
         self._make(numbers)
 
@@ -214,12 +219,20 @@ class PredictionLayer:
     def close(self) -> None:
         """Does nothing: the layer belongs to the model's runner."""
 
-    def _may_draft(self, sequence: Sequence) -> bool:
-        """Tells whether to make entries, even if this sequence wants no drafts: others may share
-        its prompt.
+    def _is_unreadable(self, sequence: Sequence) -> bool:
+        """Tells whether the sequence has images that the layer cannot read."""
+        return self._images is None and sequence.images is not None
+
+    def _count_usable(self, sequence: Sequence) -> int:
+        """Returns how many of the first hidden rows may become entries.
+
+        It does not matter whether this sequence wants drafts: others may share its prompt.
         """
-        reads_images = self._images is not None
-        return not sequence.beams and (reads_images or sequence.images is None)
+        if sequence.beams:
+            return 0
+        if sequence.images is not None and self._is_unreadable(sequence):
+            return sequence.images.first_token - 1
+        return sequence.num_tokens + len(sequence.proposal)
 
     def _make(self, numbers: dict[Sequence, int]) -> None:
         """Makes entries from the given number of rows of each sequence."""
@@ -236,13 +249,15 @@ class PredictionLayer:
             self.runner.info.block_size,
         )
         begins = batch.subsequence_begins
+        # text before an image has the positions of a text without images
+        seeing = [] if self._images is None else entries
         image_rows, image_features = find_image_rows(
-            _token_rows(entries, begins, shift=1), self._images or NO_IMAGES
+            _token_rows(seeing, begins, shift=1), self._images or NO_IMAGES
         )
         return self.runner.run(
             replace(
                 batch,
-                positions=place_in_grids(_token_rows(entries, begins), batch.positions),
+                positions=place_in_grids(_token_rows(seeing, begins), batch.positions),
                 image_rows=image_rows,
                 image_features=image_features,
                 hidden_rows=np.concatenate([each.rows for each in entries]),

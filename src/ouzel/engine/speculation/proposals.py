@@ -47,7 +47,8 @@ class Speculation:
 
     prompt_lookup: bool = True
     draft: ModelRunner | None = None
-    predicts: bool = False  # the model's prediction layer makes drafts, instead of a draft model
+    # the model's prediction layer or EAGLE-3 head makes drafts, instead of a draft model
+    predicts: bool = False
     # False: that layer cannot read features, so requests with images have no drafts of it
     reads_images: bool = True
     assists: bool = False  # an assistant that reads the model's keys and values makes drafts

@@ -32,6 +32,11 @@ class PromptImages:
         has_grids = any(image.position_grid is not None for image in images)
         self._positions = _positions(images, num_prompt_tokens) if has_grids else None
 
+    @property
+    def first_token(self) -> int:
+        """Returns the position of the first token that stands for an image."""
+        return self._begins[0]
+
     def rows_between(
         self, begin: int, end: int
     ) -> list[tuple[int, NDArray[np.int64], NDArray[np.int64]]]:

@@ -20,48 +20,51 @@ _CACHES = (3, 4)
 def load_assistant(
     directory: Path, plan: WeightPlan, cache_dir: str, *, packs: bool = False
 ) -> LanguageModel:
-    """Loads the head, whose graph cannot run alone. Raises ModelLoadError."""
+    """Loads the assistant, whose graph cannot run alone. Raises ModelLoadError."""
     config = read_assistant_config(read_hf_config(directory))
     return load_checkpoint(directory, config, plan, cache_dir, build, packs=packs)
 
 
 def measure_assistant(directory: Path, plan: WeightPlan, *, packs: bool = False) -> int:
-    """Returns the bytes of the head's weights, without reading them. Raises ModelLoadError."""
+    """Returns the bytes of the assistant's weights, without reading them.
+
+    Raises ModelLoadError.
+    """
     config = read_assistant_config(read_hf_config(directory))
     _, weights = measure_checkpoint(directory, config, plan, build, packs=packs)
     return sum(weights.bytes_by_encoding.values())
 
 
-def attach_assistant(model: LanguageModel, head: LanguageModel) -> LanguageModel:
-    """Returns the model with the head as its prediction; changes the head's graph in place.
+def attach_assistant(model: LanguageModel, assistant: LanguageModel) -> LanguageModel:
+    """Returns the model with the assistant as its prediction; changes that graph in place.
 
-    Raises ModelLoadError if the head was made for another model.
+    Raises ModelLoadError if the assistant was made for another model.
     """
     assert model.lent is not None, "the model was built to lend parts"
-    if head.hidden_size != model.hidden_size:
+    if assistant.hidden_size != model.hidden_size:
         raise ModelLoadError(
             f"draft_model: must have the model's hidden size {model.hidden_size} as "
-            f"backbone_hidden_size, found {head.hidden_size}"
+            f"backbone_hidden_size, found {assistant.hidden_size}"
         )
-    if head.vocab_size != model.vocab_size:
+    if assistant.vocab_size != model.vocab_size:
         raise ModelLoadError(
             f"draft_model: must have the model's vocab_size {model.vocab_size}, "
-            f"found {head.vocab_size}"
+            f"found {assistant.vocab_size}"
         )
-    rename_caches(head.graph, model.lent)
+    rename_caches(assistant.graph, model.lent)
     prediction = PredictionGraphs(
         head=model.lent.head,
-        layer=head.graph,
-        arrays=head.arrays,
+        layer=assistant.graph,
+        arrays=assistant.arrays,
         embedding=model.lent.embedding,
-        ropes=head.ropes,
-        hidden_size=head.hidden_size,
+        ropes=assistant.ropes,
+        hidden_size=assistant.hidden_size,
     )
     return replace(
         model,
         prediction=prediction,
-        arrays=model.arrays + head.arrays,
-        mappings=model.mappings + head.mappings,
+        arrays=model.arrays + assistant.arrays,
+        mappings=model.mappings + assistant.mappings,
     )
 
 

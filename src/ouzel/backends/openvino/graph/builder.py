@@ -17,11 +17,11 @@ from ouzel.backends.openvino.graph.adapter_shape import (
 from ouzel.backends.openvino.graph.adapters import AdapterInputs
 from ouzel.backends.openvino.graph.draft_rows import DraftRows, RowReader
 from ouzel.backends.openvino.graph.images import ImageInputs, ImageShape
+from ouzel.backends.openvino.graph.missing_parts import MissingParts, refuse_missing_parts
 from ouzel.backends.openvino.graph.nodes import Node, integers, split
 from ouzel.backends.openvino.graph.norms import Norm, add_norm_offset, normalise
 from ouzel.backends.openvino.graph.paged import PagedGraph
 from ouzel.backends.openvino.graph.query_scale import QueryScale
-from ouzel.backends.openvino.graph.required_parts import RequiredParts, refuse_missing_parts
 from ouzel.backends.openvino.graph.rope import Rope
 from ouzel.backends.openvino.graph.rotation import Angles, angles_input
 from ouzel.backends.openvino.language_model import (
@@ -45,7 +45,7 @@ from ouzel.errors import ModelLoadError
 
 
 class DraftHead(RowReader, Protocol):
-    """A head of another checkpoint that drafts tokens from rows of the model's layers."""
+    """An EAGLE-3 head, which drafts tokens from rows of the model's layers."""
 
     def build(self, b: "Builder", embedding: Matrix, rows: Sequence[Node]) -> PredictionGraphs:
         """Adds its part of the model's graph, and returns its own graph.
@@ -73,7 +73,7 @@ class Builder:
         """Begins a graph.
 
         With `images` the language model takes images; with `predicts` it has a layer that predicts
-        further tokens, with `draft_head` a head that drafts them; with `lends_parts` an assistant
+        further tokens, with `draft_head` an EAGLE-3 head; with `lends_parts` an assistant
         uses parts of it; with a rank in `adapters` it takes adapters within these limits; with
         `vector_head` it makes vectors instead of tokens.
         """
@@ -298,10 +298,10 @@ class Builder:
         return rows if self._images is None else self._images.add_features(rows, layer)
 
     def build_draft_head(self, embedding: Matrix) -> PredictionGraphs | None:
-        """Adds the draft head, if there is one, after all layers; `embedding` is the model's."""
+        """Adds the EAGLE-3 head, if there is one, after all layers; `embedding` is the model's."""
         if self._draft_head is None:
             return None
-        return self._draft_head.build(self, embedding, self.draft_rows.list())
+        return self._draft_head.build(self, embedding, self.draft_rows.in_order())
 
     def head(self, name: str, num_rows: int, num_columns: int) -> Matrix:
         return self._weights.matrix(describe_matrix(name, num_rows, num_columns), self._plan.head)
@@ -357,7 +357,7 @@ class Builder:
         assert self._image_shape is None or self._images is not None, (
             "families with an image shape call with_images"
         )
-        missing = RequiredParts(
+        missing = MissingParts(
             vectors=self.vector_head is not None and not self._makes_vectors,
             prediction=self.predicts and prediction is None,
             lent_parts=self.lends_parts and lent is None,

@@ -123,6 +123,13 @@ def refuse_others(config: HfConfig) -> None:
     section = config.section("eagle_config") or HfConfig({})
     config.require(tie_word_embeddings=False, parallel_drafting=False)
     section.require(use_aux_hidden_state=True, parallel_draft_step=1)
+    # without these two keys `sliding_window` has no effect in any of the sources
+    config.require(use_sliding_window=False)
+    for kind in config.values.get("layer_types") or ():
+        if kind != "full_attention":
+            raise ModelLoadError(
+                f"draft_model: config.json: layer_types must be full_attention, found {kind}"
+            )
 
 
 def read_switch(config: HfConfig, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Collects the rows of a model's layers that a draft head reads."""
+"""Collects the rows of a model's layers that an EAGLE-3 head reads."""
 
 from collections.abc import Sequence
 from typing import Protocol
@@ -8,7 +8,7 @@ from ouzel.backends.openvino.graph.paged import PagedGraph
 
 
 class RowReader(Protocol):
-    """Tells which rows of the model a draft head reads."""
+    """Tells which rows of the model an EAGLE-3 head reads."""
 
     @property
     def layers(self) -> tuple[int, ...]:
@@ -22,7 +22,7 @@ class RowReader(Protocol):
 
 
 class DraftRows:
-    """The rows of a model that a draft head reads; without a head it collects none."""
+    """The rows of a model that an EAGLE-3 head reads; without a head it collects none."""
 
     def __init__(self, head: RowReader | None) -> None:
         self._layers = () if head is None else head.layers
@@ -44,6 +44,6 @@ class DraftRows:
         graph.keeps_rows = False
         return graph.sample_rows(rows)
 
-    def list(self) -> Sequence[Node]:
+    def in_order(self) -> Sequence[Node]:
         """Returns the rows in the order of the head's layers."""
         return [self._rows[layer] for layer in self._layers]

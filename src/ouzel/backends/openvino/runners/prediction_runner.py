@@ -1,4 +1,4 @@
-"""Runs the layer that predicts further tokens, on the KV cache of the model."""
+"""Runs a prediction layer or an EAGLE-3 head, on the KV cache of the model."""
 
 from dataclasses import dataclass
 
@@ -24,7 +24,8 @@ class CompiledPrediction:
 
 
 class PredictionRunner:
-    """Runs the prediction layer and the head; implements `HiddenRunner`.
+    """Runs the prediction layer and the model's head, or an EAGLE-3 head; implements
+    `HiddenRunner`.
 
     A batch without hidden rows gets zeros for them.
     """

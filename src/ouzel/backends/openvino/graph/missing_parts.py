@@ -6,8 +6,8 @@ from ouzel.errors import ModelLoadError
 
 
 @dataclass(frozen=True, kw_only=True)
-class RequiredParts:
-    """The parts that the options require; False stands for a part that the family has, too."""
+class MissingParts:
+    """True: the options require the part and the family lacks it."""
 
     vectors: bool
     prediction: bool
@@ -15,7 +15,7 @@ class RequiredParts:
     draft_head: bool
 
 
-def refuse_missing_parts(missing: RequiredParts) -> None:
+def refuse_missing_parts(missing: MissingParts) -> None:
     """Raises ModelLoadError if a part is missing."""
     if missing.vectors:
         raise ModelLoadError("task embed, score: models of this family only support task generate")

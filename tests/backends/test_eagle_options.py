@@ -1,0 +1,75 @@
+"""EAGLE-3 heads draft beside adapters, and in a deterministic engine."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from ouzel.engine.core import EngineCore
+from ouzel.engine.speculation.proposals import Speculation
+from ouzel.engine.speculation.rules.step_costs import StepCosts
+from ouzel.types.engine_request import EngineRequest
+from tests.backends.adapters import random_adapter
+from tests.backends.eagle_heads import HEADS, MODELS, load
+from tests.engine.requests import make_request, run, run_alone, with_adapter
+
+SPECULATION = Speculation(
+    prompt_lookup=False,
+    predicts=True,
+    costs=StepCosts((1, 100), (1.0, 1.01)),
+    draft_costs=StepCosts((1, 100), (0.001, 0.00101)),
+)
+HEAD, MODEL = HEADS / "llama-specforge", MODELS / "llama"
+
+
+@pytest.fixture(scope="module")
+def prompt() -> list[int]:
+    with np.load(MODEL / "golden.npz") as arrays:
+        token_ids: list[int] = arrays["prompt"].tolist()
+        return token_ids
+
+
+def test_answers_with_an_adapter_are_the_same_with_and_without_a_head(
+    prompt: list[int], cache_dir: Path, tmp_path: Path
+) -> None:
+    path = random_adapter(MODEL, seed=1).write(tmp_path / "adapter")
+    answers = []
+    for head, speculation in ((None, None), (HEAD, SPECULATION)):
+        engine = EngineCore(load(head, MODEL, cache_dir, max_loras=1), speculation=speculation)
+        engine.adapters.load("adapter", str(path))
+        run(engine)
+        plain = make_request(prompt, max_tokens=40, ignore_eos=True)
+        adapted = with_adapter(plain, "adapter")
+        results = run(engine, [plain, adapted])
+        answers.append([results[each.request_id, 0].token_ids for each in (plain, adapted)])
+        for result in results.values():
+            assert (result.final.num_proposed_tokens > 10) == (head is not None)
+    assert answers[0] == answers[1]
+    assert answers[0][0] != answers[0][1]
+
+
+def test_a_deterministic_engine_with_a_head_keeps_the_bits_of_logprobs(
+    prompt: list[int], cache_dir: Path
+) -> None:
+    """Answers alone and beside others are compared, with drafts and without them."""
+
+    def requests() -> list[EngineRequest]:
+        return [
+            make_request(prompt[:length], max_tokens=30, ignore_eos=True, num_logprobs=2)
+            for length in (40, 33, 7)
+        ]
+
+    runs = []
+    for head, speculation in ((None, None), (HEAD, SPECULATION)):
+        engine = EngineCore(
+            load(head, MODEL, cache_dir, deterministic=True), speculation=speculation
+        )
+        alone = [run_alone(engine, request)[0] for request in requests()]
+        others = requests()
+        results = run(engine, others)
+        together = [results[request.request_id, 0] for request in others]
+        runs += [alone, together]
+        for result in (*alone, *together):
+            assert (result.final.num_proposed_tokens > 10) == (head is not None)
+    outputs = [[(each.token_ids, each.logprobs) for each in results] for results in runs]
+    assert all(output == outputs[0] for output in outputs)
