@@ -144,6 +144,22 @@ def test_granites_rate_is_a_fraction_of_two_short_numbers(rate: str, tmp_path: P
     )
 
 
+def test_paligemmas_tiles_have_the_encoders_size(tmp_path: Path) -> None:
+    files = {
+        "config.json": {
+            "model_type": "paligemma",
+            "vision_config": {"image_size": 224, "patch_size": 14},
+        },
+        "preprocessor_config.json": {
+            "image_processor_type": "SiglipImageProcessor",
+            "size": {"height": 448, "width": 448},
+        },
+    }
+    assert "size must be 224x224, the image_size in vision_config, found 448x448" in refusal(
+        tmp_path, files
+    )
+
+
 def test_a_square_that_takes_gigabytes_is_refused(tmp_path: Path) -> None:
     processor = loaded(tmp_path, golden("llava_padded")["files"])
     with pytest.raises(ValueError, match="the longer side must be <= 10000 pixels, given 20000"):

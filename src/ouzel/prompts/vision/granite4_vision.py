@@ -28,7 +28,7 @@ def load(files: ProcessorFiles) -> ImageProcessor:
 
 def _read_rate(value: object, source: str) -> Fraction:
     is_rate = isinstance(value, str) and _RATE.fullmatch(value)
-    rate = Fraction(value) if is_rate else Fraction(0)
+    rate = Fraction(str(value)) if is_rate else Fraction(0)
     if not 0 < rate <= 1:
         raise ModelLoadError(
             f'{source}: {_KEY} must be a fraction up to 1, such as "4/8", found {brief(value)}'
