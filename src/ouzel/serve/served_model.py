@@ -32,6 +32,9 @@ from ouzel.vectors import check_tokens
 
 logger = logging.getLogger(__name__)
 
+# Characters that hardly any vocabulary has.
+_UNKNOWN = "\U0001039f\U0002a6d6\U0010fffd"
+
 _REASONING_FIELDS = {
     "both": ("reasoning_content", "reasoning"),
     "reasoning_content": ("reasoning_content",),
@@ -148,6 +151,12 @@ def _image_reader(
     videos = _video_processor(directory, tokenizer, chat_template)
     loader = MediaLoader(config, imports=(PieceMaker.__module__, type(processor).__module__))
     loader.decoders.start()
+    feature_id = tokenizer.control_tokens[processor.feature_token]
+    if feature_id in tokenizer.encode(_UNKNOWN, add_special_tokens=False):
+        raise ModelLoadError(
+            f"{directory}/tokenizer.json: {processor.feature_token!r}, the token of images, must "
+            "not stand for unknown characters of texts, too"
+        )
     return ImageReader(processor, loader, info.max_model_len, videos)
 
 
